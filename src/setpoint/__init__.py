@@ -1,0 +1,77 @@
+"""setpoint: train the model for the operating point it will be judged at.
+
+import setpoint as sp
+
+problem = sp.minimize(sp.fnr, sp.fpr <= 0.01)
+result = sp.fit(model, problem, train=loader, held_out=loader)
+result.point.threshold, result.point.rates
+"""
+
+from setpoint.errors import SetpointError
+from setpoint.measure.constraint import Constraint
+from setpoint.measure.rate import (
+    Metric,
+    Rate,
+    accuracy,
+    error,
+    f_score,
+    flagged,
+    fnr,
+    fpr,
+    g_mean,
+    jaccard,
+    kappa,
+    mcc,
+    precision,
+    recall,
+    tnr,
+)
+from setpoint.measure.step import HardStep, SigmoidStep, SoftplusStep
+from setpoint.problem.language import ask
+from setpoint.problem.point import Certificate, OperatingPoint
+from setpoint.problem.problem import Problem, maximize, minimize
+from setpoint.solve.baseline import CrossEntropy
+from setpoint.solve.implicit import ImplicitThreshold
+from setpoint.solve.solver import Solver
+from setpoint.train.batch import Batches
+from setpoint.train.calibrate import calibrate, evaluate
+from setpoint.train.loop import FitResult, fit
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Batches",
+    "Certificate",
+    "Constraint",
+    "CrossEntropy",
+    "FitResult",
+    "HardStep",
+    "ImplicitThreshold",
+    "Metric",
+    "OperatingPoint",
+    "Problem",
+    "Rate",
+    "SetpointError",
+    "SigmoidStep",
+    "SoftplusStep",
+    "Solver",
+    "accuracy",
+    "ask",
+    "calibrate",
+    "error",
+    "evaluate",
+    "f_score",
+    "fit",
+    "flagged",
+    "fnr",
+    "fpr",
+    "g_mean",
+    "jaccard",
+    "kappa",
+    "maximize",
+    "mcc",
+    "minimize",
+    "precision",
+    "recall",
+    "tnr",
+]

@@ -1,0 +1,57 @@
+"""The ways an input can be wrong. Each message names what came, what was expected and what to do."""
+
+
+class SetpointError(ValueError):
+    """Base of every error this library raises on purpose."""
+
+
+class ShapeMismatch(SetpointError):
+    """Tensors that belong together differ in shape."""
+
+
+class BadScores(SetpointError):
+    """Scores that are not finite real numbers."""
+
+
+class BadLabels(SetpointError):
+    """Labels other than 0 and 1."""
+
+
+class BadWeights(SetpointError):
+    """Weights that are negative, not finite, or all zero."""
+
+
+class BadGroups(SetpointError):
+    """Groups that are missing, or not whole numbers from 0 up."""
+
+
+class MissingClass(SetpointError):
+    """A rate was asked of data that lacks the class it is a share of."""
+
+
+class BadProblem(SetpointError):
+    """A question that contradicts itself or that nobody could answer."""
+
+
+class BadAsk(BadProblem):
+    """A text that is not a question in the language of asks."""
+
+
+class BadProgram(SetpointError):
+    """A linear program whose parts do not fit together."""
+
+
+class BadTable(SetpointError):
+    """A table that cannot be trained on or predicted from."""
+
+
+class BadFile(SetpointError):
+    """A saved file that is missing, damaged, or not ours."""
+
+
+class BadSetting(SetpointError):
+    """A setting outside its range."""
+
+
+class TooFewSamples(SetpointError):
+    """Too few samples for the promise that was asked for."""

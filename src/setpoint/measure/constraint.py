@@ -1,0 +1,124 @@
+"""A quantity held against a number: `fpr <= 0.01`. Its excess is positive when the bound is broken."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
+from typing import Any, Literal
+
+from torch import Tensor
+
+from setpoint.errors import BadProblem
+
+Relation = Literal["<=", ">=", "=="]
+#: Rounding allowed when a rate is compared with its bound.
+SLACK = 1e-9
+
+
+def percent(share: float) -> str:
+    """`0.01` as `1%`, exactly: the point of the shortest decimal is moved, nothing is multiplied."""
+    return f"{Decimal(repr(share)).scaleb(2).normalize():f}%"
+
+
+class Quantity(ABC):
+    """A named function of the counts that can be compared with a number."""
+
+    name: str
+
+    @abstractmethod
+    def __call__(self, counts: Tensor) -> Tensor:
+        """The value at `counts (..., 4)`."""
+
+    @abstractmethod
+    def identity(self) -> tuple[object, ...]:
+        """What makes two quantities the same."""
+
+    @property
+    def is_share(self) -> bool:
+        """Whether the value always lies between 0 and 1."""
+        return False
+
+    def resolution(self, counts: Tensor, heaviest: float) -> Tensor:
+        """The most that the value can change when one sample, of weight `heaviest`, moves across."""
+        return counts.new_zeros(counts.shape[:-1])
+
+    def __le__(self, bound: float) -> Constraint:
+        return Constraint(self, "<=", bound)
+
+    def __ge__(self, bound: float) -> Constraint:
+        return Constraint(self, ">=", bound)
+
+    def __eq__(self, other: object) -> Any:
+        """A constraint when compared with a number; otherwise, whether both are the same quantity."""
+        if isinstance(other, Real) and not isinstance(other, bool):
+            return Constraint(self, "==", float(other))
+        return type(self) is type(other) and self.identity() == other.identity()
+
+    def __ne__(self, other: object) -> bool:
+        return type(self) is not type(other) or self.identity() != other.identity()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.identity()))
+
+    def __lt__(self, bound: float) -> Constraint:
+        raise BadProblem(f"{self.name} < {bound}: bounds are never strict; write {self.name} <= {bound}")
+
+    def __gt__(self, bound: float) -> Constraint:
+        raise BadProblem(f"{self.name} > {bound}: bounds are never strict; write {self.name} >= {bound}")
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """`quantity <= bound`, `>= bound` or `== bound`."""
+
+    quantity: Quantity
+    relation: Relation
+    bound: float
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.quantity, Quantity):
+            raise BadProblem(
+                f"a constraint bounds a rate such as sp.fpr or a metric, but got {self.quantity!r}; "
+                "write it as sp.fpr <= 0.01"
+            )
+        if self.relation not in ("<=", ">=", "=="):
+            raise BadProblem(f"relation {self.relation!r} is none of <=, >=, ==")
+        if not isinstance(self.bound, Real) or isinstance(self.bound, bool) or not math.isfinite(self.bound):
+            raise BadProblem(f"the bound of {self.quantity} must be a finite number, but got {self.bound!r}")
+        object.__setattr__(self, "bound", float(self.bound))
+        if self.quantity.is_share and not 0 <= self.bound <= 1:
+            raise BadProblem(
+                f"{self.quantity} {self.relation} {self.bound:g} asks for a share outside 0 ... 1; "
+                f"for {self.bound:g} percent write {self.bound / 100:g}"
+            )
+
+    def excess(self, counts: Tensor) -> Tensor:
+        """How far the value lies beyond the bound; for `==` the signed distance."""
+        distance = self.quantity(counts) - self.bound
+        return -distance if self.relation == ">=" else distance
+
+    def violation(self, counts: Tensor) -> Tensor:
+        """Positive when broken: the excess, or its size for `==`."""
+        excess = self.excess(counts)
+        return excess.abs() if self.relation == "==" else excess
+
+    def holds(self, counts: Tensor, heaviest: float = 1.0) -> Tensor:
+        """Whether the bound is met; an equality is met within one sample, of weight `heaviest`."""
+        slack = self.quantity.resolution(counts, heaviest) if self.relation == "==" else 0.0
+        return self.violation(counts) <= SLACK + slack
+
+    def __str__(self) -> str:
+        bound = percent(self.bound) if self.quantity.is_share else repr(self.bound)
+        return f"{self.quantity} {self.relation} {bound}"
+
+    def __bool__(self) -> bool:
+        raise BadProblem(
+            f"{self} is a constraint, not a truth value; "
+            "a chain such as 0.1 <= rate <= 0.2 must be written as two constraints"
+        )

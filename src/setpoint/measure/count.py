@@ -1,0 +1,48 @@
+"""Counts: how much of each class passes. The one currency of the library.
+
+Counts are a tensor whose last dimension holds (tp, fp, fn, tn). They are sums over samples, so a sample
+weight is a repetition, and the counts of two halves add up to the counts of the whole.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from setpoint.measure.step import HardStep, Step, hard_step
+
+
+def count(
+    scores: Tensor,
+    labels: Tensor,
+    thresholds: Tensor | float,
+    step: Step = hard_step,
+    *,
+    weights: Tensor | None = None,
+    groups: Tensor | None = None,
+    n_groups: int | None = None,
+) -> Tensor:
+    """Weighted confusion counts at one threshold `(4,)` or at m thresholds `(m, 4)`, in one pass.
+
+    With `groups` (whole numbers from 0 up, one a sample) the counts are split by group: `(..., G, 4)`.
+    Thresholds are then shared by all groups, unless they come as `(m, G)`: a row a question, a column a group.
+    Hard counts are added up in float64, soft ones in the precision of the scores, float32 at least.
+    """
+    dtype = torch.float64 if isinstance(step, HardStep) else torch.promote_types(scores.dtype, torch.float32)
+    thresholds = torch.as_tensor(thresholds, dtype=scores.dtype, device=scores.device)
+    positive = labels.to(dtype)
+    sides = torch.stack([positive, 1 - positive], dim=-1)
+    if weights is not None:
+        sides = sides * weights.to(dtype).unsqueeze(-1)
+    per_group = groups is not None and thresholds.dim() == 2
+    spread = thresholds[:, groups] if per_group else thresholds.unsqueeze(-1)
+    margin = scores - spread
+    if groups is None:
+        return torch.cat([step.above(margin).to(dtype) @ sides, step.below(margin).to(dtype) @ sides], dim=-1)
+    size = n_groups if n_groups is not None else int(groups.max()) + 1 if groups.numel() else 1
+    by_group = (F.one_hot(groups, size).to(dtype).unsqueeze(-1) * sides.unsqueeze(-2)).flatten(1)
+    shape = (*margin.shape[:-1], size, 2)
+    above = (step.above(margin).to(dtype) @ by_group).reshape(shape)
+    below = (step.below(margin).to(dtype) @ by_group).reshape(shape)
+    return torch.cat([above, below], dim=-1)

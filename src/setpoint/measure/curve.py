@@ -1,0 +1,72 @@
+"""The curve: counts at every threshold that makes a difference, from one sort and one cumulative sum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Curve:
+    """All cuts of a set of scores, from the one that flags nothing to the one that flags everything.
+
+    Cut k flags the k highest *distinct* scores (`values`), so there are K + 1 cuts. `tp` and `fp` hold the
+    weight of each class that passes, in float64.
+    """
+
+    values: Tensor
+    tp: Tensor
+    fp: Tensor
+
+    @property
+    def counts(self) -> Tensor:
+        """`(K + 1, 4)`."""
+        return torch.stack([self.tp, self.fp, self.tp[-1] - self.tp, self.fp[-1] - self.fp], dim=-1)
+
+    def thresholds(self, cuts: Tensor) -> Tensor:
+        """The threshold of each cut: half way to the next score below, so that neither neighbour is close.
+
+        Where floating point has no number between the two, the lower score itself, which does not pass.
+        """
+        last = len(self.values) - 1
+        upper = self.values[(cuts - 1).clamp(min=0)]
+        lower = self.values[cuts.clamp(max=last)]
+        middle = upper / 2 + lower / 2
+        between = torch.where((middle < upper) & (middle > lower), middle, lower)
+        beyond_all = torch.nextafter(self.values[last], self.values.new_tensor(-torch.inf))
+        return torch.where(cuts > last, beyond_all, torch.where(cuts == 0, self.values[0], between))
+
+
+def curve(scores: Tensor, labels: Tensor, weights: Tensor | None = None) -> Curve:
+    """The counts at all cuts. Tied scores pass together; a sample of weight 0 is not there at all."""
+    scores = scores.detach()
+    if scores.dtype in (torch.float16, torch.bfloat16):
+        scores = scores.float()
+    if weights is not None:
+        present = weights > 0
+        scores, labels, weights = scores[present], labels[present], weights[present].detach().double()
+    values, order = torch.sort(scores, descending=True)
+    positive = labels.to(torch.bool)[order]
+    if weights is None:
+        tp = positive.cumsum(0, dtype=torch.int32 if len(scores) < 2**31 else torch.int64)
+        passed = torch.arange(1, len(scores) + 1, dtype=tp.dtype, device=scores.device)
+        fp = passed - tp
+    else:
+        weight = weights[order]
+        tp = torch.where(positive, weight, 0.0).cumsum(0)
+        fp = torch.where(positive, 0.0, weight).cumsum(0)
+    # A cut stands where the next score is lower; with no ties, everywhere.
+    last_of_tie = torch.ones(len(values), dtype=torch.bool, device=values.device)
+    torch.ne(values[1:], values[:-1], out=last_of_tie[:-1])
+    if not bool(last_of_tie.all()):
+        values, tp, fp = values[last_of_tie], tp[last_of_tie], fp[last_of_tie]
+    return Curve(values, _from_zero(tp), _from_zero(fp))
+
+
+def _from_zero(passed: Tensor) -> Tensor:
+    """The cut that flags nothing, put in front."""
+    out = torch.zeros(len(passed) + 1, dtype=torch.float64, device=passed.device)
+    out[1:] = passed
+    return out

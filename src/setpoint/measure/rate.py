@@ -1,0 +1,214 @@
+"""Rates and metrics: what people judge by, as functions of the counts (tp, fp, fn, tn)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from setpoint.errors import BadProblem
+from setpoint.measure.constraint import Quantity, percent
+
+Four = tuple[float, float, float, float]
+
+
+def share(part: Tensor, whole: Tensor) -> Tensor:
+    """part / whole, and 0 where the whole is empty, also in the gradient."""
+    empty = whole <= 0
+    return torch.where(empty, torch.zeros_like(part), part / torch.where(empty, 1, whole))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rate(Quantity):
+    """A share of the confusion counts: `part` among `whole`, as weights on (tp, fp, fn, tn).
+
+    An empty share (nothing in `whole`) is 0, never NaN.
+    """
+
+    name: str
+    part: Four
+    whole: Four
+
+    def __call__(self, counts: Tensor) -> Tensor:
+        return share(counts @ counts.new_tensor(self.part), self.size(counts))
+
+    def size(self, counts: Tensor) -> Tensor:
+        """The whole that the rate is a share of."""
+        return counts @ counts.new_tensor(self.whole)
+
+    def resolution(self, counts: Tensor, heaviest: float) -> Tensor:
+        return share(torch.full_like(counts[..., 0], heaviest), self.size(counts))
+
+    def identity(self) -> tuple[object, ...]:
+        return (self.name, self.part, self.whole)
+
+    @property
+    def is_share(self) -> bool:
+        return all(0 <= p <= w for p, w in zip(self.part, self.whole))
+
+    @property
+    def has_fixed_whole(self) -> bool:
+        """Whether the denominator is the same at every threshold (a class, or everything)."""
+        tp, fp, fn, tn = self.whole
+        return tp == fn and fp == tn
+
+    @property
+    def direction(self) -> int:
+        """+1 if the rate can only rise as more is flagged, -1 if it can only fall, 0 if either."""
+        if not self.has_fixed_whole:
+            return 0
+        tp, fp, fn, tn = self.part
+        moves = (tp - fn, fp - tn)
+        if min(moves) >= 0 and max(moves) > 0:
+            return 1
+        return -1 if max(moves) <= 0 and min(moves) < 0 else 0
+
+    def between(self, low: float, high: float, points: int = 10) -> Range:
+        """The stretch of this rate over which an objective is averaged: a (partial) area."""
+        return Range(self, low, high, points)
+
+    def gap(self, group: str) -> Gap:
+        """The largest difference of this rate between any two groups of the column `group`."""
+        return Gap(self, group)
+
+    def __repr__(self) -> str:
+        return f"Rate({self.name})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Metric(Quantity):
+    """Any function of the counts: `Metric("g_mean", lambda tp, fp, fn, tn: ...)`, in torch operations."""
+
+    name: str
+    function: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+
+    def __call__(self, counts: Tensor) -> Tensor:
+        return self.function(*counts.unbind(-1))
+
+    def identity(self) -> tuple[object, ...]:
+        return (self.name, self.function)
+
+    def __repr__(self) -> str:
+        return f"Metric({self.name})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Gap(Quantity):
+    """The largest difference of a rate between groups, from counts split by group `(..., G, 4)`."""
+
+    rate: Rate
+    group: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.group, str) or not self.group:
+            raise BadProblem(f"the gap of {self.rate} needs the name of a column of groups, got {self.group!r}")
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        column = self.group if re.fullmatch(r"[^\W\d]\w*", self.group) else json.dumps(self.group)
+        return f"{self.rate.name}.gap({column})"
+
+    def __call__(self, counts: Tensor) -> Tensor:
+        values = self.rate(counts)
+        empty = self.rate.size(counts) <= 0
+        highest = values.masked_fill(empty, -torch.inf).amax(-1)
+        lowest = values.masked_fill(empty, torch.inf).amin(-1)
+        return torch.where(empty.all(-1), torch.zeros_like(highest), highest - lowest)
+
+    def identity(self) -> tuple[object, ...]:
+        return (self.rate.identity(), self.group)
+
+    @property
+    def is_share(self) -> bool:
+        return self.rate.is_share
+
+    def __repr__(self) -> str:
+        return f"Gap({self.name})"
+
+
+@dataclass(frozen=True)
+class Range:
+    """A stretch `low ... high` of a rate, with the number of points at which training looks at it."""
+
+    rate: Rate
+    low: float
+    high: float
+    points: int = 10
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.rate, Rate) or self.rate.direction == 0:
+            raise BadProblem(
+                f"an area needs a rate that only rises or only falls with the threshold "
+                f"(fpr, fnr, recall, tnr, flagged), but got {self.rate}"
+            )
+        if not 0 <= self.low < self.high <= 1:
+            raise BadProblem(
+                f"the range {self.low} ... {self.high} of {self.rate} must rise and lie within 0 ... 1"
+            )
+        if isinstance(self.points, bool) or not isinstance(self.points, int) or self.points < 1:
+            raise BadProblem(f"the range of {self.rate} needs at least one whole point, got {self.points!r}")
+        object.__setattr__(self, "low", float(self.low))
+        object.__setattr__(self, "high", float(self.high))
+
+    def __str__(self) -> str:
+        return f"{self.rate} in [{percent(self.low)}, {percent(self.high)}] with {self.points} points"
+
+    @property
+    def bounds(self) -> list[float]:
+        """The midpoints of `points` equal bins: a bound of exactly 0 or 1 has no smooth root."""
+        width = (self.high - self.low) / self.points
+        return [self.low + width * (i + 0.5) for i in range(self.points)]
+
+
+fpr = Rate("fpr", part=(0, 1, 0, 0), whole=(0, 1, 0, 1))
+fnr = Rate("fnr", part=(0, 0, 1, 0), whole=(1, 0, 1, 0))
+recall = Rate("recall", part=(1, 0, 0, 0), whole=(1, 0, 1, 0))
+tnr = Rate("tnr", part=(0, 0, 0, 1), whole=(0, 1, 0, 1))
+precision = Rate("precision", part=(1, 0, 0, 0), whole=(1, 1, 0, 0))
+flagged = Rate("flagged", part=(1, 1, 0, 0), whole=(1, 1, 1, 1))
+accuracy = Rate("accuracy", part=(1, 0, 0, 1), whole=(1, 1, 1, 1))
+error = Rate("error", part=(0, 1, 1, 0), whole=(1, 1, 1, 1))
+jaccard = Rate("jaccard", part=(1, 0, 0, 0), whole=(1, 1, 1, 0))
+
+
+def f_score(beta: float = 1.0) -> Rate:
+    """(1 + b^2) tp / ((1 + b^2) tp + b^2 fn + fp): recall counts b times as much as precision."""
+    if not 0 < beta < float("inf"):
+        raise BadProblem(f"f_score needs a beta above 0, got {beta!r}")
+    squared = float(beta) ** 2
+    name = f"f_score({repr(float(beta)).removesuffix('.0')})"
+    return Rate(name, part=(1 + squared, 0, 0, 0), whole=(1 + squared, 1, squared, 0))
+
+
+def _root(x: Tensor) -> Tensor:
+    """A square root whose slope at 0 is 0 rather than infinite."""
+    zero = x <= 0
+    return torch.where(zero, torch.zeros_like(x), torch.where(zero, 1, x).sqrt())
+
+
+def _g_mean(tp: Tensor, fp: Tensor, fn: Tensor, tn: Tensor) -> Tensor:
+    return _root(share(tp, tp + fn) * share(tn, tn + fp))
+
+
+def _mcc(tp: Tensor, fp: Tensor, fn: Tensor, tn: Tensor) -> Tensor:
+    # The four roots are taken one by one: their product overflows no sooner than a count does.
+    whole = _root(tp + fp) * _root(tp + fn) * _root(tn + fp) * _root(tn + fn)
+    return share(tp * tn - fp * fn, whole)
+
+
+def _kappa(tp: Tensor, fp: Tensor, fn: Tensor, tn: Tensor) -> Tensor:
+    return share(2 * (tp * tn - fp * fn), (tp + fp) * (fp + tn) + (tp + fn) * (fn + tn))
+
+
+g_mean = Metric("g_mean", _g_mean)
+mcc = Metric("mcc", _mcc)
+kappa = Metric("kappa", _kappa)
+
+CATALOGUE: dict[str, Rate | Metric] = {
+    quantity.name: quantity
+    for quantity in (fpr, fnr, recall, tnr, precision, flagged, accuracy, error, jaccard, g_mean, mcc, kappa)
+}

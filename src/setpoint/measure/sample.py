@@ -1,0 +1,110 @@
+"""The border: scores and what is known of them, checked once, as tensors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from setpoint.errors import BadGroups, BadLabels, BadScores, BadWeights, ShapeMismatch
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Scores, labels (0 or 1, in the dtype of the scores), and, where given, weights and groups."""
+
+    scores: Tensor
+    labels: Tensor
+    weights: Tensor | None = None
+    groups: Tensor | None = None
+
+    @property
+    def mass(self) -> Tensor:
+        """The total weight, and so the number of samples when there are no weights."""
+        if self.weights is None:
+            return self.scores.new_tensor(float(len(self.scores)))
+        return self.weights.sum()
+
+    @property
+    def spread(self) -> Tensor:
+        """The weighted standard deviation of the scores, in float64."""
+        scores = self.scores.detach().double()
+        weights = torch.ones_like(scores) if self.weights is None else self.weights.double()
+        mean = (weights * scores).sum() / weights.sum()
+        return ((weights * (scores - mean) ** 2).sum() / weights.sum()).sqrt()
+
+    @property
+    def has_both_classes(self) -> bool:
+        present = self.labels if self.weights is None else self.labels[self.weights > 0]
+        return bool((present > 0).any()) and bool((present == 0).any())
+
+    def detach(self) -> Sample:
+        return Sample(self.scores.detach(), self.labels, self.weights, self.groups)
+
+
+def check_sample(scores: Any, labels: Any, weights: Any = None, groups: Any = None) -> Sample:
+    """Tensors, arrays or lists in; a `Sample` out, or one clear error."""
+    scores = _tensor(scores, "scores")
+    if scores.dim() != 1:
+        hint = "; use scores.squeeze(-1)" if scores.dim() == 2 and scores.shape[1] == 1 else ""
+        raise ShapeMismatch(f"scores {tuple(scores.shape)} must hold one number a sample, shape (n,){hint}")
+    if not scores.is_floating_point():
+        scores = scores.to(torch.get_default_dtype())
+    _refuse_odd_scores(scores)
+    labels = _labels(labels, scores)
+    if weights is not None:
+        weights = _like(weights, scores, "weights")
+        if not bool(torch.isfinite(weights).all()) or bool((weights < 0).any()):
+            raise BadWeights("weights must be finite and not negative; drop such samples or set their weight to 0")
+    if groups is not None:
+        groups = _tensor(groups, "groups").to(scores.device)
+        if groups.shape != scores.shape:
+            raise ShapeMismatch(f"groups {tuple(groups.shape)} and scores {tuple(scores.shape)} must match")
+        if groups.is_floating_point() or groups.dtype == torch.bool or bool((groups < 0).any()):
+            raise BadGroups("groups must be whole numbers from 0 up, one a sample; encode names as numbers first")
+        groups = groups.long()
+    return Sample(scores, labels, weights, groups)
+
+
+def _labels(values: Any, scores: Tensor) -> Tensor:
+    labels = _like(values, scores, "labels")
+    odd = (labels != 0) & (labels != 1)
+    if bool(odd.any()):
+        found = labels[odd][0].item()
+        hint = (
+            "; for labels of -1 and 1 pass (labels > 0)" if found == -1 else "; map your classes to 0 and 1 first"
+        )
+        raise BadLabels(f"labels must be 0 or 1, but hold {found:g}{hint}")
+    return labels
+
+
+def _refuse_odd_scores(scores: Tensor) -> None:
+    odd = ~torch.isfinite(scores)
+    if bool(odd.any()):
+        nans = int(torch.isnan(scores).sum())
+        raise BadScores(
+            f"{int(odd.sum())} of {len(scores)} scores are not finite ({nans} NaN); "
+            "the model has diverged or its input holds such values: lower the learning rate or clean the input"
+        )
+
+
+def _tensor(values: Any, name: str) -> Tensor:
+    if isinstance(values, Tensor):
+        return values
+    try:
+        array = np.asarray(values)
+        if array.dtype == object or array.dtype.kind in "USMm":
+            raise TypeError(f"values of type {array.dtype}")
+        return torch.from_numpy(np.ascontiguousarray(array))
+    except (TypeError, ValueError) as cause:
+        raise ShapeMismatch(f"{name} must be numbers, one a sample, but could not be read: {cause}") from cause
+
+
+def _like(values: Any, scores: Tensor, name: str) -> Tensor:
+    tensor = _tensor(values, name)
+    if tensor.shape != scores.shape:
+        raise ShapeMismatch(f"scores {tuple(scores.shape)} and {name} {tuple(tensor.shape)} must match")
+    return tensor.detach().to(device=scores.device, dtype=scores.dtype)

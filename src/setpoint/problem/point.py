@@ -1,0 +1,233 @@
+"""The answer: a threshold, the true rates there, and whether the bounds hold."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from setpoint.errors import BadFile, BadGroups
+from setpoint.measure.area import mean_over
+from setpoint.measure.count import count
+from setpoint.measure.curve import curve
+from setpoint.measure.rate import (
+    Metric,
+    Rate,
+    accuracy,
+    error,
+    flagged,
+    fnr,
+    fpr,
+    precision,
+    recall,
+    tnr,
+)  # fmt: skip
+from setpoint.measure.sample import Sample, check_sample
+from setpoint.problem.language import ask
+from setpoint.problem.problem import Problem
+
+FORMAT = 1
+_SHOWN: tuple[Rate, ...] = (fpr, fnr, recall, tnr, precision, flagged, accuracy, error)
+Threshold = float | tuple[float, ...] | dict[str, float]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """With probability `confidence` over the drawing of `samples` calibration points, `statement` is true."""
+
+    statement: str
+    confidence: float
+    samples: int
+
+
+@dataclass(frozen=True)
+class OperatingPoint:
+    """Where to run a model, and what that brings.
+
+    `threshold` is a float, one a point of the stretch for areas, or one a group; a score passes when strictly
+    above it. `objective` and `rates` are true (hard) values on the data that the point was found on. When no
+    threshold meets the bounds, `feasible` is False and the threshold is the one that breaks them least.
+    """
+
+    problem: Problem
+    threshold: Threshold
+    objective: float
+    rates: dict[str, float]
+    feasible: bool
+    violation: float
+    certificate: Certificate | None = None
+
+    @property
+    def outcome(self) -> str:
+        """`feasible`, or `infeasible` with the bound that no threshold meets and the nearest value."""
+        if self.feasible:
+            return "feasible"
+        broken = [
+            f"{constraint} (nearest: {self.rates[str(constraint.quantity)]:.6g})"
+            for constraint in self.problem.constraints
+            if self._breaks(str(constraint.quantity), constraint.relation, constraint.bound)
+        ]
+        return f"infeasible: no threshold meets {' and '.join(broken) or str(self.problem)}"
+
+    def _breaks(self, name: str, relation: str, bound: float) -> bool:
+        distance = self.rates[name] - bound
+        return bool({"<=": distance, ">=": -distance, "==": abs(distance)}[relation] > 1e-9)
+
+    def predict(self, scores: Any, groups: Any = None) -> Any:
+        """1 where the score is strictly above the threshold, else 0; one column a threshold for areas.
+
+        A tensor gives a tensor, anything else a NumPy array.
+        """
+        values = scores.detach() if isinstance(scores, Tensor) else torch.as_tensor(np.asarray(scores))
+        values = values.double()
+        passed = (values.unsqueeze(-1) if isinstance(self.threshold, tuple) else values) > self._limits(groups)
+        answer = passed.long()
+        return answer if isinstance(scores, Tensor) else answer.numpy()
+
+    @classmethod
+    def at(
+        cls,
+        problem: Problem,
+        thresholds: Tensor,
+        sample: Sample,
+        *,
+        certificate: Certificate | None = None,
+    ) -> OperatingPoint:
+        """The true rates of a sample at the given thresholds `(m,)`."""
+        counts = count(sample.scores, sample.labels, thresholds, weights=sample.weights)
+        heaviest = 1.0 if sample.weights is None or not len(sample.weights) else float(sample.weights.max())
+        quantities = dict.fromkeys([problem.objective, *(c.quantity for c in problem.constraints), *_SHOWN])
+        if problem.over is None:
+            objective = float(problem.objective(counts)[0])
+            rates = {str(q): float(q(counts)[0]) for q in quantities}
+        else:
+            over = problem.over
+            objective = float(
+                mean_over(curve(sample.scores, sample.labels, sample.weights), problem.objective, over)
+            )
+            rates = {
+                f"{quantity} at {over.rate} {bound:.6g}": float(value)
+                for quantity in (problem.objective, over.rate)
+                for bound, value in zip(over.bounds, quantity(counts))
+            }
+        return cls(
+            problem=problem,
+            threshold=tuple(thresholds.tolist()) if problem.over is not None else float(thresholds[0]),
+            objective=objective,
+            rates=rates,
+            feasible=problem.holds(counts, heaviest),
+            violation=max((float(c.violation(counts)[0]) for c in problem.constraints), default=0.0),
+            certificate=certificate,
+        )
+
+    def judge(self, scores: Any, labels: Any, *, weights: Any = None) -> OperatingPoint:
+        """The same thresholds on other data. For areas the objective is the exact area of those data."""
+        sample = check_sample(scores, labels, weights)
+        thresholds = torch.tensor(self.threshold, dtype=torch.float64).reshape(-1)
+        sample = Sample(sample.scores.detach().double(), sample.labels, sample.weights)
+        return OperatingPoint.at(self.problem, thresholds, sample, certificate=self.certificate)
+
+    def _limits(self, groups: Any) -> Tensor:
+        if not isinstance(self.threshold, dict):
+            return torch.tensor(self.threshold, dtype=torch.float64)
+        if groups is None:
+            raise BadGroups(f"this point has one threshold a {self.problem.group}; pass groups= to predict")
+        names = [str(g) for g in np.asarray(groups).tolist()]
+        unknown = sorted(set(names) - set(self.threshold))
+        if unknown:
+            raise BadGroups(f"no threshold for {self.problem.group} {unknown[0]!r}; known: {list(self.threshold)}")
+        return torch.tensor([self.threshold[name] for name in names], dtype=torch.float64)
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{name} {value:.4g}" for name, value in self.rates.items())
+        return f"{self.problem}: {self.outcome}, threshold {self.threshold}, {shown}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        threshold = list(self.threshold) if isinstance(self.threshold, tuple) else self.threshold
+        return {
+            "format": FORMAT,
+            "ask": str(self.problem),
+            "threshold": threshold,
+            "objective": self.objective,
+            "rates": self.rates,
+            "feasible": self.feasible,
+            "violation": self.violation,
+            "certificate": asdict(self.certificate) if self.certificate else None,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], metrics: Iterable[Metric] = ()) -> OperatingPoint:
+        """The point that `to_dict` wrote; metrics of your own are handed over in `metrics`."""
+        if not isinstance(data, Mapping) or "format" not in data:
+            raise BadFile("not an operating point: the key 'format' is missing")
+        if data["format"] != FORMAT:
+            raise BadFile(
+                f"operating point of format {data['format']!r}, this version reads {FORMAT}; upgrade setpoint"
+            )
+        try:
+            threshold = data["threshold"]
+            certificate = data["certificate"]
+            return cls(
+                problem=ask(data["ask"], metrics),
+                threshold=_read_threshold(threshold),
+                objective=_number(data["objective"]),
+                rates={str(name): _number(value) for name, value in data["rates"].items()},
+                feasible=bool(data["feasible"]),
+                violation=_number(data["violation"]),
+                certificate=Certificate(**certificate) if certificate else None,
+            )
+        except (KeyError, TypeError, AttributeError) as cause:
+            raise BadFile(f"damaged operating point: {cause!r}") from cause
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write as JSON; a reader never sees half a file."""
+        write_text(Path(path), json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], metrics: Iterable[Metric] = ()) -> OperatingPoint:
+        """Read what `save` wrote."""
+        try:
+            data = json.loads(Path(path).read_text(encoding="utf-8"))
+        except FileNotFoundError as cause:
+            raise BadFile(f"no operating point at {path}") from cause
+        except (json.JSONDecodeError, UnicodeDecodeError) as cause:
+            raise BadFile(f"{path} is not JSON: {cause}") from cause
+        return cls.from_dict(data, metrics)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise TypeError(f"expected a number, found {value!r}")
+    return float(value)
+
+
+def _read_threshold(value: Any) -> Threshold:
+    if isinstance(value, list):
+        return tuple(_number(v) for v in value)
+    if isinstance(value, dict):
+        return {str(name): _number(v) for name, v in value.items()}
+    return _number(value)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace a file in one move, so that a crash leaves the old one or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,149 @@
+"""The question: an objective, its direction, and the bounds or the stretch under which it is judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from setpoint.errors import BadProblem
+from setpoint.measure.constraint import Constraint, Quantity
+from setpoint.measure.rate import Gap, Range
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Minimise or maximise `objective` under `constraints`, or on average `over` a stretch of a rate.
+
+    Counts handed to a problem have one row a threshold, `(m, 4)`, and are split by group, `(m, G, 4)`, when a
+    constraint compares groups (`group` is then the name of the column).
+    """
+
+    objective: Quantity
+    maximize: bool
+    constraints: tuple[Constraint, ...] = ()
+    over: Range | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.objective, Quantity) or isinstance(self.objective, Gap):
+            raise BadProblem(f"the objective must be a rate such as sp.fnr or a metric, got {self.objective!r}")
+        for constraint in self.constraints:
+            if not isinstance(constraint, Constraint):
+                raise BadProblem(f"expected a constraint such as sp.fpr <= 0.01, but got {constraint!r}")
+        if self.over is not None:
+            if not isinstance(self.over, Range):
+                raise BadProblem(f"over= expects a range such as sp.fpr.between(0, 0.05), got {self.over!r}")
+            if self.constraints:
+                raise BadProblem(f"an area over {self.over.rate} takes no further bound; drop one of the two")
+            if bool(self.over.rate == self.objective):
+                raise BadProblem(f"the area of {self.objective} over itself says nothing; choose another rate")
+        if len(self._group_names()) > 1:
+            names = ", ".join(sorted(self._group_names()))
+            raise BadProblem(f"a problem compares groups of one column, but this one names {names}")
+        self._refuse_contradictions()
+
+    def _group_names(self) -> set[str]:
+        return {c.quantity.group for c in self.constraints if isinstance(c.quantity, Gap)}
+
+    def _refuse_contradictions(self) -> None:
+        lowest: dict[Quantity, Constraint] = {}
+        highest: dict[Quantity, Constraint] = {}
+        for c in self.constraints:
+            if c.relation in (">=", "==") and (c.quantity not in lowest or c.bound > lowest[c.quantity].bound):
+                lowest[c.quantity] = c
+            if c.relation in ("<=", "==") and (c.quantity not in highest or c.bound < highest[c.quantity].bound):
+                highest[c.quantity] = c
+        for quantity in lowest.keys() & highest.keys():
+            low, high = lowest[quantity], highest[quantity]
+            if low.bound > high.bound:
+                raise BadProblem(
+                    f"{quantity} {low.relation} {low.bound:g} and {quantity} {high.relation} {high.bound:g} "
+                    "contradict each other; drop one"
+                )
+
+    def __str__(self) -> str:
+        """The ask, in words that `ask` reads back."""
+        text = f"{'maximize' if self.maximize else 'minimize'} {self.objective}"
+        if self.over is not None:
+            text += f" over {self.over}"
+        if self.constraints:
+            text += " where " + " and ".join(map(str, self.constraints))
+        return text
+
+    @property
+    def group(self) -> str | None:
+        """The column whose groups are compared, if any."""
+        return next(iter(self._group_names()), None)
+
+    @property
+    def n_thresholds(self) -> int:
+        """One, or one a point of the stretch."""
+        return 1 if self.over is None else self.over.points
+
+    @property
+    def bounds(self) -> tuple[Constraint, ...]:
+        """The constraints, or for an area one equality a point of the stretch."""
+        if self.over is None:
+            return self.constraints
+        return tuple(Constraint(self.over.rate, "==", bound) for bound in self.over.bounds)
+
+    @property
+    def tightest(self) -> float | None:
+        """The smallest share that a bound allows (1 % for `fpr <= 1%` and for `recall >= 99%`), if any."""
+        shares = [min(c.bound, 1 - c.bound) for c in self.bounds if c.quantity.is_share]
+        return min((share for share in shares if share > 0), default=None)
+
+    def pool(self, counts: Tensor) -> Tensor:
+        """Counts of all groups together, `(m, 4)`."""
+        return counts.sum(-2) if self.group is not None else counts
+
+    def costs(self, counts: Tensor) -> Tensor:
+        """What each threshold adds to the cost, `(m,)`: its share of the objective, with the sign of a loss."""
+        value = self.objective(self.pool(counts)) / self.n_thresholds
+        return -value if self.maximize else value
+
+    def cost(self, counts: Tensor) -> Tensor:
+        """What is to be minimised: the objective, averaged over the thresholds, with the sign of a loss."""
+        return self.costs(counts).sum()
+
+    def excesses(self, counts: Tensor) -> Tensor:
+        """One number a bound, positive when it is broken: `(k,)`."""
+        pooled = self.pool(counts)
+        if self.over is not None:
+            return self.over.rate(pooled) - pooled.new_tensor(self.over.bounds)
+        if not self.constraints:
+            return pooled.new_zeros(0)
+        return torch.stack(
+            [c.excess(counts if isinstance(c.quantity, Gap) else pooled)[0] for c in self.constraints]
+        )
+
+    def holds(self, counts: Tensor, heaviest: float = 1.0) -> bool:
+        """Whether every constraint is met by true counts; the points of an area always are."""
+        pooled = self.pool(counts)
+        return all(
+            bool(c.holds(counts if isinstance(c.quantity, Gap) else pooled, heaviest).all())
+            for c in self.constraints
+        )
+
+    def better(self, value: float, than: float) -> bool:
+        """Whether one value of the objective beats another."""
+        return value > than if self.maximize else value < than
+
+
+def minimize(objective: Quantity, *constraints: Constraint, over: Range | None = None) -> Problem:
+    """`minimize(fnr, fpr <= 0.01)`: the question whose answer has the smallest objective."""
+    return _problem(objective, False, constraints, over)
+
+
+def maximize(objective: Quantity, *constraints: Constraint, over: Range | None = None) -> Problem:
+    """`maximize(precision, recall >= 0.95)`: the question whose answer has the largest objective."""
+    return _problem(objective, True, constraints, over)
+
+
+def _problem(objective: Any, maximize: bool, constraints: tuple[Any, ...], over: Range | None) -> Problem:
+    if callable(objective) and not isinstance(objective, Quantity):
+        name = getattr(objective, "__name__", "objective")
+        raise BadProblem(f"{name} is a function, not a rate; call it first, as in {name}(1)")
+    return Problem(objective, maximize, constraints, over)

@@ -1,0 +1,1 @@
+"""How to make the question differentiable: thresholds found, prices solved, and the baselines."""

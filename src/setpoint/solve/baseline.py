@@ -1,0 +1,60 @@
+"""Cross-entropy, plain and weighted: the baseline that stands beside everything else."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from setpoint.errors import BadSetting
+from setpoint.measure.sample import Sample
+from setpoint.solve.solver import Solver
+
+
+class CrossEntropy(Solver):
+    """Binary cross-entropy of logits, each positive counted `pos_weight` times a negative.
+
+    `pos_weight` is a number (below 1 it lowers the positives), "balanced" (both classes weigh the same), or
+    None. Weights are scaled to a mean of 1 over the data seen so far, so that the loss, and with it the fit of
+    the learning rate and of any penalty, does not grow with the weight.
+    """
+
+    seen: Tensor
+
+    def __init__(self, pos_weight: float | Literal["balanced"] | None = None) -> None:
+        super().__init__()
+        if isinstance(pos_weight, str):
+            if pos_weight != "balanced":
+                raise BadSetting(f"pos_weight must be a number, 'balanced' or None, got {pos_weight!r}")
+        elif pos_weight is not None and not 0 < pos_weight < float("inf"):
+            raise BadSetting(f"pos_weight must be a number above 0, got {pos_weight!r}")
+        self.pos_weight = pos_weight
+        self.register_buffer("seen", torch.zeros(2, dtype=torch.float64))
+
+    def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
+        if len(batch.scores) == 0:
+            return batch.scores.sum()
+        weights = torch.ones_like(batch.scores) if batch.weights is None else batch.weights
+        positive, total = (weights * batch.labels).sum().double(), weights.sum().double()
+        seen = torch.stack([positive, total - positive])
+        if self.training:
+            self.seen += seen
+        if float(self.seen.sum()) > 0:
+            seen = self.seen
+        on_positive, on_negative = self._class_weights(seen)
+        class_weights = torch.where(batch.labels > 0, on_positive, on_negative).to(batch.scores.dtype)
+        losses = F.binary_cross_entropy_with_logits(batch.scores, batch.labels, reduction="none")
+        return (class_weights * weights * losses).sum() / weights.sum().clamp(min=torch.finfo(weights.dtype).tiny)
+
+    def _class_weights(self, seen: Tensor) -> tuple[Tensor, Tensor]:
+        """Weights of positives and negatives, in the asked ratio, of mean 1 over `seen`."""
+        positives, negatives = seen
+        both = bool((seen > 0).all())
+        if self.pos_weight == "balanced":
+            ratio = negatives / positives if both else torch.ones_like(positives)
+        else:
+            ratio = torch.full_like(positives, 1.0 if self.pos_weight is None else float(self.pos_weight))
+        mean = (ratio * positives + negatives) / seen.sum() if both else torch.ones_like(ratio)
+        return ratio / mean, 1 / mean

@@ -1,0 +1,66 @@
+"""Memory: a ring of recent scores, so that a rare class or a rare bound is seen by every batch."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from setpoint.errors import BadSetting
+from setpoint.measure.sample import Sample
+
+
+class Memory(nn.Module):
+    """The last `size` detached scores with their labels and weights. Empty places have weight 0.
+
+    `size` 0 remembers nothing: every batch then stands for itself, as full-batch training wants it.
+    """
+
+    scores: Tensor
+    labels: Tensor
+    weights: Tensor
+    head: Tensor
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        if size < 0:
+            raise BadSetting(f"memory must hold 0 or more scores, got {size}")
+        self.size = size
+        for name in ("scores", "labels", "weights"):
+            self.register_buffer(name, torch.zeros(size))
+        self.register_buffer("head", torch.zeros((), dtype=torch.long))
+
+    def joined(self, batch: Sample) -> Sample:
+        """The batch together with what is remembered; a batch that fills the memory stands alone."""
+        batch = batch.detach()
+        room = self.size - len(batch.scores)
+        if room <= 0:
+            return batch
+        # The oldest places are the ones that this batch is about to take.
+        kept = (self.head + len(batch.scores) + torch.arange(room, device=self.head.device)) % self.size
+        kept = kept[self.weights[kept] > 0]
+        weights = batch.weights if batch.weights is not None else torch.ones_like(batch.scores)
+        return Sample(
+            torch.cat([batch.scores, self.scores[kept].to(batch.scores.dtype)]),
+            torch.cat([batch.labels, self.labels[kept].to(batch.labels.dtype)]),
+            torch.cat([weights, self.weights[kept].to(weights.dtype)]),
+        )
+
+    @torch.no_grad()
+    def push(self, batch: Sample) -> None:
+        """Remember a batch over the oldest scores."""
+        if self.size == 0:
+            return
+        scores = batch.scores.detach()[-self.size :]
+        places = (self.head + torch.arange(len(scores), device=self.head.device)) % self.size
+        weights = torch.ones_like(scores) if batch.weights is None else batch.weights[-self.size :]
+        self.scores[places] = scores.to(self.scores.dtype)
+        self.labels[places] = batch.labels[-self.size :].to(self.labels.dtype)
+        self.weights[places] = weights.to(self.weights.dtype)
+        self.head.copy_((self.head + len(scores)) % self.size)
+
+
+def memory_size(tightest: float | None) -> int:
+    """2,048 scores, more for rarer bounds: about twenty samples beyond the tightest bound, at most 65,536."""
+    if not tightest:
+        return 2048
+    return int(min(max(2048.0, 20 / tightest), 65536.0))

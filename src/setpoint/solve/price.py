@@ -1,0 +1,89 @@
+"""Prices: what a bound costs, solved at the found thresholds; and the one loss that all solvers share.
+
+    loss = objective + sum(price_i * excess_i)
+
+in soft counts, with thresholds and prices held constant. If the prices are such that no small move of the
+thresholds changes the loss, its gradient is that of the objective *as re-optimised over the thresholds* (the
+envelope theorem; for one threshold and one equality, the implicit function theorem).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from setpoint.measure.count import count
+from setpoint.measure.sample import Sample
+from setpoint.measure.step import SmoothStep, Step
+from setpoint.problem.problem import Problem
+
+
+def soft_count(sample: Sample, thresholds: Tensor, step: Step) -> Tensor:
+    """Soft counts of a sample at the thresholds, `(m, 4)`."""
+    return count(sample.scores, sample.labels, thresholds, step, weights=sample.weights)
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """Cost and excesses to first order around some counts `(m, 4)`: values, and slopes by every count."""
+
+    counts: Tensor
+    cost: Tensor
+    excesses: Tensor
+    cost_slope: Tensor
+    excess_slopes: Tensor
+
+    def by_threshold(self, pace: Tensor) -> tuple[Tensor, Tensor]:
+        """Slopes of cost `(m,)` and excesses `(k, m)` when each threshold moves its own counts at `pace`."""
+        return (self.cost_slope * pace).sum(-1), (self.excess_slopes * pace).sum(-1)
+
+    def loss(self, prices: Tensor, batch: Tensor, share: Tensor) -> Tensor:
+        """The priced loss, its derivative by the counts taken here, that of the counts by the scores in `batch`.
+
+        It is linear in the batch's own counts (blown up by 1 / share to the size of these), hence unbiased for
+        ratios such as precision however small the batch; when the batch is all there is, it is the loss itself.
+        """
+        slope = self.cost_slope + torch.einsum("k,k...->...", prices, self.excess_slopes)
+        value = self.cost + (prices * self.excesses).sum()
+        return value + (slope * (batch / share - self.counts)).sum()
+
+
+def expand(problem: Problem, counts: Tensor) -> Expansion:
+    """The problem to first order around `counts`, which are taken as given."""
+    anchor = counts.detach().requires_grad_()
+    with torch.enable_grad():
+        cost, excesses = problem.cost(anchor), problem.excesses(anchor)
+        (cost_slope,) = torch.autograd.grad(cost, anchor, retain_graph=True)
+        if problem.over is not None:
+            # Each excess depends on its own threshold's counts alone, so their sum has all the slopes.
+            (rows,) = torch.autograd.grad(excesses.sum(), anchor)
+            excess_slopes = torch.diag_embed(rows.T).movedim(0, -1)
+        else:
+            slopes = [torch.autograd.grad(excess, anchor, retain_graph=True)[0] for excess in excesses]
+            excess_slopes = torch.stack(slopes) if slopes else anchor.new_zeros(0, *anchor.shape)
+    return Expansion(counts.detach(), cost.detach(), excesses.detach(), cost_slope, excess_slopes)
+
+
+def count_pace(sample: Sample, thresholds: Tensor, step: SmoothStep) -> Tensor:
+    """The derivative of the soft counts, each by its own threshold: `(m, 4)`."""
+    return -soft_count(sample, thresholds, step.slope)
+
+
+def solve_prices(
+    cost_slope: Tensor, excess_slopes: Tensor, active: Tensor, *, floor: float, limit: float
+) -> Tensor:
+    """Prices of the active bounds at which no small move of the thresholds pays: cost' + prices . excess' = 0.
+
+    Least squares, square or not, damped so that a vanishing slope gives a price of 0 rather than of infinity.
+    Bounds that are not active cost nothing. The sign is free: with precision as the objective it is negative
+    for about half of all models.
+    """
+    slopes = excess_slopes * active.to(excess_slopes.dtype).unsqueeze(-1)
+    if slopes.numel() == 0:
+        return slopes.new_zeros(len(slopes))
+    left, stretch, right = torch.linalg.svd(slopes, full_matrices=False)
+    damped = stretch / (stretch**2 + floor**2)
+    prices: Tensor = -left @ (damped * (right @ cost_slope))
+    return prices.clamp(-limit, limit)

@@ -1,0 +1,1 @@
+"""Repeat over data: batches, the loop, selection, calibration."""

@@ -1,0 +1,96 @@
+"""Batches: whatever a loader yields, under fixed names; and a loader for tables that are in memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from setpoint.errors import BadSetting, ShapeMismatch
+
+_NAMES = ("x", "labels", "weights", "groups", "index")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The input of the model and what is known of each of its rows."""
+
+    x: Any
+    labels: Tensor
+    weights: Tensor | None = None
+    groups: Tensor | None = None
+    index: Tensor | None = None
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> Batch:
+        """The batch with every tensor in it changed."""
+        parts: dict[str, Any] = {name: getattr(self, name) for name in _NAMES}
+        return Batch(**{name: change(p) if isinstance(p, Tensor) else p for name, p in parts.items()})
+
+
+def read_batches(loader: Iterable[Any], device: torch.device) -> Iterator[Batch]:
+    """Batches of any loader: `(x, labels)`, `(x, labels, weights)`, or a mapping with the names of `Batch`."""
+    for item in loader:
+        yield _read(item).map(lambda part: part.to(device))
+
+
+def _read(item: Any) -> Batch:
+    if isinstance(item, Batch):
+        return item
+    if isinstance(item, Mapping):
+        if not {"x", "labels"} <= item.keys() <= set(_NAMES):
+            raise ShapeMismatch(
+                f"a batch that is a mapping needs x and labels, and may hold {_NAMES[2:]}; got {list(item)}"
+            )
+        return Batch(**item)
+    if isinstance(item, tuple | list) and len(item) in (2, 3):
+        return Batch(*item)
+    kind = f"{len(item)} parts" if isinstance(item, tuple | list) else type(item).__name__
+    raise ShapeMismatch(f"a loader must yield (x, labels), (x, labels, weights) or a mapping, but yielded {kind}")
+
+
+def _take(rows: Tensor, part: Tensor) -> Tensor:
+    return part[rows]
+
+
+class Batches:
+    """A loader over tensors in memory: whole batches by index, no Python a row, no worker processes.
+
+    `batch_size=None` yields everything at once. Each pass draws a new order when `shuffle` is set, from `seed`.
+    """
+
+    def __init__(
+        self,
+        x: Tensor,
+        labels: Tensor,
+        *,
+        weights: Tensor | None = None,
+        groups: Tensor | None = None,
+        batch_size: int | None = None,
+        shuffle: bool = False,
+        seed: int = 0,
+    ) -> None:
+        if len(x) != len(labels):
+            raise ShapeMismatch(f"x has {len(x)} rows but labels {len(labels)}")
+        if batch_size is not None and batch_size < 1:
+            raise BadSetting(f"batch_size must be at least 1, got {batch_size}")
+        self.whole = Batch(x, labels, weights, groups, torch.arange(len(x)))
+        self.batch_size = batch_size or max(len(x), 1)
+        self.shuffle = shuffle
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def __len__(self) -> int:
+        return math.ceil(len(self.whole.labels) / self.batch_size)
+
+    def __iter__(self) -> Iterator[Batch]:
+        size = len(self.whole.labels)
+        if not self.shuffle and self.batch_size >= size:
+            yield self.whole
+            return
+        order = torch.randperm(size, generator=self.generator) if self.shuffle else torch.arange(size)
+        for rows in order.split(self.batch_size):
+            yield self.whole.map(partial(_take, rows))

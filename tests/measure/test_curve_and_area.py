@@ -1,0 +1,115 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn import metrics
+
+import reference
+import setpoint as sp
+from cases import cases
+from setpoint.errors import MissingClass
+from setpoint.measure.area import mcclish, mean_over, pr_area, roc_area
+from setpoint.measure.count import count
+from setpoint.measure.curve import curve
+
+RANGES = st.sampled_from([(0.0, 1.0), (0.0, 0.1), (0.5, 1.0), (0.2, 0.7), (0.95, 1.0)])
+
+
+@given(cases())
+def test_the_curve_holds_every_cut(case):
+    found = curve(case.scores, case.labels, case.weights)
+    torch.testing.assert_close(found.counts, torch.tensor(reference.all_cuts(*case.lists)).double())
+
+
+@given(cases())
+def test_the_threshold_of_a_cut_gives_its_counts(case):
+    found = curve(case.scores, case.labels, case.weights)
+    thresholds = found.thresholds(torch.arange(len(found.tp)))
+    assert torch.isfinite(thresholds[:-1]).all()
+    torch.testing.assert_close(count(case.scores, case.labels, thresholds, weights=case.weights), found.counts)
+
+
+def test_thresholds_stand_half_way_between_neighbours():
+    found = curve(torch.tensor([1.0, 3.0, 2.0]), torch.tensor([0.0, 1.0, 1.0]))
+    assert found.thresholds(torch.tensor([0, 1, 2, 3]))[:3].tolist() == [3.0, 2.5, 1.5]
+    assert found.thresholds(torch.tensor([3])) < 1.0
+
+
+@given(cases(both_classes=True))
+def test_roc_points_equal_scikit_learn(case):
+    scores, labels, weights = (np.array(part) for part in case.lists)
+    keep = weights > 0
+    fpr, tpr, _ = metrics.roc_curve(
+        labels[keep], scores[keep], sample_weight=weights[keep], drop_intermediate=False
+    )
+    counts = curve(case.scores, case.labels, case.weights).counts
+    np.testing.assert_allclose(sp.fpr(counts).numpy(), fpr, atol=1e-9)
+    np.testing.assert_allclose(sp.recall(counts).numpy(), tpr, atol=1e-9)
+
+
+@given(cases(both_classes=True))
+def test_whole_areas_equal_scikit_learn(case):
+    scores, labels, weights = (np.array(part) for part in case.lists)
+    auc = metrics.roc_auc_score(labels, scores, sample_weight=weights)
+    average = metrics.average_precision_score(labels, scores, sample_weight=weights)
+    assert math.isclose(roc_area(case.scores, case.labels, case.weights), auc, abs_tol=1e-9)
+    assert math.isclose(pr_area(case.scores, case.labels, case.weights), average, abs_tol=1e-9)
+
+
+@given(cases(both_classes=True), st.sampled_from([0.01, 0.1, 0.35, 0.9]))
+def test_the_standardised_partial_area_equals_scikit_learn(case, limit):
+    scores, labels, weights = (np.array(part) for part in case.lists)
+    expected = metrics.roc_auc_score(labels, scores, sample_weight=weights, max_fpr=limit)
+    found = mcclish(roc_area(case.scores, case.labels, case.weights, high=limit), 0.0, limit)
+    assert math.isclose(found, expected, abs_tol=1e-9)
+
+
+@given(cases(both_classes=True), RANGES)
+def test_the_partial_pr_area_equals_the_slow_reference(case, limits):
+    expected = reference.average_precision_between(*case.lists, *limits)
+    found = pr_area(case.scores, case.labels, case.weights, low=limits[0], high=limits[1])
+    assert math.isclose(found, expected, abs_tol=1e-9)
+
+
+@given(cases(both_classes=True, max_size=8), RANGES)
+def test_the_partial_roc_area_equals_thin_strips(case, limits):
+    expected = reference.roc_between(*case.lists, *limits, steps=2000)
+    found = roc_area(case.scores, case.labels, case.weights, low=limits[0], high=limits[1])
+    assert math.isclose(found, expected, abs_tol=1e-3)
+
+
+@given(cases(both_classes=True), RANGES)
+def test_an_area_over_a_falling_rate_mirrors_the_rising_one(case, limits):
+    cuts = curve(case.scores, case.labels, case.weights)
+    low, high = limits
+    for objective in (sp.recall, sp.precision):
+        rising = mean_over(
+            cuts, objective, (sp.recall if objective is sp.precision else sp.fpr).between(low, high)
+        )
+        mirror = sp.fnr if objective is sp.precision else sp.tnr
+        falling = mean_over(cuts, objective, mirror.between(1 - high, 1 - low))
+        assert math.isclose(rising, falling, abs_tol=1e-9)
+
+
+def test_an_area_without_the_class_it_is_a_share_of_is_refused():
+    with pytest.raises(MissingClass, match="recall"):
+        pr_area(torch.tensor([1.0, 2.0]), torch.zeros(2))
+
+
+@given(cases(both_classes=True))
+def test_a_weight_is_a_repetition(case):
+    repeats = torch.tensor([1 + i % 3 for i in range(len(case.scores))])
+    weighted = curve(case.scores, case.labels, repeats.double())
+    repeated = curve(case.scores.repeat_interleave(repeats), case.labels.repeat_interleave(repeats))
+    torch.testing.assert_close(weighted.counts, repeated.counts)
+    assert torch.equal(weighted.values, repeated.values)
+
+
+@given(cases(both_classes=True))
+def test_a_monotone_map_changes_no_rate(case):
+    ranks = torch.unique(case.scores, return_inverse=True)[1].double()
+    before, after = curve(case.scores, case.labels, case.weights), curve(ranks, case.labels, case.weights)
+    torch.testing.assert_close(before.counts, after.counts)

@@ -1,0 +1,111 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from sklearn import metrics
+
+import reference
+import setpoint as sp
+from cases import cases
+from setpoint.errors import BadProblem
+from setpoint.measure.count import count
+from setpoint.measure.rate import CATALOGUE, Gap
+
+ALL = [*CATALOGUE.values(), sp.f_score(1), sp.f_score(2)]
+
+
+@pytest.mark.parametrize("quantity", ALL, ids=str)
+@given(case=cases())
+def test_rates_equal_the_slow_reference(quantity, case):
+    counts = count(case.scores, case.labels, 0.0, weights=case.weights)
+    expected = reference.RATES[quantity.name](*reference.counts(*case.lists, 0.0))
+    assert math.isclose(float(quantity(counts)), expected, abs_tol=1e-9)
+
+
+@given(case=cases())
+def test_rates_equal_scikit_learn(case):
+    scores, labels, weights = (np.array(part) for part in case.lists)
+    passed = (scores > 0).astype(int)
+    counts = count(case.scores, case.labels, 0.0, weights=case.weights)
+    kept = {"sample_weight": weights, "zero_division": 0.0}
+    expected = {
+        sp.precision: metrics.precision_score(labels, passed, **kept),
+        sp.recall: metrics.recall_score(labels, passed, **kept),
+        sp.f_score(1): metrics.f1_score(labels, passed, **kept),
+        sp.f_score(2): metrics.fbeta_score(labels, passed, beta=2, **kept),
+        sp.jaccard: metrics.jaccard_score(labels, passed, **kept),
+        sp.accuracy: metrics.accuracy_score(labels, passed, sample_weight=weights),
+    }
+    for rate, value in expected.items():
+        assert math.isclose(float(rate(counts)), value, abs_tol=1e-9), rate
+
+
+@pytest.mark.parametrize("quantity", ALL, ids=str)
+def test_rates_of_nothing_are_zero_with_zero_gradient(quantity):
+    counts = torch.zeros(4, dtype=torch.float64, requires_grad=True)
+    value = quantity(counts)
+    value.backward()
+    assert value.item() == 0
+    assert torch.isfinite(counts.grad).all()
+
+
+@pytest.mark.parametrize("quantity", ALL, ids=str)
+def test_rates_have_right_gradients(quantity):
+    counts = torch.tensor([[3.0, 1.0, 2.0, 7.0]], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(quantity, (counts,))
+
+
+def test_comparison_with_a_number_is_a_constraint_and_with_a_rate_a_truth():
+    constraint = sp.flagged == 0.02
+    assert isinstance(constraint, sp.Constraint)
+    assert constraint == sp.Constraint(sp.flagged, "==", 0.02)
+    assert (sp.fpr == sp.fpr) is True
+    assert (sp.fpr == sp.fnr) is False
+    assert sp.f_score(1) == sp.f_score(1.0)
+    assert sp.f_score(1) != sp.f_score(2)
+    assert len({sp.fpr, sp.fpr, sp.fnr}) == 2
+
+
+def test_violation_is_positive_when_broken():
+    counts = torch.tensor([8.0, 3.0, 2.0, 7.0]).double()
+    assert math.isclose((sp.fpr <= 0.1).violation(counts), 0.2)
+    assert math.isclose((sp.recall >= 0.9).violation(counts), 0.1)
+    assert math.isclose((sp.recall >= 0.5).violation(counts), -0.3)
+    assert math.isclose((sp.flagged == 0.6).violation(counts), 0.05)
+    assert math.isclose((sp.flagged == 0.6).excess(counts), -0.05)
+    assert (sp.flagged == 0.6).holds(counts)
+    assert not (sp.flagged == 0.7).holds(counts)
+
+
+def test_gap_is_the_largest_difference_between_groups_that_have_anyone():
+    counts = torch.tensor([[9.0, 0, 1, 0], [6.0, 0, 4, 0], [0.0, 5, 0, 5]]).double()
+    assert math.isclose(float(sp.recall.gap("sex")(counts)), 0.3)
+    assert float(Gap(sp.recall, "sex")(torch.zeros(2, 4).double())) == 0
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: sp.fpr <= 1.5, "0.015"),
+        (lambda: sp.fpr <= float("nan"), "finite"),
+        (lambda: sp.fpr < 0.1, "never strict"),
+        (lambda: sp.fpr > 0.1, "never strict"),
+        (lambda: bool(sp.fpr <= 0.1), "not a truth value"),
+        (lambda: sp.precision.between(0, 1), "only rises or only falls"),
+        (lambda: sp.fpr.between(0.5, 0.2), "must rise"),
+        (lambda: sp.fpr.between(0.0, 0.2, points=0), "at least one"),
+        (lambda: sp.f_score(0), "above 0"),
+        (lambda: sp.recall.gap(""), "name of a column"),
+        (lambda: sp.Constraint("fpr", "<=", 0.1), "sp.fpr <= 0.01"),
+        (lambda: sp.Constraint(sp.fpr, "<", 0.1), "none of"),
+    ],
+)
+def test_bad_bounds_are_refused_by_name(make, says):
+    with pytest.raises(BadProblem, match=says):
+        make()
+
+
+def test_points_of_a_range_are_bin_midpoints():
+    assert sp.recall.between(0.9, 1.0, points=2).bounds == pytest.approx([0.925, 0.975])

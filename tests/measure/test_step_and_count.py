@@ -1,0 +1,89 @@
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import reference
+from cases import cases
+from setpoint.measure.count import count
+from setpoint.measure.step import SigmoidStep, SoftplusStep, hard_step
+
+
+def test_a_margin_of_zero_does_not_pass():
+    margin = torch.tensor([-1.0, 0.0, 1e-30])
+    assert hard_step.above(margin).tolist() == [0, 0, 1]
+    assert hard_step.below(margin).tolist() == [1, 1, 0]
+
+
+def test_smooth_steps_are_finite_with_finite_slopes_at_extreme_margins():
+    for step in (SigmoidStep(), SoftplusStep(), SigmoidStep(3.0), SoftplusStep(0.1)):
+        margin = torch.tensor([-1e4, -30.0, 0.0, 30.0, 1e4], requires_grad=True)
+        for value in (step.above(margin), step.below(margin)):
+            (slope,) = torch.autograd.grad(value.sum(), margin)
+            assert torch.isfinite(value).all()
+            assert torch.isfinite(slope).all()
+
+
+def test_steps_have_their_closed_forms():
+    margin = torch.linspace(-5, 5, 11, dtype=torch.float64)
+    torch.testing.assert_close(SigmoidStep(2.0).above(margin), 1 / (1 + torch.exp(-2 * margin)))
+    torch.testing.assert_close(
+        SigmoidStep(2.0).above(margin) + SigmoidStep(2.0).below(margin), torch.ones(11).double()
+    )
+    torch.testing.assert_close(SoftplusStep(2.0).above(margin), torch.log(1 + torch.exp(2 * margin)))
+    torch.testing.assert_close(SoftplusStep(2.0).above(margin) - SoftplusStep(2.0).below(margin), 2 * margin)
+
+
+@given(cases(), st.sampled_from([-2.0, 0.0, 0.5, 1.0]))
+def test_hard_counts_equal_the_slow_loop(case, threshold):
+    found = count(case.scores, case.labels, threshold, weights=case.weights)
+    torch.testing.assert_close(found, torch.tensor(reference.counts(*case.lists, threshold)).double())
+
+
+@given(cases())
+def test_m_thresholds_in_one_pass_equal_m_passes(case):
+    thresholds = torch.tensor([-1.0, 0.0, 2.0], dtype=torch.float64)
+    together = count(case.scores, case.labels, thresholds, SigmoidStep(0.5), weights=case.weights)
+    for row, threshold in zip(together, thresholds):
+        alone = count(case.scores, case.labels, threshold, SigmoidStep(0.5), weights=case.weights)
+        torch.testing.assert_close(row, alone)
+
+
+@given(cases())
+def test_groups_split_the_counts_and_add_up_again(case):
+    groups = torch.arange(len(case.scores)) % 3
+    split = count(case.scores, case.labels, torch.tensor([0.0]), weights=case.weights, groups=groups, n_groups=4)
+    assert split.shape == (1, 4, 4)
+    torch.testing.assert_close(
+        split.sum(1), count(case.scores, case.labels, torch.tensor([0.0]), weights=case.weights)
+    )
+    assert split[0, 3].tolist() == [0, 0, 0, 0]
+    for group in range(3):
+        inside = groups == group
+        weights = None if case.weights is None else case.weights[inside]
+        torch.testing.assert_close(
+            split[0, group], count(case.scores[inside], case.labels[inside], 0.0, weights=weights)
+        )
+
+
+def test_a_threshold_a_group():
+    scores = torch.tensor([0.4, 0.6, 0.4, 0.6])
+    labels = torch.tensor([1.0, 1.0, 0.0, 0.0])
+    groups = torch.tensor([0, 1, 0, 1])
+    found = count(scores, labels, torch.tensor([[0.3, 0.7]]), groups=groups)
+    assert found.tolist() == [[[1, 1, 0, 0], [0, 0, 1, 1]]]
+
+
+def test_counts_of_many_samples_do_not_saturate_in_half_precision():
+    scores = torch.ones(5000, dtype=torch.float16)
+    labels = torch.ones(5000, dtype=torch.float16)
+    assert count(scores, labels, 0.0)[0].item() == 5000
+    assert count(scores, labels, 0.0, SigmoidStep(100.0))[0].item() == 5000
+
+
+def test_the_slope_of_a_step_counts_the_derivative_of_its_counts():
+    scores, labels = torch.linspace(-2, 2, 9, dtype=torch.float64), (torch.arange(9) % 2).double()
+    for step in (SigmoidStep(1.7), SoftplusStep(0.6)):
+        ahead = count(scores, labels, 0.3 + 1e-6, step)
+        behind = count(scores, labels, 0.3 - 1e-6, step)
+        slope = -count(scores, labels, 0.3, step.slope)
+        torch.testing.assert_close(slope, (ahead - behind) / 2e-6, atol=1e-8, rtol=1e-6)

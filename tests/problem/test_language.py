@@ -1,0 +1,127 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import setpoint as sp
+from setpoint.errors import BadAsk, BadProblem
+from setpoint.measure.rate import CATALOGUE, Rate
+
+SHARES = st.floats(0, 1, allow_nan=False)
+NAMED = st.one_of(
+    st.sampled_from(list(CATALOGUE.values())),
+    st.floats(1e-6, 1e6).map(sp.f_score),
+)
+RATES = NAMED.filter(lambda q: isinstance(q, Rate))
+
+
+@st.composite
+def constraints(draw):
+    quantity = draw(NAMED)
+    if draw(st.booleans()) and isinstance(quantity, Rate):
+        quantity = quantity.gap(draw(st.shared(st.text(min_size=1), key="column")))
+    relation = draw(st.sampled_from(["<=", ">=", "=="]))
+    bound = draw(SHARES if quantity.is_share else st.floats(allow_nan=False, allow_infinity=False))
+    return sp.Constraint(quantity, relation, bound)
+
+
+@st.composite
+def problems(draw):
+    make = draw(st.sampled_from([sp.minimize, sp.maximize]))
+    if draw(st.booleans()):
+        rate = draw(st.sampled_from([sp.fpr, sp.fnr, sp.recall, sp.tnr, sp.flagged]))
+        objective = draw(NAMED.filter(lambda q: q != rate))
+        low, high = sorted(draw(st.tuples(SHARES, SHARES).filter(lambda pair: pair[0] != pair[1])))
+        return make(objective, over=rate.between(low, high, points=draw(st.integers(1, 100))))
+    bounds = draw(st.lists(constraints(), max_size=3, unique_by=lambda c: c.quantity))
+    return make(draw(NAMED), *bounds)
+
+
+@given(problems())
+def test_a_problem_written_and_read_is_the_same(problem):
+    assert sp.ask(str(problem)) == problem
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("minimize fnr where fpr <= 1%", sp.minimize(sp.fnr, sp.fpr <= 0.01)),
+        ("minimise FNR where fpr ≤ 0.01", sp.minimize(sp.fnr, sp.fpr <= 0.01)),
+        ("maximize precision where recall >= 95 %", sp.maximize(sp.precision, sp.recall >= 0.95)),
+        ("max tpr where specificity >= 99%", sp.maximize(sp.recall, sp.tnr >= 0.99)),
+        ("maximize f1", sp.maximize(sp.f_score(1))),
+        ("maximize f_score(0.5)", sp.maximize(sp.f_score(0.5))),
+        ("maximize precision where flagged = 2%", sp.maximize(sp.precision, sp.flagged == 0.02)),
+        ("maximize recall over fpr in [0%, 5%]", sp.maximize(sp.recall, over=sp.fpr.between(0, 0.05))),
+        (
+            "maximize precision over recall in [0.95, 1] with 5 points",
+            sp.maximize(sp.precision, over=sp.recall.between(0.95, 1.0, points=5)),
+        ),
+        (
+            "minimize error where recall.gap(sex) <= 2% and fpr <= 0.1, precision >= 50%",
+            sp.minimize(sp.error, sp.recall.gap("sex") <= 0.02, sp.fpr <= 0.1, sp.precision >= 0.5),
+        ),
+        (
+            'minimize error where recall.gap("age band") <= 2%',
+            sp.minimize(sp.error, sp.recall.gap("age band") <= 0.02),
+        ),
+        ("maximize mcc where kappa >= -0.5", sp.maximize(sp.mcc, sp.kappa >= -0.5)),
+    ],
+)
+def test_the_language(text, problem):
+    assert sp.ask(text) == problem
+
+
+def test_the_text_is_the_one_people_write():
+    assert str(sp.minimize(sp.fnr, sp.fpr <= 0.01)) == "minimize fnr where fpr <= 1%"
+    assert str(sp.maximize(sp.f_score(1))) == "maximize f_score(1)"
+
+
+def test_metrics_of_ones_own_are_read_when_handed_over():
+    informedness = sp.Metric("informedness", lambda tp, fp, fn, tn: tp / (tp + fn) + tn / (tn + fp) - 1)
+    problem = sp.maximize(informedness, sp.fpr <= 0.1)
+    assert sp.ask(str(problem), metrics=[informedness]) == problem
+    with pytest.raises(BadAsk, match="informedness"):
+        sp.ask(str(problem))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("minimize fnr where fprr <= 1%", "did you mean 'fpr'"),
+        ("minimize presision", "did you mean 'precision'"),
+        ("minimise fnr were fpr <= 1%", "did you mean 'where'"),
+        ("minimiz fnr", "did you mean 'minimize'"),
+        ("minimize qqqqqq", "known are"),
+        ("", "expected 'minimize' or 'maximize' at the end"),
+        ("minimize fnr where fpr", "<=, >= or =="),
+        ("minimize fnr where fpr <= lots", "expected a number"),
+        ("minimize fnr where fpr < 1%", "never strict"),
+        ("minimize fnr where fpr <= 150%", "outside 0 ... 1"),
+        ("minimize fnr over precision in [0, 1]", "only rises or only falls"),
+        ("minimize fnr over fpr in [0, 1] with 2.5 points", "whole number"),
+        ("minimize fnr over mcc in [0, 1]", "no range"),
+        ("minimize fnr where mcc.gap(sex) <= 1%", "no gap"),
+        ("minimize fnr where recall.gap() <= 1%", "column of groups"),
+        ("minimize fnr § fpr", "cannot read"),
+        ("minimize fnr where fpr <= 1% and", "at the end"),
+        ("minimize fnr where fpr <= 1% or tnr >= 2%", "unexpected|did you mean"),
+        ("minimize fnr where fpr <= 1% and fpr >= 5%", "contradict"),
+    ],
+)
+def test_bad_asks_say_what_is_wrong(text, says):
+    with pytest.raises(BadProblem, match=says):
+        sp.ask(text)
+
+
+@given(st.text())
+def test_any_text_is_read_or_refused_by_name(text):
+    for attempt in (text, f"minimize fnr {text}", f"minimize fnr where fpr {text}"):
+        try:
+            sp.ask(attempt)
+        except BadProblem:
+            pass
+
+
+def test_an_ask_must_be_text():
+    with pytest.raises(BadAsk, match="got int"):
+        sp.ask(3)

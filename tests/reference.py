@@ -1,0 +1,91 @@
+"""Slow, obvious re-implementations, in plain Python, shared with nothing in the package."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+
+def counts(scores, labels, weights, threshold):
+    tp = fp = fn = tn = 0.0
+    for score, label, weight in zip(scores, labels, weights):
+        if score > threshold:
+            tp, fp = (tp + weight, fp) if label else (tp, fp + weight)
+        else:
+            fn, tn = (fn + weight, tn) if label else (fn, tn + weight)
+    return tp, fp, fn, tn
+
+
+def share(part, whole):
+    return part / whole if whole > 0 else 0.0
+
+
+RATES = {
+    "fpr": lambda tp, fp, fn, tn: share(fp, fp + tn),
+    "fnr": lambda tp, fp, fn, tn: share(fn, fn + tp),
+    "recall": lambda tp, fp, fn, tn: share(tp, tp + fn),
+    "tnr": lambda tp, fp, fn, tn: share(tn, tn + fp),
+    "precision": lambda tp, fp, fn, tn: share(tp, tp + fp),
+    "flagged": lambda tp, fp, fn, tn: share(tp + fp, tp + fp + fn + tn),
+    "accuracy": lambda tp, fp, fn, tn: share(tp + tn, tp + fp + fn + tn),
+    "error": lambda tp, fp, fn, tn: share(fp + fn, tp + fp + fn + tn),
+    "jaccard": lambda tp, fp, fn, tn: share(tp, tp + fp + fn),
+    "f_score(1)": lambda tp, fp, fn, tn: share(2 * tp, 2 * tp + fp + fn),
+    "f_score(2)": lambda tp, fp, fn, tn: share(5 * tp, 5 * tp + 4 * fn + fp),
+    "g_mean": lambda tp, fp, fn, tn: math.sqrt(share(tp, tp + fn) * share(tn, tn + fp)),
+    "mcc": lambda tp, fp, fn, tn: share(
+        tp * tn - fp * fn, math.sqrt((tp + fp) * (tp + fn)) * math.sqrt((tn + fp) * (tn + fn))
+    ),
+    "kappa": lambda tp, fp, fn, tn: share(2 * (tp * tn - fp * fn), (tp + fp) * (fp + tn) + (tp + fn) * (fn + tn)),
+}
+
+
+def all_cuts(scores, labels, weights):
+    """Counts at every cut, from flagging nothing to flagging everything; weightless samples make none."""
+    levels = sorted({s for s, w in zip(scores, weights) if w > 0}, reverse=True)
+    places = [math.inf, *[-math.inf if i == len(levels) - 1 else None for i in range(len(levels))]]
+    found = []
+    for k, place in enumerate(places):
+        threshold = place if place is not None else levels[k]
+        found.append(counts(scores, labels, weights, threshold))
+    return found
+
+
+def best_cut(objective, maximize, constraints, scores, labels, weights):
+    """The best objective over all feasible cuts by trying each; None when no cut is feasible.
+
+    `constraints` are (name, relation, bound) with relation <= or >=.
+    """
+    best = None
+    for cut in all_cuts(scores, labels, weights):
+        held = all(
+            RATES[name](*cut) <= bound + 1e-9 if relation == "<=" else RATES[name](*cut) >= bound - 1e-9
+            for name, relation, bound in constraints
+        )
+        value = RATES[objective](*cut)
+        if held and (best is None or (value > best if maximize else value < best)):
+            best = value
+    return best
+
+
+def average_precision_between(scores, labels, weights, low, high):
+    """Mean over recall levels in (low, high] of the precision of the first cut that reaches the level."""
+    area = 0.0
+    for before, after in itertools.pairwise(all_cuts(scores, labels, weights)):
+        left = min(max(RATES["recall"](*before), low), high)
+        right = min(max(RATES["recall"](*after), low), high)
+        area += (right - left) * RATES["precision"](*after)
+    return area / (high - low)
+
+
+def roc_between(scores, labels, weights, low, high, steps):
+    """Mean recall over FPR in low ... high, the polygon sampled at the midpoints of many thin strips."""
+    corners = [(RATES["fpr"](*c), RATES["recall"](*c)) for c in all_cuts(scores, labels, weights)]
+    total = 0.0
+    for i in range(steps):
+        at = low + (high - low) * (i + 0.5) / steps
+        for (x0, y0), (x1, y1) in itertools.pairwise(corners):
+            if x0 <= at <= x1 and x1 > x0:
+                total += y0 + (y1 - y0) * (at - x0) / (x1 - x0)
+                break
+    return total / steps

@@ -1,0 +1,85 @@
+"""Rooms import only to their left, optional packages stay in their own files, no import hides in a function."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "setpoint"
+FILES = sorted(SOURCE.rglob("*.py"))
+#: Each room and the rooms that it may import.
+LEFT_OF = {
+    "errors": set(),
+    "measure": {"errors"},
+    "problem": {"errors", "measure"},
+    "lp": {"errors", "measure"},
+    "solve": {"errors", "measure", "problem", "lp"},
+    "train": {"errors", "measure", "problem", "lp", "solve"},
+    "table": {"errors"},
+    "run": {"errors", "measure", "problem", "lp", "solve", "train", "table"},
+    "show": {"errors", "measure", "problem", "run"},
+    "cli": {"errors", "measure", "problem", "lp", "solve", "train", "table", "run", "show"},
+}
+OPTIONAL = {
+    "polars": {"table", "run"}, "typer": {"cli"}, "rich": {"cli", "show"}, "safetensors": {"run"},
+    "sklearn": set(), "matplotlib": set(),
+}  # fmt: skip
+
+
+def room_of(path: Path) -> str:
+    first = path.relative_to(SOURCE).parts[0]
+    return first.removesuffix(".py")
+
+
+def imports_of(tree: ast.AST) -> list[str]:
+    names = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "relative imports hide which room is entered"
+            names.append(str(node.module))
+    return names
+
+
+def test_every_file_was_found():
+    assert len(FILES) > 20
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_rooms_import_only_to_their_left(path):
+    if path == SOURCE / "__init__.py":
+        return
+    room = room_of(path)
+    own = [name.split(".") for name in imports_of(ast.parse(path.read_text())) if name.split(".")[0] == "setpoint"]
+    for parts in own:
+        assert len(parts) > 1, f"{path.name} imports the package as a whole"
+        assert parts[1] == room or parts[1] in LEFT_OF[room], f"{room} must not import {parts[1]}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_no_own_import_inside_a_function(path):
+    tree = ast.parse(path.read_text())
+    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    hidden = [name for function in functions for name in imports_of(function) if name.startswith("setpoint")]
+    assert hidden == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_optional_packages_stay_in_their_own_files(path):
+    for name in imports_of(ast.parse(path.read_text())):
+        package = name.split(".")[0]
+        if package in OPTIONAL:
+            assert room_of(path) in OPTIONAL[package], f"{path.name} imports {package}"
+
+
+def test_the_words_we_do_not_use():
+    banned = {"util", "utils", "helper", "helpers", "manager", "misc"}
+    for path in FILES:
+        nodes = ast.walk(ast.parse(path.read_text()))
+        names = [path.stem, *(n.name for n in nodes if isinstance(n, ast.FunctionDef | ast.ClassDef))]
+        words = {word for name in names for word in re.split(r"_|(?<=[a-z])(?=[A-Z])", name.lower())}
+        assert not words & banned, path

@@ -1,0 +1,146 @@
+import pytest
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+import setpoint as sp
+from setpoint.errors import BadScores, BadSetting, MissingClass, ShapeMismatch
+from setpoint.train.loop import score
+from setpoint.train.select import preference
+
+ASK = "minimize fnr where fpr <= 10%"
+
+
+def data(size=300, seed=0):
+    draw = torch.Generator().manual_seed(seed)
+    labels = (torch.rand(size, generator=draw) < 0.3).float()
+    x = torch.randn(size, 4, generator=draw) + labels.unsqueeze(-1) * torch.tensor([1.5, 0.5, 0.0, 0.0])
+    return x, labels
+
+
+def run(solver=None, **kwargs):
+    torch.manual_seed(0)
+    settings = {
+        "train": sp.Batches(*data(seed=0), batch_size=64, shuffle=True),
+        "held_out": sp.Batches(*data(seed=1)),
+        "epochs": 6,
+        **kwargs,
+    }
+    return sp.fit(torch.nn.Linear(4, 1), ASK, solver=solver, **settings)
+
+
+def test_fit_returns_a_model_with_a_threshold_that_keeps_its_bound_where_it_was_set():
+    result = run(epochs=30)
+    found = score(result.model, sp.Batches(*data(seed=1)))
+    judged = result.point.judge(found.scores, found.labels)
+    assert judged.rates["fpr"] <= 0.1 + 1e-9
+    assert judged.objective == pytest.approx(result.point.objective)
+    assert judged.objective < 0.6
+    assert not result.model.training
+
+
+def test_history_holds_soft_and_true_values_of_every_epoch():
+    result = run()
+    assert [row["epoch"] for row in result.history] == list(range(6))
+    for row in result.history:
+        for name in ("loss", "soft", "train", "held_out"):
+            assert isinstance(row[name], float)
+        assert row["bounds"]["fpr <= 10%"]["held_out"] <= 0.1 + 1e-9
+    assert [row["solver"] for row in result.history] == ["CrossEntropy"] * 2 + ["ImplicitThreshold"] * 4
+    assert result.history[-1]["prices"][0] > 0
+
+
+def test_the_best_epoch_on_held_out_data_is_kept():
+    result = run(epochs=8)
+    best = min(row["held_out"] for row in result.history)
+    assert result.history[result.best_epoch]["held_out"] == best
+    found = score(result.model, sp.Batches(*data(seed=1)))
+    assert sp.evaluate(ASK, found.scores, found.labels).objective == pytest.approx(best)
+
+
+def test_feasible_beats_infeasible_whatever_the_objective():
+    feasible = sp.evaluate("maximize recall where precision >= 50%", [0.1, 0.9, 0.2], [0, 1, 1])
+    infeasible = sp.evaluate("maximize recall where precision >= 90%", [0.9, 0.1], [0, 1])
+    worse = sp.evaluate("maximize recall where precision >= 90%", [0.9, 0.8, 0.1], [0, 0, 1])
+    assert preference(feasible) > preference(infeasible) > preference(worse)
+
+
+def test_the_threshold_is_set_on_calibration_data_when_there_are_any():
+    own = sp.Batches(*data(seed=2))
+    result = run(calibration=own)
+    found = score(result.model, own)
+    expected = sp.evaluate(ASK, found.scores, found.labels)
+    assert result.point.threshold == expected.threshold
+    certified = run(calibration=own, confidence=0.9)
+    assert certified.point.certificate.confidence == 0.9
+    assert certified.point.rates["fpr"] < 0.1
+
+
+def test_any_loader_will_do():
+    x, labels = data()
+    weights = torch.ones(len(labels))
+    for train in (
+        DataLoader(TensorDataset(x, labels), batch_size=50),
+        DataLoader(TensorDataset(x, labels, weights), batch_size=50),
+        [{"x": x, "labels": labels, "index": torch.arange(len(labels))}],
+        [(x, labels)],
+    ):
+        assert run(train=train, epochs=2).point.feasible
+
+
+def test_training_is_reproducible_from_its_seeds():
+    first, second = run(), run()
+    assert torch.equal(first.model.weight, second.model.weight)
+    assert first.history == second.history
+
+
+def test_a_weight_of_zero_removes_a_sample():
+    x, labels = data()
+    spoiled = torch.cat([x, 100 * torch.randn(50, 4)]), torch.cat([labels, torch.ones(50)])
+    weights = torch.cat([torch.ones(len(x)), torch.zeros(50)])
+    plain = run(train=[(x, labels)], epochs=3)
+    weighted = run(train=[(*spoiled, weights)], epochs=3)
+    torch.testing.assert_close(plain.model.weight, weighted.model.weight)
+
+
+def test_cross_entropy_needs_no_warm_start():
+    result = run(sp.CrossEntropy())
+    assert {row["solver"] for row in result.history} == {"CrossEntropy"}
+
+
+def test_every_epoch_is_reported():
+    seen = []
+    run(on_epoch=seen.append, epochs=3)
+    assert [row["epoch"] for row in seen] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "says"),
+    [
+        ({"epochs": 0}, BadSetting, "epochs"),
+        ({"warm_start": 2.0}, BadSetting, "warm_start"),
+        ({"train": iter([])}, BadSetting, "no batch"),
+        ({"train": [(1, 2, 3, 4)]}, ShapeMismatch, "4 parts"),
+        ({"train": [{"x": 1}]}, ShapeMismatch, "needs x and labels"),
+        ({"train": [torch.zeros(3)]}, ShapeMismatch, "Tensor"),
+        ({"held_out": [(data()[0], torch.zeros(300))]}, MissingClass, "positive"),
+        ({"train": [(data()[0] * float("nan"), data()[1])]}, BadScores, "not finite"),
+    ],
+)
+def test_bad_calls_are_refused_by_name(change, error, says):
+    with pytest.raises(error, match=says):
+        run(**change)
+
+
+def test_batches_cover_every_row_once_in_a_new_order_each_pass():
+    x = torch.arange(10).float().unsqueeze(-1)
+    loader = sp.Batches(x, torch.zeros(10), batch_size=4, shuffle=True, seed=1)
+    passes = [torch.cat([b.x for b in loader]).squeeze(-1).tolist() for _ in range(2)]
+    assert len(loader) == 3
+    assert sorted(passes[0]) == sorted(passes[1]) == list(range(10))
+    assert passes[0] != passes[1]
+    for batch in loader:
+        assert torch.equal(batch.x.squeeze(-1).long(), batch.index)
+    with pytest.raises(ShapeMismatch, match="10 rows"):
+        sp.Batches(x, torch.zeros(9))
+    with pytest.raises(BadSetting, match="batch_size"):
+        sp.Batches(x, torch.zeros(10), batch_size=0)
