@@ -107,7 +107,8 @@ def print_extra_memory(name: str, n: int) -> None:
 
 
 def extra_memory(name: str, n: int) -> float:
-    command = [sys.executable, "-m", "benchmarks.kernels", "--memory", name, "--n", str(n)]
+    threads = str(torch.get_num_threads())
+    command = [sys.executable, "-m", "benchmarks.kernels", "--memory", name, "--n", str(n), "--threads", threads]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
@@ -118,9 +119,7 @@ def measure() -> list[dict[str, Any]]:
         met = figure <= at_most if at_most else figure >= at_least
         target = f"<= {at_most:g}" if at_most else f">= {at_least:g}"
         rows.append({"what": what, "n": n, "figure": figure, "unit": unit, "target": target, "met": met})
-        print(
-            f"{what:<52} {n:>9,} {figure:>10.3g} {unit:<9} {target:>9}  {'yes' if met else 'MISSED'}", flush=True
-        )
+        print(f"{what:<52} {n:>9,} {figure:>10.3g} {unit:<9} {target:>9}  {'yes' if met else 'MISSED'}", flush=True)
 
     print(f"{'what':<52} {'n':>9} {'figure':>10} {'unit':<9} {'target':>9}  met")
     for name, surrogate in SURROGATES.items():

@@ -8,6 +8,8 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
+from setpoint.measure.sample import Sample
+
 LEVELS = st.one_of(
     st.integers(-3, 3).map(float),
     st.floats(-10, 10, allow_nan=False),
@@ -20,6 +22,10 @@ class Case:
     scores: Tensor
     labels: Tensor
     weights: Tensor | None
+
+    @property
+    def sample(self) -> Sample:
+        return Sample(self.scores, self.labels, self.weights)
 
     @property
     def lists(self) -> tuple[list[float], list[float], list[float]]:

@@ -10,6 +10,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "setpoint"
 FILES = sorted(SOURCE.rglob("*.py"))
+CORE = {"errors", "measure", "problem", "lp", "solve", "train"}
 #: Each room and the rooms that it may import.
 LEFT_OF = {
     "errors": set(),
@@ -17,14 +18,16 @@ LEFT_OF = {
     "problem": {"errors", "measure"},
     "lp": {"errors", "measure"},
     "solve": {"errors", "measure", "problem", "lp"},
-    "train": {"errors", "measure", "problem", "lp", "solve"},
+    "train": CORE,
     "table": {"errors"},
-    "run": {"errors", "measure", "problem", "lp", "solve", "train", "table"},
-    "show": {"errors", "measure", "problem", "run"},
-    "cli": {"errors", "measure", "problem", "lp", "solve", "train", "table", "run", "show"},
+    "settings": CORE,
+    "run": {*CORE, "table", "settings"},
+    "artefact": {*CORE, "table", "settings", "run"},
+    "show": {*CORE, "settings", "run"},
+    "cli": {*CORE, "table", "settings", "run", "artefact", "show"},
 }
 OPTIONAL = {
-    "polars": {"table", "run"}, "typer": {"cli"}, "rich": {"cli", "show"}, "safetensors": {"run"},
+    "polars": {"table"}, "typer": {"cli"}, "rich": {"show"}, "safetensors": {"artefact"},
     "sklearn": set(), "matplotlib": set(),
 }  # fmt: skip
 

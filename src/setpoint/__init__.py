@@ -31,28 +31,38 @@ from setpoint.problem.language import ask
 from setpoint.problem.point import Certificate, OperatingPoint
 from setpoint.problem.problem import Problem, maximize, minimize
 from setpoint.solve.baseline import CrossEntropy
+from setpoint.solve.correction import Correction, Slack
 from setpoint.solve.implicit import ImplicitThreshold
+from setpoint.solve.last_layer import ImplicitLastLayer
+from setpoint.solve.penalty import Penalty
 from setpoint.solve.solver import Solver
+from setpoint.train.anchored import Anchored
 from setpoint.train.batch import Batches
 from setpoint.train.calibrate import calibrate, evaluate
+from setpoint.train.head import head_features
 from setpoint.train.loop import FitResult, fit
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Anchored",
     "Batches",
     "Certificate",
     "Constraint",
+    "Correction",
     "CrossEntropy",
     "FitResult",
     "HardStep",
+    "ImplicitLastLayer",
     "ImplicitThreshold",
     "Metric",
     "OperatingPoint",
+    "Penalty",
     "Problem",
     "Rate",
     "SetpointError",
     "SigmoidStep",
+    "Slack",
     "SoftplusStep",
     "Solver",
     "accuracy",
@@ -66,6 +76,7 @@ __all__ = [
     "fnr",
     "fpr",
     "g_mean",
+    "head_features",
     "jaccard",
     "kappa",
     "maximize",

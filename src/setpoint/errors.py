@@ -55,3 +55,11 @@ class BadSetting(SetpointError):
 
 class TooFewSamples(SetpointError):
     """Too few samples for the promise that was asked for."""
+
+
+class DivergedPrices(SetpointError):
+    """A price that grew beyond all measure: its bound is out of reach, or the prices climb too fast."""
+
+
+class BadIndex(SetpointError):
+    """An index that does not number the training samples."""

@@ -42,9 +42,7 @@ def test_thresholds_stand_half_way_between_neighbours():
 def test_roc_points_equal_scikit_learn(case):
     scores, labels, weights = (np.array(part) for part in case.lists)
     keep = weights > 0
-    fpr, tpr, _ = metrics.roc_curve(
-        labels[keep], scores[keep], sample_weight=weights[keep], drop_intermediate=False
-    )
+    fpr, tpr, _ = metrics.roc_curve(labels[keep], scores[keep], sample_weight=weights[keep], drop_intermediate=False)
     counts = curve(case.scores, case.labels, case.weights).counts
     np.testing.assert_allclose(sp.fpr(counts).numpy(), fpr, atol=1e-9)
     np.testing.assert_allclose(sp.recall(counts).numpy(), tpr, atol=1e-9)
@@ -86,9 +84,7 @@ def test_an_area_over_a_falling_rate_mirrors_the_rising_one(case, limits):
     cuts = curve(case.scores, case.labels, case.weights)
     low, high = limits
     for objective in (sp.recall, sp.precision):
-        rising = mean_over(
-            cuts, objective, (sp.recall if objective is sp.precision else sp.fpr).between(low, high)
-        )
+        rising = mean_over(cuts, objective, (sp.recall if objective is sp.precision else sp.fpr).between(low, high))
         mirror = sp.fnr if objective is sp.precision else sp.tnr
         falling = mean_over(cuts, objective, mirror.between(1 - high, 1 - low))
         assert math.isclose(rising, falling, abs_tol=1e-9)

@@ -16,9 +16,7 @@ from setpoint.measure.multiclass import auc_mu, auc_one_vs_rest
 def sample(n, n_classes, seed, levels=4):
     """Scores of few distinct values that know something of the labels; every class is there."""
     generator = torch.Generator().manual_seed(seed)
-    labels = torch.cat(
-        [torch.arange(n_classes), torch.randint(0, n_classes, (n - n_classes,), generator=generator)]
-    )
+    labels = torch.cat([torch.arange(n_classes), torch.randint(0, n_classes, (n - n_classes,), generator=generator)])
     scores = torch.randn(n, n_classes, generator=generator, dtype=torch.float64)
     scores[torch.arange(n), labels] += 0.7
     return (scores * levels / 4).round() / levels, labels, torch.rand(n, generator=generator).double() + 0.1
@@ -47,16 +45,22 @@ def test_auc_mu_is_that_of_the_loop(n, n_classes, seed, weighted):
 
 def test_the_default_partition_is_the_argmax_one_to_the_last_tie():
     scores, labels, weights = sample(400, 4, 1, levels=3)
-    scores = scores.float().softmax(1)
+    scores = scores.softmax(1)
     default = auc_mu(scores, labels, weights)
     assert torch.equal(default, auc_mu(scores, labels, weights, argmax_partition(4)))
-    assert torch.equal(default, auc_mu(scores, labels, weights, 3 * argmax_partition(4) + torch.arange(4)))
+    assert torch.equal(default, auc_mu(scores, labels, weights, 4 * argmax_partition(4) + torch.arange(4)))
 
 
 def test_equal_rows_stay_tied_under_any_partition():
-    scores = torch.rand(1, 5, generator=torch.Generator().manual_seed(2)).expand(1_003, 5)
-    partition = torch.rand(5, 5, generator=torch.Generator().manual_seed(3))
-    assert auc_mu(scores, torch.arange(1_003) % 5, partition=partition) == 0.5
+    generator = torch.Generator().manual_seed(2)
+    scores = torch.rand(1, 7, generator=generator, dtype=torch.float64).expand(1_003, 7)
+    partition = torch.rand(7, 7, generator=generator, dtype=torch.float64)
+    assert auc_mu(scores, torch.arange(1_003) % 7, partition=partition) == 0.5
+
+
+def test_scores_that_differ_do_not_become_tied():
+    scores = torch.tensor([[1.0, 1e-9], [1.0, 0.0]])
+    assert auc_mu(scores, torch.tensor([1, 0])) == 1
 
 
 def test_two_classes_give_the_roc_area():

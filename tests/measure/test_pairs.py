@@ -134,13 +134,32 @@ def test_huge_offsets_cost_no_digits(kind, cost, dtype, switch):
 
 
 @pytest.mark.parametrize("switch", [SORT, BROADCAST])
-@pytest.mark.parametrize("offset", [0.0, 1024.0])
-def test_the_margin_is_not_rounded_to_the_precision_of_the_scores(offset, switch):
-    positives, negatives = torch.tensor([1.0 + offset], requires_grad=True), torch.tensor([offset, offset, -9.0])
-    for margin, sums, slope in ((1 + 1e-9, 2e-9, -2), (1, 0, 0), (1 - 1e-9, 0, 0)):
-        found = pairs_per_positive(positives, negatives, Hinge(margin), broadcast_up_to=switch)
-        assert found.item() == pytest.approx(sums, rel=1e-6)
-        assert torch.autograd.grad(found, positives)[0].item() == slope
+@pytest.mark.parametrize(
+    ("dtype", "positive", "negative", "margin"),
+    [
+        (torch.float32, 1.0, 0.0, 1 + 1e-9),
+        (torch.float32, 1.0, 0.0, 1.0),
+        (torch.float32, 1.0, 0.0, 1 - 1e-9),
+        (torch.float32, 1.0, 1e-9, 1.0),
+        (torch.float32, 1025.0, 1024.0, 1 + 1e-9),
+        (torch.float64, 2.0**20 + 0.25, 2.0**20, 0.25 + 1e-11),
+    ],
+)
+def test_a_pair_that_barely_misses_the_margin_is_seen(dtype, positive, negative, margin, switch):
+    positives = torch.tensor([positive], dtype=dtype, requires_grad=True)
+    negatives = torch.tensor([negative, negative, negative - 9], dtype=dtype)
+    shortfall = margin - (positive - negatives[0].item())
+    sums = pairs_per_positive(positives, negatives, Hinge(margin), broadcast_up_to=switch)
+    assert sums.item() == pytest.approx(2 * reference.hinge(shortfall), rel=1e-6, abs=1e-300)
+    assert torch.autograd.grad(sums, positives)[0].item() == -2 * reference.hinge_slope(shortfall)
+
+
+def test_rounding_at_the_border_never_pays_out():
+    digit = 2.0**-13  # Of scores around 2^39, on which the border is centred here.
+    negatives = torch.tensor([-1.23 * digit, *[-(2.0**39) * 1.8] * 3], dtype=torch.float64)
+    positives = torch.tensor([1 - 0.51 * digit], dtype=torch.float64)
+    for kind in (Hinge, SquaredHinge):
+        assert pairs_per_positive(positives, negatives, kind(1 + 0.51 * digit), broadcast_up_to=SORT) == 0
 
 
 @pytest.mark.parametrize(("kind", "cost", "slope"), KINDS[:2])

@@ -15,9 +15,7 @@ from setpoint.measure.ranking import precision_at_k, recall_at_k
 @st.composite
 def queries(draw):
     """Padded lists of few distinct scores, so that most borders run through a tie."""
-    lists = draw(
-        st.lists(st.lists(st.tuples(st.integers(0, 2), st.booleans()), max_size=6), min_size=1, max_size=4)
-    )
+    lists = draw(st.lists(st.lists(st.tuples(st.integers(0, 2), st.booleans()), max_size=6), min_size=1, max_size=4))
     longest = max(len(x) for x in lists) + draw(st.integers(0, 2))
     scores, labels = torch.full((len(lists), longest), torch.nan), torch.full((len(lists), longest), 7)
     mask = torch.zeros(len(lists), longest, dtype=torch.bool)

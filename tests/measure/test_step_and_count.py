@@ -26,9 +26,7 @@ def test_smooth_steps_are_finite_with_finite_slopes_at_extreme_margins():
 def test_steps_have_their_closed_forms():
     margin = torch.linspace(-5, 5, 11, dtype=torch.float64)
     torch.testing.assert_close(SigmoidStep(2.0).above(margin), 1 / (1 + torch.exp(-2 * margin)))
-    torch.testing.assert_close(
-        SigmoidStep(2.0).above(margin) + SigmoidStep(2.0).below(margin), torch.ones(11).double()
-    )
+    torch.testing.assert_close(SigmoidStep(2.0).above(margin) + SigmoidStep(2.0).below(margin), torch.ones(11).double())
     torch.testing.assert_close(SoftplusStep(2.0).above(margin), torch.log(1 + torch.exp(2 * margin)))
     torch.testing.assert_close(SoftplusStep(2.0).above(margin) - SoftplusStep(2.0).below(margin), 2 * margin)
 
@@ -53,9 +51,7 @@ def test_groups_split_the_counts_and_add_up_again(case):
     groups = torch.arange(len(case.scores)) % 3
     split = count(case.scores, case.labels, torch.tensor([0.0]), weights=case.weights, groups=groups, n_groups=4)
     assert split.shape == (1, 4, 4)
-    torch.testing.assert_close(
-        split.sum(1), count(case.scores, case.labels, torch.tensor([0.0]), weights=case.weights)
-    )
+    torch.testing.assert_close(split.sum(1), count(case.scores, case.labels, torch.tensor([0.0]), weights=case.weights))
     assert split[0, 3].tolist() == [0, 0, 0, 0]
     for group in range(3):
         inside = groups == group

@@ -9,6 +9,7 @@ import setpoint as sp
 from setpoint.errors import BadLabels, BadScores, ShapeMismatch
 from setpoint.measure.sample import check_sample
 from setpoint.solve.baseline import CrossEntropy
+from setpoint.solve.correction import Correction
 from setpoint.solve.implicit import ImplicitThreshold
 
 FNR = sp.ask("minimize fnr where fpr <= 20%")
@@ -16,19 +17,15 @@ SOLVERS = {
     "implicit fnr at fpr": lambda: ImplicitThreshold(FNR),
     "implicit without memory": lambda: ImplicitThreshold(FNR, memory=0, temperature=1.0),
     "implicit softplus": lambda: ImplicitThreshold(FNR, step=sp.SoftplusStep, temperature=1.0),
-    "implicit every third step": lambda: ImplicitThreshold(FNR, every=3),
+    "implicit every third step": lambda: ImplicitThreshold(FNR, correction=Correction(every=3)),
     "implicit precision at recall": lambda: ImplicitThreshold(sp.ask("maximize precision where recall >= 80%")),
     "implicit precision at k": lambda: ImplicitThreshold(sp.ask("maximize precision where flagged == 20%")),
     "implicit roc area": lambda: ImplicitThreshold(sp.ask("maximize recall over fpr in [0%, 30%] with 5 points")),
     "implicit pr area": lambda: ImplicitThreshold(sp.ask("maximize precision over recall in [80%, 100%]")),
     "implicit f1": lambda: ImplicitThreshold(sp.ask("maximize f1")),
     "implicit mcc": lambda: ImplicitThreshold(sp.ask("maximize mcc")),
-    "implicit two bounds": lambda: ImplicitThreshold(
-        sp.ask("maximize recall where fpr <= 20% and precision >= 30%")
-    ),
-    "implicit out of reach": lambda: ImplicitThreshold(
-        sp.ask("maximize recall where precision >= 100% and fpr <= 0%")
-    ),
+    "implicit two bounds": lambda: ImplicitThreshold(sp.ask("maximize recall where fpr <= 20% and precision >= 30%")),
+    "implicit out of reach": lambda: ImplicitThreshold(sp.ask("maximize recall where precision >= 100% and fpr <= 0%")),
     "cross-entropy": CrossEntropy,
     "cross-entropy balanced": lambda: CrossEntropy("balanced"),
     "cross-entropy weighted": lambda: CrossEntropy(0.1),
@@ -71,7 +68,7 @@ def test_the_gradient_is_that_of_the_loss_with_its_state_held(make):
     if hasattr(solver, "memory"):
         # Thresholds and prices come from the remembered scores; hold those, and only the batch is left to move.
         remembered = solver.memory.joined(check_sample(scores.detach().clone(), labels))
-        solver.memory.joined = lambda _: remembered
+        solver.memory.joined = lambda *_, **__: remembered
     assert torch.autograd.gradcheck(lambda s: solver(s, labels), (scores,), eps=1e-6, atol=1e-6)
 
 

@@ -4,6 +4,7 @@ import torch
 import setpoint as sp
 from setpoint.errors import BadProblem, BadSetting
 from setpoint.measure.sample import Sample
+from setpoint.solve.correction import Correction
 from setpoint.solve.memory import Memory, memory_size
 
 PROBLEM = sp.minimize(sp.fnr, sp.fpr <= 0.1)
@@ -97,7 +98,7 @@ def test_prices_and_thresholds_can_be_read():
 
 
 def test_thresholds_are_searched_every_so_many_steps():
-    solver = sp.ImplicitThreshold(PROBLEM, every=2, memory=0)
+    solver = sp.ImplicitThreshold(PROBLEM, correction=Correction(every=2), memory=0)
     labels = (torch.arange(40) % 2).float()
     found = []
     for seed in range(4):
@@ -110,7 +111,7 @@ def test_thresholds_are_searched_every_so_many_steps():
     ("make", "error", "says"),
     [
         (lambda: sp.ImplicitThreshold(PROBLEM, temperature=0.0), BadSetting, "temperature"),
-        (lambda: sp.ImplicitThreshold(PROBLEM, every=0), BadSetting, "every"),
+        (lambda: sp.ImplicitThreshold(PROBLEM, correction=Correction(every=0)), BadSetting, "every"),
         (lambda: sp.ImplicitThreshold(PROBLEM, memory=-1), BadSetting, "memory"),
         (lambda: sp.ImplicitThreshold("minimize fnr"), BadProblem, "sp.ask"),
         (lambda: sp.CrossEntropy("heavy"), BadSetting, "balanced"),

@@ -8,7 +8,7 @@ import setpoint as sp
 from setpoint.measure.count import count
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import SigmoidStep, SoftplusStep
-from setpoint.solve.price import count_pace, expand, soft_count, solve_prices
+from setpoint.solve.price import count_at, count_pace, expand, solve_prices
 
 PROBLEMS = [
     "minimize fnr where fpr <= 10%",
@@ -44,11 +44,11 @@ def implicit_gradient(problem, step, x, labels, weights, theta, factor=1.0):
     theta = theta.clone().requires_grad_()
     sample = Sample(x @ theta, labels, weights)
     thresholds = soft_roots(problem, sample.detach(), step)
-    here = expand(problem, soft_count(sample, thresholds, step))
+    here = expand(problem, count_at(sample, thresholds, step))
     slopes = here.by_threshold(count_pace(sample.detach(), thresholds, step))
     active = torch.ones(len(problem.bounds), dtype=torch.bool)
     prices = factor * solve_prices(*slopes, active, floor=1e-9, limit=1e9)
-    loss = here.loss(prices, soft_count(sample, thresholds, step), torch.tensor(1.0).double())
+    loss = here.loss(prices, count_at(sample, thresholds, step), torch.tensor(1.0).double())
     (gradient,) = torch.autograd.grad(loss, theta)
     return gradient
 
@@ -56,7 +56,7 @@ def implicit_gradient(problem, step, x, labels, weights, theta, factor=1.0):
 def finite_differences(problem, step, x, labels, weights, theta, width=1e-5):
     def resolved(at):
         sample = Sample(x @ at, labels, weights)
-        return float(problem.cost(soft_count(sample, soft_roots(problem, sample, step), step)))
+        return float(problem.cost(count_at(sample, soft_roots(problem, sample, step), step)))
 
     axes = torch.eye(len(theta), dtype=torch.float64) * width
     slopes = [(resolved(theta + e) - resolved(theta - e)) / (2 * width) for e in axes]
@@ -97,19 +97,19 @@ def test_the_best_threshold_is_held_when_there_is_no_bound():
 
         def closure():
             optimizer.zero_grad()
-            cost = problem.cost(soft_count(sample, t, step))
+            cost = problem.cost(count_at(sample, t, step))
             cost.backward()
             return cost
 
         optimizer.step(closure)
-        return t.detach(), float(problem.cost(soft_count(sample, t.detach(), step)))
+        return t.detach(), float(problem.cost(count_at(sample, t.detach(), step)))
 
     axes = torch.eye(3, dtype=torch.float64) * 1e-4
     slopes = [(best(theta + e)[1] - best(theta - e)[1]) / 2e-4 for e in axes]
     expected = torch.tensor(slopes, dtype=torch.float64)
     leaf = theta.clone().requires_grad_()
     sample = Sample(x @ leaf, labels, weights)
-    counts = soft_count(sample, best(theta)[0], step)
+    counts = count_at(sample, best(theta)[0], step)
     none = torch.zeros(0, dtype=torch.float64)
     loss = expand(problem, counts).loss(none, counts, torch.tensor(1.0).double())
     (found,) = torch.autograd.grad(loss, leaf)
@@ -140,15 +140,15 @@ def test_a_small_batch_gets_the_gradient_of_the_whole_on_average():
     scores = (x @ theta).requires_grad_()
     whole = Sample(scores, labels, weights)
     thresholds = soft_roots(problem, whole.detach(), step)
-    here = expand(problem, soft_count(whole, thresholds, step))
+    here = expand(problem, count_at(whole, thresholds, step))
     slopes = here.by_threshold(count_pace(whole.detach(), thresholds, step))
     prices = solve_prices(*slopes, torch.tensor([True]), floor=1e-9, limit=1e9)
-    loss = here.loss(prices, soft_count(whole, thresholds, step), torch.tensor(1.0).double())
+    loss = here.loss(prices, count_at(whole, thresholds, step), torch.tensor(1.0).double())
     (full,) = torch.autograd.grad(loss, scores)
     mean = torch.zeros_like(full)
     for rows in torch.arange(60).split(6):
         part = Sample(scores[rows], labels[rows], weights[rows])
         share = part.mass / whole.mass
-        loss = here.loss(prices, soft_count(part, thresholds, step), share)
+        loss = here.loss(prices, count_at(part, thresholds, step), share)
         mean += share * torch.autograd.grad(loss, scores)[0]
     torch.testing.assert_close(mean, full)

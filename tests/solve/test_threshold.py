@@ -10,6 +10,7 @@ import setpoint as sp
 from cases import cases
 from setpoint.measure.count import count
 from setpoint.measure.rate import CATALOGUE
+from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
 from setpoint.solve.threshold import find
 
@@ -34,7 +35,7 @@ def test_find_equals_brute_force_over_all_cuts(asked, case):
         problem = Problem(named(name), maximize, tuple(sp.Constraint(named(n), r, b) for n, r, b in limits))
     except sp.SetpointError:
         return
-    found = find(problem, case.scores, case.labels, case.weights)
+    found = find(problem, case.sample)
     best = reference.best_cut(name, maximize, limits, *case.lists)
     assert found.feasible == (best is not None)
     recounted = count(case.scores, case.labels, found.thresholds, weights=case.weights)
@@ -52,13 +53,13 @@ def test_find_equals_brute_force_over_all_cuts(asked, case):
 
 @given(bound=st.floats(0, 1), case=cases(both_classes=True))
 def test_the_threshold_keeps_its_promise(bound, case):
-    found = find(sp.minimize(sp.fnr, sp.fpr <= bound), case.scores, case.labels, case.weights)
+    found = find(sp.minimize(sp.fnr, sp.fpr <= bound), case.sample)
     assert sp.fpr(count(case.scores, case.labels, found.thresholds, weights=case.weights))[0] <= bound + 1e-9
 
 
 @given(bound=st.floats(0, 1), case=cases(both_classes=True))
 def test_an_equality_takes_the_nearest_cut(bound, case):
-    found = find(sp.maximize(sp.precision, sp.flagged == bound), case.scores, case.labels, case.weights)
+    found = find(sp.maximize(sp.precision, sp.flagged == bound), case.sample)
     nearest = min(abs(reference.RATES["flagged"](*cut) - bound) for cut in reference.all_cuts(*case.lists))
     assert math.isclose(abs(float(sp.flagged(found.counts)[0]) - bound), nearest, abs_tol=1e-9)
 
@@ -68,7 +69,7 @@ def test_an_equality_takes_the_nearest_cut(bound, case):
 def test_an_area_takes_the_nearest_cut_at_each_point_and_of_those_the_best(stretch, case):
     objective = sp.precision
     problem = sp.maximize(objective, over=stretch.between(0.1, 0.9, points=4))
-    found = find(problem, case.scores, case.labels, case.weights)
+    found = find(problem, case.sample)
     cuts = reference.all_cuts(*case.lists)
     for bound, row in zip(problem.over.bounds, found.counts):
         distance = [abs(reference.RATES[stretch.name](*cut) - bound) for cut in cuts]
@@ -82,7 +83,7 @@ def test_an_area_takes_the_nearest_cut_at_each_point_and_of_those_the_best(stret
 def test_of_equally_good_cuts_the_one_closest_to_its_bound_is_taken():
     scores = torch.tensor([9.0, 8, 7, 6, 5, 4, 3, 2, 1, 0])
     labels = torch.tensor([1.0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
-    found = find(sp.minimize(sp.fnr, sp.fpr <= 0.34), scores, labels)
+    found = find(sp.minimize(sp.fnr, sp.fpr <= 0.34), Sample(scores, labels))
     assert found.counts[0].tolist() == [1, 3, 0, 6]
     assert found.thresholds.tolist() == [5.5]
 
@@ -90,8 +91,8 @@ def test_of_equally_good_cuts_the_one_closest_to_its_bound_is_taken():
 def test_a_bound_is_active_when_a_neighbouring_cut_breaks_it():
     scores = torch.arange(10.0)
     labels = (scores >= 5).float()
-    tight = find(sp.minimize(sp.fnr, sp.fpr <= 0.0), scores, labels)
+    tight = find(sp.minimize(sp.fnr, sp.fpr <= 0.0), Sample(scores, labels))
     assert tight.active.tolist() == [True]
-    loose = find(sp.minimize(sp.error, sp.fpr <= 0.9, sp.recall >= 0.1), scores, labels)
+    loose = find(sp.minimize(sp.error, sp.fpr <= 0.9, sp.recall >= 0.1), Sample(scores, labels))
     assert loose.active.tolist() == [False, False]
-    assert find(sp.maximize(sp.precision, sp.flagged == 0.5), scores, labels).active.tolist() == [True]
+    assert find(sp.maximize(sp.precision, sp.flagged == 0.5), Sample(scores, labels)).active.tolist() == [True]

@@ -17,8 +17,9 @@ def data(size=300, seed=0):
     return x, labels
 
 
-def run(solver=None, **kwargs):
+def run(solver="implicit", **kwargs):
     torch.manual_seed(0)
+    solver = sp.ImplicitThreshold(sp.ask(ASK)) if solver == "implicit" else solver
     settings = {
         "train": sp.Batches(*data(seed=0), batch_size=64, shuffle=True),
         "held_out": sp.Batches(*data(seed=1)),
@@ -97,9 +98,10 @@ def test_a_weight_of_zero_removes_a_sample():
     x, labels = data()
     spoiled = torch.cat([x, 100 * torch.randn(50, 4)]), torch.cat([labels, torch.ones(50)])
     weights = torch.cat([torch.ones(len(x)), torch.zeros(50)])
-    plain = run(train=[(x, labels)], epochs=3)
-    weighted = run(train=[(*spoiled, weights)], epochs=3)
-    torch.testing.assert_close(plain.model.weight, weighted.model.weight)
+    for solver in ("implicit", None):
+        plain = run(solver, train=[(x, labels)], epochs=3)
+        weighted = run(solver, train=[(*spoiled, weights)], epochs=3)
+        torch.testing.assert_close(plain.model.weight, weighted.model.weight)
 
 
 def test_cross_entropy_needs_no_warm_start():

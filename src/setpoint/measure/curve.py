@@ -61,7 +61,8 @@ def curve(scores: Tensor, labels: Tensor, weights: Tensor | None = None) -> Curv
     last_of_tie = torch.ones(len(values), dtype=torch.bool, device=values.device)
     torch.ne(values[1:], values[:-1], out=last_of_tie[:-1])
     if not bool(last_of_tie.all()):
-        values, tp, fp = values[last_of_tie], tp[last_of_tie], fp[last_of_tie]
+        kept = last_of_tie.nonzero().squeeze(-1)
+        values, tp, fp = values.index_select(0, kept), tp.index_select(0, kept), fp.index_select(0, kept)
     return Curve(values, _from_zero(tp), _from_zero(fp))
 
 

@@ -11,9 +11,7 @@ from setpoint.errors import BadLabels, BadSetting, BadWeights, MissingClass, Sha
 from setpoint.measure.pairs import concordance
 
 
-def auc_mu(
-    scores: Tensor, labels: Tensor, weights: Tensor | None = None, partition: Tensor | None = None
-) -> Tensor:
+def auc_mu(scores: Tensor, labels: Tensor, weights: Tensor | None = None, partition: Tensor | None = None) -> Tensor:
     """The mean over class pairs of how well each pair is ranked across its decision boundary.
 
     2 / (K (K - 1)) sum_{i<j} P(v.s_j > v.s_i), ties counted half, with v = A_i - A_j the difference of two rows
@@ -72,17 +70,13 @@ def _costs(scores: Tensor, partition: Tensor | None) -> Tensor:
 
 def _check(scores: Tensor, labels: Tensor, weights: Tensor | None) -> None:
     if scores.dim() != 2 or scores.shape[1] < 2:
-        raise ShapeMismatch(
-            f"scores have shape {tuple(scores.shape)}; give (samples, classes), two classes or more"
-        )
+        raise ShapeMismatch(f"scores have shape {tuple(scores.shape)}; give (samples, classes), two classes or more")
     n, n_classes = scores.shape
     for name, other in (("labels", labels), ("weights", weights)):
         if other is not None and other.shape != (n,):
             raise ShapeMismatch(f"{n} samples came with {name} of shape {tuple(other.shape)}; give one a sample")
     if not bool(((labels >= 0) & (labels < n_classes) & (labels == labels.round())).all()):
-        raise BadLabels(
-            f"labels must be whole numbers from 0 to {n_classes - 1}, one for each column of the scores"
-        )
+        raise BadLabels(f"labels must be whole numbers from 0 to {n_classes - 1}, one for each column of the scores")
     if weights is not None and not bool(((weights >= 0) & weights.isfinite()).all()):
         raise BadWeights("weights must be finite and not negative; drop or mend the others")
     present = labels if weights is None else labels[weights > 0]

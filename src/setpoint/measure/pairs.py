@@ -176,9 +176,9 @@ def _broadcast_sums(upper: Tensor, lower: Tensor, weights: Tensor, surrogate: Su
 class _PowerSums(torch.autograd.Function):
     """sum_k w_k relu(margin + upper_j - lower_k)^degree for each j in float64; `upper` and `lower` ascend.
 
-    `below` holds, for each upper, how many lowers fall short of it; `above`, for each lower, how many uppers it
-    falls short of. The derivatives are sums of the same form, one degree down or seen from the other side, so the
-    backward pass sorts nothing and can itself be differentiated.
+    `below` holds, for each upper, how many lowers are less than upper + margin; `above`, for each lower, how many
+    uppers exceed lower - margin. The derivatives are sums of the same form, one degree down or seen from the other
+    side, so the backward pass sorts nothing and can itself be differentiated.
     """
 
     @staticmethod
@@ -191,8 +191,7 @@ class _PowerSums(torch.autograd.Function):
         if degree > 0:
             # Moving the corner from one lower to the next adds terms of one sign only, so that nothing cancels.
             corner = torch.cat([lower[:1], lower]).double()
-            rise, step = upper - corner.index_select(0, below), corner.diff()
-            rise.add_(margin).clamp_(min=0)
+            rise, step = (upper - corner.index_select(0, below)).add_(margin).relu_(), corner.diff()
             del corner
             added = step * sums[:-1]
             torch.cumsum(added, 0, out=sums[1:])

@@ -146,9 +146,7 @@ class Range:
                 f"(fpr, fnr, recall, tnr, flagged), but got {self.rate}"
             )
         if not 0 <= self.low < self.high <= 1:
-            raise BadProblem(
-                f"the range {self.low} ... {self.high} of {self.rate} must rise and lie within 0 ... 1"
-            )
+            raise BadProblem(f"the range {self.low} ... {self.high} of {self.rate} must rise and lie within 0 ... 1")
         if isinstance(self.points, bool) or not isinstance(self.points, int) or self.points < 1:
             raise BadProblem(f"the range of {self.rate} needs at least one whole point, got {self.points!r}")
         object.__setattr__(self, "low", float(self.low))

@@ -20,6 +20,7 @@ class Sample:
     labels: Tensor
     weights: Tensor | None = None
     groups: Tensor | None = None
+    n_groups: int | None = None
 
     @property
     def mass(self) -> Tensor:
@@ -42,7 +43,12 @@ class Sample:
         return bool((present > 0).any()) and bool((present == 0).any())
 
     def detach(self) -> Sample:
-        return Sample(self.scores.detach(), self.labels, self.weights, self.groups)
+        return Sample(self.scores.detach(), self.labels, self.weights, self.groups, self.n_groups)
+
+    def double(self) -> Sample:
+        """Detached and in float64, as everything that is judged."""
+        weights = None if self.weights is None else self.weights.double()
+        return Sample(self.scores.detach().double(), self.labels.double(), weights, self.groups, self.n_groups)
 
 
 def check_sample(scores: Any, labels: Any, weights: Any = None, groups: Any = None) -> Sample:
@@ -69,14 +75,19 @@ def check_sample(scores: Any, labels: Any, weights: Any = None, groups: Any = No
     return Sample(scores, labels, weights, groups)
 
 
+def name_groups(groups: Any) -> tuple[Tensor, list[str]]:
+    """Groups given by any values (names, numbers) as codes from 0 up, and the name of each code."""
+    values = groups.detach().cpu().numpy() if isinstance(groups, Tensor) else np.asarray(groups)
+    names, codes = np.unique(values.astype(str), return_inverse=True)
+    return torch.from_numpy(codes.reshape(values.shape).astype(np.int64)), [str(name) for name in names]
+
+
 def _labels(values: Any, scores: Tensor) -> Tensor:
     labels = _like(values, scores, "labels")
     odd = (labels != 0) & (labels != 1)
     if bool(odd.any()):
         found = labels[odd][0].item()
-        hint = (
-            "; for labels of -1 and 1 pass (labels > 0)" if found == -1 else "; map your classes to 0 and 1 first"
-        )
+        hint = "; for labels of -1 and 1 pass (labels > 0)" if found == -1 else "; map your classes to 0 and 1 first"
         raise BadLabels(f"labels must be 0 or 1, but hold {found:g}{hint}")
     return labels
 

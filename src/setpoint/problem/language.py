@@ -167,9 +167,7 @@ class _Reader:
         plain = SYNONYMS.get(lower, lower)
         if plain not in self.known:
             names = [*self.known, *SYNONYMS, "f_score", "f1"]
-            raise self.error(
-                self.unknown(word, names, f"is not a rate; known are {', '.join(self.known)}, f_score")
-            )
+            raise self.error(self.unknown(word, names, f"is not a rate; known are {', '.join(self.known)}, f_score"))
         return self.known[plain]
 
     def unknown(self, word: str, names: Iterable[str], otherwise: str) -> str:

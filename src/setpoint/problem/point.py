@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +18,8 @@ from setpoint.errors import BadFile, BadGroups
 from setpoint.measure.area import mean_over
 from setpoint.measure.count import count
 from setpoint.measure.curve import curve
-from setpoint.measure.rate import (
-    Metric,
-    Rate,
-    accuracy,
-    error,
-    flagged,
-    fnr,
-    fpr,
-    precision,
-    recall,
-    tnr,
-)  # fmt: skip
-from setpoint.measure.sample import Sample, check_sample
+from setpoint.measure.rate import Gap, Metric, Rate, accuracy, error, flagged, fnr, fpr, precision, recall, tnr
+from setpoint.measure.sample import Sample, check_sample, name_groups
 from setpoint.problem.language import ask
 from setpoint.problem.problem import Problem
 
@@ -98,53 +87,75 @@ class OperatingPoint:
         problem: Problem,
         thresholds: Tensor,
         sample: Sample,
-        *,
+        group_names: list[str] | None = None,
         certificate: Certificate | None = None,
     ) -> OperatingPoint:
-        """The true rates of a sample at the given thresholds `(m,)`."""
-        counts = count(sample.scores, sample.labels, thresholds, weights=sample.weights)
+        """The true rates of a sample at the given thresholds, `(m,)` or one a group `(1, G)`."""
+        grouped = problem.group is not None
+        counts = count(
+            sample.scores, sample.labels, thresholds, weights=sample.weights,
+            groups=sample.groups if grouped else None, n_groups=sample.n_groups,
+        )  # fmt: skip
+        pooled = problem.pool(counts)
         heaviest = 1.0 if sample.weights is None or not len(sample.weights) else float(sample.weights.max())
-        quantities = dict.fromkeys([problem.objective, *(c.quantity for c in problem.constraints), *_SHOWN])
         if problem.over is None:
-            objective = float(problem.objective(counts)[0])
-            rates = {str(q): float(q(counts)[0]) for q in quantities}
+            objective = float(problem.objective(pooled)[0])
+            quantities = dict.fromkeys([problem.objective, *(c.quantity for c in problem.constraints), *_SHOWN])
+            rates = {str(q): float(q(counts if isinstance(q, Gap) else pooled)[0]) for q in quantities}
         else:
             over = problem.over
-            objective = float(
-                mean_over(curve(sample.scores, sample.labels, sample.weights), problem.objective, over)
-            )
+            objective = float(mean_over(curve(sample.scores, sample.labels, sample.weights), problem.objective, over))
             rates = {
                 f"{quantity} at {over.rate} {bound:.6g}": float(value)
                 for quantity in (problem.objective, over.rate)
-                for bound, value in zip(over.bounds, quantity(counts))
+                for bound, value in zip(over.bounds, quantity(pooled))
             }
+        threshold: Threshold = float(thresholds.flatten()[0])
+        if problem.over is not None:
+            threshold = tuple(thresholds.tolist())
+        elif grouped:
+            threshold = dict(zip(group_names or map(str, range(thresholds.shape[1])), thresholds[0].tolist()))
+            for constraint in problem.constraints:
+                if isinstance(constraint.quantity, Gap):
+                    each = constraint.quantity.rate(counts)[0].tolist()
+                    rates.update({f"{constraint.quantity.rate}[{n}]": v for n, v in zip(threshold, each)})
         return cls(
             problem=problem,
-            threshold=tuple(thresholds.tolist()) if problem.over is not None else float(thresholds[0]),
+            threshold=threshold,
             objective=objective,
             rates=rates,
             feasible=problem.holds(counts, heaviest),
-            violation=max((float(c.violation(counts)[0]) for c in problem.constraints), default=0.0),
+            violation=max(problem.violations(counts), default=0.0),
             certificate=certificate,
         )
 
-    def judge(self, scores: Any, labels: Any, *, weights: Any = None) -> OperatingPoint:
+    def judge(self, scores: Any, labels: Any, *, weights: Any = None, groups: Any = None) -> OperatingPoint:
         """The same thresholds on other data. For areas the objective is the exact area of those data."""
-        sample = check_sample(scores, labels, weights)
-        thresholds = torch.tensor(self.threshold, dtype=torch.float64).reshape(-1)
-        sample = Sample(sample.scores.detach().double(), sample.labels, sample.weights)
-        return OperatingPoint.at(self.problem, thresholds, sample, certificate=self.certificate)
+        names = list(self.threshold) if isinstance(self.threshold, dict) else None
+        codes = None if names is None else self._codes(groups)
+        sample = check_sample(scores, labels, weights, codes).double()
+        if names is not None:
+            sample = replace(sample, n_groups=len(names))
+        values = list(self.threshold.values()) if isinstance(self.threshold, dict) else self.threshold
+        thresholds = torch.tensor(values, dtype=torch.float64).reshape((1, -1) if names else (-1,))
+        return OperatingPoint.at(self.problem, thresholds, sample, names, self.certificate)
 
     def _limits(self, groups: Any) -> Tensor:
         if not isinstance(self.threshold, dict):
             return torch.tensor(self.threshold, dtype=torch.float64)
+        return torch.tensor(list(self.threshold.values()), dtype=torch.float64)[self._codes(groups)]
+
+    def _codes(self, groups: Any) -> Tensor:
+        """The place of each sample's group among the thresholds."""
+        assert isinstance(self.threshold, dict)
         if groups is None:
-            raise BadGroups(f"this point has one threshold a {self.problem.group}; pass groups= to predict")
-        names = [str(g) for g in np.asarray(groups).tolist()]
-        unknown = sorted(set(names) - set(self.threshold))
-        if unknown:
-            raise BadGroups(f"no threshold for {self.problem.group} {unknown[0]!r}; known: {list(self.threshold)}")
-        return torch.tensor([self.threshold[name] for name in names], dtype=torch.float64)
+            raise BadGroups(f"this point has one threshold a {self.problem.group}; pass groups=")
+        codes, names = name_groups(groups)
+        places = {name: place for place, name in enumerate(self.threshold)}
+        for name in names:
+            if name not in places:
+                raise BadGroups(f"no threshold for {self.problem.group} {name!r}; known are {', '.join(places)}")
+        return torch.tensor([places[name] for name in names], dtype=torch.long)[codes]
 
     def __str__(self) -> str:
         shown = ", ".join(f"{name} {value:.4g}" for name, value in self.rates.items())

@@ -115,17 +115,18 @@ class Problem:
             return self.over.rate(pooled) - pooled.new_tensor(self.over.bounds)
         if not self.constraints:
             return pooled.new_zeros(0)
-        return torch.stack(
-            [c.excess(counts if isinstance(c.quantity, Gap) else pooled)[0] for c in self.constraints]
-        )
+        return torch.stack([c.excess(self._seen_by(c, counts))[0] for c in self.constraints])
+
+    def _seen_by(self, constraint: Constraint, counts: Tensor) -> Tensor:
+        return counts if isinstance(constraint.quantity, Gap) else self.pool(counts)
 
     def holds(self, counts: Tensor, heaviest: float = 1.0) -> bool:
         """Whether every constraint is met by true counts; the points of an area always are."""
-        pooled = self.pool(counts)
-        return all(
-            bool(c.holds(counts if isinstance(c.quantity, Gap) else pooled, heaviest).all())
-            for c in self.constraints
-        )
+        return all(bool(c.holds(self._seen_by(c, counts), heaviest).all()) for c in self.constraints)
+
+    def violations(self, counts: Tensor) -> list[float]:
+        """How far each constraint is broken by true counts."""
+        return [float(c.violation(self._seen_by(c, counts))[0]) for c in self.constraints]
 
     def better(self, value: float, than: float) -> bool:
         """Whether one value of the objective beats another."""

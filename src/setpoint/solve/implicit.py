@@ -1,4 +1,4 @@
-"""Implicit thresholds: found exactly at every step, with the prices that the bounds then cost."""
+"""Implicit thresholds: found exactly, with the prices that the bounds then cost."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint.errors import BadProblem, BadSetting
+from setpoint.errors import BadGroups, BadProblem, BadSetting
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import SigmoidStep, SmoothStep
 from setpoint.problem.problem import Problem
+from setpoint.solve.correction import Correction, Slack, find_soft, tightened
+from setpoint.solve.follow import Follower
 from setpoint.solve.memory import Memory, memory_size
-from setpoint.solve.price import count_pace, expand, soft_count, solve_prices
+from setpoint.solve.price import Expansion, count_at, count_pace, expand, solve_prices
 from setpoint.solve.solver import Solver
 from setpoint.solve.threshold import find
 
@@ -28,86 +30,165 @@ class ImplicitThreshold(Solver):
 
     Each step finds the best feasible thresholds on the remembered scores by the true rates, solves for the
     prices at which no small move of them pays, and returns objective + prices . excesses in soft counts. No
-    bound: the best threshold is held. An area: one threshold a point. A bound that does not bind costs nothing;
-    one that no threshold meets costs a flat 10. Until both classes have been seen the loss is zero.
+    bound: the best threshold is held. An area: one threshold a point. A gap between groups: one threshold a
+    group, of which there are `n_groups`. A bound that does not bind costs nothing; one that no threshold meets
+    costs a flat 10. Until both classes have been seen the loss is zero.
 
-    `temperature` is the steepness of the step; None sets it once, from the spread of the first scores, and
+    `temperature` is the steepness of the `step`; None sets it once, from the spread of the first scores, and
     keeps it (a buffer). `memory` is the number of scores remembered; None chooses it from the bounds, 0 makes
-    every batch stand for itself. `every` is the number of steps between two searches for the thresholds.
+    every batch stand for itself. `correction` says when and by what the thresholds are searched, `slack` treats
+    an inequality by a slack variable instead of a search for the best feasible cut, `slope_penalty` weighs the
+    squared slope of the bounded rates at the thresholds, `slope_floor` and `price_limit` bound the prices.
     """
 
     thresholds: Tensor
     prices: Tensor
-    temperature: Tensor
     active: Tensor
     broken: Tensor
+    temperature: Tensor
+    slacks: Tensor
     steps: Tensor
 
     def __init__(
         self,
         problem: Problem,
         *,
+        n_groups: int | None = None,
         step: Callable[[Tensor], SmoothStep] = SigmoidStep,
         temperature: float | None = None,
         memory: int | None = None,
-        every: int = 1,
-        price_limit: float = 1e3,
+        correction: Correction | None = None,
+        slack: Slack | None = None,
+        slope_penalty: float = 0.0,
         slope_floor: float = 1e-6,
+        price_limit: float = 1e3,
     ) -> None:
         super().__init__()
         if not isinstance(problem, Problem):
             raise BadProblem(f"expected a problem, got {problem!r}; turn a text into one with sp.ask")
-        if problem.group is not None:
-            raise BadProblem(f"ImplicitThreshold does not compare groups yet: {problem}")
+        if (problem.group is not None) != (n_groups is not None):
+            raise BadProblem(
+                f"'{problem}' compares groups of {problem.group}: say how many there are with n_groups="
+                if problem.group is not None
+                else f"'{problem}' compares no groups, so it takes no n_groups"
+            )
         if temperature is not None and not 0 < temperature < float("inf"):
             raise BadSetting(f"temperature must be above 0, got {temperature!r}")
-        if every < 1:
-            raise BadSetting(f"every must be at least 1, got {every!r}")
+        if slope_penalty < 0 or slope_floor <= 0 or price_limit <= 0:
+            raise BadSetting("slope_penalty must not be negative, slope_floor and price_limit must be above 0")
+        if slack is not None:
+            tightened(problem, 0.0)
         self.problem = problem
+        self.n_groups = n_groups
         self.step = step
-        self.every = every
-        self.price_limit = price_limit
+        self.correction = correction or Correction()
+        self.slack = slack
+        self.slope_penalty = slope_penalty
         self.slope_floor = slope_floor
+        self.price_limit = price_limit
+        self.follower: Follower | None = None
         self.memory = Memory(memory_size(problem.tightest) if memory is None else memory)
-        self.register_buffer("thresholds", torch.zeros(problem.n_thresholds))
-        self.register_buffer("prices", torch.zeros(len(problem.bounds)))
-        self.register_buffer("active", torch.zeros(len(problem.bounds), dtype=torch.bool))
-        self.register_buffer("broken", torch.zeros(len(problem.bounds), dtype=torch.bool))
+        bounds = len(problem.bounds)
+        shape = (problem.n_thresholds,) if n_groups is None else (1, n_groups)
+        self.register_buffer("thresholds", torch.zeros(shape))
+        self.register_buffer("prices", torch.zeros(bounds))
+        self.register_buffer("active", torch.zeros(bounds, dtype=torch.bool))
+        self.register_buffer("broken", torch.zeros(bounds, dtype=torch.bool))
+        self.register_buffer("slacks", torch.zeros(bounds))
         self.register_buffer("temperature", torch.tensor(temperature or 0.0))
         self.register_buffer("steps", torch.zeros((), dtype=torch.long))
 
+    def follow(self, optimizer: torch.optim.Optimizer) -> None:
+        """Between corrections, let the thresholds follow the optimizer's steps to first order.
+
+        Call it once, after making the optimizer; it costs one more backward pass a threshold.
+        """
+        if self.correction.every == 1 or self.n_groups is not None or len(self.problem.bounds) != len(self.thresholds):
+            raise BadSetting(
+                "thresholds can follow the model between corrections, so correction.every must be above 1, "
+                "and there must be one bound a threshold"
+            )
+        self.follower = Follower(optimizer, self.thresholds)
+
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
+        if self.n_groups is not None:
+            batch = self._with_groups(batch)
         reference = self.memory.joined(batch)
+        corrected = self.memory.joined(batch, newest=self.correction.batches)
         if self.training:
             self.memory.push(batch)
         if len(batch.scores) == 0 or not reference.has_both_classes:
             return batch.scores.sum() * 0
-        thresholds, active, broken = self._search(reference)
         temperature = self._settle_temperature(reference)
         step = self.step(temperature)
-        here = expand(self.problem, soft_count(reference, thresholds, step))
+        thresholds, active, broken = self._search(corrected if corrected.has_both_classes else reference, step)
+        here = expand(self.problem, count_at(reference, thresholds, step))
         # Slopes are taken per unit of temperature x score, so that the floor does not depend on the scale.
         slopes = here.by_threshold(count_pace(reference, thresholds, step) / temperature)
-        prices = solve_prices(*slopes, active, floor=self.slope_floor, limit=self.price_limit)
-        prices = torch.where(broken, BROKEN_PRICE, prices)
+        prices = torch.where(broken, BROKEN_PRICE, self.price(here, slopes, active))
         if self.training:
             self.prices.copy_(prices)
-        return here.loss(prices, soft_count(batch, thresholds, step), batch.mass / reference.mass)
+            self._move_slack(prices)
+        share = batch.mass / reference.mass
+        counts = count_at(batch, thresholds, step)
+        loss = here.loss(prices, counts, share)
+        if self.slope_penalty:
+            pace = count_pace(batch, thresholds, step) / (temperature * share)
+            loss = loss + self.slope_penalty * here.by_threshold(pace)[1].square().sum()
+        if self.training and self.follower is not None:
+            self.follower.watch(self._implicit_thresholds(here, counts / share, slopes[1] * temperature))
+        return loss
 
-    def _search(self, reference: Sample) -> tuple[Tensor, Tensor, Tensor]:
-        """Thresholds, which bounds hold them, and which are broken; searched anew every `every` steps."""
-        if self.training and int(self.steps) % self.every:
-            self.steps += 1
-            return self.thresholds.to(reference.scores.dtype), self.active, self.broken
-        found = find(self.problem, reference.scores, reference.labels, reference.weights)
-        excess = self.problem.excesses(found.counts)
-        broken = torch.zeros_like(found.active) if found.feasible else excess > 0
+    def price(self, here: Expansion, slopes: tuple[Tensor, Tensor], active: Tensor) -> Tensor:
+        """Where the prices come from: solved, so that no small move of the thresholds pays."""
+        return solve_prices(*slopes, active, floor=self.slope_floor, limit=self.price_limit)
+
+    def _with_groups(self, batch: Sample) -> Sample:
+        if batch.groups is None:
+            raise BadGroups(f"'{self.problem}' compares groups of {self.problem.group}; pass groups= with each batch")
+        if len(batch.groups) and int(batch.groups.max()) >= int(self.n_groups or 0):
+            raise BadGroups(f"group {int(batch.groups.max())} in a batch, but n_groups is {self.n_groups}")
+        return Sample(batch.scores, batch.labels, batch.weights, batch.groups, self.n_groups)
+
+    def _search(self, sample: Sample, step: SmoothStep) -> tuple[Tensor, Tensor, Tensor]:
+        """Thresholds, which bounds hold them, and which are broken; held between two corrections."""
+        due = self.correction.is_due(int(self.steps))
         if self.training:
-            self.thresholds.copy_(found.thresholds)
-            self.active.copy_(found.active)
-            self.broken.copy_(broken)
             self.steps += 1
-        return found.thresholds, found.active, broken
+            if not due:
+                return self.thresholds.to(sample.scores.dtype), self.active, self.broken
+        if self.correction.soft:
+            thresholds = find_soft(self.problem, sample, step)
+            active, broken = torch.ones_like(self.active), torch.zeros_like(self.broken)
+        else:
+            problem = self.problem if self.slack is None else tightened(self.problem, float(self.slacks[0]))
+            found = find(problem, sample)
+            thresholds, active = found.thresholds, found.active
+            excess = self.problem.excesses(found.counts)
+            hopeless = not found.feasible and self.slack is None
+            broken = (excess > 0) & ~self._equalities() if hopeless else torch.zeros_like(active)
+        if self.training:
+            self.thresholds.copy_(thresholds)
+            self.active.copy_(active)
+            self.broken.copy_(broken)
+        return thresholds, active, broken
+
+    def _equalities(self) -> Tensor:
+        return torch.tensor([b.relation == "==" for b in self.problem.bounds], device=self.active.device)
+
+    def _move_slack(self, prices: Tensor) -> None:
+        """One projected gradient step: the loss grows by its price with every unit of slack."""
+        if self.slack is not None:
+            bound = self.problem.constraints[0]
+            room = bound.bound if bound.relation == "<=" else 1 - bound.bound
+            self.slacks.sub_(self.slack.rate * prices).clamp_(0.0, max(room, 0.0))
+
+    def _implicit_thresholds(self, here: Expansion, counts: Tensor, excess_slopes: Tensor) -> Tensor:
+        """The thresholds as functions of the batch's scores, right in their first derivative: `(m,)`."""
+        excess = torch.einsum("k...,...->k", here.excess_slopes, counts)
+        slope = excess_slopes.diagonal()
+        floor = self.slope_floor * float(self.temperature)
+        return -excess * slope / (slope.square() + floor**2)
 
     @torch.no_grad()
     def _settle_temperature(self, reference: Sample) -> Tensor:
@@ -124,7 +205,7 @@ class ImplicitThreshold(Solver):
 
     def status(self) -> dict[str, Any]:
         return {
-            "thresholds": self.thresholds.tolist(),
+            "thresholds": self.thresholds.flatten().tolist(),
             "prices": self.prices.tolist(),
             "temperature": float(self.temperature),
         }

@@ -10,7 +10,9 @@ from setpoint.measure.sample import Sample
 
 
 class Memory(nn.Module):
-    """The last `size` detached scores with their labels and weights. Empty places have weight 0.
+    """The last `size` detached scores with labels, weights, groups and the batch they came in.
+
+    Empty places have weight 0.
 
     `size` 0 remembers nothing: every batch then stands for itself, as full-batch training wants it.
     """
@@ -18,7 +20,10 @@ class Memory(nn.Module):
     scores: Tensor
     labels: Tensor
     weights: Tensor
+    groups: Tensor
+    batch: Tensor
     head: Tensor
+    batches: Tensor
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -27,27 +32,39 @@ class Memory(nn.Module):
         self.size = size
         for name in ("scores", "labels", "weights"):
             self.register_buffer(name, torch.zeros(size))
-        self.register_buffer("head", torch.zeros((), dtype=torch.long))
+        for name in ("groups", "batch"):
+            self.register_buffer(name, torch.zeros(size, dtype=torch.long))
+        for name in ("head", "batches"):
+            self.register_buffer(name, torch.zeros((), dtype=torch.long))
 
-    def joined(self, batch: Sample) -> Sample:
-        """The batch together with what is remembered; a batch that fills the memory stands alone."""
+    def joined(self, batch: Sample, newest: int = 0) -> Sample:
+        """The batch together with what is remembered; a batch that fills the memory stands alone.
+
+        With `newest` = k only the last k batches, this one among them, are taken.
+        """
         batch = batch.detach()
         room = self.size - len(batch.scores)
-        if room <= 0:
+        if room <= 0 or newest == 1:
             return batch
         # The oldest places are the ones that this batch is about to take.
         kept = (self.head + len(batch.scores) + torch.arange(room, device=self.head.device)) % self.size
-        kept = kept[self.weights[kept] > 0]
+        fresh = self.weights[kept] > 0
+        if newest:
+            fresh &= self.batch[kept] > self.batches - newest + 1
+        kept = kept[fresh]
         weights = batch.weights if batch.weights is not None else torch.ones_like(batch.scores)
         return Sample(
             torch.cat([batch.scores, self.scores[kept].to(batch.scores.dtype)]),
             torch.cat([batch.labels, self.labels[kept].to(batch.labels.dtype)]),
             torch.cat([weights, self.weights[kept].to(weights.dtype)]),
+            None if batch.groups is None else torch.cat([batch.groups, self.groups[kept]]),
+            batch.n_groups,
         )
 
     @torch.no_grad()
     def push(self, batch: Sample) -> None:
         """Remember a batch over the oldest scores."""
+        self.batches += 1
         if self.size == 0:
             return
         scores = batch.scores.detach()[-self.size :]
@@ -56,6 +73,9 @@ class Memory(nn.Module):
         self.scores[places] = scores.to(self.scores.dtype)
         self.labels[places] = batch.labels[-self.size :].to(self.labels.dtype)
         self.weights[places] = weights.to(self.weights.dtype)
+        if batch.groups is not None:
+            self.groups[places] = batch.groups[-self.size :]
+        self.batch[places] = self.batches
         self.head.copy_((self.head + len(scores)) % self.size)
 
 

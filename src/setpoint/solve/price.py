@@ -20,9 +20,13 @@ from setpoint.measure.step import SmoothStep, Step
 from setpoint.problem.problem import Problem
 
 
-def soft_count(sample: Sample, thresholds: Tensor, step: Step) -> Tensor:
-    """Soft counts of a sample at the thresholds, `(m, 4)`."""
-    return count(sample.scores, sample.labels, thresholds, step, weights=sample.weights)
+def count_at(sample: Sample, thresholds: Tensor, step: Step) -> Tensor:
+    """Counts at the thresholds `(m,)`, `(m, 4)`; or at one a group `(1, G)`, `(1, G, 4)`."""
+    groups = sample.groups if thresholds.dim() == 2 else None
+    return count(
+        sample.scores, sample.labels, thresholds, step,
+        weights=sample.weights, groups=groups, n_groups=sample.n_groups,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -36,8 +40,8 @@ class Expansion:
     excess_slopes: Tensor
 
     def by_threshold(self, pace: Tensor) -> tuple[Tensor, Tensor]:
-        """Slopes of cost `(m,)` and excesses `(k, m)` when each threshold moves its own counts at `pace`."""
-        return (self.cost_slope * pace).sum(-1), (self.excess_slopes * pace).sum(-1)
+        """Slopes of cost `(T,)` and excesses `(k, T)` when each of T thresholds moves its own counts at `pace`."""
+        return (self.cost_slope * pace).sum(-1).flatten(), (self.excess_slopes * pace).sum(-1).flatten(1)
 
     def loss(self, prices: Tensor, batch: Tensor, share: Tensor) -> Tensor:
         """The priced loss, its derivative by the counts taken here, that of the counts by the scores in `batch`.
@@ -68,12 +72,10 @@ def expand(problem: Problem, counts: Tensor) -> Expansion:
 
 def count_pace(sample: Sample, thresholds: Tensor, step: SmoothStep) -> Tensor:
     """The derivative of the soft counts, each by its own threshold: `(m, 4)`."""
-    return -soft_count(sample, thresholds, step.slope)
+    return -count_at(sample, thresholds, step.slope)
 
 
-def solve_prices(
-    cost_slope: Tensor, excess_slopes: Tensor, active: Tensor, *, floor: float, limit: float
-) -> Tensor:
+def solve_prices(cost_slope: Tensor, excess_slopes: Tensor, active: Tensor, *, floor: float, limit: float) -> Tensor:
     """Prices of the active bounds at which no small move of the thresholds pays: cost' + prices . excess' = 0.
 
     Least squares, square or not, damped so that a vanishing slope gives a price of 0 rather than of infinity.

@@ -8,9 +8,11 @@ import torch
 from torch import Tensor
 
 from setpoint.measure.constraint import SLACK
-from setpoint.measure.curve import Curve, curve
+from setpoint.measure.curve import curve
 from setpoint.measure.rate import Range
+from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
+from setpoint.solve.by_group import find_by_group
 
 #: Two cuts whose objectives differ by less are equally good.
 _EQUAL = 1e-12
@@ -18,40 +20,44 @@ _EQUAL = 1e-12
 
 @dataclass(frozen=True)
 class Found:
-    """Thresholds `(m,)`, the true counts there `(m, 4)`, and which bounds hold them in place `(k,)`."""
+    """Thresholds `(m,)`, the true counts there `(m, 4)`, and which bounds hold them in place `(k,)`.
+
+    With one threshold a group: `(1, G)` and `(1, G, 4)`.
+    """
 
     thresholds: Tensor
     counts: Tensor
     feasible: bool
     active: Tensor
-    cuts: Curve
 
 
-def find(problem: Problem, scores: Tensor, labels: Tensor, weights: Tensor | None = None) -> Found:
+def find(problem: Problem, sample: Sample) -> Found:
     """The best feasible cut; if there is none, the cut that breaks the bounds least.
 
     An equality is met by the nearest cut, and counts as feasible within the weight of one sample. Among cuts
     of equal objective the one closest to its bounds is taken: on new data it has the most to gain. A bound is
     active when a neighbouring cut would break it; equalities always are.
     """
-    cuts = curve(scores, labels, weights)
+    if problem.group is not None:
+        return Found(*find_by_group(problem, sample))
+    cuts = curve(sample.scores, sample.labels, sample.weights)
     counts = cuts.counts
     if problem.over is not None:
         chosen = _cuts_at_levels(problem, problem.over, counts)
         active = torch.ones(len(chosen), dtype=torch.bool, device=counts.device)
-        return Found(cuts.thresholds(chosen), counts[chosen], True, active, cuts)
+        return Found(cuts.thresholds(chosen), counts[chosen], True, active)
     violations = torch.stack([c.violation(counts) for c in problem.constraints]) if problem.constraints else None
     cost = problem.objective(counts) * (-1 if problem.maximize else 1)
     best = _best_cut(problem, cost, violations)
     feasible, active = True, torch.zeros(0, dtype=torch.bool, device=counts.device)
     if violations is not None:
-        heaviest = 1.0 if weights is None else float(weights.max())
+        heaviest = 1.0 if sample.weights is None else float(sample.weights.max())
         feasible = problem.holds(counts[best : best + 1], heaviest)
         beside = violations[:, max(best - 1, 0) : best + 2]
         equality = torch.tensor([c.relation == "==" for c in problem.constraints], device=counts.device)
         active = equality | (beside > SLACK).any(1)
     chosen = torch.tensor([best], device=counts.device)
-    return Found(cuts.thresholds(chosen), counts[chosen], feasible, active, cuts)
+    return Found(cuts.thresholds(chosen), counts[chosen], feasible, active)
 
 
 def _best_cut(problem: Problem, cost: Tensor, violations: Tensor | None) -> int:

@@ -1,0 +1,79 @@
+"""The real data sets of the studies: read from `--data DIR`, split by seed, scaled on the training rows only."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+Part = tuple[Tensor, Tensor]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Train, validation and test rows: features (standardised on train, clipped to +-5) and labels, float64."""
+
+    train: Part
+    validation: Part
+    test: Part
+
+
+def arguments(description: str, **more: object) -> argparse.ArgumentParser:
+    """The flags that every study has."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--data", default="../shared/data", help="the folder with the .npz files")
+    parser.add_argument("--quick", action="store_true", help="fewer splits; the figures are then rough")
+    return parser
+
+
+def load_arrays(name: str, folder: str) -> dict[str, np.ndarray]:
+    """The arrays of one file; a missing one ends the study with its name and what to do."""
+    path = Path(folder) / f"{name}.npz"
+    if not path.is_file():
+        raise SystemExit(f"{path} is missing: pass --data DIR with the folder that holds {name}.npz")
+    with np.load(path, allow_pickle=False) as arrays:
+        return {key: arrays[key] for key in arrays.files}
+
+
+def load_table(name: str, folder: str) -> tuple[np.ndarray, np.ndarray]:
+    """Features and 0/1 labels; of ijcnn1 the 49,990 rows that the papers use (`split < 2`)."""
+    arrays = load_arrays(name, folder)
+    x, y = arrays["X"].astype(np.float64), (arrays["y"] > 0).astype(np.float64)
+    if name == "ijcnn1":
+        kept = arrays["split"] < 2
+        x, y = x[kept], y[kept]
+    return x, y
+
+
+def split(x: np.ndarray, y: np.ndarray, seed: int, shares: tuple[float, float], most: int | None = None) -> Split:
+    """A stratified split by `seed`: `shares` for train and validation, the rest for test; `most` training rows."""
+    draw = np.random.default_rng(seed)
+    parts: list[list[np.ndarray]] = [[], [], []]
+    for label in (0, 1):
+        rows = draw.permutation(np.flatnonzero(y == label))
+        first, second = round(shares[0] * len(rows)), round((shares[0] + shares[1]) * len(rows))
+        for part, chosen in zip(parts, (rows[:first], rows[first:second], rows[second:])):
+            part.append(chosen)
+    train, validation, test = (draw.permutation(np.concatenate(part)) for part in parts)
+    train = train[:most]
+    mean, spread = x[train].mean(0), x[train].std(0)
+    scaled = np.clip((x - mean) / np.where(spread > 0, spread, 1), -5, 5)
+    return Split(*((torch.tensor(scaled[rows]), torch.tensor(y[rows])) for rows in (train, validation, test)))
+
+
+def paired(differences: list[float], test_share: float, train_share: float) -> dict[str, float]:
+    """Mean and standard errors of paired differences over splits; `corrected` for splits that overlap.
+
+    The corrected one is Nadeau and Bengio's: variance x (1 / splits + test / train).
+    """
+    values = np.array(differences)
+    variance = float(values.var(ddof=1)) if len(values) > 1 else float("nan")
+    return {
+        "mean": float(values.mean()),
+        "standard_error": (variance / len(values)) ** 0.5,
+        "corrected_standard_error": (variance * (1 / len(values) + test_share / train_share)) ** 0.5,
+    }

@@ -1,0 +1,43 @@
+"""Linear programs with gradients, and the metrics that are linear programs."""
+
+from setpoint.lp import closed, forms
+from setpoint.lp.arrow import Arrow
+from setpoint.lp.factorize import Factorization, factorize
+from setpoint.lp.gradient import ActiveSet, BurnIn, Envelope, Gradient, Unrolled
+from setpoint.lp.highs import Highs
+from setpoint.lp.layer import Engine, solve
+from setpoint.lp.newton import Newton
+from setpoint.lp.penalty import ExteriorPenalty
+from setpoint.lp.program import LinearProgram, Operator
+from setpoint.lp.reduce import Reduction, random_directions, sliced_inverse_directions, solve_reduced
+from setpoint.lp.solution import Certificate, Outcome, Solution
+from setpoint.lp.structure import Dense, Iterative
+
+__all__ = [
+    "ActiveSet",
+    "Arrow",
+    "BurnIn",
+    "Certificate",
+    "Dense",
+    "Engine",
+    "Envelope",
+    "ExteriorPenalty",
+    "Factorization",
+    "Gradient",
+    "Highs",
+    "Iterative",
+    "LinearProgram",
+    "Newton",
+    "Operator",
+    "Outcome",
+    "Reduction",
+    "Solution",
+    "Unrolled",
+    "closed",
+    "factorize",
+    "forms",
+    "random_directions",
+    "sliced_inverse_directions",
+    "solve",
+    "solve_reduced",
+]

@@ -1,0 +1,216 @@
+"""Programs in the shape of an arrow: every row but a few names one variable of its own, and a few shared ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from setpoint.lp.control import unit
+from setpoint.lp.program import LinearProgram, Operator, listed, matrices
+
+
+class Arrow:
+    """Rows with one variable of their own and a few shared `hubs`, and a few wide rows: O(n) a step.
+
+    The rows of variable j lie in column j of a (slots, n) grid, empty places being rows of zeros, so that no step
+    needs an index. With z the own variables, h the hubs and l = U (z, h) the wide rows, the system is the bordered
+    diagonal [D C U_z'; C' B U_h'; U_z U_h -1], solved by eliminating z: what is left has the size of the border.
+    """
+
+    exact = True
+
+    def __init__(self, shape: tuple[int, int], index: Tensor, value: Tensor, plan: ArrowPlan) -> None:
+        count, variables = shape
+        norms = unit(value.new_zeros(count).index_add(0, index[0], value * value).sqrt())
+        self.hubs, self.place, self.grid = plan.hubs, plan.place, plan.slots * variables
+        hubs, wide = len(plan.hubs), len(plan.wide)
+        self.norms = value.new_ones(self.grid + wide).index_copy(0, plan.place, norms)
+
+        def scaled(entries_here: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+            row, column = index[:, entries_here]
+            return plan.place[row], column, value[entries_here] / norms[row]
+
+        at, _, weight = scaled(plan.own_entries)
+        self.weight = value.new_zeros(self.grid).index_copy(0, at, weight).view(plan.slots, variables)
+        across = value.new_zeros(wide, variables)
+        at, column, weight = scaled(plan.wide_entries)
+        across[at - self.grid, column] = weight
+        self.shared = value.new_zeros(hubs, self.grid)
+        for hub, (entries_here, shared) in enumerate(zip(plan.hub_entries, self.shared)):
+            at, _, weight = scaled(entries_here)
+            in_grid = at < self.grid
+            if not bool(in_grid.all()):
+                across[at[~in_grid] - self.grid, plan.hubs[hub]] = weight[~in_grid]
+                at, weight = at[in_grid], weight[in_grid]
+            shared.index_copy_(0, at, weight)
+        self.across, self.edge = across, across[:, plan.hubs].tolist()
+        self.across_own = list(across.index_fill(1, plan.hubs, 0.0))
+        self.hub_list = plan.hubs.tolist()
+        # Kept as lists of rows: making a view costs as much as a small product.
+        self.weights, self.shares = list(self.weight), list(self.shared)
+        self.weights_squared = list(self.weight * self.weight)
+        self.weights_shared = [list(self.weight * part.view_as(self.weight)) for part in self.shared]
+        self.shared_shared = (self.shared.unsqueeze(1) * self.shared).view(hubs * hubs, self.grid)
+
+    @classmethod
+    def of(cls, program: LinearProgram) -> Arrow | None:
+        """The arrow of a program, or None if it has none with at most 8 hubs and 16 wide rows."""
+        if program.batch or any(isinstance(matrix, Operator) for matrix in matrices(program)):
+            return None
+        shape, index, value = listed(program)
+        plan = ArrowPlan.find(shape, index)
+        return None if plan is None else cls(shape, index, value, plan)
+
+    def spread(self, rows: Tensor) -> Tensor:
+        return rows.new_zeros(len(self.norms)).index_copy(0, self.place, rows)
+
+    def gather(self, rows: Tensor) -> Tensor:
+        return rows[self.place]
+
+    def apply(self, x: Tensor) -> Tensor:
+        result = torch.empty_like(self.norms)
+        own = result[: self.grid]
+        torch.mul(self.weight, x, out=own.view(self.weight.shape))
+        for share, hub in zip(self.shares, self.hub_list):
+            own.add_(share, alpha=float(x[hub]))
+        torch.mv(self.across, x, out=result[self.grid :])
+        return result
+
+    def transpose(self, rows: Tensor) -> Tensor:
+        own = rows[: self.grid]
+        result: Tensor = rows[self.grid :] @ self.across
+        for weight, part in zip(self.weights, own.view(self.weight.shape).unbind(0)):
+            result.addcmul_(weight, part)
+        result.index_add_(0, self.hubs, self.shared @ own)
+        return result
+
+    def solve(self, active: Tensor, diagonal: Tensor, target: Tensor) -> Tensor:
+        size = len(self.hub_list) + len(self.across)
+        on = active[: self.grid]
+        parts = on.view(self.weight.shape).unbind(0)
+        own = diagonal.clone()
+        for squared, part in zip(self.weights_squared, parts):
+            own.addcmul_(squared, part)
+        if size == 0:
+            return target / own
+        # The border, with the right-hand side as its last row: one product then gives all that is needed.
+        border = target.new_empty(size + 1, len(target))
+        *rows, last = border.unbind(0)
+        for row, (first, *others) in zip(rows, self.weights_shared):
+            torch.mul(first, parts[0], out=row)
+            for weight_share, part in zip(others, parts[1:]):
+                row.addcmul_(weight_share, part)
+        on_wide = active[self.grid :].tolist()
+        for row, across, pushing in zip(rows[len(self.hub_list) :], self.across_own, on_wide):
+            torch.mul(across, pushing, out=row)
+        last.copy_(target)
+        scaled = border / own
+        gram = scaled[:size] @ border.T
+        small = self._corner(on, on_wide, diagonal, target, gram.tolist())
+        *rows, result = scaled.unbind(0)
+        for row, amount in zip(rows, small):
+            result.add_(row, alpha=-amount)
+        for hub, amount in zip(self.hub_list, small):
+            result[hub] = amount
+        return result
+
+    def _corner(
+        self, on: Tensor, on_wide: list[float], diagonal: Tensor, target: Tensor, gram: list[list[float]]
+    ) -> list[float]:
+        """Hubs and wide rows once the own variables are eliminated: a system so small that floats solve it fastest."""
+        hubs, size = len(self.hub_list), len(gram)
+        shared = (self.shared_shared @ on).tolist() if hubs else []
+        corner = [[-one for one in row[:size]] for row in gram]
+        right = [-row[size] for row in gram]
+        for i, hub in enumerate(self.hub_list):
+            right[i] += float(target[hub])
+            corner[i][i] += float(diagonal[hub])
+            for j in range(hubs):
+                corner[i][j] += shared[i * hubs + j]
+            for j, (pushing, edge) in enumerate(zip(on_wide, self.edge)):
+                corner[i][hubs + j] += pushing * edge[i]
+                corner[hubs + j][i] += pushing * edge[i]
+        for j in range(hubs, size):
+            corner[j][j] -= 1.0
+        return solve_small(corner, right)
+
+
+def solve_small(matrix: list[list[float]], right: list[float]) -> list[float]:
+    """Gaussian elimination with pivots, on lists of floats."""
+    size = len(right)
+    rows = [[*row, value] for row, value in zip(matrix, right)]
+    for i in range(size):
+        pivot = max(range(i, size), key=lambda k: abs(rows[k][i]))
+        rows[i], rows[pivot] = rows[pivot], rows[i]
+        for k in range(i + 1, size):
+            share = rows[k][i] / rows[i][i]
+            if share:
+                rows[k] = [one - share * other for one, other in zip(rows[k], rows[i])]
+    solution = [0.0] * size
+    for i in reversed(range(size)):
+        known = sum(rows[i][k] * solution[k] for k in range(i + 1, size))
+        solution[i] = (rows[i][size] - known) / rows[i][i]
+    return solution
+
+
+@dataclass(frozen=True)
+class ArrowPlan:
+    """Where the rows of an arrow go (`place`), and which entries are own, of each hub, or of a wide row."""
+
+    hubs: Tensor
+    wide: Tensor
+    place: Tensor
+    slots: int
+    own_entries: Tensor
+    hub_entries: list[Tensor]
+    wide_entries: Tensor
+
+    @staticmethod
+    def find(shape: tuple[int, int], index: Tensor) -> ArrowPlan | None:
+        """Take away long rows, then the most crowded variables, until each row left has one variable at most."""
+        count, variables = shape
+        device = index.device
+        lengths = torch.bincount(index[0], minlength=count)
+        long = lengths > 8
+        if int(long.sum()) > 16:
+            return None
+        in_long = long[index[0]]
+        left, wide_entries = (~in_long).nonzero().squeeze(-1), in_long.nonzero().squeeze(-1)
+        row, column = index[:, left]
+        lengths = lengths.masked_fill_(long, 0)
+        hubs: list[int] = []
+        hub_entries: list[Tensor] = []
+        while int(lengths.max()) > 1:
+            if len(hubs) == 8:
+                return None
+            crowd = torch.bincount(column, weights=lengths[row] > 1, minlength=variables)
+            hubs.append(int(crowd.argmax()))
+            at_hub = column == hubs[-1]
+            hub_entries.append(left[at_hub])
+            left = left[~at_hub]
+            row, column = index[:, left]
+            lengths = torch.bincount(row, minlength=count)
+        # Rows left with no variable of their own name hubs alone: they go with the wide ones.
+        wide = (lengths == 0).nonzero().squeeze(-1)
+        filled = torch.bincount(column, minlength=variables)
+        slots = max(1, int(filled.max()))
+        if len(wide) > 16 or slots * variables > 4 * (count + variables):
+            return None
+        if bool((column[1:] < column[:-1]).any()):
+            column, order = column.sort(stable=True)
+            row, left = row[order], left[order]
+        slot = torch.arange(len(row), device=device) - (filled.cumsum(0) - filled)[column]
+        place = torch.empty(count, dtype=torch.long, device=device)
+        place[row] = slot * variables + column
+        place[wide] = slots * variables + torch.arange(len(wide), device=device)
+        return ArrowPlan(
+            torch.tensor(hubs, dtype=torch.long, device=device),
+            wide,
+            place,
+            slots,
+            left,
+            hub_entries,
+            wide_entries,
+        )

@@ -1,0 +1,262 @@
+"""The metrics' programs, solved on paper: what training uses, and what the solver is tested against.
+
+The programs give every sample a share flagged, y, between max(0, f + margin) and min(1, 1 + f - margin), where
+f = (1 - margin) * squash(score) lies in [-1, 1]: high scores may not be left out, low ones not let in. The optimum
+flags as much of each positive and as little of each negative as it may. So, with sums over weights,
+
+    TP = sum over positives of min(1, 1 + f - margin),  FP = sum over negatives of max(0, f + margin),
+
+and P is all positives. Margin 0 is the published program; scores all just below zero are then worth as much as
+perfect ones, and training goes there. At margin 1/2 nothing is left to choose: y is the soft
+step (1 + squash) / 2. All are O(n), or O(n log n) for pairs, and differentiable in the scores; at a kink the slope
+is one of many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+
+from setpoint.errors import BadLabels, BadScores, BadSetting, BadWeights, MissingClass, ShapeMismatch
+from setpoint.measure.pairs import Hinge, pair_sum
+
+Squash = Callable[[Tensor], Tensor]
+
+
+def f_score(
+    scores: Tensor,
+    labels: Tensor,
+    *,
+    beta: float = 1.0,
+    weights: Tensor | None = None,
+    squash: Squash = torch.tanh,
+    margin: float = 0.0,
+) -> Tensor:
+    """(1 + beta^2) TP / (TP + FP + beta^2 P): the F-score of the best admissible flags. 1 - it is a loss."""
+    tp, fp, total = _shares(scores, labels, weights, squash, margin)
+    return (1 + beta**2) * tp / (tp + fp + beta**2 * total)
+
+
+def jaccard(
+    scores: Tensor,
+    labels: Tensor,
+    *,
+    weights: Tensor | None = None,
+    squash: Squash = torch.tanh,
+    margin: float = 0.0,
+) -> Tensor:
+    """TP / (FP + P): the Jaccard index (intersection over union) of the best admissible flags."""
+    tp, fp, total = _shares(scores, labels, weights, squash, margin)
+    return tp / (fp + total)
+
+
+def precision_at_recall(
+    scores: Tensor,
+    labels: Tensor,
+    recall: float,
+    *,
+    shortfall: float = 1.0,
+    weights: Tensor | None = None,
+    squash: Squash = torch.tanh,
+    margin: float = 0.0,
+) -> Tensor:
+    """TP / (TP + FP + shortfall * max(0, recall * P - TP)): precision, once the recall is reached.
+
+    A positive missing from the recall counts as `shortfall` false alarms: with a hard bound a model of too low
+    a recall would have no admissible flags at all, and no gradient to mend it.
+    """
+    tp, fp, total = _shares(scores, labels, weights, squash, margin)
+    check_share("recall", recall)
+    return tp / (tp + fp + check_price(shortfall) * (recall * total - tp).clamp(min=0))
+
+
+def recall_at_precision(
+    scores: Tensor,
+    labels: Tensor,
+    precision: float,
+    *,
+    shortfall: float = 1.0,
+    weights: Tensor | None = None,
+    squash: Squash = torch.tanh,
+    margin: float = 0.0,
+) -> Tensor:
+    """(TP - shortfall * max(0, precision * FP - (1 - precision) * TP)) / P: recall, once the precision is reached.
+
+    May fall below 0 while it is not.
+    """
+    tp, fp, total = _shares(scores, labels, weights, squash, margin)
+    check_share("precision", precision)
+    broken = (precision * fp - (1 - precision) * tp).clamp(min=0)
+    return (tp - check_price(shortfall) * broken) / total
+
+
+def auc(scores: Tensor, labels: Tensor, *, margin: float = 1.0, weights: Tensor | None = None) -> Tensor:
+    """Mean over positive-negative pairs of max(0, margin - (s_j - s_k)): by how much pairs miss their margin.
+
+    Divided by the margin it bounds 1 - AUC from above. The program has a variable a pair; this is O(n log n).
+    """
+    positive, weights = check_binary(scores, labels, weights)
+    return _pair_mean(scores[positive], scores[~positive], weights[positive], weights[~positive], margin)
+
+
+def auc_ramp(scores: Tensor, labels: Tensor, *, margin: float = 1.0, weights: Tensor | None = None) -> Tensor:
+    """Mean over pairs of min(1, max(0, margin - (s_j - s_k)) / margin): the paper's count of misordered pairs.
+
+    Only pairs ordered by less than the margin carry a gradient; at margin 0.01 that is almost none.
+    """
+    at_zero = auc(scores, labels, margin=0.0, weights=weights)
+    return (auc(scores, labels, margin=margin, weights=weights) - at_zero) / check_margin(margin)
+
+
+def auc_one_vs_all(scores: Tensor, labels: Tensor, *, margin: float = 1.0, weights: Tensor | None = None) -> Tensor:
+    """The mean of `auc` over classes, each against all others by its own column of the scores."""
+    return _mean_of_duels(one_vs_all(scores, labels, weights), scores, margin)
+
+
+def auc_mu(
+    scores: Tensor,
+    labels: Tensor,
+    *,
+    partition: Tensor | None = None,
+    margin: float = 1.0,
+    weights: Tensor | None = None,
+) -> Tensor:
+    """The mean of `auc` over pairs of classes, each pair ranked by its cost difference in `partition`.
+
+    Classes k < l are told apart by (P_l - P_k) . scores, turned so that k is the higher; P[k, l] is the cost of
+    calling k what is l. The default, 0 on the diagonal and 1 elsewhere, ranks by score_k - score_l.
+    """
+    return _mean_of_duels(class_pairs(scores, labels, partition, weights), scores, margin)
+
+
+def one_vs_all(
+    scores: Tensor, labels: Tensor, weights: Tensor | None
+) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
+    """For each class present: its scores, those of the others in its column, and both their weights."""
+    labels, weights = check_classes(scores, labels, weights)
+    for k in labels.unique().tolist():
+        here = labels == k
+        column = scores[:, k]
+        yield column[here], column[~here], weights[here], weights[~here]
+
+
+def class_pairs(
+    scores: Tensor, labels: Tensor, partition: Tensor | None, weights: Tensor | None
+) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
+    """For each pair of classes present: both their rankings by the pair's direction, and their weights."""
+    labels, weights = check_classes(scores, labels, weights)
+    count = scores.shape[1]
+    costs = 1 - torch.eye(count) if partition is None else torch.as_tensor(partition)
+    if costs.shape != (count, count) or not bool(costs.isfinite().all()):
+        raise ShapeMismatch(f"partition {tuple(costs.shape)} must be a finite ({count}, {count}) matrix of costs")
+    costs = costs.to(scores)
+    present = labels.unique().tolist()
+    for k in present:
+        for other in [q for q in present if q > k]:
+            direction = costs[k] - costs[other]
+            turn = direction[k] - direction[other]
+            if float(turn) == 0:
+                raise BadSetting(f"partition costs classes {k} and {other} alike: nothing tells them apart")
+            ranking = scores @ (turn.sign() * direction)
+            here, there = labels == k, labels == other
+            yield ranking[here], ranking[there], weights[here], weights[there]
+
+
+def _mean_of_duels(duels: Iterator[tuple[Tensor, Tensor, Tensor, Tensor]], scores: Tensor, margin: float) -> Tensor:
+    losses = [_pair_mean(*duel, margin) for duel in duels if min(float(duel[2].sum()), float(duel[3].sum())) > 0]
+    if not losses:
+        raise MissingClass("an area needs samples of at least two classes")
+    return torch.stack(losses).mean()
+
+
+def _pair_mean(above: Tensor, below: Tensor, above_weights: Tensor, below_weights: Tensor, margin: float) -> Tensor:
+    check_margin(margin, least=0.0)
+    pairs = above_weights.sum() * below_weights.sum()
+    if not float(pairs) > 0:
+        raise MissingClass("an area needs weight on both classes; add samples of the missing one")
+    total = pair_sum(above, below, Hinge(margin), positive_weights=above_weights, negative_weights=below_weights)
+    return total / pairs.to(total)
+
+
+def _shares(
+    scores: Tensor, labels: Tensor, weights: Tensor | None, squash: Squash, margin: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    positive, weights = check_binary(scores, labels, weights)
+    check_squash_margin(margin)
+    up = weights * positive
+    total = up.sum()
+    if not float(total) > 0:
+        raise MissingClass("a share of the positives needs at least one of them with weight")
+    # 1 - min(1, most) of a positive and max(0, least) of a negative are one function of the signed score.
+    squashed = squash(scores).double()
+    lost = ((1 - margin) * torch.where(positive, -squashed, squashed) + margin).clamp(min=0)
+    missed = up @ lost
+    tp, fp = total - missed, weights @ lost - missed
+    return tp.to(scores.dtype), fp.to(scores.dtype), total.to(scores.dtype)
+
+
+def check_squash_margin(margin: float) -> None:
+    if not 0 <= margin <= 0.5:
+        raise BadSetting(f"margin is {margin}; the share flagged of a sample needs one between 0 and 0.5")
+
+
+def limits(scores: Tensor, squash: Squash, margin: float) -> tuple[Tensor, Tensor]:
+    """The least and the most that may be flagged of each sample, in float64: f + margin and 1 + f - margin."""
+    check_squash_margin(margin)
+    squashed = squash(scores).double()
+    return (1 - margin) * squashed + margin, (1 - margin) * (1 + squashed)
+
+
+def check_binary(scores: Tensor, labels: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Which samples are positive, and the weights in float64."""
+    if scores.dim() != 1 or labels.shape != scores.shape:
+        raise ShapeMismatch(f"scores {tuple(scores.shape)} and labels {tuple(labels.shape)} must be equal vectors")
+    positive = labels == 1
+    if not bool((positive | (labels == 0)).all()):
+        raise BadLabels("labels must be 0 or 1")
+    return positive, _check_weights(scores, weights)
+
+
+def check_classes(scores: Tensor, labels: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Whole-number labels within the columns of the scores, and the weights in float64."""
+    if scores.dim() != 2 or labels.shape != scores.shape[:1]:
+        raise ShapeMismatch(
+            f"scores {tuple(scores.shape)} must hold a row a sample and a column a class, labels "
+            f"{tuple(labels.shape)} one class a row"
+        )
+    whole = labels.long()
+    if not bool((whole == labels).all()) or not bool(((whole >= 0) & (whole < scores.shape[1])).all()):
+        raise BadLabels(f"labels must be whole numbers from 0 to {scores.shape[1] - 1}")
+    return whole, _check_weights(scores[:, 0], weights)
+
+
+def _check_weights(scores: Tensor, weights: Tensor | None) -> Tensor:
+    if not scores.is_floating_point() or not bool(scores.detach().isfinite().all()):
+        raise BadScores("scores must be finite floating-point numbers; look for nan, inf or whole numbers in them")
+    if weights is None:
+        return torch.ones_like(scores, dtype=torch.float64)
+    if weights.shape != scores.shape:
+        raise ShapeMismatch(f"weights {tuple(weights.shape)} must have one entry a sample: {tuple(scores.shape)}")
+    if not bool(((weights >= 0) & weights.isfinite()).all()):
+        raise BadWeights("weights must be finite and not negative")
+    return weights.double()
+
+
+def check_share(name: str, share: float) -> float:
+    if not 0 <= share <= 1:
+        raise BadSetting(f"{name} is {share}; it must lie between 0 and 1")
+    return share
+
+
+def check_price(shortfall: float) -> float:
+    if not shortfall > 0:
+        raise BadSetting(f"shortfall is {shortfall}; a bound whose breach costs nothing is no bound")
+    return shortfall
+
+
+def check_margin(margin: float, least: float = 1e-300) -> float:
+    if not margin >= least:
+        raise BadSetting(f"margin is {margin}; it must be positive")
+    return margin

@@ -1,0 +1,234 @@
+"""The metrics as linear programs. `closed` has the solution of each; these are for the solver, and for variations.
+
+Areas: a variable z a pair, minimise their mean where z >= margin - (s_j - s_k). Ratios part(y) / whole(y): with
+t = scale / whole(y) and z = t y the ratio is linear (Charnes and Cooper), and the limits on y become rows in z
+and t; the value of the program is *minus* the ratio. The matrix is an arrow: one z a row, t in all of them, and
+one wide row for the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from setpoint.errors import MissingClass
+from setpoint.lp.closed import (
+    Squash,
+    check_binary,
+    check_margin,
+    check_price,
+    check_share,
+    class_pairs,
+    limits,
+    one_vs_all,
+)
+from setpoint.lp.program import LinearProgram
+
+
+def auc(scores: Tensor, labels: Tensor, *, margin: float = 1.0, weights: Tensor | None = None) -> LinearProgram:
+    """The program whose value is `closed.auc`: n_pos * n_neg variables, a diagonal matrix."""
+    positive, weights = check_binary(scores, labels, weights)
+    return _pairs(iter([(scores[positive], scores[~positive], weights[positive], weights[~positive])]), margin)
+
+
+def auc_one_vs_all(
+    scores: Tensor, labels: Tensor, *, margin: float = 1.0, weights: Tensor | None = None
+) -> LinearProgram:
+    """The program whose value is `closed.auc_one_vs_all`."""
+    return _pairs(one_vs_all(scores, labels, weights), margin)
+
+
+def auc_mu(
+    scores: Tensor,
+    labels: Tensor,
+    *,
+    partition: Tensor | None = None,
+    margin: float = 1.0,
+    weights: Tensor | None = None,
+) -> LinearProgram:
+    """The program whose value is `closed.auc_mu`, for the default or any other partition matrix."""
+    return _pairs(class_pairs(scores, labels, partition, weights), margin)
+
+
+def f_score(
+    scores: Tensor,
+    labels: Tensor,
+    *,
+    beta: float = 1.0,
+    weights: Tensor | None = None,
+    squash: Squash = torch.tanh,
+    margin: float = 0.0,
+) -> LinearProgram:
+    """The program whose value is minus `closed.f_score`."""
+    least, most, up, down, total = _inputs(scores, labels, weights, squash, margin)
+    return _ratio(least, most, part=(1 + beta**2) * up, whole=up + down, offset=beta**2 * total, scale=total)
+
+
+def jaccard(
+    scores: Tensor,
+    labels: Tensor,
+    *,
+    weights: Tensor | None = None,
+    squash: Squash = torch.tanh,
+    margin: float = 0.0,
+) -> LinearProgram:
+    """The program whose value is minus `closed.jaccard`."""
+    least, most, up, down, total = _inputs(scores, labels, weights, squash, margin)
+    return _ratio(least, most, part=up, whole=down, offset=total, scale=total)
+
+
+def precision_at_recall(
+    scores: Tensor,
+    labels: Tensor,
+    recall: float,
+    *,
+    shortfall: float | None = 1.0,
+    weights: Tensor | None = None,
+    squash: Squash = torch.tanh,
+    margin: float = 0.0,
+) -> LinearProgram:
+    """The program whose value is minus `closed.precision_at_recall`.
+
+    With `shortfall=None` the recall is a hard bound, as published: infeasible when the scores cannot reach it.
+    """
+    least, most, up, down, total = _inputs(scores, labels, weights, squash, margin)
+    check_share("recall", recall)
+    n, price = len(up), 0.0 if shortfall is None else check_price(shortfall)
+    ratio = _ratio(least, most, part=up, whole=up + down, offset=torch.zeros_like(total), scale=total)
+    # recall * total * t - up . z - missing <= 0, and the missing weigh `shortfall` each in the whole.
+    wide = torch.cat([-up, (recall * total).reshape(1)])
+    if shortfall is None:
+        return _with_row(ratio, wide)
+    equal = torch.cat([up + down, up.new_zeros(1), up.new_full((1,), price)])
+    return LinearProgram(
+        torch.cat([ratio.cost, up.new_zeros(1)]),
+        _append(ratio.matrix, torch.cat([wide, -up.new_ones(1)]), n + 2),
+        torch.cat([ratio.bound, up.new_zeros(1)]),
+        equal.unsqueeze(0),
+        total.reshape(1),
+    )
+
+
+def recall_at_precision(
+    scores: Tensor,
+    labels: Tensor,
+    precision: float,
+    *,
+    shortfall: float | None = 1.0,
+    weights: Tensor | None = None,
+    squash: Squash = torch.tanh,
+    margin: float = 0.0,
+) -> LinearProgram:
+    """The program whose value is minus `closed.recall_at_precision`; a plain program, no ratio.
+
+    With `shortfall=None` the precision is a hard bound: infeasible when the scores cannot reach it.
+    """
+    least, most, up, down, total = _inputs(scores, labels, weights, squash, margin)
+    check_share("precision", precision)
+    n, one = len(up), torch.ones_like(up)
+    extra = 0 if shortfall is None else 1
+    # y <= 1, -y <= -least, y <= most, then precision * down . y - (1 - precision) * up . y - broken <= 0.
+    own = torch.arange(n, device=up.device)
+    index = torch.stack([torch.arange(3 * n, device=up.device), own.repeat_interleave(3)])
+    value = torch.stack([one, -one, one], 1).reshape(-1)
+    box = torch.sparse_coo_tensor(index, value, (3 * n, n + extra), is_coalesced=True, check_invariants=False)
+    box_bounds = torch.stack([one, -least, most], 1).reshape(-1)
+    wide = torch.cat([precision * down - (1 - precision) * up, -up.new_ones(extra)])
+    price = up.new_full((extra,), 0.0 if shortfall is None else check_price(shortfall))
+    return LinearProgram(
+        torch.cat([-up, price]) / total,
+        _append(box, wide, n + extra),
+        torch.cat([box_bounds, up.new_zeros(1)]),
+    )
+
+
+def f_score_basis(scores: Tensor, labels: Tensor, *, squash: Squash = torch.tanh, margin: float = 0.0) -> Tensor:
+    """Five directions that hold the optimum of every ratio program here: (n + 1, 5).
+
+    The optimal z / t is min(1, most) on positives and max(0, least) on negatives; the columns are their parts.
+    """
+    least, most, up, down, _ = _inputs(scores.detach(), labels, None, squash, margin)
+    parts = [up, up * (most - 1).clamp(max=0), down, down * least.clamp(min=0)]
+    corner = torch.eye(len(up) + 1, dtype=up.dtype, device=up.device)[:, -1:]
+    return torch.cat([torch.cat([torch.stack(parts, 1), up.new_zeros(1, 4)]), corner], 1)
+
+
+def _pairs(duels: Iterator[tuple[Tensor, Tensor, Tensor, Tensor]], margin: float) -> LinearProgram:
+    check_margin(margin, least=0.0)
+    costs, bounds = [], []
+    for above, below, above_weights, below_weights in duels:
+        cost = (above_weights.unsqueeze(1) * below_weights).reshape(-1)
+        if float(cost.sum()) > 0:
+            costs.append(cost / cost.sum())
+            bounds.append((above.double().unsqueeze(1) - below.double()).reshape(-1) - margin)
+    if not costs:
+        raise MissingClass("an area needs weight on at least two classes; add samples of the missing one")
+    bound = torch.cat(bounds)
+    each = torch.arange(len(bound), device=bound.device)
+    matrix = torch.sparse_coo_tensor(
+        torch.stack([each, each]),
+        -torch.ones_like(bound),
+        (len(bound), len(bound)),
+        is_coalesced=True,
+        check_invariants=False,
+    )
+    return LinearProgram(torch.cat(costs) / len(costs), matrix, bound)
+
+
+def _ratio(least: Tensor, most: Tensor, part: Tensor, whole: Tensor, offset: Tensor, scale: Tensor) -> LinearProgram:
+    """Minus part . y / (whole . y + offset) with max(0, least) <= y <= min(1, most), in z = t y and t.
+
+    Rows come three a sample, so that its variable is next to itself: z <= t, least t <= z, z <= most t.
+    """
+    n, one = len(part), torch.ones_like(part)
+    own = torch.arange(n, device=part.device).repeat_interleave(3)
+    column = torch.stack([own, torch.full_like(own, n)], 1).reshape(-1)
+    row = torch.arange(3 * n, device=part.device).repeat_interleave(2)
+    value = torch.stack([one, -one, -one, least, one, -most], 1).reshape(-1)
+    matrix = torch.sparse_coo_tensor(
+        torch.stack([row, column]), value, (3 * n, n + 1), is_coalesced=True, check_invariants=False
+    )
+    return LinearProgram(
+        torch.cat([-part / scale, part.new_zeros(1)]),
+        matrix,
+        part.new_zeros(3 * n),
+        torch.cat([whole, offset.reshape(1)]).unsqueeze(0),
+        scale.reshape(1),
+    )
+
+
+def _with_row(program: LinearProgram, row: Tensor) -> LinearProgram:
+    return LinearProgram(
+        program.cost,
+        _append(program.matrix, row, program.variables),
+        torch.cat([program.bound, row.new_zeros(1)]),
+        program.equality_matrix,
+        program.equality_bound,
+    )
+
+
+def _append(matrix: object, row: Tensor, columns: int) -> Tensor:
+    """A sparse matrix widened to `columns`, with one more dense row below."""
+    assert isinstance(matrix, Tensor)
+    count = matrix.shape[0]
+    last = torch.stack([torch.full((columns,), count, device=row.device), torch.arange(columns, device=row.device)])
+    return torch.sparse_coo_tensor(
+        torch.cat([matrix.indices(), last], 1),
+        torch.cat([matrix.values(), row]),
+        (count + 1, columns),
+        is_coalesced=True,
+        check_invariants=False,
+    )
+
+
+def _inputs(
+    scores: Tensor, labels: Tensor, weights: Tensor | None, squash: Squash, margin: float
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """The least and the most that may be flagged of each sample, the weights of either class, and their sum."""
+    positive, weights = check_binary(scores, labels, weights)
+    up, down = weights * positive, weights * ~positive
+    if not float(up.sum()) > 0:
+        raise MissingClass("a share of the positives needs at least one of them with weight")
+    return *limits(scores, squash, margin), up, down, up.sum()

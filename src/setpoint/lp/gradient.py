@@ -1,0 +1,198 @@
+"""How a solution answers to its program: three ways to differentiate, each a named object.
+
+`Envelope` differentiates the value and is exact. `ActiveSet` differentiates the point and the prices through the
+rows that hold them. `Unrolled` differentiates the steps of the bare exterior penalty, for comparison.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+from setpoint.errors import BadSetting
+from setpoint.lp.penalty import descend, stacked
+from setpoint.lp.program import LinearProgram
+from setpoint.lp.solution import Candidate
+from setpoint.lp.structure import Structure, choose
+
+
+class Attached(NamedTuple):
+    """A candidate with gradients: float64, in the shape of the program."""
+
+    x: Tensor
+    dual: Tensor
+    equality_dual: Tensor
+    value: Tensor
+    degenerate: Tensor | None = None
+
+
+class Gradient(Protocol):
+    def attach(self, program: LinearProgram, candidate: Candidate) -> Attached: ...
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """The gradient of the value: that of the Lagrangian with point and prices held constant.
+
+    value(c, A, b, E, e) = c . x + u . (A x - b) + v . (E x - e). Exact wherever the value has a gradient, and one
+    of its subgradients where the program is degenerate. Point and prices carry no gradient.
+    """
+
+    def attach(self, program: LinearProgram, candidate: Candidate) -> Attached:
+        x, dual, equality_dual = candidate.x, candidate.dual, candidate.equality_dual
+        paid = (program.cost.double() * x).sum(-1)
+        total = paid
+        if program.bound.shape[-1]:
+            total = total + (dual * program.slack_rows(x)).sum(-1)
+        if program.equality_matrix is not None:
+            total = total + (equality_dual * program.equality_rows(x)).sum(-1)
+        # The prices times what is left of the rows is rounding: the value is the cost alone.
+        return Attached(x, dual, equality_dual, total + (paid - total).detach())
+
+
+@dataclass(frozen=True)
+class ActiveSet:
+    """The gradient of the point and the prices, through the rows and variables that decide them.
+
+    With J the priced rows at the variables above zero, J x = b and J' u = -c, so dx = J^+ (db - dJ x) and
+    du = -J^+' (dc + dJ' u). `degenerate` is True where J is not square, or a row or a variable is at its bound at
+    price zero: the gradient is then one of many (that of least norm).
+    """
+
+    tolerance: float = 1e-7
+
+    def attach(self, program: LinearProgram, candidate: Candidate) -> Attached:
+        active, basic, degenerate = self._decide(program, candidate)
+        system = _Normal(choose(program), active, basic)
+        x, prices = candidate.x, torch.cat([candidate.dual, candidate.equality_dual], -1)
+        rows = torch.cat([program.slack_rows(x), program.equality_rows(x)], -1)
+        reduced = program.reduced_cost(candidate.dual, candidate.equality_dual)
+        x = x - _held(system, rows - rows.detach())
+        prices = prices - _priced(system, reduced - reduced.detach())
+        dual, equality_dual = prices.split([program.bound.shape[-1], prices.shape[-1] - program.bound.shape[-1]], -1)
+        return Attached(x, dual, equality_dual, (program.cost.double() * x).sum(-1), degenerate)
+
+    @torch.no_grad()
+    def _decide(self, program: LinearProgram, candidate: Candidate) -> tuple[Tensor, Tensor, Tensor]:
+        x, dual, equality_dual = candidate.x, candidate.dual, candidate.equality_dual
+        slack, reduced = -program.slack_rows(x), program.reduced_cost(dual, equality_dual)
+        at = self.tolerance
+        tight, priced = slack <= at * (1 + _size(slack)), dual > at * (1 + _size(dual))
+        basic, free = x > at * (1 + _size(x)), reduced <= at * (1 + _size(program.cost.double()))
+        always = torch.ones_like(equality_dual, dtype=torch.bool)
+        short = (priced.sum(-1) + always.sum(-1)) < basic.sum(-1)
+        # Too few priced rows to fix the point: let the tight ones help.
+        rows = torch.where(short.unsqueeze(-1), tight | priced, priced)
+        active = torch.cat([rows, always], -1)
+        degenerate = (tight & ~priced).any(-1) | (free & ~basic).any(-1) | (active.sum(-1) != basic.sum(-1))
+        return active, basic, degenerate
+
+
+@dataclass(frozen=True)
+class Unrolled:
+    """The gradient of the bare penalty's minimum at `epsilon`, back-propagated through its Newton steps.
+
+    Differs from the exact gradient by what the penalty leaves open, and costs the memory of all `steps`; too few
+    of them, and it points elsewhere. The point given back is that of the penalty, which breaks its rows by O(epsilon).
+    """
+
+    epsilon: float = 0.01
+    steps: int = 60
+    ridge: float = 1e-6
+
+    def attach(self, program: LinearProgram, candidate: Candidate) -> Attached:
+        cost, rows, bounds = stacked(program)
+        y, pushed = descend(cost, rows, bounds, self.epsilon, self.ridge, self.steps, line_search=True)
+        m, e = program.bound.shape[-1], candidate.equality_dual.shape[-1]
+        prices = pushed / self.epsilon
+        equality_dual = prices[..., m : m + e] - prices[..., m + e : m + 2 * e]
+        return Attached(y, prices[..., :m], equality_dual, (cost * y).sum(-1))
+
+
+@dataclass(frozen=True)
+class BurnIn:
+    """The paper's schedule: unrolled while epsilon still grows, the active set once it has settled.
+
+    `at(step)` is the gradient to use in that step of training: epsilon = start * growth^step for `steps` steps.
+    """
+
+    start: float = 1e-3
+    growth: float = 1.02
+    steps: int = 100
+
+    def __post_init__(self) -> None:
+        if self.start <= 0 or self.growth < 1 or self.steps < 0:
+            raise BadSetting("a burn-in needs start > 0, growth >= 1 and steps >= 0")
+
+    def at(self, step: int) -> Gradient:
+        return Unrolled(self.start * self.growth**step) if step < self.steps else ActiveSet()
+
+
+class _Normal:
+    """J^+ and its transpose for the active rows and basic variables, by refined normal equations."""
+
+    def __init__(self, rows: Structure, active: Tensor, basic: Tensor) -> None:
+        self.rows, self.basic = rows, basic.double()
+        self.active = rows.spread(active.double())
+        # Variables at zero are held there by a wall; the rest get a ridge that refinement takes away again.
+        self.diagonal = torch.where(basic, 1e-9, 1e9)
+
+    def inverse(self, target: Tensor) -> Tensor:
+        """(J' J)^-1 on the basic variables."""
+        target = target * self.basic
+        result = torch.zeros_like(target)
+        for _ in range(3):
+            left = target - self.basic * self.rows.transpose(self.active * self.rows.apply(result))
+            result = result + self.basic * self.rows.solve(self.active, self.diagonal, left)
+        return result
+
+    def point(self, rows: Tensor) -> Tensor:
+        return self.inverse(self.rows.transpose(self.active * self.rows.spread(rows) / self.rows.norms))
+
+    def prices(self, variables: Tensor) -> Tensor:
+        return self.rows.gather(self.active * self.rows.apply(self.inverse(variables)) / self.rows.norms)
+
+
+class _Held(torch.autograd.Function):
+    """J^+ rows."""
+
+    @staticmethod
+    def forward(ctx: Any, system: _Normal, rows: Tensor) -> Tensor:
+        ctx.system = system
+        return system.point(rows)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor]:
+        return None, ctx.system.prices(gradients[0])
+
+
+class _Priced(torch.autograd.Function):
+    """J^+' variables."""
+
+    @staticmethod
+    def forward(ctx: Any, system: _Normal, variables: Tensor) -> Tensor:
+        ctx.system = system
+        return system.prices(variables)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor]:
+        return None, ctx.system.point(gradients[0])
+
+
+def _held(system: _Normal, rows: Tensor) -> Tensor:
+    result: Tensor = _Held.apply(system, rows)  # type: ignore[no-untyped-call]
+    return result
+
+
+def _priced(system: _Normal, variables: Tensor) -> Tensor:
+    result: Tensor = _Priced.apply(system, variables)  # type: ignore[no-untyped-call]
+    return result
+
+
+def _size(vector: Tensor) -> Tensor:
+    if not vector.shape[-1]:
+        return vector.new_zeros((*vector.shape[:-1], 1))
+    return vector.abs().amax(-1, keepdim=True)

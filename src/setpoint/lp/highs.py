@@ -1,0 +1,85 @@
+"""HiGHS, through scipy, as a named engine: simplex and interior points for programs without exploitable shape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.optimize import linprog
+from scipy.sparse import csr_array
+from torch import Tensor
+
+from setpoint.errors import BadProgram
+from setpoint.lp.program import LinearProgram, Operator, entries, is_sparse
+from setpoint.lp.solution import Candidate, Outcome, Solution
+
+
+@dataclass(frozen=True)
+class Highs:
+    """`scipy.optimize.linprog` on the processor; its own vertex, its own prices, no warm start.
+
+    Infeasible and unbounded are HiGHS's word: it hands over no proof, and `dual` or `x` are then zero.
+    """
+
+    tolerance: float = 1e-8
+
+    @torch.no_grad()
+    def run(self, program: LinearProgram, warm: Solution | None = None) -> Candidate:
+        parts = (program.cost, program.matrix, program.bound, program.equality_matrix, program.equality_bound)
+        if not program.batch:
+            return _one(*parts)
+        split = [[None] * program.batch.numel() if p is None else _flat(p, program) for p in parts]
+        each = [_one(*one) for one in zip(*split)]
+        x, dual, equality_dual, taken = (
+            torch.stack(pile).reshape(*program.batch, *pile[0].shape)
+            for pile in zip(*((c.x, c.dual, c.equality_dual, c.iterations) for c in each))
+        )
+        return Candidate(x, dual, equality_dual, taken, tuple(c.outcomes[0] for c in each))
+
+
+def _flat(part: Tensor | Operator, program: LinearProgram) -> list[Tensor]:
+    assert isinstance(part, Tensor)
+    return list(part.flatten(0, len(program.batch) - 1))
+
+
+def _one(cost: Tensor, matrix: Any, bound: Tensor, equality_matrix: Any, equality_bound: Any) -> Candidate:
+    c, b = _array(cost), _array(bound)
+    equal = None if equality_bound is None or len(equality_bound) == 0 else _array(equality_bound)
+    rows = {
+        "A_ub": _rows(matrix) if len(b) else None,
+        "b_ub": b if len(b) else None,
+        "A_eq": None if equal is None else _rows(equality_matrix),
+        "b_eq": equal,
+    }
+    found = linprog(c, **rows, method="highs")
+    if found.status == 0:
+        outcome = Outcome.SOLVED
+    elif found.status == 2 or (found.status in (3, 4) and linprog(0 * c, **rows, method="highs").status == 2):
+        outcome = Outcome.INFEASIBLE
+    else:
+        outcome = Outcome.UNBOUNDED if found.status == 3 else Outcome.STALLED
+    x, dual = np.zeros_like(c), np.zeros_like(b)
+    equality_dual = np.zeros(0 if equal is None else len(equal))
+    if found.status == 0:
+        x = np.maximum(found.x, 0)
+        dual = np.maximum(-found.ineqlin.marginals, 0) if len(b) else dual
+        equality_dual = -found.eqlin.marginals if equal is not None else equality_dual
+    point, prices, equality_prices = (
+        torch.from_numpy(np.ascontiguousarray(part)).to(cost.device) for part in (x, dual, equality_dual)
+    )
+    return Candidate(point, prices, equality_prices, torch.tensor(int(found.nit)), (outcome,))
+
+
+def _array(vector: Tensor) -> Any:
+    return vector.detach().double().cpu().numpy()
+
+
+def _rows(matrix: Tensor | Operator) -> Any:
+    if isinstance(matrix, Operator):
+        raise BadProgram("HiGHS needs its matrix written down: give a dense or sparse tensor, or use Newton")
+    if is_sparse(matrix):
+        index, value = entries(matrix.detach())
+        return csr_array((_array(value), tuple(index.cpu().numpy())), shape=tuple(matrix.shape))
+    return _array(matrix)

@@ -1,0 +1,204 @@
+"""The question: a linear program, checked once, before any work is done.
+
+    minimise cost . x   where   matrix x <= bound,   equality_matrix x = equality_bound,   x >= 0
+
+A matrix is a dense tensor, a `torch.sparse` tensor, or an `Operator` that only knows its products.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from setpoint.errors import BadProgram
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A matrix that is never written down: `apply(x)` is its product, `transpose(r)` that of its transpose.
+
+    Both take and give float64 vectors. Gradients reach whatever tensors the two functions are made of.
+    """
+
+    shape: tuple[int, int]
+    apply: Callable[[Tensor], Tensor]
+    transpose: Callable[[Tensor], Tensor]
+
+
+Matrix = Tensor | Operator
+
+
+@dataclass(frozen=True, eq=False)
+class LinearProgram:
+    """Minimise cost . x where matrix x <= bound, equality_matrix x = equality_bound and x >= 0.
+
+    Leading dimensions, the same for all five, make a batch of programs; sparse matrices and operators have none.
+    A row that no x >= 0 can satisfy is a `BadProgram`; contradictions between rows are left to the solver.
+    """
+
+    cost: Tensor
+    matrix: Matrix
+    bound: Tensor
+    equality_matrix: Matrix | None = None
+    equality_bound: Tensor | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("matrix", "equality_matrix"):
+            matrix = getattr(self, name)
+            if isinstance(matrix, Tensor) and is_sparse(matrix):
+                # Sorted once here, so that every product finds its entries in order.
+                object.__setattr__(self, name, matrix.to_sparse_coo().coalesce())
+        _check_vector("cost", self.cost)
+        if self.cost.numel() == 0:
+            raise BadProgram(f"cost has shape {tuple(self.cost.shape)}: a program needs at least one variable")
+        _check_rows("matrix", self.matrix, "bound", self.bound, self.cost)
+        if (self.equality_matrix is None) != (self.equality_bound is None):
+            raise BadProgram("equality_matrix and equality_bound come together: give both or neither")
+        rows = self.bound.shape[-1]
+        if self.equality_matrix is not None and self.equality_bound is not None:
+            _check_rows("equality_matrix", self.equality_matrix, "equality_bound", self.equality_bound, self.cost)
+            rows += self.equality_bound.shape[-1]
+        if rows == 0:
+            raise BadProgram("a program without a single row has nothing to solve; give a matrix with rows")
+        _check_can_hold(self)
+
+    @property
+    def variables(self) -> int:
+        return self.cost.shape[-1]
+
+    @property
+    def batch(self) -> torch.Size:
+        return self.cost.shape[:-1]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.cost.dtype
+
+    def slack_rows(self, x: Tensor) -> Tensor:
+        """matrix x - bound: positive where broken. In float64, with gradients to matrix and bound."""
+        return product(self.matrix, x) - self.bound.double()
+
+    def equality_rows(self, x: Tensor) -> Tensor:
+        """equality_matrix x - equality_bound; an empty vector when there are no equalities."""
+        if self.equality_matrix is None or self.equality_bound is None:
+            return x.new_zeros((*self.batch, 0))
+        return product(self.equality_matrix, x) - self.equality_bound.double()
+
+    def reduced_cost(self, dual: Tensor, equality_dual: Tensor) -> Tensor:
+        """cost + matrix' dual + equality_matrix' equality_dual: what each variable costs at these prices."""
+        total = self.cost.double() + transpose_product(self.matrix, dual)
+        if self.equality_matrix is not None:
+            total = total + transpose_product(self.equality_matrix, equality_dual)
+        return total
+
+
+def product(matrix: Matrix, x: Tensor) -> Tensor:
+    """matrix x in float64, differentiable in both."""
+    if isinstance(matrix, Operator):
+        return matrix.apply(x)
+    if is_sparse(matrix):
+        (row, column), value = entries(matrix)
+        return x.new_zeros(matrix.shape[0]).index_add(0, row, value * x[column])
+    return (matrix.double() @ x.unsqueeze(-1)).squeeze(-1)
+
+
+def transpose_product(matrix: Matrix, rows: Tensor) -> Tensor:
+    """matrix' rows in float64, differentiable in both."""
+    if isinstance(matrix, Operator):
+        return matrix.transpose(rows)
+    if is_sparse(matrix):
+        (row, column), value = entries(matrix)
+        return rows.new_zeros(matrix.shape[1]).index_add(0, column, value * rows[row])
+    return (matrix.double().mT @ rows.unsqueeze(-1)).squeeze(-1)
+
+
+def is_sparse(matrix: Matrix) -> bool:
+    return isinstance(matrix, Tensor) and matrix.layout != torch.strided
+
+
+def entries(matrix: Tensor) -> tuple[Tensor, Tensor]:
+    """Indices (2, nnz) and float64 values of a sparse matrix; gradients flow into the values."""
+    matrix = matrix.to_sparse_coo().coalesce()
+    return matrix.indices(), matrix.values().double()
+
+
+def matrices(program: LinearProgram) -> list[Matrix]:
+    """The one or two matrices of a program, without gradients."""
+    found = [program.matrix] if program.equality_matrix is None else [program.matrix, program.equality_matrix]
+    return [matrix.detach() if isinstance(matrix, Tensor) else matrix for matrix in found]
+
+
+def listed(program: LinearProgram) -> tuple[tuple[int, int], Tensor, Tensor]:
+    """All rows as (shape, indices, values), entries that are exactly zero left out."""
+    indices, values, above = [], [], 0
+    for matrix in matrices(program):
+        assert isinstance(matrix, Tensor)
+        index, value = entries(matrix if is_sparse(matrix) else matrix.to_sparse_coo())
+        indices.append(index + torch.tensor([[above], [0]]))
+        values.append(value)
+        above += matrix.shape[0]
+    index, value = torch.cat(indices, 1), torch.cat(values)
+    kept = value != 0
+    if not bool(kept.all()):
+        index, value = index[:, kept], value[kept]
+    return (above, program.variables), index, value
+
+
+def _check_vector(name: str, vector: Tensor) -> None:
+    if not isinstance(vector, Tensor) or not vector.is_floating_point():
+        came = vector.dtype if isinstance(vector, Tensor) else type(vector).__name__
+        raise BadProgram(f"{name} must be a floating-point tensor, not {came}; convert it first")
+    if vector.dim() == 0 or vector.layout != torch.strided:
+        raise BadProgram(f"{name} must be a dense vector (or a batch of them), not of shape {tuple(vector.shape)}")
+    if not bool(vector.isfinite().all()):
+        raise BadProgram(f"{name} holds nan or inf; a bound that never binds is a row to leave out")
+
+
+def _check_rows(name: str, matrix: Matrix, bound_name: str, bound: Tensor, cost: Tensor) -> None:
+    _check_vector(bound_name, bound)
+    if not isinstance(matrix, Operator):
+        if not isinstance(matrix, Tensor) or not matrix.is_floating_point():
+            came = matrix.dtype if isinstance(matrix, Tensor) else type(matrix).__name__
+            raise BadProgram(f"{name} must be a floating-point tensor or an Operator, not {came}")
+        values = entries(matrix)[1] if is_sparse(matrix) else matrix
+        if not bool(values.isfinite().all()):
+            raise BadProgram(f"{name} holds nan or inf")
+    if (isinstance(matrix, Operator) or is_sparse(matrix)) and cost.dim() > 1:
+        raise BadProgram(f"a batch of programs needs dense matrices, but {name} is sparse or an Operator")
+    expected = (*cost.shape[:-1], bound.shape[-1], cost.shape[-1])
+    if tuple(matrix.shape) != expected or bound.shape[:-1] != cost.shape[:-1]:
+        raise BadProgram(
+            f"{name} {tuple(matrix.shape)}, {bound_name} {tuple(bound.shape)} and cost {tuple(cost.shape)} do not "
+            f"fit together: {name} must be {expected}"
+        )
+
+
+def _check_can_hold(program: LinearProgram) -> None:
+    """No x >= 0 can bring a row of coefficients >= 0 below a negative bound, nor to a negative equality."""
+    impossible = _out_of_reach(program.matrix, program.bound.double(), least=True)
+    if program.equality_matrix is not None and program.equality_bound is not None:
+        equal = program.equality_bound.double()
+        too_low = _out_of_reach(program.equality_matrix, equal, least=True)
+        impossible = torch.cat([impossible, too_low | _out_of_reach(program.equality_matrix, equal, least=False)], -1)
+    if bool(impossible.any()):
+        row = int(impossible.nonzero()[0, -1])
+        kind = "matrix" if row < program.bound.shape[-1] else "equality_matrix"
+        row = row if kind == "matrix" else row - program.bound.shape[-1]
+        raise BadProgram(f"row {row} of {kind} cannot hold for any x >= 0: its coefficients all have the wrong sign")
+
+
+def _out_of_reach(matrix: Matrix, bound: Tensor, *, least: bool) -> Tensor:
+    """Rows whose product with every x >= 0 stays above the bound (`least`), or below it."""
+    sign = 1.0 if least else -1.0
+    # A bound that misses zero by rounding can be held closely enough.
+    suspects = sign * bound < -1e-12 * (1 + bound.abs().amax(-1, keepdim=True)) if bound.numel() else bound < 0
+    if isinstance(matrix, Operator) or not bool(suspects.any()):
+        return torch.zeros_like(suspects)
+    if is_sparse(matrix):
+        (row, _), value = entries(matrix)
+        helps = torch.zeros_like(bound).index_add(0, row, (sign * value.detach() < 0).double())
+        return suspects & (helps == 0)
+    return suspects & (sign * matrix.detach() >= 0).all(-1)

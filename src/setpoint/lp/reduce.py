@@ -1,0 +1,170 @@
+"""Dimension reduction: look for the solution in a few directions, x = Z w, and say whether that was enough.
+
+The reduced program has k variables instead of n but as many rows, so it saves factorisation, not reading. Its
+point is feasible in the full program; whether it is optimal there only prices of the full program can tell. They
+are sought among the rows that hold the point; if the certificate fails, the full program is solved from there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from setpoint.errors import BadSetting, ShapeMismatch
+from setpoint.lp.gradient import Gradient
+from setpoint.lp.layer import Engine, solve
+from setpoint.lp.newton import Newton
+from setpoint.lp.program import LinearProgram, Operator, is_sparse
+from setpoint.lp.solution import Candidate, Outcome, Solution, certify
+from setpoint.lp.structure import choose
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """`solution` is that of the full program either way; `certified` says whether the few directions gave it.
+
+    `reduced` is the solution within the directions; its value is an upper bound.
+    """
+
+    solution: Solution
+    reduced: Solution
+    certified: bool
+
+
+def solve_reduced(
+    program: LinearProgram,
+    basis: Tensor,
+    engine: Engine | None = None,
+    gradient: Gradient | None = None,
+) -> Reduction:
+    """Solve within the columns of `basis` (n, k), check the full certificate, fall back to the full program."""
+    engine = engine or Newton()
+    if basis.dim() != 2 or basis.shape[0] != program.variables or program.batch:
+        raise ShapeMismatch(f"basis {tuple(basis.shape)} must be ({program.variables}, k), for one program")
+    basis = basis.detach().double()
+    basis = basis / basis.norm(dim=0).clamp(min=1e-300)
+    small = _within(program, basis)
+    reduced = solve(small, engine)
+    size = basis.shape[1]
+    point = (basis @ (reduced.x[:size] - reduced.x[size:])).clamp(min=0).detach()
+    dual, equality_dual = _prices_at(program, point)
+    certificate = certify(program, point, dual, equality_dual)
+    certified = reduced.outcome is Outcome.SOLVED and float(certificate.worst) <= engine.tolerance
+    warm = Solution(
+        point,
+        dual,
+        equality_dual,
+        reduced.value,
+        certificate.gap,
+        reduced.iterations,
+        (Outcome.SOLVED if certified else Outcome.STALLED,),
+        certificate,
+    )
+    chosen: Engine = _Given(warm, engine.tolerance) if certified else engine
+    start = warm if reduced.outcome is Outcome.SOLVED else None
+    return Reduction(solve(program, chosen, gradient, start=start), reduced, certified)
+
+
+@dataclass(frozen=True)
+class _Given:
+    """An engine that has the answer already."""
+
+    answer: Solution
+    tolerance: float
+
+    def run(self, program: LinearProgram, warm: Solution | None = None) -> Candidate:
+        found = self.answer
+        return Candidate(found.x, found.dual, found.equality_dual, found.iterations, found.outcomes)
+
+
+def _within(program: LinearProgram, basis: Tensor) -> LinearProgram:
+    """The program in w = plus - minus, with x = Z w >= 0 as rows."""
+
+    def split(rows: Tensor) -> Tensor:
+        return torch.cat([rows, -rows], -1)
+
+    equal = program.equality_matrix
+    return LinearProgram(
+        split(program.cost.detach().double() @ basis),
+        split(torch.cat([_times(program.matrix, basis), -basis])),
+        torch.cat([program.bound.detach().double(), basis.new_zeros(len(basis))]),
+        None if equal is None else split(_times(equal, basis)),
+        None if program.equality_bound is None else program.equality_bound.detach().double(),
+    )
+
+
+def _times(matrix: Tensor | Operator, basis: Tensor) -> Tensor:
+    if isinstance(matrix, Operator):
+        return torch.stack([matrix.apply(column) for column in basis.T], -1)
+    return torch.sparse.mm(matrix.detach().double(), basis) if is_sparse(matrix) else matrix.detach().double() @ basis
+
+
+@torch.no_grad()
+def _prices_at(program: LinearProgram, point: Tensor) -> tuple[Tensor, Tensor]:
+    """Least-squares prices of the rows that are tight at the point: c + J' u = 0 where x > 0.
+
+    Rows whose price comes out negative are let go, a few times over; what is left is checked by the certificate.
+    """
+    rows = choose(program)
+    cost, m = program.cost.double(), program.bound.shape[-1]
+    slack = -program.slack_rows(point)
+    tight = slack <= 1e-7 * (1 + program.bound.abs().max().double())
+    basic = (point > 1e-9 * (1 + point.max())).double()
+    count = m + (0 if program.equality_bound is None else program.equality_bound.shape[-1])
+    prices = cost.new_zeros(count)
+    held = torch.cat([tight, tight.new_ones(count - m)])
+    for _ in range(8):
+        active = rows.spread(held.double())
+        diagonal = torch.where(basic > 0, 1e-9, 1e9)
+        # u = -J (J' J)^-1 c, refined: the least prices that pay for the cost of every variable in use.
+        inner = torch.zeros_like(cost)
+        for _ in range(3):
+            left = basic * (cost - rows.transpose(active * rows.apply(inner)))
+            inner = inner + basic * rows.solve(active, diagonal, left)
+        prices = -rows.gather(active * rows.apply(inner) / rows.norms)
+        wrong = (prices < -1e-12) & held
+        wrong[m:] = False
+        if not bool(wrong.any()):
+            break
+        held = held & ~wrong
+    return prices[:m].clamp(min=0), prices[m:]
+
+
+def random_directions(program: LinearProgram, size: int, *, seed: int = 0) -> Tensor:
+    """`size` random directions, (n, size): the control that a cleverer choice has to beat."""
+    generator = torch.Generator().manual_seed(seed)
+    drawn = torch.randn(program.variables, _check_size(program, size), generator=generator, dtype=torch.float64)
+    orthogonal: Tensor = torch.linalg.qr(drawn)[0]
+    return orthogonal
+
+
+def sliced_inverse_directions(program: LinearProgram, size: int, *, slices: int = 10) -> Tensor:
+    """Sliced inverse regression of the bounds on the rows: (n, size).
+
+    Rows are whitened, sorted by their bound (by their cost share a . c where bounds tie), cut into slices; the
+    leading directions of the slice means are where the rows move with their bounds. They say nothing of where the
+    *solution* lies, and measured so: see the docs of this room.
+    """
+    _check_size(program, size)
+    parts = [program.matrix] if program.equality_matrix is None else [program.matrix, program.equality_matrix]
+    unit = torch.eye(program.variables, dtype=torch.float64)
+    rows = torch.cat([_times(part, unit) for part in parts])
+    bounds = torch.cat([b.detach().double() for b in (program.bound, program.equality_bound) if b is not None])
+    key = bounds + 1e-9 * (rows @ program.cost.detach().double())
+    rows = rows - rows.mean(0)
+    spread = rows.T @ rows / len(rows) + 1e-6 * rows.square().mean() * unit
+    values, vectors = torch.linalg.eigh(spread)
+    whiten = vectors * values.clamp(min=1e-12).rsqrt()
+    ordered = (rows @ whiten)[key.argsort()]
+    means = torch.stack([part.mean(0) * len(part) ** 0.5 for part in ordered.tensor_split(slices)])
+    _, _, directions = torch.linalg.svd(means, full_matrices=True)
+    orthogonal: Tensor = torch.linalg.qr(whiten @ directions[:size].T)[0]
+    return orthogonal
+
+
+def _check_size(program: LinearProgram, size: int) -> int:
+    if not 1 <= size <= program.variables:
+        raise BadSetting(f"{size} directions of {program.variables} variables: give a number between 1 and those")
+    return size

@@ -1,0 +1,133 @@
+"""The answer: a point, its prices, and a certificate that anyone can check against the program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import torch
+from torch import Tensor
+
+from setpoint.lp.program import LinearProgram
+
+
+class Outcome(Enum):
+    """How a solve ended. Only `SOLVED` promises an optimum; every other name says what is known instead."""
+
+    SOLVED = "solved: the point, its prices and the gap between them are within the tolerance"
+    INFEASIBLE = "infeasible: no x satisfies all rows; `dual` proves it"
+    UNBOUNDED = "unbounded: the cost falls without end; `x` is the direction"
+    STALLED = "stalled: the steps ran out first; `gap` and `certificate` say how far it got"
+
+    @property
+    def message(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How far a pair (x, prices) is from proving itself optimal; three relative violations, one a program.
+
+    primal: the worst broken row / (1 + max |bound|); dual: the worst negative reduced cost / (1 + max |cost|);
+    gap: |cost . x + bound . dual + equality_bound . equality_dual| / (1 + |cost . x|).
+    """
+
+    primal: Tensor
+    dual: Tensor
+    gap: Tensor
+
+    @property
+    def worst(self) -> Tensor:
+        return torch.maximum(torch.maximum(self.primal, self.dual), self.gap)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What `solve` gives back; for a batch of programs each field has its leading dimensions.
+
+    `dual` >= 0 are the prices of the inequality rows, `equality_dual` those of the equalities: the value falls by
+    `dual[i]` a unit of `bound[i]`. An infeasible program has value inf and a proof in the duals
+    (matrix' dual + equality_matrix' equality_dual >= 0 with bound . dual + equality_bound . equality_dual < 0);
+    an unbounded one has value -inf and its direction in `x`. Which fields carry gradients is up to the gradient
+    that was asked for; `degenerate` is True where that gradient is one of many.
+    """
+
+    x: Tensor
+    dual: Tensor
+    equality_dual: Tensor
+    value: Tensor
+    gap: Tensor
+    iterations: Tensor
+    outcomes: tuple[Outcome, ...]
+    certificate: Certificate
+    degenerate: Tensor | None = None
+
+    @property
+    def outcome(self) -> Outcome:
+        """The outcome of a single program; of a batch, the worst."""
+        return max(self.outcomes, key=list(Outcome).index)
+
+    @property
+    def solved(self) -> Tensor:
+        """True for each program that was solved."""
+        flags = torch.tensor([outcome is Outcome.SOLVED for outcome in self.outcomes])
+        return flags.reshape(self.value.shape)
+
+    @property
+    def message(self) -> str:
+        worst = self.outcome
+        gap = f" (gap {float(self.certificate.worst.max()):.1e})" if worst is Outcome.STALLED else ""
+        return worst.message + gap
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What an engine hands over, in float64 and without gradients: checked before anybody calls it a solution."""
+
+    x: Tensor
+    dual: Tensor
+    equality_dual: Tensor
+    iterations: Tensor
+    #: What the engine says; `SOLVED` is not believed until the certificate holds.
+    outcomes: tuple[Outcome, ...]
+
+
+@torch.no_grad()
+def certify(program: LinearProgram, x: Tensor, dual: Tensor, equality_dual: Tensor) -> Certificate:
+    """The three violations of a candidate, measured on the program as it was given."""
+    cost, bound = program.cost.double(), program.bound.double()
+    equal = program.equality_bound
+    equality_bound = bound[..., :0] if equal is None else equal.double()
+    broken = torch.cat([program.slack_rows(x), program.equality_rows(x).abs(), -x, -dual], -1)
+    scale = 1 + torch.cat([bound, equality_bound], -1).abs().amax(-1)
+    value = (cost * x).sum(-1)
+    gap = value + (bound * dual).sum(-1) + (equality_bound * equality_dual).sum(-1)
+    reduced = program.reduced_cost(dual, equality_dual)
+    return Certificate(
+        primal=broken.amax(-1).clamp(min=0) / scale,
+        dual=(-reduced).amax(-1).clamp(min=0) / (1 + cost.abs().amax(-1)),
+        gap=gap.abs() / (1 + value.abs()),
+    )
+
+
+@torch.no_grad()
+def proves_infeasible(program: LinearProgram, dual: Tensor, equality_dual: Tensor, tolerance: float) -> Tensor:
+    """Farkas: prices >= 0 under which every x >= 0 costs at least 0, while the bounds sum to less than 0."""
+    bound = program.bound.double()
+    total = (bound * dual).sum(-1)
+    if program.equality_bound is not None:
+        total = total + (program.equality_bound.double() * equality_dual).sum(-1)
+    prices = program.reduced_cost(dual, equality_dual) - program.cost.double()
+    return (total < 0) & (prices.amin(-1) >= -tolerance * total.abs()) & (dual >= 0).all(-1)
+
+
+@torch.no_grad()
+def proves_unbounded(program: LinearProgram, ray: Tensor, tolerance: float) -> Tensor:
+    """A direction >= 0 that breaks no row and lowers the cost for ever (if any point is feasible at all)."""
+    fall = -(program.cost.double() * ray).sum(-1)
+    broken = program.slack_rows(ray) + program.bound.double()
+    worst = broken.amax(-1).clamp(min=0) if broken.shape[-1] else torch.zeros_like(fall)
+    if program.equality_bound is not None:
+        equal = (program.equality_rows(ray) + program.equality_bound.double()).abs()
+        worst = torch.maximum(worst, equal.amax(-1))
+    return (fall > 0) & (worst <= tolerance * fall) & (ray >= 0).all(-1)

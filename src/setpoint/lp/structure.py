@@ -1,0 +1,202 @@
+"""The linear algebra of a Newton step, in the shape of the program: solve (R' S R + D) p = g for p.
+
+R holds all rows of the program, scaled to unit length; S marks the rows that push back; D is diagonal. Dense
+programs factor the matrix. Programs in which every row but a few names one variable of its own and a few shared
+ones (an arrow: the F-score family) need O(n) a step. All others go through conjugate gradients, which see only
+products.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from setpoint.lp.arrow import Arrow
+from setpoint.lp.control import unit
+from setpoint.lp.program import LinearProgram, Operator, is_sparse, listed, matrices, product, transpose_product
+
+#: Up to this many entries a sparse program without an arrow is written down densely and factored.
+DENSE_UP_TO = 4_000_000
+#: Below this many variables a dense factorisation is faster than looking for an arrow.
+ARROW_FROM = 96
+
+
+class Structure(Protocol):
+    """All rows of a program (inequalities, then equalities), scaled to unit length, in an order of its own.
+
+    `spread` takes a vector from the program's order of rows to this one, `gather` back; `norms` are the lengths.
+    """
+
+    norms: Tensor
+    #: True if `solve` is exact up to rounding: the penalty may then become as sharp as it likes.
+    exact: bool
+
+    def spread(self, rows: Tensor) -> Tensor: ...
+
+    def gather(self, rows: Tensor) -> Tensor: ...
+
+    def apply(self, x: Tensor) -> Tensor: ...
+
+    def transpose(self, rows: Tensor) -> Tensor: ...
+
+    def solve(self, active: Tensor, diagonal: Tensor, target: Tensor) -> Tensor:
+        """(R' diag(active) R + diag(diagonal))^-1 target; `active` is 0 or 1 a row, `diagonal` positive."""
+        ...
+
+
+class InOrder:
+    """Rows kept in the order of the program."""
+
+    def spread(self, rows: Tensor) -> Tensor:
+        return rows
+
+    def gather(self, rows: Tensor) -> Tensor:
+        return rows
+
+
+class Dense(InOrder):
+    """Rows as one dense tensor (..., m, n); a Cholesky factorisation a step."""
+
+    exact = True
+
+    def __init__(self, rows: Tensor) -> None:
+        self.norms: Tensor = unit(rows.norm(dim=-1))
+        self.rows: Tensor = rows / self.norms.unsqueeze(-1)
+
+    @classmethod
+    def of(cls, program: LinearProgram) -> Dense:
+        parts = [_written_out(matrix, program.variables) for matrix in matrices(program)]
+        return cls(torch.cat(parts, -2))
+
+    def apply(self, x: Tensor) -> Tensor:
+        return (self.rows @ x.unsqueeze(-1)).squeeze(-1)
+
+    def transpose(self, rows: Tensor) -> Tensor:
+        return (rows.unsqueeze(-2) @ self.rows).squeeze(-2)
+
+    def solve(self, active: Tensor, diagonal: Tensor, target: Tensor) -> Tensor:
+        if self.rows.dim() == 2:
+            pushing = self.rows[active > 0]
+            hessian = pushing.mT @ pushing
+        else:
+            hessian = (self.rows * active.unsqueeze(-1)).mT @ self.rows
+        hessian.diagonal(dim1=-2, dim2=-1).add_(diagonal)
+        factor, broken = torch.linalg.cholesky_ex(hessian)
+        if bool(broken.any()):
+            # Rounding made the matrix indefinite; a ridge of its own last digits mends it.
+            scale = 1e-13 * hessian.diagonal(dim1=-2, dim2=-1).sum(-1, keepdim=True)
+            hessian.diagonal(dim1=-2, dim2=-1).add_(scale)
+            factor, broken = torch.linalg.cholesky_ex(hessian)
+        if bool(broken.any()):
+            return target / hessian.diagonal(dim1=-2, dim2=-1)
+        return torch.cholesky_solve(target.unsqueeze(-1), factor).squeeze(-1)
+
+
+class Iterative(InOrder):
+    """Rows known by their products alone; preconditioned conjugate gradients a step."""
+
+    exact = False
+
+    def __init__(
+        self,
+        norms: Tensor,
+        apply: Callable[[Tensor], Tensor],
+        transpose: Callable[[Tensor], Tensor],
+        squares: Callable[[Tensor], Tensor] | None = None,
+        steps: int = 2000,
+    ) -> None:
+        self.norms = unit(norms)
+        self._apply, self._transpose, self._squares, self.steps = apply, transpose, squares, steps
+
+    @classmethod
+    def of(cls, program: LinearProgram) -> Iterative:
+        parts = matrices(program)
+        if any(isinstance(matrix, Operator) for matrix in parts):
+            return cls._of_operators(parts, program.variables)
+        shape, index, value = listed(program)
+        count, variables = shape
+        norms = unit(value.new_zeros(count).index_add(0, index[0], value.square()).sqrt())
+        value = value / norms[index[0]]
+        row, column = index
+        squared = value * value
+
+        def apply(x: Tensor) -> Tensor:
+            return x.new_zeros(count).index_add_(0, row, value * x[column])
+
+        def transpose(rows: Tensor) -> Tensor:
+            return rows.new_zeros(variables).index_add_(0, column, value * rows[row])
+
+        def squares(active: Tensor) -> Tensor:
+            return active.new_zeros(variables).index_add_(0, column, squared * active[row])
+
+        return cls(norms, apply, transpose, squares)
+
+    @classmethod
+    def _of_operators(cls, matrices: list[Tensor | Operator], variables: int) -> Iterative:
+        # E[(row . signs)^2] is the squared length of a row: a few random signs are enough to scale by.
+        generator = torch.Generator().manual_seed(0)
+        signs = torch.randint(0, 2, (24, variables), generator=generator).double() * 2 - 1
+
+        def raw(x: Tensor) -> Tensor:
+            return torch.cat([product(matrix, x) for matrix in matrices])
+
+        with torch.no_grad():
+            norms = unit(torch.stack([raw(sign).square() for sign in signs]).mean(0).sqrt())
+
+        def back(rows: Tensor) -> Tensor:
+            pieces = (rows / norms).split([matrix.shape[0] for matrix in matrices])
+            return torch.stack([transpose_product(m, piece) for m, piece in zip(matrices, pieces)]).sum(0)
+
+        return cls(norms, lambda x: raw(x) / norms, back)
+
+    def apply(self, x: Tensor) -> Tensor:
+        return self._apply(x)
+
+    def transpose(self, rows: Tensor) -> Tensor:
+        return self._transpose(rows)
+
+    def solve(self, active: Tensor, diagonal: Tensor, target: Tensor) -> Tensor:
+        scale = diagonal if self._squares is None else diagonal + self._squares(active)
+        result = torch.zeros_like(target)
+        left = target.clone()
+        ready = left / scale
+        along = ready.clone()
+        energy = float(left @ ready)
+        enough = 1e-20 * energy
+        for _ in range(self.steps):
+            if energy <= enough:
+                break
+            pushed = self._transpose(active * self._apply(along)) + diagonal * along
+            length = energy / float(along @ pushed)
+            result += length * along
+            left -= length * pushed
+            ready = left / scale
+            before, energy = energy, float(left @ ready)
+            along = ready + (energy / before) * along
+        return result
+
+
+def choose(program: LinearProgram) -> Structure:
+    """The fastest structure that fits: dense when small or batched, an arrow if there is one, else products."""
+    parts = matrices(program)
+    if any(isinstance(matrix, Operator) for matrix in parts):
+        return Iterative.of(program)
+    if program.batch or program.variables < ARROW_FROM:
+        return Dense.of(program)
+    arrow = Arrow.of(program)
+    if arrow is not None:
+        return arrow
+    size = program.variables * sum(matrix.shape[0] for matrix in parts)
+    if size <= DENSE_UP_TO or not any(is_sparse(matrix) for matrix in parts):
+        return Dense.of(program)
+    return Iterative.of(program)
+
+
+def _written_out(matrix: Tensor | Operator, variables: int) -> Tensor:
+    if isinstance(matrix, Operator):
+        columns = [matrix.apply(unit) for unit in torch.eye(variables, dtype=torch.float64)]
+        return torch.stack(columns, -1)
+    return matrix.to_dense().double() if is_sparse(matrix) else matrix.double()

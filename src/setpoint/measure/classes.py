@@ -1,0 +1,184 @@
+"""Counts a class: one of K classes is predicted, and each class is counted against the rest.
+
+The prediction is the class of the largest `score - shift`. Counts are `(..., K, 4)`: a row a class, the last
+dimension its (tp, fp, fn, tn). Every rate of the catalogue then has a value a class, and three ways to one number.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from setpoint.errors import BadLabels, BadProblem, BadScores, BadWeights, ShapeMismatch
+from setpoint.measure.constraint import Quantity
+from setpoint.measure.rate import Metric, Rate
+from setpoint.measure.sample import Sample
+
+
+def predict_class(scores: Tensor, shifts: Tensor | float = 0.0) -> Tensor:
+    """argmax_k(score_k - shift_k), `(n, K) -> (n,)`; of tied classes the lowest."""
+    return (scores - shifts).argmax(-1)
+
+
+def class_shares(scores: Tensor, shifts: Tensor | float = 0.0, temperature: Tensor | float | None = None) -> Tensor:
+    """How much each sample counts as predicted of each class, `(n, K)`, rows of sum 1.
+
+    softmax(temperature * (scores - shifts)); without a temperature the truth, 1 for the predicted class.
+    """
+    if temperature is None:
+        return F.one_hot(predict_class(scores, shifts), scores.shape[-1]).double()
+    margin = temperature * (scores - shifts)
+    return torch.softmax(margin.to(torch.promote_types(margin.dtype, torch.float32)), dim=-1)
+
+
+def count_classes(
+    scores: Tensor,
+    labels: Tensor,
+    shifts: Tensor | float = 0.0,
+    temperature: Tensor | float | None = None,
+    *,
+    weights: Tensor | None = None,
+) -> Tensor:
+    """Weighted one-against-the-rest counts of the K classes, `(K, 4)`: hard, or soft at a temperature.
+
+    Hard counts are added up in float64, soft ones in the precision of the scores, float32 at least.
+    """
+    shares = class_shares(scores, shifts, temperature)
+    members = F.one_hot(labels, scores.shape[-1]).to(shares.dtype)
+    others = 1 - members
+    if weights is not None:
+        mass = weights.to(shares.dtype).unsqueeze(-1)
+        members, others = members * mass, others * mass
+    four = [shares * members, shares * others, (1 - shares) * members, (1 - shares) * others]
+    return torch.stack([part.sum(0) for part in four], dim=-1)
+
+
+class ClassQuantity(Quantity, ABC):
+    """A function of the counts of K classes, `(..., K, 4) -> (...)`, made of a rate of each class."""
+
+    rate: Rate | Metric
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.rate, Rate | Metric):
+            raise BadProblem(f"{type(self).__name__} is made of a rate such as sp.recall, but got {self.rate!r}")
+
+    @property
+    def is_share(self) -> bool:
+        return self.rate.is_share
+
+    def identity(self) -> tuple[object, ...]:
+        return (self.rate.identity(),)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OfClass(ClassQuantity):
+    """The rate of one class against the rest: `OfClass(flagged, 2)` is the coverage of class 2."""
+
+    rate: Rate | Metric
+    k: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 0:
+            raise BadProblem(f"classes are whole numbers from 0 up, but got class {self.k!r}")
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return f"{self.rate} of class {self.k}"
+
+    def __call__(self, counts: Tensor) -> Tensor:
+        return self.rate(counts[..., self.k, :])
+
+    def resolution(self, counts: Tensor, heaviest: float) -> Tensor:
+        return self.rate.resolution(counts[..., self.k, :], heaviest)
+
+    def identity(self) -> tuple[object, ...]:
+        return (self.rate.identity(), self.k)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Macro(ClassQuantity):
+    """The mean over the K classes of the rate of each. A class of which there is nothing has rate 0."""
+
+    rate: Rate | Metric
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return f"macro {self.rate}"
+
+    def __call__(self, counts: Tensor) -> Tensor:
+        return self.rate(counts).mean(-1)
+
+    def resolution(self, counts: Tensor, heaviest: float) -> Tensor:
+        # A sample that moves leaves one class and enters another.
+        return 2 * self.rate.resolution(counts, heaviest).amax(-1) / counts.shape[-2]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Micro(ClassQuantity):
+    """The rate of the counts of all classes together: `Micro(fnr)` is the share predicted wrong, the error.
+
+    Each sample is predicted once, so that as many are falsely in as are falsely out of their class, and micro
+    precision, recall and F-score are all the accuracy.
+    """
+
+    rate: Rate | Metric
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return f"micro {self.rate}"
+
+    def __call__(self, counts: Tensor) -> Tensor:
+        return self.rate(counts.sum(-2))
+
+    def resolution(self, counts: Tensor, heaviest: float) -> Tensor:
+        return self.rate.resolution(counts.sum(-2), heaviest)
+
+
+def check_classes(scores: Any, labels: Any, weights: Any = None, *, n_classes: int | None = None) -> Sample:
+    """The border: scores `(n, K)`, labels that are class numbers `(n,)`, weights `(n,)`, which are 1 if not given.
+
+    Tensors, arrays or lists in; a `Sample` out, its labels int64, or one clear error.
+    """
+    scores, labels = _tensor(scores, "scores"), _tensor(labels, "labels")
+    if scores.dim() != 2 or scores.shape[1] < 2 or (n_classes is not None and scores.shape[1] != n_classes):
+        expected = "two classes or more" if n_classes is None else f"here (n, {n_classes})"
+        raise ShapeMismatch(f"scores have shape {tuple(scores.shape)}; give (samples, classes), {expected}")
+    if not scores.is_floating_point():
+        scores = scores.to(torch.get_default_dtype())
+    odd = int((~torch.isfinite(scores)).any(-1).sum())
+    if odd:
+        raise BadScores(f"{odd} of {len(scores)} rows of scores are not finite; lower the learning rate")
+    if labels.shape != scores.shape[:1]:
+        raise ShapeMismatch(f"{len(scores)} rows of scores came with labels of shape {tuple(labels.shape)}")
+    whole = labels.long()
+    wrong = (whole != labels) | (whole < 0) | (whole >= scores.shape[1])
+    if bool(wrong.any()):
+        found = float(labels[wrong][0])
+        raise BadLabels(f"labels must be class numbers from 0 to {scores.shape[1] - 1}, but hold {found:g}")
+    if weights is None:
+        return Sample(scores, whole.to(scores.device), torch.ones_like(scores[:, 0]).detach())
+    weights = _tensor(weights, "weights").detach()
+    if weights.shape != scores.shape[:1]:
+        raise ShapeMismatch(f"{len(scores)} rows of scores came with weights of shape {tuple(weights.shape)}")
+    if not bool(torch.isfinite(weights).all()) or bool((weights < 0).any()):
+        raise BadWeights("weights must be finite and not negative; drop such samples or set their weight to 0")
+    return Sample(scores, whole.to(scores.device), weights.to(device=scores.device, dtype=scores.dtype))
+
+
+def _tensor(values: Any, name: str) -> Tensor:
+    if isinstance(values, Tensor):
+        return values
+    try:
+        return torch.from_numpy(np.ascontiguousarray(np.asarray(values)))
+    except (TypeError, ValueError) as cause:
+        raise ShapeMismatch(f"{name} must be numbers, but could not be read: {cause}") from cause

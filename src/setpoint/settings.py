@@ -1,0 +1,91 @@
+"""Settings of a run: models and solvers by name, sizes that fit the table, the shares of its parts."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor, nn
+
+from setpoint.errors import BadSetting
+from setpoint.problem.problem import Problem
+from setpoint.solve.baseline import CrossEntropy
+from setpoint.solve.implicit import ImplicitThreshold
+from setpoint.solve.solver import Solver
+
+#: What each part is for: learn, choose the epoch, set the threshold, judge.
+PARTS = ("train", "held_out", "calibration", "test")
+#: Training tables up to this many rows are one batch.
+SMALL = 4096
+BASELINE = "cross-entropy"
+
+
+def _linear(width: int) -> nn.Module:
+    return nn.Linear(width, 1)
+
+
+def _mlp(width: int) -> nn.Module:
+    return nn.Sequential(nn.Linear(width, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 1))
+
+
+MODELS: dict[str, Callable[[int], nn.Module]] = {"linear": _linear, "mlp": _mlp}
+#: From the problem, and whether every batch is the whole table, to a solver.
+SOLVERS: dict[str, Callable[[Problem, bool], Solver]] = {
+    "implicit": lambda problem, whole: ImplicitThreshold(problem, memory=0 if whole else None),
+    "weighted": lambda problem, whole: CrossEntropy(pos_weight="balanced"),
+    BASELINE: lambda problem, whole: CrossEntropy(),
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to train. `None` for epochs or batch size chooses by the number of training rows."""
+
+    model: str = "linear"
+    solver: str = "implicit"
+    epochs: int | None = None
+    batch_size: int | None = None
+    seed: int = 0
+    confidence: float | None = None
+    shares: tuple[float, float, float, float] = (0.5, 0.15, 0.15, 0.2)
+
+    def __post_init__(self) -> None:
+        for kind, name, known in (("model", self.model, MODELS), ("solver", self.solver, SOLVERS)):
+            if name not in known:
+                raise BadSetting(f"{kind} {name!r} is none of {', '.join(known)}")
+        for kind, number in (("epochs", self.epochs), ("batch size", self.batch_size)):
+            if number is not None and number < 1:
+                raise BadSetting(f"{kind} must be at least 1, got {number}")
+        if not 0 <= self.seed < 2**63:
+            raise BadSetting(f"seed must be a whole number from 0 up, got {self.seed}")
+        if self.confidence is not None and not 0 < self.confidence < 1:
+            raise BadSetting(f"confidence must lie between 0 and 1, such as 0.95, got {self.confidence}")
+        if len(self.shares) != len(PARTS) or min(self.shares) <= 0 or abs(sum(self.shares) - 1) > 1e-9:
+            raise BadSetting(f"shares must be four numbers above 0 that add up to 1, got {self.shares}")
+
+    def settled(self, rows: int) -> Settings:
+        """The same with nothing left open: one batch for small tables, else 512, and about 2,000 steps."""
+        batch_size = min(self.batch_size or (rows if rows <= SMALL else 512), rows)
+        steps = -(-rows // batch_size)
+        return replace(self, batch_size=batch_size, epochs=self.epochs or min(max(2000 // steps, 10), 400))
+
+
+def build_model(kind: str, width: int, seed: int = 0) -> nn.Module:
+    """A new model with parameters drawn from the seed; the global random state is left alone."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return MODELS[kind](width)
+
+
+def score_rows(model: nn.Module, x: Tensor) -> Tensor:
+    """Scores `(n,)`, added up in float64 and rounded to float32.
+
+    In float32 alone the last digit of a score depends on which rows stand beside it, and rows that tie with the
+    threshold would be decided anew in every batch.
+    """
+    precise = copy.deepcopy(model).double().eval()
+    with torch.no_grad():
+        scores: Tensor = precise(x.double())
+    return scores.squeeze(-1).float()

@@ -1,0 +1,149 @@
+"""What a person sees of a run: progress, the table, and the sentences below it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from setpoint.measure.constraint import Constraint, Quantity, percent
+from setpoint.problem.point import OperatingPoint
+from setpoint.run import Run
+from setpoint.settings import BASELINE
+
+SHOWN = {"train": "train", "held_out": "held-out", "test": "test"}
+#: The width of what is printed when nobody says how wide the screen is, as in a pipe or a log.
+WIDE = 140
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console that does not squeeze the table of a run when its output goes to a file."""
+    screen = Console(stderr=stderr, highlight=False)
+    return screen if screen.is_terminal else Console(stderr=stderr, highlight=False, width=WIDE)
+
+
+@contextmanager
+def progress(screen: Console) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar with the time left, a solver a line; nothing at all when the screen is not a terminal."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
+    with Progress(*columns, TimeRemainingColumn(), console=screen, disable=not screen.is_terminal) as bar:
+        tasks = {}
+
+        def on_epoch(solver: str, done: int, epochs: int) -> None:
+            if solver not in tasks:
+                tasks[solver] = bar.add_task(f"training: {solver}", total=epochs)
+            bar.update(tasks[solver], completed=done)
+
+        yield on_epoch
+
+
+def result_table(run: Run) -> Table:
+    """One row a solver: the objective and each bounded rate on every part, and the threshold."""
+    problem = run.problem
+    # Narrow enough for a screen of 80 columns and one bound.
+    table = Table(
+        title=escape(str(problem)), title_justify="left", box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False
+    )
+    table.add_column("solver", no_wrap=True)
+    for name in (
+        str(problem.objective),
+        *(f"{c.quantity}\n{c.relation} {_bound(c)}" for c in problem.constraints),
+    ):
+        for part in SHOWN.values():
+            table.add_column(f"{escape(name)}\n{part}", justify="right", vertical="bottom")
+    table.add_column("threshold", justify="right")
+    for outcome in run.outcomes:
+        judged = [outcome.judged[part] for part in SHOWN]
+        cells = [_value(problem.objective, point.objective) for point in judged]
+        cells += [_bounded(constraint, point) for constraint in problem.constraints for point in judged]
+        table.add_row(outcome.solver, *cells, _threshold(outcome.point))
+    return table
+
+
+def sentences(run: Run) -> list[str]:
+    """The rows, the positive class, the point, whether its bounds held on test, and how cross-entropy did."""
+    target, test = run.schema.target, run.chosen.judged["test"]
+    change = "" if target.why == "as asked" else "; --positive changes it"
+    bounds = [
+        f", {c.quantity} {_value(c.quantity, test.rates[str(c.quantity)])} for a bound of {_bound(c)}"
+        for c in run.problem.constraints
+    ]
+    sizes = ", ".join(f"{size['rows']} {part.replace('_', '-')}" for part, size in run.sizes.items())
+    star = "; * is beyond the bound" if bounds else ""
+    return [
+        f"Rows: {sizes}{star}.",
+        f"Positive is {target.positive!r} in {target.name!r}, {target.why}{change}.",
+        f"Run at threshold {_threshold(run.chosen.point)}: {_objective(test)} on test{''.join(bounds)}.",
+        *_promise(run),
+        *_comparison(run),
+    ]
+
+
+def _value(quantity: Quantity, value: float) -> str:
+    return f"{100 * value:.2f}%" if quantity.is_share else f"{value:.4g}"
+
+
+def _bound(constraint: Constraint) -> str:
+    return percent(constraint.bound) if constraint.quantity.is_share else f"{constraint.bound:.4g}"
+
+
+def _bounded(constraint: Constraint, point: OperatingPoint) -> str:
+    value = point.rates[str(constraint.quantity)]
+    beyond = {"<=": value > constraint.bound, ">=": value < constraint.bound, "==": True}[constraint.relation]
+    text = _value(constraint.quantity, value)
+    return f"[red]{text}*[/red]" if beyond and not point.feasible else text
+
+
+def _threshold(point: OperatingPoint) -> str:
+    values = point.threshold
+    return f"{min(values):.4g} ... {max(values):.4g}" if isinstance(values, tuple) else f"{values:.4g}"
+
+
+def _objective(point: OperatingPoint) -> str:
+    problem = point.problem
+    over = "" if problem.over is None else f" over {problem.over.rate}"
+    return f"{problem.objective}{over} {_value(problem.objective, point.objective)}"
+
+
+def _promise(run: Run) -> list[str]:
+    point, held = run.chosen.point, run.chosen.judged["test"].feasible
+    if not point.problem.constraints:
+        return []
+    if not point.feasible:
+        return [f"On the calibration rows {point.outcome.removeprefix('infeasible: ')}."]
+    verdict = f"The bound {'held' if held else 'did not hold'} on test"
+    if point.certificate is None and not run.certifiable:
+        return [f"{verdict}; there is no certificate yet for such an ask."]
+    if point.certificate is None:
+        why = "but nothing promises it" if held else "as happens to about half of all uncertified thresholds"
+        return [f"{verdict}, {why}; --confidence 0.95 sets a threshold that keeps it 95 times in 100."]
+    promise = f"{point.certificate.statement} is certified with confidence {percent(point.certificate.confidence)}"
+    return [f"{verdict}; {promise}, from {point.certificate.samples} calibration samples."]
+
+
+def _comparison(run: Run) -> list[str]:
+    if len(run.outcomes) == 1:
+        return []
+    ours, theirs = run.chosen.best_on_test, run.outcomes[-1].best_on_test
+    if not (ours.feasible and theirs.feasible):
+        return ["No threshold meets the bounds on the test rows, so there is nothing to compare there."]
+    first, second, size = ours.objective, theirs.objective, run.sizes["test"]
+    smaller = min(size["positives"], size["rows"] - size["positives"])
+    # Two standard errors of a share of the smaller class: generous, since both models see the same rows.
+    noise = 2 * (max(first * (1 - first), 0.0) / smaller) ** 0.5
+    verdict, remark = "worse", ""
+    if first == second:
+        verdict = "just as well"
+    elif abs(first - second) <= noise:
+        verdict, remark = "about as well", f" (a difference within the noise of {size['rows']} rows)"
+    elif run.problem.better(second, first):
+        verdict, remark = "better", f"; --solver {BASELINE} takes it"
+    return [
+        f"Plain cross-entropy did {verdict} on test: {_objective(theirs)} against "
+        f"{_value(run.problem.objective, first)}, each at its best threshold there{remark}."
+    ]

@@ -1,0 +1,124 @@
+"""The augmented Lagrangian of critical classes: a base loss, and one price a sample on the pairs it loses.
+
+Each positive j is asked to be above every negative by a margin, q_j = sum_k relu(margin - (f_j - f_k)) = 0:
+
+    loss = base + mu / 2 * sum_j q_j^2 / (P N) + sum_j price_j q_j / (P N),    price_j += mu q_j
+
+over the P positives and N negatives of the batch. The square makes the worst positive the dearest, hence low FPR at
+high TPR; asked of each negative instead, r_k = sum_j relu(...), it makes for high TPR at low FPR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from setpoint.errors import BadProblem
+from setpoint.measure.pairs import Hinge, pairs_per_negative, pairs_per_positive
+from setpoint.measure.rate import Gap, Rate
+from setpoint.measure.sample import Sample
+from setpoint.problem.problem import Problem
+from setpoint.solve.sample_prices import Growth, SamplePriced
+from setpoint.solve.solver import Solver
+
+
+class Side(Protocol):
+    """Which samples are constrained, and what each pays against all others."""
+
+    def constrained(self, labels: Tensor) -> Tensor: ...
+
+    def pays(self, own: Tensor, others: Tensor, weights: Tensor | None, margin: float) -> Tensor: ...
+
+
+@dataclass(frozen=True)
+class PerPositive:
+    """One constraint a positive, above all negatives: prefers low FPR at high TPR."""
+
+    def constrained(self, labels: Tensor) -> Tensor:
+        return labels > 0
+
+    def pays(self, own: Tensor, others: Tensor, weights: Tensor | None, margin: float) -> Tensor:
+        return pairs_per_positive(own, others, Hinge(margin), weights=weights)
+
+
+@dataclass(frozen=True)
+class PerNegative:
+    """One constraint a negative, below all positives: prefers high TPR at low FPR."""
+
+    def constrained(self, labels: Tensor) -> Tensor:
+        return labels == 0
+
+    def pays(self, own: Tensor, others: Tensor, weights: Tensor | None, margin: float) -> Tensor:
+        return pairs_per_negative(others, own, Hinge(margin), weights=weights)
+
+
+def side_for(problem: Problem | None) -> Side:
+    """A constraint a negative if the problem is about the top of the list, else (and without a problem) a positive.
+
+    `fpr <= 1%`, `tnr >= 99%`, `flagged == 2%`, `precision >= 90%` and areas over low FPR are about the top;
+    `recall >= 95%` and `fnr <= 5%` are not, nor is a bound that leaves half of everything to be flagged.
+    """
+    for bound in () if problem is None else problem.bounds:
+        rate = bound.quantity.rate if isinstance(bound.quantity, Gap) else bound.quantity
+        if not isinstance(rate, Rate):
+            continue
+        about_positives = rate.whole[1] == 0 and rate.whole[3] == 0
+        flags = bound.bound if rate.direction > 0 else 1 - bound.bound
+        if not about_positives and (not rate.has_fixed_whole or flags < 0.5):
+            return PerNegative()
+    return PerPositive()
+
+
+class AugmentedLagrangian(SamplePriced):
+    """Any base loss, with one price a constrained sample, looked up by `index` among `n_samples` training samples.
+
+    `margin` is in units of `output(scores)`, by default the probability. `mu` weighs the square and is the pace of the
+    prices, which start at `price`; `step_metric(value)`, called once an epoch with a validation metric, lets it grow.
+    Which samples are constrained follows from `problem` (`side_for`), or is said by `side`.
+
+    `index` numbers the samples of a batch among all training samples; `sp.Batches` yields it, and `sp.with_index` adds
+    it to other loaders. Without it all samples share one price: still an augmented Lagrangian, of the mean constraint.
+    A sample that is twice in a batch pays twice, and its price moves once, by the mean. A batch that lacks a class has
+    the base loss alone and moves no price. A price beyond `price_limit` raises `DivergedPrices`.
+    """
+
+    def __init__(
+        self,
+        base_loss: Solver,
+        *,
+        n_samples: int,
+        margin: float = 0.1,
+        problem: Problem | None = None,
+        side: Side | None = None,
+        mu: float = 1e-4,
+        growth: Growth | None = None,
+        price: float = 0.0,
+        price_limit: float = 1e6,
+        output: Callable[[Tensor], Tensor] = torch.sigmoid,
+    ) -> None:
+        super().__init__(base_loss, n_samples, margin, mu, growth or Growth(), price, price_limit, output)
+        if problem is not None and not isinstance(problem, Problem):
+            raise BadProblem(f"expected a problem, got {problem!r}; turn a text into one with sp.ask")
+        self.side = side_for(problem) if side is None else side
+
+    def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
+        index = self.check_index(index, len(batch.scores))
+        base = self.base_loss.loss(batch, index)
+        if not batch.has_both_classes:
+            return base
+        values = self.output(batch.scores.to(torch.promote_types(batch.scores.dtype, torch.float32)))
+        own, weights = self.side.constrained(batch.labels), batch.weights
+        others = ~own
+        if weights is not None:
+            # What weighs nothing is not there: it pays nothing, and its price stays.
+            own, others = own & (weights > 0), others & (weights > 0)
+        own, others = own.nonzero().squeeze(-1), others.nonzero().squeeze(-1)
+        v, w = (None, None) if weights is None else (weights[own], weights[others])
+        paid = self.side.pays(values.index_select(0, own), values.index_select(0, others), w, self.margin)
+        return base + self.charge(
+            paid, None if index is None else index[own], v, float(len(others)) if w is None else w.sum()
+        )

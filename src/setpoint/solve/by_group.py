@@ -1,0 +1,188 @@
+"""Find one threshold a group: the best cuts under which groups differ by no more than is allowed.
+
+A gap bound `rate.gap <= g` holds when the rates of all groups lie in some window of width g. For each window every
+group has a run of cuts, of which it takes the cheapest (a range minimum); the best window wins. This is exact for
+costs that are linear in the counts. Ratios such as precision become linear by Dinkelbach's method, global bounds by
+a price in the cost, found by bisection.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from setpoint.errors import BadProblem
+from setpoint.measure.constraint import SLACK, Constraint
+from setpoint.measure.curve import Curve, curve
+from setpoint.measure.rate import Gap, Rate
+from setpoint.measure.sample import Sample
+from setpoint.problem.problem import Problem
+
+#: Windows looked at: all levels up to this many for one gap, its square root for each of two.
+WINDOWS = 4096
+
+
+def find_by_group(problem: Problem, sample: Sample) -> tuple[Tensor, Tensor, bool, Tensor]:
+    """Thresholds `(1, G)`, true counts `(1, G, 4)`, whether every bound holds, and which are active `(k,)`."""
+    curves = [_curve_of(sample, group) for group in range(sample.n_groups or 0)]
+    search = _Search(problem, [c.counts for c in curves])
+    cuts = search.best()
+    counts = search.counts(cuts)
+    thresholds = torch.stack([_threshold(c, cut) for c, cut in zip(curves, cuts)]).unsqueeze(0)
+    heaviest = 1.0 if sample.weights is None else float(sample.weights.max())
+    return thresholds, counts, problem.holds(counts, heaviest), search.active(cuts)
+
+
+def _curve_of(sample: Sample, group: int) -> Curve:
+    assert sample.groups is not None
+    inside = sample.groups == group
+    if sample.weights is not None:
+        inside &= sample.weights > 0
+    if not bool(inside.any()):
+        nothing = torch.zeros(1, dtype=torch.float64, device=sample.scores.device)
+        return Curve(sample.scores.new_zeros(0), nothing, nothing)
+    weights = None if sample.weights is None else sample.weights[inside]
+    return curve(sample.scores[inside], sample.labels[inside], weights)
+
+
+def _threshold(cuts: Curve, cut: int) -> Tensor:
+    if len(cuts.values) == 0:
+        return torch.zeros((), dtype=cuts.values.dtype, device=cuts.values.device)
+    return cuts.thresholds(torch.tensor([cut], device=cuts.values.device))[0]
+
+
+class _Search:
+    """All cuts of all groups, and the windows in which they may lie."""
+
+    def __init__(self, problem: Problem, tables: list[Tensor]) -> None:
+        if not isinstance(problem.objective, Rate):
+            raise BadProblem(f"thresholds a group need a rate as objective, not the metric {problem.objective}")
+        self.objective = problem.objective
+        self.problem = problem
+        self.tables = tables
+        self.total = torch.stack([table[0] for table in tables]).sum(0)
+        self.gaps = [c for c in problem.constraints if isinstance(c.quantity, Gap)]
+        self.others = [c for c in problem.constraints if not isinstance(c.quantity, Gap)]
+        for c in self.gaps:
+            if c.relation != "<=" or not c.quantity.rate.direction:  # type: ignore[attr-defined]
+                raise BadProblem(f"{c}: a gap is held down (<=), on a rate that moves one way with the threshold")
+        for c in self.others:
+            if not isinstance(c.quantity, Rate):
+                raise BadProblem(f"{c}: beside a gap only rates can be bounded")
+        self.first, self.last = self._windows()
+
+    def counts(self, cuts: list[int]) -> Tensor:
+        return torch.stack([table[cut] for table, cut in zip(self.tables, cuts)]).unsqueeze(0)
+
+    def _windows(self) -> tuple[Tensor, Tensor]:
+        """First and last cut of each group `(G, W)` in each window; windows that leave a group nothing go."""
+        limit = WINDOWS if len(self.gaps) == 1 else int(WINDOWS ** (1 / len(self.gaps)))
+        ranges = []
+        for constraint in self.gaps:
+            gap = constraint.quantity
+            assert isinstance(gap, Gap)
+            levels = [gap.rate(table) * gap.rate.direction for table in self.tables]
+            present = [bool(gap.rate.size(table[0]) > 0) for table in self.tables]
+            edges = torch.unique(torch.cat([level for level, here in zip(levels, present) if here] or levels))
+            if len(edges) > limit:
+                edges = edges[torch.linspace(0, len(edges) - 1, limit).round().long()]
+            rows = []
+            for level, here in zip(levels, present):
+                first = torch.searchsorted(level, edges - SLACK)
+                last = torch.searchsorted(level, edges + constraint.bound + SLACK, right=True) - 1
+                everything = torch.stack([torch.zeros_like(first), torch.full_like(last, len(level) - 1)])
+                rows.append(torch.stack([first, last]) if here else everything)
+            ranges.append(torch.stack(rows, dim=1))
+        first, last = ranges[0]
+        for more in ranges[1:]:
+            first = torch.maximum(first.unsqueeze(-1), more[0].unsqueeze(-2)).flatten(1)
+            last = torch.minimum(last.unsqueeze(-1), more[1].unsqueeze(-2)).flatten(1)
+        possible = (first <= last).all(0)
+        return first[:, possible], last[:, possible]
+
+    def best(self) -> list[int]:
+        """The best cuts that meet every bound; failing that, those that break the global bounds least."""
+        sign = -1.0 if self.problem.maximize else 1.0
+        part, whole = (self.total.new_tensor(v) for v in (self.objective.part, self.objective.whole))
+        if self.objective.has_fixed_whole:
+            return self._within_bounds(sign * part / (self.total @ whole).clamp(min=1e-300))
+        ratio, cuts = 0.0, [0] * len(self.tables)
+        for _ in range(20):
+            cuts = self._within_bounds(sign * (part - ratio * whole) / self.total.sum())
+            now = float(self.objective(self.counts(cuts).sum(-2))[0])
+            if abs(now - ratio) < 1e-12:
+                break
+            ratio = now
+        return cuts
+
+    def _within_bounds(self, cost: Tensor) -> list[int]:
+        """The cheapest cuts under the global bounds, each of which is linear too: (part - bound whole) . counts."""
+        prices = [0.0] * len(self.others)
+        lines = [self._line(c) for c in self.others]
+        cuts = self._cheapest(cost)
+        for _ in range(3 if len(lines) > 1 else 1):
+            for i, (constraint, line) in enumerate(zip(self.others, lines)):
+                rest = cost + sum((p * li for j, (p, li) in enumerate(zip(prices, lines)) if j != i), 0 * cost)
+                prices[i], cuts = self._price_of(constraint, line, rest)
+        return cuts
+
+    def _line(self, constraint: Constraint) -> Tensor:
+        rate = constraint.quantity
+        assert isinstance(rate, Rate)
+        line = self.total.new_tensor(rate.part) - constraint.bound * self.total.new_tensor(rate.whole)
+        return (-line if constraint.relation == ">=" else line) / self.total.sum()
+
+    def _price_of(self, constraint: Constraint, line: Tensor, cost: Tensor) -> tuple[float, list[int]]:
+        """The lowest price at which the cheapest cuts keep the bound, and those cuts."""
+
+        def excess(price: float) -> tuple[float, list[int]]:
+            cuts = self._cheapest(cost + price * line)
+            return float(constraint.excess(self.counts(cuts).sum(-2))[0]), cuts
+
+        free, cuts = excess(0.0)
+        if free <= SLACK and constraint.relation != "==":
+            return 0.0, cuts
+        sign = 1.0 if free > 0 else -1.0
+        low, high = 0.0, 1.0
+        while sign * excess(sign * high)[0] > SLACK and high < 1e9:
+            low, high = high, high * 4
+        for _ in range(40):
+            middle = (low + high) / 2
+            low, high = (middle, high) if sign * excess(sign * middle)[0] > SLACK else (low, middle)
+        return sign * high, excess(sign * high)[1]
+
+    def _cheapest(self, cost: Tensor) -> list[int]:
+        """The cheapest cut of each group in the best window, among equals the one that flags more."""
+        picks = [_range_argmin(table @ cost, a, b) for table, a, b in zip(self.tables, self.first, self.last)]
+        value = torch.stack([(table @ cost)[pick] for table, pick in zip(self.tables, picks)]).sum(0)
+        best = int(value.argmin())
+        return [int(pick[best]) for pick in picks]
+
+    def active(self, cuts: list[int]) -> Tensor:
+        """A bound is active when moving one group to a neighbouring cut would break it."""
+        broken = torch.zeros(len(self.problem.constraints), dtype=torch.bool)
+        for group, cut in enumerate(cuts):
+            for other in (cut - 1, cut + 1):
+                if 0 <= other < len(self.tables[group]):
+                    moved = self.counts([*cuts[:group], other, *cuts[group + 1 :]])
+                    broken |= (self.problem.excesses(moved) > SLACK).cpu()
+        equality = torch.tensor([c.relation == "==" for c in self.problem.constraints])
+        return (broken | equality).to(self.total.device)
+
+
+def _range_argmin(values: Tensor, first: Tensor, last: Tensor) -> Tensor:
+    """The place of the smallest value in each run `first ... last`, by a table of runs of lengths 1, 2, 4, ..."""
+    places = torch.arange(len(values), device=values.device)
+    table, width = [places], 1
+    while 2 * width <= len(values):
+        left, right = table[-1][:-width], table[-1][width:]
+        table.append(torch.where(values[left] < values[right], left, right))
+        width *= 2
+    length = last - first + 1
+    level = length.double().log2().floor().long()
+    answer = torch.zeros_like(first)
+    for depth, row in enumerate(table):
+        here = level == depth
+        left, right = row[first[here]], row[last[here] - 2**depth + 1]
+        answer[here] = torch.where(values[left] < values[right], left, right)
+    return answer

@@ -1,0 +1,84 @@
+"""The choices around the thresholds: when they are corrected, on what, by which rates, and how slack is handled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from setpoint.errors import BadProblem, BadSetting
+from setpoint.measure.constraint import Constraint
+from setpoint.measure.rate import Rate
+from setpoint.measure.sample import Sample
+from setpoint.measure.step import Step
+from setpoint.problem.problem import Problem
+from setpoint.solve.price import count_at
+
+
+@dataclass(frozen=True)
+class Correction:
+    """Thresholds are searched anew every `every` steps, on all that is remembered or on `batches` new batches.
+
+    With `batches` = k the search waits until k batches have come since it was due, and uses those alone. `soft`
+    sets them where the smooth rates meet the bounds instead of the true ones.
+    """
+
+    every: int = 1
+    batches: int = 0
+    soft: bool = False
+
+    def __post_init__(self) -> None:
+        if self.every < 1 or self.batches < 0 or self.batches > self.every:
+            raise BadSetting(
+                f"a correction needs every >= 1 and 0 <= batches <= every, got every={self.every}, "
+                f"batches={self.batches}"
+            )
+
+    def is_due(self, step: int) -> bool:
+        """Whether the thresholds are searched at this step, counted from 0; the first step always does."""
+        return step == 0 or step % self.every == max(self.batches - 1, 0) % self.every
+
+
+@dataclass(frozen=True)
+class Slack:
+    """Treat an inequality as excess + slack = 0 with a slack that is learned at `rate` and never negative."""
+
+    rate: float = 0.01
+
+    def __post_init__(self) -> None:
+        if not 0 < self.rate < float("inf"):
+            raise BadSetting(f"the rate of a slack variable must be above 0, got {self.rate!r}")
+
+
+def tightened(problem: Problem, slack: float) -> Problem:
+    """The problem with its one inequality turned into an equality, `slack` inside the bound."""
+    if len(problem.constraints) != 1 or problem.constraints[0].relation == "==":
+        raise BadProblem(f"a slack variable needs exactly one inequality, but '{problem}' has other bounds")
+    bound = problem.constraints[0]
+    level = bound.bound - slack if bound.relation == "<=" else bound.bound + slack
+    if bound.quantity.is_share:
+        level = min(max(level, 0.0), 1.0)
+    return Problem(problem.objective, problem.maximize, (Constraint(bound.quantity, "==", level),))
+
+
+def find_soft(problem: Problem, sample: Sample, step: Step) -> Tensor:
+    """Thresholds at which the smooth rates meet their bounds, by bisection to the last digit: `(m,)`."""
+    bounds = problem.bounds
+    if problem.n_thresholds != len(bounds) or any(
+        not isinstance(b.quantity, Rate) or not b.quantity.direction for b in bounds
+    ):
+        raise BadProblem(
+            f"soft correction needs one bound a threshold, on a rate that moves one way with it, not '{problem}'"
+        )
+    rate = bounds[0].quantity
+    assert isinstance(rate, Rate)
+    levels = sample.scores.new_tensor([b.bound for b in bounds])
+    reach = (sample.scores.max() - sample.scores.min() + 1) * 40
+    low = (sample.scores.min() - reach).expand(len(bounds))
+    high = (sample.scores.max() + reach).expand(len(bounds))
+    for _ in range(100):
+        middle = low / 2 + high / 2
+        too_much = (rate(count_at(sample, middle, step)) > levels) == (rate.direction > 0)
+        low, high = torch.where(too_much, middle, low), torch.where(too_much, high, middle)
+    return low / 2 + high / 2

@@ -1,0 +1,240 @@
+"""The correction: shifts at which every class is predicted as often as its bounds allow.
+
+With coverage bounds `low <= coverage <= high` (0 and 1 where nothing is asked) the shifts t minimise a convex
+function, the dual of the transport program "give each sample a class, for the largest sum of scores":
+
+    mean_i max_k(s_ik - t_k) + sum_k (high_k max(t_k, 0) + low_k min(t_k, 0))
+
+Its slope by t_k is the bound minus the coverage, so that a class within its bounds keeps the shift 0, one that
+would be predicted too often gets a positive shift, and one predicted too seldom a negative one. With the softmax
+in the place of the max it is smooth but for the kinks at 0, and Newton's method solves it; the true max is the
+limit of high temperature.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from setpoint.errors import BadProblem
+from setpoint.measure.classes import OfClass, class_shares
+from setpoint.measure.rate import flagged
+from setpoint.problem.problem import Problem
+
+#: The temperature is raised by this factor until the true counts are right, from 1 over the spread of the scores;
+#: or until so many levels in a row have brought nothing (ties, unequal weights).
+_HOTTER, _LEVELS, _PATIENCE = 4.0, 18, 4
+
+
+def coverage_bounds(problem: Problem, n_classes: int) -> tuple[Tensor, Tensor]:
+    """The lowest and the highest coverage asked of each class, `(K,)` each, 0 and 1 where nothing is."""
+    low, high = [0.0] * n_classes, [1.0] * n_classes
+    for constraint in problem.constraints:
+        quantity = constraint.quantity
+        if not isinstance(quantity, OfClass) or not bool(quantity.rate == flagged):
+            raise BadProblem(f"shifts can hold coverages such as OfClass(sp.flagged, 0) <= 0.3, not '{constraint}'")
+        k = quantity.k
+        if k >= n_classes:
+            raise BadProblem(f"'{constraint}' names a class beyond the last of {n_classes}, class {n_classes - 1}")
+        if constraint.relation != "<=":
+            low[k] = max(low[k], constraint.bound)
+        if constraint.relation != ">=":
+            high[k] = min(high[k], constraint.bound)
+    if sum(low) > 1 + 1e-9 or sum(high) < 1 - 1e-9:
+        raise BadProblem(
+            f"every sample is predicted once, but the coverages asked for sum to at least {sum(low):g} "
+            f"and at most {sum(high):g}: '{problem}'; 1 must lie between"
+        )
+    return torch.tensor(low, dtype=torch.float64), torch.tensor(high, dtype=torch.float64)
+
+
+@torch.no_grad()
+def soft_correction(
+    scores: Tensor,
+    low: Tensor,
+    high: Tensor,
+    temperature: Tensor | float,
+    weights: Tensor | None = None,
+    start: Tensor | None = None,
+) -> Tensor:
+    """The shifts `(K,)`, in float64, at which the soft coverages meet their bounds, exactly but for rounding."""
+    scores = scores.detach().double()
+    weights = torch.ones_like(scores[:, 0]) if weights is None else weights.double()
+    shifts = torch.zeros_like(low) if start is None else _allowed(start.double(), low, high)
+    return _newton(scores, weights / weights.sum(), low, high, float(temperature), shifts)
+
+
+@torch.no_grad()
+def true_correction(
+    scores: Tensor, low: Tensor, high: Tensor, weights: Tensor | None = None, start: Tensor | None = None
+) -> Tensor:
+    """The shifts `(K,)`, in float64, at which the true coverages meet their bounds.
+
+    Bounds are first rounded to whole samples; the shifts then lie between those of neighbouring assignments, and
+    the bounds are met to the sample, unless scores are tied. With unequal weights there is no such rounding: the
+    bounds are met within the heaviest sample a class, and the safe side is tried for. A good `start` saves time.
+    """
+    scores = scores.detach().double()
+    weights = torch.ones_like(scores[:, 0]) if weights is None else weights.double()
+    present = weights > 0
+    scores, weights = scores[present], weights[present]
+    if not bool(((low > 0) | (high < 1)).any()) or not len(scores):
+        return torch.zeros_like(low)
+    weights = weights / weights.sum()
+    if bool((weights == weights[0]).all()):
+        return _anneal(scores, weights, *_whole_samples(low, high, len(scores)), start)[0]
+    tight_low, tight_high = low, high
+    best, broken = _anneal(scores, weights, low, high, start)
+    for _ in range(3):
+        coverage = _coverage(scores, weights, best)
+        over, under = (coverage - high).clamp(min=0), (low - coverage).clamp(min=0)
+        if not bool(((over + under) > 1e-12).any()):
+            break
+        inequality = low < high
+        tight_high = torch.where(inequality, (tight_high - over).clamp(min=0), tight_high)
+        tight_low = torch.where(inequality, (tight_low + under).clamp(max=1), tight_low)
+        if float(tight_low.sum()) > 1 or float(tight_high.sum()) < 1 or bool((tight_low > tight_high).any()):
+            break
+        tried, _ = _anneal(scores, weights, tight_low, tight_high, best)
+        violation = _violation(_coverage(scores, weights, tried), low, high)
+        if violation < broken:
+            best, broken = tried, violation
+    return best
+
+
+def _anneal(scores: Tensor, weights: Tensor, low: Tensor, high: Tensor, start: Tensor | None) -> tuple[Tensor, float]:
+    """The soft correction at ever higher temperature, until the true coverages prove it best."""
+    centred = scores - scores.mean(-1, keepdim=True)
+    spread = float(centred.std(correction=0)) or 1.0
+    shifts = best = torch.zeros_like(low) if start is None else _allowed(start, low, high)
+    lowest = (float("inf"), float("inf"))
+    skipped = 0 if start is None else 4
+    temperature = _HOTTER**skipped / spread
+    stale = 0
+    for _ in range(skipped, _LEVELS):
+        # A tenth of a sample decides nothing; the last digits are not worth their steps on the way.
+        shifts = _newton(scores, weights, low, high, temperature, shifts, 0.1 / len(scores))
+        coverage = _coverage(scores, weights, shifts)
+        # A class that is shifted although its bound is not reached: then the bounds hold, but not at the best.
+        idle = (high - coverage) * (shifts > 0) + (coverage - low) * (shifts < 0)
+        judged = (_violation(coverage, low, high), float(idle.clamp(min=0).sum()))
+        stale = 0 if judged < lowest else stale + 1
+        if judged < lowest:
+            best, lowest = shifts, judged
+        if max(lowest) <= 1e-12 or stale >= _PATIENCE:
+            break
+        temperature *= _HOTTER
+    return (best, 0.0) if lowest[0] <= 0 else _past_ties(scores, weights, low, high, best, spread)
+
+
+def _past_ties(
+    scores: Tensor, weights: Tensor, low: Tensor, high: Tensor, shifts: Tensor, spread: float
+) -> tuple[Tensor, float]:
+    """Tied samples pass together: move the class that breaks its bound most just past its tie, while that helps."""
+    broken = _violation(_coverage(scores, weights, shifts), low, high)
+    for _ in range(2 * len(low)):
+        coverage = _coverage(scores, weights, shifts)
+        beyond = (coverage - high).clamp(min=0) - (low - coverage).clamp(min=0)
+        k = int(beyond.abs().argmax())
+        nudges = [float(beyond[k].sign()) * spread * 10.0**power for power in range(-9, 1)]
+        tries = [shifts.index_add(0, torch.tensor([k], device=low.device), low.new_tensor([n])) for n in nudges]
+        after = [_violation(_coverage(scores, weights, tried), low, high) for tried in tries]
+        if min(after) >= broken:
+            break
+        broken = min(after)
+        shifts = tries[after.index(broken)]
+    return shifts, broken
+
+
+def _coverage(scores: Tensor, weights: Tensor, shifts: Tensor) -> Tensor:
+    return weights @ class_shares(scores, shifts)
+
+
+def _violation(coverage: Tensor, low: Tensor, high: Tensor) -> float:
+    beyond = (coverage - high).clamp(min=0) + (low - coverage).clamp(min=0)
+    total = float(beyond.sum())
+    return total if total > 1e-12 else 0.0
+
+
+def _newton(
+    scores: Tensor,
+    weights: Tensor,
+    low: Tensor,
+    high: Tensor,
+    temperature: float,
+    shifts: Tensor,
+    tolerance: float = 1e-13,
+) -> Tensor:
+    """Newton's method within the orthant that the slopes point into; a shift that would change sign stops at 0."""
+    kinked = low < high
+    widest = float((scores.amax(0) - scores.amin(0)).max()) + float((scores.amax(-1) - scores.amin(-1)).max())
+
+    def cost(at: Tensor) -> float:
+        soft_max = torch.logsumexp(temperature * (scores - at), -1) / temperature
+        return float(weights @ soft_max + high @ at.clamp(min=0) + low @ at.clamp(max=0))
+
+    value = cost(shifts)
+    for _ in range(60):
+        shares = class_shares(scores, shifts, temperature)
+        coverage = weights @ shares
+        slope = _slope(coverage, low, high, shifts)
+        if float(slope.abs().max()) <= tolerance:
+            break
+        moving = (slope != 0).double()
+        curvature = torch.diag(coverage) - shares.T @ (weights.unsqueeze(-1) * shares)
+        curvature = temperature * curvature * moving * moving.unsqueeze(-1)
+        ridge = 1e-14 * temperature * float(coverage.max())
+        curvature = curvature + torch.diag((1 - moving) + ridge)
+        direction = -torch.linalg.solve(curvature, slope)
+        longest = float(direction.abs().max())
+        direction = direction * min(1.0, max(widest, 1 / temperature) / longest)
+        side = torch.where(shifts != 0, shifts.sign(), -slope.sign())
+        for halving in range(40):
+            tried = shifts + 0.5**halving * direction
+            tried = torch.where(kinked & (tried.sign() != side), 0.0, tried)
+            there = cost(tried)
+            promised = float(slope @ (tried - shifts))
+            if there <= value + 1e-4 * min(promised, 0.0):
+                break
+            # Where the cost has no more digits to tell, its slope still has.
+            if abs(there - value) <= 1e-14 * (1 + abs(value)):
+                steep = _slope(weights @ class_shares(scores, tried, temperature), low, high, tried)
+                if float(steep.abs().max()) < 0.9 * float(slope.abs().max()):
+                    break
+        else:
+            break
+        shifts, value = tried, there
+    return shifts
+
+
+def _slope(coverage: Tensor, low: Tensor, high: Tensor, shifts: Tensor) -> Tensor:
+    """Bound minus coverage; at the kink, 0 within the bounds."""
+    at_kink = -(coverage - high).clamp(min=0) + (low - coverage).clamp(min=0)
+    return torch.where(shifts > 0, high - coverage, torch.where(shifts < 0, low - coverage, at_kink))
+
+
+def _allowed(start: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    """A start on the sides that the bounds can push to: down for a floor, up for a ceiling."""
+    start = torch.where(low > 0, start, start.clamp(min=0))
+    return torch.where(high < 1, start, start.clamp(max=0))
+
+
+def _whole_samples(low: Tensor, high: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """The bounds rounded to whole samples, inwards; where that leaves nothing, to the nearest that add up."""
+    exact_low, exact_high = (size * low).tolist(), (size * high).tolist()
+    lows = [-int(-(bound - 1e-6) // 1) for bound in exact_low]
+    highs = [int((bound + 1e-6) // 1) for bound in exact_high]
+    narrow = [least > most for least, most in zip(lows, highs)]
+    for k, is_narrow in enumerate(narrow):
+        if is_narrow:
+            lows[k] = highs[k] = round((exact_low[k] + exact_high[k]) / 2)
+    tied = [least == most for least, most in zip(lows, highs)]
+    while sum(lows) > size:
+        k = max(range(len(lows)), key=lambda k: lows[k] - exact_low[k])
+        lows[k] -= 1
+        highs[k] -= tied[k]
+    while sum(highs) < size:
+        k = max(range(len(highs)), key=lambda k: exact_high[k] - highs[k])
+        highs[k] += 1
+        lows[k] += tied[k]
+    return low.new_tensor(lows) / size, high.new_tensor(highs) / size

@@ -1,0 +1,173 @@
+"""The Lagrangian: thresholds learned beside the model, prices learned from the true violations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from setpoint.errors import BadGroups, BadProblem, BadSetting
+from setpoint.measure.sample import Sample
+from setpoint.measure.step import SigmoidStep, SmoothStep, Step, hard_step
+from setpoint.problem.problem import Problem
+from setpoint.solve.ascent import Ascent, Climb, NuPI
+from setpoint.solve.implicit import SPREADS
+from setpoint.solve.memory import Memory, memory_size
+from setpoint.solve.price import Expansion, count_at, count_pace, expand, solve_prices
+from setpoint.solve.solver import Solver
+from setpoint.solve.threshold import find
+
+
+class Prices(Protocol):
+    """A source of learned prices, its state in buffers."""
+
+    @property
+    def prices(self) -> Tensor: ...
+
+    def start(self, prices: Tensor) -> None: ...
+
+    def felt(self, excesses: Tensor) -> tuple[Tensor, Tensor]: ...
+
+    def climb(self, soft: Tensor, true: Tensor) -> None: ...
+
+
+class Lagrangian(Solver):
+    """objective + prices . excesses, minimised over model and thresholds, while each price climbs by its true excess.
+
+    The model and the thresholds (a parameter: hand `solver.parameters()` to your optimizer) learn by soft counts;
+    the prices move by the true rates of the remembered scores, once a training batch, by
+
+        price += price_lr * excess / room,    never below zero unless the bound is an equality,
+
+    where room is the share that the bound allows (1 % for `fpr <= 1%`). An area has one threshold and one equality a
+    point, a gap between groups one threshold a group, of which there are `n_groups`. Thresholds start at the best
+    feasible cut of the first scores that hold both classes, prices where no small move of those thresholds pays.
+
+    `control=NuPI(...)` damps the prices, `penalty` adds a quadratic term on the true excess, `ceiling` caps the
+    prices; without one a price beyond `price_limit` raises `DivergedPrices`. `truth` is the step that moves the
+    prices: with a smooth one they follow soft rates, and the bound is then met by those, not by the true ones.
+    """
+
+    thresholds: nn.Parameter
+    temperature: Tensor
+    started: Tensor
+    ascent: Prices
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        n_groups: int | None = None,
+        price_lr: float = 0.1,
+        control: NuPI | None = None,
+        penalty: float | None = None,
+        ceiling: float | None = None,
+        price_limit: float = 1e4,
+        price: float | None = None,
+        step: Callable[[Tensor], SmoothStep] = SigmoidStep,
+        truth: Step = hard_step,
+        temperature: float | None = None,
+        memory: int | None = None,
+    ) -> None:
+        super().__init__()
+        self._set_up(problem, n_groups, step, truth, temperature, memory, price)
+        self.ascent = Ascent(problem.bounds, Climb(price_lr, control, penalty, ceiling, price_limit))
+
+    def _set_up(
+        self,
+        problem: Problem,
+        n_groups: int | None,
+        step: Callable[[Tensor], SmoothStep],
+        truth: Step,
+        temperature: float | None,
+        memory: int | None,
+        price: float | None,
+    ) -> None:
+        if not isinstance(problem, Problem):
+            raise BadProblem(f"expected a problem, got {problem!r}; turn a text into one with sp.ask")
+        if (problem.group is not None) != (n_groups is not None):
+            raise BadProblem(
+                f"'{problem}' compares groups of {problem.group}: say how many there are with n_groups="
+                if problem.group is not None
+                else f"'{problem}' compares no groups, so it takes no n_groups"
+            )
+        if temperature is not None and not 0 < temperature < float("inf"):
+            raise BadSetting(f"temperature must be above 0, got {temperature!r}")
+        self.problem, self.n_groups, self.step, self.truth, self.price = problem, n_groups, step, truth, price
+        self.memory = Memory(memory_size(problem.tightest) if memory is None else memory)
+        shape = (problem.n_thresholds,) if n_groups is None else (1, n_groups)
+        self.thresholds = nn.Parameter(torch.zeros(shape))
+        self.register_buffer("temperature", torch.tensor(temperature or 0.0))
+        self.register_buffer("started", torch.zeros((), dtype=torch.bool))
+
+    @property
+    def prices(self) -> Tensor:
+        """What each bound costs now."""
+        return self.ascent.prices
+
+    def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
+        if self.n_groups is not None:
+            batch = self._with_groups(batch)
+        reference = self.memory.joined(batch)
+        if self.training:
+            self.memory.push(batch)
+        if len(batch.scores) == 0 or not reference.has_both_classes:
+            return batch.scores.sum() * 0
+        temperature = self._settle_temperature(reference)
+        step = self.step(temperature)
+        thresholds = self._start(reference, step, temperature)
+        here = expand(self.problem, count_at(reference, thresholds.detach(), step))
+        true = self.problem.excesses(count_at(reference, thresholds.detach(), self.truth))
+        weight, prices = self.ascent.felt(true.to(here.excesses.dtype))
+        weighed: Expansion = replace(here, cost=weight * here.cost, cost_slope=weight * here.cost_slope)
+        loss = weighed.loss(prices, count_at(batch, thresholds, step), batch.mass / reference.mass)
+        if self.training:
+            self.ascent.climb(here.excesses, true)
+        return loss
+
+    @torch.no_grad()
+    def _start(self, reference: Sample, step: SmoothStep, temperature: Tensor) -> Tensor:
+        """The thresholds; the first time, the best feasible cut, with the prices that hold it in place."""
+        if bool(self.started):
+            return self.thresholds
+        found = find(self.problem, reference)
+        thresholds = found.thresholds.to(reference.scores.dtype)
+        if self.training:
+            here = expand(self.problem, count_at(reference, thresholds, step))
+            slopes = here.by_threshold(count_pace(reference, thresholds, step) / temperature)
+            solved = solve_prices(*slopes, torch.ones_like(found.active), floor=1e-3, limit=1e2)
+            self.ascent.start(solved if self.price is None else torch.full_like(solved, self.price))
+            self.thresholds.copy_(thresholds)
+            self.started.fill_(True)
+            return self.thresholds
+        return thresholds
+
+    def _with_groups(self, batch: Sample) -> Sample:
+        if batch.groups is None:
+            raise BadGroups(f"'{self.problem}' compares groups of {self.problem.group}; pass groups= with each batch")
+        if len(batch.groups) and int(batch.groups.max()) >= int(self.n_groups or 0):
+            raise BadGroups(f"group {int(batch.groups.max())} in a batch, but n_groups is {self.n_groups}")
+        return replace(batch, n_groups=self.n_groups)
+
+    @torch.no_grad()
+    def _settle_temperature(self, reference: Sample) -> Tensor:
+        """The given temperature, or one over the spread of the scores when they first have any."""
+        if float(self.temperature) > 0:
+            return self.temperature.to(reference.scores.dtype)
+        spread = reference.spread
+        if float(spread) <= 0:
+            return torch.ones_like(reference.scores[0])
+        temperature = (SPREADS / spread).to(reference.scores.dtype)
+        if self.training:
+            self.temperature.copy_(temperature)
+        return temperature
+
+    def status(self) -> dict[str, Any]:
+        return {
+            "thresholds": self.thresholds.detach().flatten().tolist(),
+            "prices": self.prices.tolist(),
+            "temperature": float(self.temperature),
+        }

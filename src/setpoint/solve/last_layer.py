@@ -1,0 +1,70 @@
+"""Thresholds as a function of the last layer only: one criterion for the body, another for the head."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from setpoint.errors import BadSetting
+from setpoint.measure.sample import Sample
+from setpoint.problem.problem import Problem
+from setpoint.solve.baseline import CrossEntropy
+from setpoint.solve.implicit import ImplicitThreshold
+from setpoint.solve.solver import Solver
+
+
+class ImplicitLastLayer(Solver):
+    """The head learns by `above` (implicit thresholds), all layers before it by `below`, in one backward pass.
+
+        solver = sp.ImplicitLastLayer(problem, head=model[-1])
+        loss = solver(model(x).squeeze(-1), labels)
+
+    `below=CrossEntropy()`, the default, is method 1 of the last-layer paper, `below=Penalty(problem)` method 2, and
+    `below=Penalty(problem), above=Penalty(problem)` its ablation. The features are caught on their way into the
+    head, which is then run twice: once with its weights frozen, for the body, once on frozen features, for itself.
+    The body so gets exactly the gradient of `below`, the head exactly that of `above`. In `eval()` mode the loss is
+    that of `above` on the given scores.
+    """
+
+    def __init__(
+        self, problem: Problem, head: nn.Module, *, below: Solver | None = None, above: Solver | None = None
+    ) -> None:
+        super().__init__()
+        if not isinstance(head, nn.Module) or not any(True for _ in head.parameters()):
+            raise BadSetting(f"head must be the module that makes the scores, such as model[-1], got {head!r}")
+        self.below = CrossEntropy() if below is None else below
+        self.above = ImplicitThreshold(problem) if above is None else above
+        # The head belongs to the model: in a tuple it is not registered here, so no optimizer gets it twice.
+        self._head = (head,)
+        self._features: Tensor | None = None
+        self._catching = True
+        head.register_forward_pre_hook(self._catch)
+
+    def _catch(self, _: nn.Module, inputs: tuple[Any, ...]) -> None:
+        if self._catching and self.training:
+            self._features = inputs[0]
+
+    def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
+        if not self.training:
+            return self.above.loss(batch, index)
+        features, self._features = self._features, None
+        if features is None or len(features) != len(batch.scores):
+            raise BadSetting(
+                "the head was not run on this batch; call the model, with the same head, before the solver"
+            )
+        head = self._head[0]
+        self._catching = False
+        try:
+            frozen = {name: p.detach() for name, p in head.named_parameters()}
+            for_body = functional_call(head, frozen, (features,))
+            for_head = head(features.detach())
+        finally:
+            self._catching = True
+        body = Sample(for_body.reshape(batch.scores.shape), batch.labels, batch.weights, batch.groups)
+        own = Sample(for_head.reshape(batch.scores.shape), batch.labels, batch.weights, batch.groups)
+        return self.below.loss(body, index) + self.above.loss(own, index)
+
+    def status(self) -> dict[str, Any]:
+        return self.above.status()

@@ -1,0 +1,91 @@
+"""The best mixture of snapshots: a small linear program over what each of them costs and breaks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+
+from setpoint.errors import BadSetting, ShapeMismatch
+from setpoint.measure.constraint import SLACK
+
+#: A snapshot that the program gives less is left out.
+_NOTHING = 1e-9
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Which snapshots to draw from and how often, and the one to take if only one may be used.
+
+    `weights` maps at most m + 1 snapshots to their shares. `objective` and `violations` are the mixture's. `single`
+    is the feasible snapshot of the lowest objective; if none is feasible, the one that breaks its bounds least.
+    """
+
+    weights: dict[int, float]
+    objective: float
+    violations: tuple[float, ...]
+    feasible: bool
+    single: int
+
+
+def best_mixture(objectives: Any, violations: Any) -> Mixture:
+    """The mixture of T snapshots with the lowest mean objective whose mean violations are not positive.
+
+    `objectives (T,)` are to be minimised, `violations (T, m)` are positive where broken; an equality comes as two
+    columns, excess and -excess. If no mixture is feasible, the largest violation is first made as small as it can be.
+    A vertex of the program is taken, which uses at most m + 1 snapshots.
+    """
+    costs, broken = np.asarray(objectives, dtype=float), np.asarray(violations, dtype=float)
+    if costs.ndim != 1 or broken.ndim != 2 or len(costs) != len(broken):
+        raise ShapeMismatch(f"objectives {costs.shape} must be (T,) and violations {broken.shape} (T, m)")
+    if len(costs) == 0:
+        raise BadSetting("no snapshots to mix; keep at least one")
+    if not np.isfinite(costs).all() or not np.isfinite(broken).all():
+        raise BadSetting("objectives and violations of snapshots must be finite; drop those that diverged")
+    least = _least_violation(broken)
+    shares = _vertex(costs, broken, least)
+    kept = {int(place): float(shares[place]) for place in np.flatnonzero(shares > 0)}
+    mean = tuple(float(v) for v in shares @ broken)
+    return Mixture(kept, float(shares @ costs), mean, max(mean, default=0.0) <= SLACK, _single(costs, broken))
+
+
+def _least_violation(broken: NDArray[np.float64]) -> float:
+    """The smallest largest violation of any mixture, and 0 when the bounds can be met."""
+    snapshots, bounds = broken.shape
+    if bounds == 0:
+        return 0.0
+    answer = linprog(
+        np.append(np.zeros(snapshots), 1.0),
+        A_ub=np.column_stack([broken.T, -np.ones(bounds)]),
+        b_ub=np.zeros(bounds),
+        A_eq=np.append(np.ones(snapshots), 0.0)[None],
+        b_eq=[1.0],
+        method="highs-ds",
+    )
+    return max(float(answer.fun), 0.0)
+
+
+def _vertex(costs: NDArray[np.float64], broken: NDArray[np.float64], allowed: float) -> NDArray[np.float64]:
+    answer = linprog(
+        costs,
+        A_ub=broken.T if broken.shape[1] else None,
+        # The solver's own tolerance must not turn the best mixture of an infeasible set into no mixture.
+        b_ub=np.full(broken.shape[1], allowed * (1 + 1e-9)) if broken.shape[1] else None,
+        A_eq=np.ones((1, len(costs))),
+        b_eq=[1.0],
+        method="highs-ds",
+    )
+    shares: NDArray[np.float64] = np.where(answer.x > _NOTHING, answer.x, 0.0)
+    shares /= shares.sum()
+    return shares
+
+
+def _single(costs: NDArray[np.float64], broken: NDArray[np.float64]) -> int:
+    worst = broken.max(1, initial=0.0)
+    feasible = worst <= SLACK
+    if feasible.any():
+        return int(np.where(feasible, costs, np.inf).argmin())
+    return int(np.lexsort((costs, worst))[0])

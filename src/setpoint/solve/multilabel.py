@@ -1,0 +1,86 @@
+"""Many labels a sample, each with its own threshold: one implicit problem a label, trained together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from setpoint.errors import BadSetting, ShapeMismatch
+from setpoint.measure.sample import Sample, check_sample
+from setpoint.problem.problem import Problem
+from setpoint.solve.implicit import ImplicitThreshold
+from setpoint.solve.solver import Solver
+
+
+class OneVsRest(Solver):
+    """The mean over L labels of `ImplicitThreshold` on each: scores `(n, L)`, labels `(n, L)` of 0 and 1.
+
+    `problem` is asked of every label, or is a sequence of L problems, one each. `settings` are those of
+    `ImplicitThreshold`. Weights are one a sample or one an entry; a label that is not known has weight 0. A label
+    of which only one kind has been seen adds nothing yet.
+    """
+
+    solvers: nn.ModuleList
+
+    def __init__(self, problem: Problem | Sequence[Problem], n_labels: int, **settings: Any) -> None:
+        super().__init__()
+        if isinstance(n_labels, bool) or not isinstance(n_labels, int) or n_labels < 1:
+            raise BadSetting(f"n_labels must be a whole number from 1 up, got {n_labels!r}")
+        problems = list(problem) if isinstance(problem, Sequence) else [problem] * n_labels
+        if len(problems) != n_labels:
+            raise BadSetting(f"{len(problems)} problems came for {n_labels} labels; give one, or one a label")
+        self.solvers = nn.ModuleList(ImplicitThreshold(each, **settings) for each in problems)
+
+    @property
+    def thresholds(self) -> list[Tensor]:
+        """The thresholds of each label."""
+        return [solver.thresholds for solver in self._each()]
+
+    @property
+    def prices(self) -> list[Tensor]:
+        """The prices of each label's bounds."""
+        return [solver.prices for solver in self._each()]
+
+    def forward(
+        self,
+        scores: Tensor,
+        labels: Tensor,
+        *,
+        weights: Tensor | None = None,
+        groups: Tensor | None = None,
+        index: Tensor | None = None,
+    ) -> Tensor:
+        """The loss of a batch, a scalar."""
+        n_labels = len(self.solvers)
+        if scores.dim() != 2 or scores.shape[1] != n_labels:
+            raise ShapeMismatch(f"scores have shape {tuple(scores.shape)}; give (samples, labels), (n, {n_labels})")
+        if labels.shape != scores.shape:
+            raise ShapeMismatch(f"scores {tuple(scores.shape)} and labels {tuple(labels.shape)} must match")
+        if weights is not None:
+            if weights.shape == scores.shape[:1]:
+                weights = weights.unsqueeze(-1).expand(scores.shape)
+            if weights.shape != scores.shape:
+                raise ShapeMismatch(f"weights {tuple(weights.shape)} must be one a sample or match the scores")
+            weights = weights.flatten()
+        # Everything is checked before the first label changes any state.
+        flat = check_sample(scores.flatten(), labels.flatten(), weights)
+        known = None if flat.weights is None else flat.weights.view(scores.shape)
+        return self.loss(Sample(flat.scores.view(scores.shape), flat.labels.view(scores.shape), known), index)
+
+    def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
+        losses = []
+        for column, solver in enumerate(self._each()):
+            weights = None if batch.weights is None else batch.weights[:, column]
+            losses.append(solver.loss(Sample(batch.scores[:, column], batch.labels[:, column], weights), index))
+        return torch.stack(losses).mean()
+
+    def _each(self) -> list[ImplicitThreshold]:
+        return [solver for solver in self.solvers if isinstance(solver, ImplicitThreshold)]
+
+    def status(self) -> dict[str, Any]:
+        """Thresholds, prices and temperature of every label, a list each."""
+        each = [solver.status() for solver in self._each()]
+        return {name: [status[name] for status in each] for name in ("thresholds", "prices", "temperature")}

@@ -1,0 +1,42 @@
+"""A bound kept by a fixed penalty on its distance: objective + eta |excess|."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from setpoint.errors import BadSetting
+from setpoint.problem.problem import Problem
+from setpoint.solve.implicit import ImplicitThreshold
+from setpoint.solve.price import Expansion
+
+#: A penalty keeps a bound only if it is dearer than the bound's price; and prices are noisy.
+OVER_THE_PRICE = 2.0
+
+
+class Penalty(ImplicitThreshold):
+    """Implicit thresholds with prices eta * sign(excess) in place of solved ones.
+
+    `eta` None keeps it at twice the running mean of the solved price: an eta of 1 is far below the price of a tight
+    bound, and the model then collapses to flagging everything. Takes the settings of `ImplicitThreshold`.
+    """
+
+    running: Tensor
+
+    def __init__(self, problem: Problem, *, eta: float | None = None, **settings: Any) -> None:
+        super().__init__(problem, **settings)
+        if eta is not None and not 0 < eta < float("inf"):
+            raise BadSetting(f"eta must be above 0, got {eta!r}")
+        self.eta = eta
+        self.register_buffer("running", torch.zeros(len(problem.bounds)))
+
+    def price(self, here: Expansion, slopes: tuple[Tensor, Tensor], active: Tensor) -> Tensor:
+        if self.eta is not None:
+            return self.eta * here.excesses.sign()
+        solved = super().price(here, slopes, active).abs()
+        running = torch.where(self.running > 0, 0.9 * self.running + 0.1 * solved, solved)
+        if self.training:
+            self.running.copy_(running)
+        return OVER_THE_PRICE * running.to(solved.dtype) * here.excesses.sign()

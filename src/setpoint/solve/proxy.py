@@ -1,0 +1,99 @@
+"""The proxy-Lagrangian: the weights of objective and bounds as the stationary state of a learned matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from setpoint.errors import BadSetting
+from setpoint.measure.constraint import Constraint
+from setpoint.measure.step import SigmoidStep, SmoothStep, Step, hard_step
+from setpoint.problem.problem import Problem
+from setpoint.solve.ascent import room
+from setpoint.solve.lagrangian import Lagrangian
+
+
+def stationary(matrix: Tensor) -> Tensor:
+    """The distribution that a left-stochastic matrix (columns of sum 1) leaves as it is: its eigenvector of 1."""
+    values, vectors = torch.linalg.eig(matrix.double())
+    place = (values - 1).abs().argmin()
+    vector: Tensor = vectors[:, place].real.abs()
+    return vector / vector.sum()
+
+
+class SwapRegret(nn.Module):
+    """A left-stochastic matrix M over objective and bounds, moved by the true excesses: M <- M * exp(lr D l').
+
+    l is the stationary distribution of M, D = (0, excess / room); columns are then scaled to sum 1. The matrix is
+    kept as logarithms, so that no entry becomes zero. An equality stands in it twice, once a side.
+    """
+
+    log_matrix: Tensor
+    rooms: Tensor
+    sides: Tensor
+
+    def __init__(self, bounds: tuple[Constraint, ...], lr: float) -> None:
+        super().__init__()
+        if not 0 < lr < float("inf"):
+            raise BadSetting(f"price_lr must be above 0, got {lr!r}")
+        self.lr = lr
+        size = len(bounds)
+        equal = [place for place, bound in enumerate(bounds) if bound.relation == "=="]
+        sides = torch.cat([torch.eye(size), -torch.eye(size)[equal]])
+        self.register_buffer("rooms", torch.tensor([room(bound) for bound in bounds]), persistent=False)
+        self.register_buffer("sides", sides, persistent=False)
+        self.register_buffer("log_matrix", torch.zeros(1 + len(sides), 1 + len(sides)).log_softmax(0))
+
+    @property
+    def prices(self) -> Tensor:
+        """The weight of each bound over that of the objective."""
+        shares = stationary(self.log_matrix.exp())
+        return ((shares[1:] @ self.sides.double()) / shares[0].clamp(min=1e-12)).to(self.log_matrix.dtype)
+
+    def start(self, prices: Tensor) -> None:
+        """Begin where the bounds weigh `prices` times the objective; at least 1 %, from which they can grow."""
+        weights = (self.sides.to(prices.dtype) @ prices).clamp(min=1e-2)
+        shares = torch.cat([weights.new_ones(1), weights]).log().log_softmax(0)
+        self.log_matrix.copy_(shares.unsqueeze(1).expand_as(self.log_matrix))
+
+    def felt(self, excesses: Tensor) -> tuple[Tensor, Tensor]:
+        """The weight of the objective and those of the bounds: shares of 1 in all."""
+        shares = stationary(self.log_matrix.exp()).to(excesses.dtype)
+        return shares[0], shares[1:] @ self.sides.to(excesses.dtype)
+
+    def climb(self, soft: Tensor, true: Tensor) -> None:
+        """Shift weight to what is broken, in proportion to what it had."""
+        gain = self.sides.double() @ (true.double() / self.rooms.double())
+        gain = torch.cat([gain.new_zeros(1), gain])
+        shares = stationary(self.log_matrix.exp())
+        moved = self.log_matrix.double() + self.lr * torch.outer(gain, shares)
+        self.log_matrix.copy_(moved.log_softmax(0))
+
+
+class ProxyLagrangian(Lagrangian):
+    """The Lagrangian as a game without a common payoff: the model minimises soft rates, the weights answer true ones.
+
+        loss = l_0 objective + sum(l_i excess_i),    M l = l,    M <- M * exp(price_lr * true excess l'), columns scaled
+
+    The loss is a mean with weights l of sum 1, so no price can diverge. Its guarantee is for a *mixture* of the models
+    on the way (`best_mixture`); a single one may oscillate about the bound. Takes thresholds, step, truth,
+    temperature and memory as `Lagrangian` does.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        n_groups: int | None = None,
+        price_lr: float = 0.1,
+        price: float | None = None,
+        step: Callable[[Tensor], SmoothStep] = SigmoidStep,
+        truth: Step = hard_step,
+        temperature: float | None = None,
+        memory: int | None = None,
+    ) -> None:
+        nn.Module.__init__(self)
+        self._set_up(problem, n_groups, step, truth, temperature, memory, price)
+        self.ascent = SwapRegret(problem.bounds, price_lr)

@@ -1,0 +1,143 @@
+"""One price a sample, and what the samples of a batch are charged by it: shared by all augmented Lagrangians."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from setpoint.errors import BadIndex, BadSetting, DivergedPrices
+from setpoint.solve.solver import Solver
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How mu, the weight of the square and the pace of the prices, grows: by `rho`, up to `limit`.
+
+    It does when a metric is not above the one before by more than `tolerance`.
+    """
+
+    rho: float = 2.0
+    limit: float = 1.0
+    tolerance: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.rho < float("inf") or not 0 < self.limit < float("inf") or not self.tolerance >= 0:
+            raise BadSetting(
+                f"mu grows by rho >= 1 up to a limit above 0, past a tolerance of 0 or more; "
+                f"got {self.rho!r}, {self.limit!r} and {self.tolerance!r}"
+            )
+
+
+class SamplePriced(Solver):
+    """A base loss and a charge: mu / 2 * sum_j q_j^2 / (P N) + sum_j price_j q_j / (P N), then price_j += mu q_j."""
+
+    sample_prices: Tensor
+    shared_price: Tensor
+    times: Tensor
+    mu: Tensor
+    metric: Tensor
+
+    def __init__(
+        self,
+        base_loss: Solver,
+        n_samples: int,
+        margin: float,
+        mu: float,
+        growth: Growth,
+        price: float,
+        price_limit: float,
+        output: Callable[[Tensor], Tensor],
+    ) -> None:
+        super().__init__()
+        if not isinstance(base_loss, Solver):
+            raise BadSetting(f"base_loss must be a solver such as sp.CrossEntropy(), got {base_loss!r}")
+        if isinstance(n_samples, bool) or not isinstance(n_samples, int) or n_samples < 1:
+            raise BadSetting(f"n_samples must be the number of training samples, from 1 up, got {n_samples!r}")
+        if not 0 <= margin < float("inf") or not 0 <= price <= price_limit:
+            raise BadSetting(f"margin {margin!r} and price {price!r} must be 0 or more, price_limit above the price")
+        if not 0 < mu <= growth.limit:
+            raise BadSetting(f"mu must be above 0, or no price would ever move, and at most {growth.limit:g}: {mu!r}")
+        self.base_loss, self.n_samples, self.margin, self.output = base_loss, n_samples, margin, output
+        self.growth, self.price_limit = growth, price_limit
+        self.register_buffer("sample_prices", torch.full((n_samples,), float(price)))
+        self.register_buffer("shared_price", torch.tensor(float(price)))
+        # How often each sample is in the batch at hand; only the places of that batch are ever read.
+        self.register_buffer("times", torch.zeros(n_samples), persistent=False)
+        self.register_buffer("mu", torch.tensor(float(mu)))
+        self.register_buffer("metric", torch.tensor(-torch.inf))
+
+    @property
+    def prices(self) -> Tensor:
+        """One price a training sample; 0, or the first price, for those that are not constrained."""
+        return self.sample_prices
+
+    def step_metric(self, value: float) -> None:
+        """Tell how the model does on held-out data, once an epoch, larger being better: if not better, mu grows."""
+        if math.isnan(value):
+            raise BadSetting("the metric is NaN; give the validation metric of this epoch, such as its AUC")
+        if not value > float(self.metric) + self.growth.tolerance:
+            self.mu.mul_(self.growth.rho).clamp_(max=self.growth.limit)
+        self.metric.fill_(value)
+
+    def check_index(self, index: Tensor | None, size: int) -> Tensor | None:
+        """One whole number a sample, from 0 to n_samples - 1."""
+        if index is None:
+            return None
+        if index.shape != (size,) or index.is_floating_point() or index.dtype == torch.bool:
+            raise BadIndex(f"{size} samples came with an index {tuple(index.shape)} of {index.dtype}; give one each")
+        index = index.to(self.sample_prices.device, torch.long)
+        if size and (int(index.min()) < 0 or int(index.max()) >= self.n_samples):
+            wrong = int(index.max()) if int(index.min()) >= 0 else int(index.min())
+            raise BadIndex(f"index {wrong} in a batch, but n_samples is {self.n_samples}: number samples from 0")
+        return index
+
+    def charge(self, paid: Tensor, index: Tensor | None, weights: Tensor | None, opposed: Tensor | float) -> Tensor:
+        """What the constrained samples of a batch pay for `paid`, their q, against others of total weight `opposed`."""
+        prices = (self.shared_price if index is None else self.sample_prices.index_select(0, index)).to(paid.dtype)
+        each = paid * (paid * (0.5 * self.mu.to(paid.dtype)) + prices)
+        if weights is None:
+            total = each.sum() / (len(each) * opposed)
+        else:
+            weights = weights.to(each.dtype)
+            total = (weights @ each) / (weights.sum() * opposed)
+        if self.training:
+            self._raise_prices(paid.detach(), index, prices, weights)
+        return total
+
+    @torch.no_grad()
+    def _raise_prices(self, paid: Tensor, index: Tensor | None, prices: Tensor, weights: Tensor | None) -> None:
+        rise = self.mu.to(paid.dtype) * paid
+        highest = float((prices + rise).max())
+        if not highest <= self.price_limit:
+            place = int((prices + rise).argmax())
+            name = "shared by all samples" if index is None else f"of sample {int(index[place])}"
+            before = float(prices if index is None else prices[place])
+            raise DivergedPrices(
+                f"the price {name} has diverged: {before:.6g}, then {highest:.6g} (limit {self.price_limit:g}), "
+                f"with its pairs short of the margin by {float(paid[place]):.6g} and mu at {float(self.mu):.6g}; "
+                "lower mu, or let it grow by less"
+            )
+        if index is None:
+            mean = rise.mean() if weights is None else (weights @ rise) / weights.sum()
+            self.shared_price += mean.to(self.shared_price.dtype)
+            return
+        rise = rise.to(self.sample_prices.dtype)
+        self.times[index] = 0.0
+        self.times.index_add_(0, index, torch.ones_like(rise))
+        self.sample_prices.index_add_(0, index, rise / self.times[index])
+
+    def status(self) -> dict[str, Any]:
+        """mu, and the highest and the mean price."""
+        prices = self.sample_prices
+        shared = float(self.shared_price)
+        return {
+            **self.base_loss.status(),
+            "mu": float(self.mu),
+            "highest_price": max(float(prices.max()), shared),
+            "mean_price": float(prices.mean()),
+        }

@@ -1,0 +1,197 @@
+"""Implicit shifts: one of K classes, predicted by argmax(score_k - shift_k), with the shifts found exactly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from setpoint.errors import BadSetting
+from setpoint.measure.classes import check_classes, class_shares, count_classes
+from setpoint.measure.sample import Sample
+from setpoint.problem.problem import Problem
+from setpoint.solve.coverage import coverage_bounds
+from setpoint.solve.implicit import SPREADS
+from setpoint.solve.memory import Memory, memory_size
+from setpoint.solve.price import expand, solve_prices
+from setpoint.solve.shift_point import check_class_problem, find_shifts
+from setpoint.solve.solver import Solver
+
+
+class ImplicitShifts(Solver):
+    """Trains the objective of a problem of K classes *at the shifts that its coverage bounds call for*.
+
+    A class within its bounds keeps its shift; the shifts of the others are set so that the true coverages meet
+    theirs (a convex problem, solved to the sample), and the bounds are priced so that no small move of those
+    shifts pays. An objective that is not the error (macro recall, macro F-score) first gets the shifts that are
+    best for it, found by search and then held; with the error these are 0. Labels are class numbers.
+
+    `temperature` is the steepness of the softmax; None sets it once, from the spread of the first scores.
+    `memory` is the number of rows of scores remembered, None chooses it from the bounds. The shifts are found
+    anew every `every` steps; `soft` sets them by soft coverages instead of true ones.
+    """
+
+    shifts: Tensor
+    base: Tensor
+    sides: Tensor
+    prices: Tensor
+    temperature: Tensor
+    steps: Tensor
+
+    def __init__(
+        self,
+        problem: Problem,
+        n_classes: int,
+        *,
+        temperature: float | None = None,
+        memory: int | None = None,
+        every: int = 1,
+        soft: bool = False,
+        price_limit: float = 1e3,
+        slope_floor: float = 1e-6,
+    ) -> None:
+        super().__init__()
+        check_class_problem(problem)
+        if isinstance(n_classes, bool) or not isinstance(n_classes, int) or n_classes < 2:
+            raise BadSetting(f"n_classes must be a whole number from 2 up, got {n_classes!r}")
+        if temperature is not None and not 0 < temperature < float("inf"):
+            raise BadSetting(f"temperature must be above 0, got {temperature!r}")
+        if every < 1:
+            raise BadSetting(f"every must be at least 1, got {every!r}")
+        self.problem = problem
+        self.n_classes = n_classes
+        self.every = every
+        self.soft = soft
+        self.price_limit = price_limit
+        self.slope_floor = slope_floor
+        self.memory = Memory(memory_size(problem.tightest) if memory is None else memory)
+        self.memory.register_buffer("scores", torch.zeros(self.memory.size, n_classes))
+        self.low, self.high = coverage_bounds(problem, n_classes)
+        for name in ("shifts", "base", "sides"):
+            self.register_buffer(name, torch.zeros(n_classes, dtype=torch.float64))
+        self.register_buffer("prices", torch.zeros(len(problem.constraints)))
+        self.register_buffer("temperature", torch.tensor(temperature or 0.0))
+        self.register_buffer("steps", torch.zeros((), dtype=torch.long))
+
+    def forward(
+        self,
+        scores: Tensor,
+        labels: Tensor,
+        *,
+        weights: Tensor | None = None,
+        groups: Tensor | None = None,
+        index: Tensor | None = None,
+    ) -> Tensor:
+        """The loss of a batch of scores `(n, K)` with class numbers `(n,)`, a scalar."""
+        return self.loss(check_classes(scores, labels, weights, n_classes=self.n_classes), index)
+
+    def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
+        reference = self.memory.joined(batch)
+        if self.training:
+            self.memory.push(batch)
+        if float(_mass(batch)) <= 0:
+            return batch.scores.sum() * 0
+        temperature = self._settle_temperature(reference)
+        shifts, sides = self._search(reference, temperature)
+        shifts = shifts.to(temperature.dtype)
+        here = expand(self.problem, _count(reference, shifts, temperature))
+        pace = shift_pace(reference, shifts, temperature) / temperature
+        # Only the shifts that a bound has moved answer to a change of the scores; the others are held.
+        moved = (sides != 0) | self._fixed(sides)
+        cost_slope = torch.einsum("kc,jkc->j", here.cost_slope[0], pace) * moved
+        excess_slopes = torch.einsum("ikc,jkc->ij", here.excess_slopes[:, 0], pace) * moved
+        limits = {"floor": self.slope_floor, "limit": self.price_limit}
+        prices = solve_prices(cost_slope, excess_slopes, self._active(sides), **limits)
+        if self.training:
+            self.prices.copy_(prices)
+        return here.loss(prices, _count(batch, shifts, temperature), _mass(batch) / _mass(reference))
+
+    def _fixed(self, sides: Tensor) -> Tensor:
+        """The classes whose coverage is given, which answer whether they had to be moved or not."""
+        return (self.low == self.high).to(sides.device)
+
+    def _active(self, sides: Tensor) -> Tensor:
+        """Which bounds hold the shifts in place: a ceiling those that it raised, a floor those that it lowered."""
+        fixed, active = self._fixed(sides), []
+        for constraint in self.problem.constraints:
+            k = constraint.quantity.k  # type: ignore[attr-defined]
+            pushed = sides[k] > 0 if constraint.relation == "<=" else sides[k] < 0
+            active.append(bool(fixed[k]) or bool(pushed))
+        return torch.tensor(active, dtype=torch.bool, device=sides.device)
+
+    def _search(self, reference: Sample, temperature: Tensor) -> tuple[Tensor, Tensor]:
+        """The shifts, and the sign of what the bounds added to each; searched anew every `every` steps."""
+        if self.training and int(self.steps) % self.every:
+            self.steps += 1
+            return self.shifts, self.sides
+        device = self.shifts.device
+        before = (self.base.double(), (self.shifts - self.base).double()) if int(self.steps) else None
+        base, correction = find_shifts(
+            self.problem, reference, self.low.to(device), self.high.to(device),
+            start=before, temperature=temperature if self.soft else None,
+        )  # fmt: skip
+        shifts, sides = base + correction, correction.sign()
+        if self.training:
+            self.base.copy_(base)
+            self.shifts.copy_(shifts)
+            self.sides.copy_(sides)
+            self.steps += 1
+        return shifts, sides
+
+    @torch.no_grad()
+    def _settle_temperature(self, reference: Sample) -> Tensor:
+        """The given temperature, or one over the spread of the scores when they first have any."""
+        dtype = torch.promote_types(reference.scores.dtype, torch.float32)
+        if float(self.temperature) > 0:
+            return self.temperature.to(dtype)
+        spread = class_spread(reference)
+        if float(spread) <= 0:
+            return torch.ones_like(spread, dtype=dtype)
+        temperature = (SPREADS / spread).to(dtype)
+        if self.training:
+            self.temperature.copy_(temperature)
+        return temperature
+
+    def status(self) -> dict[str, Any]:
+        return {
+            "shifts": self.shifts.tolist(),
+            "prices": self.prices.tolist(),
+            "temperature": float(self.temperature),
+        }
+
+
+def _count(sample: Sample, shifts: Tensor, temperature: Tensor) -> Tensor:
+    """Soft counts `(1, K, 4)`: one question, K classes."""
+    return count_classes(sample.scores, sample.labels, shifts, temperature, weights=sample.weights).unsqueeze(0)
+
+
+def _mass(sample: Sample) -> Tensor:
+    """The total weight, in float32 at least: half precision cannot count to a thousand."""
+    assert sample.weights is not None
+    return sample.weights.sum(dtype=torch.promote_types(sample.weights.dtype, torch.float32))
+
+
+@torch.no_grad()
+def shift_pace(sample: Sample, shifts: Tensor, temperature: Tensor | float) -> Tensor:
+    """The derivative of the soft counts by the shifts, `(K, K, 4)`: entry (j, k) that of class k by shift j.
+
+    Every shift moves the counts of every class: d share_k / d t_j = -temperature share_k (1[j = k] - share_j).
+    """
+    shares = class_shares(sample.scores, shifts, temperature)
+    assert sample.weights is not None
+    weighted = shares * sample.weights.to(shares.dtype).unsqueeze(-1)
+    hits = weighted * F.one_hot(sample.labels, shares.shape[1]).to(shares.dtype)
+    flagged = -temperature * (torch.diag(weighted.sum(0)) - shares.T @ weighted)
+    tp = -temperature * (torch.diag(hits.sum(0)) - shares.T @ hits)
+    return torch.stack([tp, flagged - tp, -tp, tp - flagged], dim=-1)
+
+
+def class_spread(sample: Sample) -> Tensor:
+    """The weighted root mean square difference of two classes' scores, each from its mean, in float64."""
+    assert sample.weights is not None
+    scores, weights = sample.scores.detach().double(), sample.weights.double().unsqueeze(-1)
+    centred = scores - scores.mean(-1, keepdim=True)
+    centred = centred - (weights * centred).sum(0) / weights.sum()
+    return (2 / (scores.shape[1] - 1) * (weights * centred**2).sum() / weights.sum()).sqrt()

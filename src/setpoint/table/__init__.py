@@ -1,0 +1,1 @@
+"""From a file to numbers: frames, what training saw in each column, features and labels."""

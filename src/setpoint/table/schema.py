@@ -1,0 +1,141 @@
+"""The schema: what training saw in each column, and how a frame becomes features and labels."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from setpoint.errors import BadFile, BadTable
+from setpoint.table.column import Categorical, Numeric, describe, read_column, typed
+from setpoint.table.frame import Frame, level_codes, level_counts, levels
+
+_YES = ("1", "true", "t", "yes", "y", "positive", "pos")
+
+
+@dataclass(frozen=True)
+class Target:
+    """The column to predict and its two classes; `why` says how the positive one was chosen."""
+
+    name: str
+    negative: str
+    positive: str
+    why: str
+
+    @classmethod
+    def of(cls, frame: Frame, name: str, positive: str | None = None) -> Target:
+        """The classes of a column. Unless told, the positive one is the larger number, the one that says yes or
+        true, or else the rarer one."""
+        _refuse_missing_labels(frame, name)
+        counts = level_counts(frame[name])
+        if len(counts) != 2:
+            listed = ", ".join(map(repr, list(counts)[:4])) + (", ..." if len(counts) > 4 else "")
+            raise BadTable(f"target {name!r} must hold two classes, but holds {len(counts)}: {listed}")
+        common, rare = counts
+        says_yes = [level for level in counts if level.lower() in _YES]
+        if positive is not None:
+            exact = [level for level in counts if level == positive]
+            same = exact or [level for level in counts if level.lower() == positive.strip().lower()]
+            if len(same) != 1:
+                raise BadTable(f"no class {positive!r} in target {name!r}, which holds {common!r} and {rare!r}")
+            chosen, why = same[0], "as asked"
+        elif frame[name].dtype.is_numeric():
+            chosen, why = max(counts, key=float), "the larger number"
+        elif len(says_yes) == 1:
+            chosen, why = says_yes[0], "the one that says yes"
+        else:
+            chosen, why = rare, "the rarer class"
+        return cls(name, rare if chosen == common else common, chosen, why)
+
+    def labels(self, frame: Frame) -> Tensor:
+        """1 for the positive class, 0 for the other, float32."""
+        _refuse_missing_labels(frame, self.name)
+        codes = level_codes(frame[self.name], (self.negative, self.positive))
+        if (codes < 0).any():
+            unknown = levels(frame[self.name])[int((codes < 0).argmax())]
+            raise BadTable(f"target {self.name!r} holds {unknown!r}; known are {self.negative!r} and {self.positive!r}")
+        return torch.from_numpy(codes.astype(np.float32))
+
+
+def _refuse_missing_labels(frame: Frame, name: str) -> None:
+    if name not in frame.columns:
+        near = difflib.get_close_matches(name, frame.columns, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, frame.columns[:20]))}"
+        raise BadTable(f"no column {name!r} to predict; {hint}")
+    missing = levels(frame[name]).null_count()
+    if missing:
+        raise BadTable(f"target {name!r} is missing in {missing} of {frame.height} rows; fill it in or drop those rows")
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns that training used, in order, those it dropped and why, and the target."""
+
+    target: Target
+    columns: tuple[Numeric | Categorical, ...]
+    dropped: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, frame: Frame, target: Target) -> Schema:
+        """The schema of the training rows: hand over those only."""
+        used: list[Numeric | Categorical] = []
+        dropped: list[tuple[str, str]] = []
+        for column in frame:
+            if column.name != target.name:
+                found = describe(column)
+                if isinstance(found, str):
+                    dropped.append((column.name, found))
+                else:
+                    used.append(found)
+        if not used:
+            reasons = "; ".join(f"{name!r}: {why}" for name, why in dropped) or "there is no other column"
+            raise BadTable(f"no column to learn {target.name!r} from ({reasons})")
+        return cls(target, tuple(used), tuple(dropped))
+
+    @property
+    def features(self) -> list[str]:
+        """The name of every feature that `encode` makes."""
+        return [feature for column in self.columns for feature in column.features]
+
+    def encode(self, frame: Frame) -> Tensor:
+        """Features `(n, d)`, float32. Columns in any order; one that is missing is refused by name."""
+        absent = [column.name for column in self.columns if column.name not in frame.columns]
+        if absent:
+            raise BadTable(f"the table lacks {', '.join(map(repr, absent))}, which the model was trained on")
+        return torch.from_numpy(np.concatenate([c.encode(frame[c.name]) for c in self.columns], axis=1))
+
+    def labels(self, frame: Frame) -> Tensor:
+        """1 for the positive class, 0 for the other, float32."""
+        return self.target.labels(frame)
+
+    def notes(self, frame: Frame) -> list[str]:
+        """What a user should know before trusting the features of this frame."""
+        known = {self.target.name, *(c.name for c in self.columns), *(name for name, _ in self.dropped)}
+        extra = [name for name in frame.columns if name not in known]
+        ignored = [f"column {name!r} was not there in training and is ignored" for name in extra]
+        return ignored + [note for c in self.columns for note in c.notes(frame[c.name])]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        return {
+            "target": asdict(self.target),
+            "columns": [{"kind": type(column).__name__.lower(), **asdict(column)} for column in self.columns],
+            "dropped": dict(self.dropped),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Schema:
+        """The schema that `to_dict` wrote."""
+        try:
+            return cls(
+                Target(**{name: typed(str, value) for name, value in data["target"].items()}),
+                tuple(read_column(**column) for column in data["columns"]),
+                tuple((name, typed(str, why)) for name, why in data["dropped"].items()),
+            )
+        except (KeyError, TypeError, AttributeError) as cause:
+            raise BadFile(f"damaged schema: {cause!r}") from cause

@@ -1,0 +1,89 @@
+"""What is written down on the way: soft, true-train and true-held-out values, a dict a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from setpoint.errors import BadSetting
+from setpoint.measure.count import count
+from setpoint.measure.sample import Sample, name_groups
+from setpoint.measure.step import SigmoidStep
+from setpoint.problem.point import OperatingPoint
+from setpoint.problem.problem import Problem
+from setpoint.train.batch import Batch, read_batches
+
+History = list[dict[str, Any]]
+
+
+def record(
+    problem: Problem,
+    epoch: int,
+    solver: str,
+    seen: Sample,
+    on_train: OperatingPoint,
+    on_held_out: OperatingPoint,
+    **more: Any,
+) -> dict[str, Any]:
+    """A row: `soft` is the objective through the smooth step at the true threshold, which the gradient sees."""
+    step = SigmoidStep(float(more.get("temperature") or 1.0))
+    if isinstance(on_train.threshold, dict):
+        codes = name_groups(seen.groups)[0]
+        own = torch.tensor(list(on_train.threshold.values()), dtype=torch.float64)[codes]
+        counts = count(seen.scores.double() - own, seen.labels, 0.0, step, weights=seen.weights)
+    else:
+        thresholds = torch.tensor(on_train.threshold, dtype=torch.float64).reshape(-1)
+        counts = count(seen.scores.double(), seen.labels, thresholds, step, weights=seen.weights)
+    return {
+        "epoch": epoch,
+        "solver": solver,
+        "soft": float(problem.objective(counts).mean()),
+        "train": on_train.objective,
+        "held_out": on_held_out.objective,
+        "bounds": {
+            str(c): {"train": on_train.rates[str(c.quantity)], "held_out": on_held_out.rates[str(c.quantity)]}
+            for c in problem.constraints
+        },
+        "feasible": on_held_out.feasible,
+        **more,
+    }
+
+
+def score(model: nn.Module, loader: Iterable[Any]) -> Sample:
+    """Scores of everything that a loader yields, by the model in `eval()` mode."""
+    was_training = model.training
+    model.eval()
+    with torch.no_grad():
+        parts = [
+            Sample(scores_of(model, b), b.labels, b.weights, b.groups) for b in read_batches(loader, device_of(model))
+        ]
+    model.train(was_training)
+    return join(parts)
+
+
+def scores_of(model: nn.Module, batch: Batch) -> Tensor:
+    """One score a row; a model's last dimension of size one is dropped."""
+    scores: Tensor = model(batch.x)
+    return scores.squeeze(-1) if scores.dim() == 2 and scores.shape[1] == 1 else scores
+
+
+def join(parts: list[Sample]) -> Sample:
+    """Samples of several batches as one."""
+    if not parts:
+        raise BadSetting("the loader yielded no batch; pass a list, a DataLoader or sp.Batches, not a spent generator")
+    weights = [part.weights for part in parts if part.weights is not None]
+    groups = [part.groups for part in parts if part.groups is not None]
+    return Sample(
+        torch.cat([part.scores for part in parts]),
+        torch.cat([part.labels for part in parts]),
+        torch.cat(weights) if weights else None,
+        torch.cat(groups) if groups else None,
+    )
+
+
+def device_of(model: nn.Module) -> torch.device:
+    """Where the model's parameters live."""
+    return next((p.device for p in model.parameters()), torch.device("cpu"))

@@ -1,0 +1,204 @@
+"""The default for linear models and linear heads: a matched cross-entropy start, refined on an anchor.
+
+Full batch, float64, on standardised features, so that the scale of the features does not matter.
+
+1. *Match*: class-weighted ridge cross-entropy whose 0.5 boundary already has the bounded rate in training; the
+   class weight is found by bisection. This fixes the scale of the scores as well.
+2. *Refine*: the implicit objective (step of temperature 1, thresholds found anew every few steps) plus
+   eta * q * [sum a_i CE_i + 1/2 mean(a) |theta - centre|^2], the anchor, with a_i the matched weights, q such that
+   both terms pull equally hard on the scores at the start, and
+
+       eta = kappa d (1 / (alpha N_C) + 1 / N_O):
+
+   d features; alpha N_C samples of the bounded class beyond the bound, N_O of the other class. The anchor fades as
+   the data that decide the question grow. Adam on a cosine, the average of the last half of the steps.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from setpoint.measure.constraint import Constraint
+from setpoint.measure.count import count
+from setpoint.measure.rate import Rate
+from setpoint.problem.problem import Problem
+from setpoint.solve.correction import Correction
+from setpoint.solve.implicit import ImplicitThreshold
+
+STEPS, RATE, SEARCH_EVERY = 250, 0.05, 5
+#: Rows on which the class weight is sought; the final fit takes all.
+MATCH_ROWS = 20_000
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Standardised features with a last column of ones, labels and weights of mean 1, all float64."""
+
+    x: Tensor
+    labels: Tensor
+    weights: Tensor
+
+    def take(self, size: int) -> Rows:
+        """Evenly spread rows of each class, at most `size` in all."""
+        if len(self.x) <= size:
+            return self
+        kept = torch.cat([where[:: -(-len(self.x) // size)] for where in map(self._of_class, (0, 1))])
+        return Rows(self.x[kept], self.labels[kept], self.weights[kept])
+
+    def _of_class(self, label: int) -> Tensor:
+        return (self.labels == label).nonzero().squeeze(-1)
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """What holds the refinement back: cross-entropy to `targets` under `weights`, and a pull to `centre`."""
+
+    targets: Tensor
+    weights: Tensor
+    centre: Tensor
+
+    def loss(self, x: Tensor, theta: Tensor) -> Tensor:
+        scores = x @ theta
+        entropy = F.softplus(scores) - self.targets * scores
+        away = (theta - self.centre)[:-1]
+        return (self.weights * entropy).sum() + self.weights.mean() * (away @ away) / 2
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Mean and spread of each feature on the training rows; a constant feature is left as it is."""
+
+    mean: Tensor
+    spread: Tensor
+
+    @classmethod
+    def of(cls, x: Tensor, weights: Tensor) -> Scaling:
+        share = (weights / weights.sum()).unsqueeze(-1)
+        mean = (share * x).sum(0)
+        spread = (share * (x - mean) ** 2).sum(0).sqrt()
+        return cls(mean, torch.where(spread > 1e-12 * x.abs().amax(0).clamp(min=1e-300), spread, torch.ones(())))
+
+    def apply(self, x: Tensor) -> Tensor:
+        scaled = (x - self.mean) / self.spread
+        return torch.cat([scaled, torch.ones_like(scaled[:, :1])], dim=1)
+
+    def undo(self, theta: Tensor) -> tuple[Tensor, Tensor]:
+        """Weights and bias on the raw features that give the same scores."""
+        weight = theta[:-1] / self.spread
+        return weight, theta[-1] - weight @ self.mean
+
+    def redo(self, weight: Tensor, bias: Tensor) -> Tensor:
+        """The parameters on scaled features of a linear layer on raw ones."""
+        return torch.cat([weight * self.spread, (bias + weight @ self.mean).reshape(1)])
+
+
+def class_weights(rows: Rows, ratio: float) -> Tensor:
+    """Sample weights with positives `ratio` times as heavy, of mean 1."""
+    weights = rows.weights * torch.where(rows.labels > 0, ratio, 1.0)
+    return weights / weights.mean()
+
+
+def cross_entropy(rows: Rows, weights: Tensor, start: Tensor | None = None) -> Tensor:
+    """Ridge logistic regression, sum a_i CE_i + 1/2 mean(a) |theta|^2 with a free bias, to convergence."""
+    size = rows.x.shape[1]
+    anchor = Anchor(rows.labels, weights, torch.zeros(size, dtype=torch.float64))
+    theta = anchor.centre.clone() if start is None else start.clone()
+    ridge = weights.mean() * torch.ones(size, dtype=torch.float64)
+    ridge[-1] = 1e-9
+    value = anchor.loss(rows.x, theta)
+    for _ in range(60):
+        passed = torch.sigmoid(rows.x @ theta)
+        slope = rows.x.T @ (weights * (passed - rows.labels)) + ridge * theta
+        curvature = rows.x.T @ ((weights * passed * (1 - passed)).unsqueeze(-1) * rows.x) + torch.diag(ridge)
+        move = torch.linalg.solve(curvature, slope)
+        length, gain = 1.0, float(slope @ move)
+        while (
+            float(after := anchor.loss(rows.x, theta - length * move)) > value - 1e-4 * length * gain and length > 1e-6
+        ):
+            length /= 2
+        theta = theta - length * move
+        if float(value - after) <= 1e-10 * float(value.abs()):
+            break
+        value = after
+    return theta
+
+
+def match(problem: Problem, rows: Rows) -> tuple[Tensor, Tensor]:
+    """Cross-entropy weighted so that threshold 0 meets the problem's bound in training, and those weights.
+
+    Without a bound that moves one way with the threshold (F-scores, precision as a bound), plain cross-entropy.
+    """
+    bound = deciding_bound(problem)
+    if bound is None:
+        weights = class_weights(rows, 1.0)
+        return cross_entropy(rows, weights), weights
+    sought = rows.take(MATCH_ROWS)
+    rate = bound.quantity
+    assert isinstance(rate, Rate)
+    low, high, theta = math.log(1e-6), math.log(1e6), None
+    for _ in range(20):
+        middle = (low + high) / 2
+        theta = cross_entropy(sought, class_weights(sought, math.exp(middle)), theta)
+        value = float(rate(count(sought.x @ theta, sought.labels, 0.0, weights=sought.weights)))
+        # More weight on positives flags more.
+        if (value > bound.bound) == (rate.direction > 0):
+            high = middle
+        else:
+            low = middle
+    weights = class_weights(rows, math.exp(middle))
+    return cross_entropy(rows, weights, theta), weights
+
+
+def deciding_bound(problem: Problem) -> Constraint | None:
+    """The tightest bound on a rate that moves one way with the threshold; for an area, its middle."""
+    if problem.over is not None:
+        return Constraint(problem.over.rate, "==", (problem.over.low + problem.over.high) / 2)
+    moving = [c for c in problem.constraints if isinstance(c.quantity, Rate) and c.quantity.direction]
+    return min(moving, key=lambda c: min(c.bound, 1 - c.bound), default=None)
+
+
+def anchor_strength(problem: Problem, rows: Rows) -> float:
+    """d (1 / (alpha N_C) + 1 / N_O), which kappa is multiplied with."""
+    positives = float((rows.weights * rows.labels).sum())
+    negatives = float(rows.weights.sum()) - positives
+    bound = deciding_bound(problem)
+    beyond, other = positives, negatives
+    if bound is not None:
+        assert isinstance(bound.quantity, Rate)
+        whole = bound.quantity.whole
+        allowed = max(min(bound.bound, 1 - bound.bound), 1e-6)
+        bounded, other = (positives, negatives) if whole == (1, 0, 1, 0) else (negatives, positives)
+        if whole == (1, 1, 1, 1):
+            bounded = positives + negatives
+        beyond = allowed * bounded
+    return (rows.x.shape[1] - 1) * (1 / max(beyond, 1e-9) + 1 / max(other, 1e-9))
+
+
+def refine(problem: Problem, rows: Rows, start: Tensor, anchor: Anchor, kappa: float) -> Tensor:
+    """Parameters that do better on the problem than `start`, held back by the anchor."""
+    solver = ImplicitThreshold(problem, temperature=1.0, memory=0, correction=Correction(every=SEARCH_EVERY)).double()
+    theta = start.clone().requires_grad_()
+    optimizer = torch.optim.Adam([theta], lr=RATE)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, STEPS)
+    scores = (rows.x @ start).requires_grad_()
+    (push,) = torch.autograd.grad(solver(scores, rows.labels, weights=rows.weights), scores)
+    solver.steps.zero_()
+    pull = anchor.weights * (torch.sigmoid(rows.x @ start) - rows.labels)
+    balance = push.norm() / pull.norm().clamp(min=1e-300)
+    strength = kappa * anchor_strength(problem, rows) * balance
+    average = torch.zeros_like(start)
+    for step in range(STEPS):
+        implicit = solver(rows.x @ theta, rows.labels, weights=rows.weights)
+        loss = implicit + strength * anchor.loss(rows.x, theta)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+        if step >= STEPS // 2:
+            average += theta.detach() / (STEPS - STEPS // 2)
+    return average

@@ -1,0 +1,244 @@
+"""One threshold a group: the search against brute force, the coupled prices against finite differences."""
+
+import itertools
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize as scipy_minimize
+
+import reference
+import setpoint as sp
+from setpoint.errors import BadGroups, BadProblem
+from setpoint.measure.sample import Sample
+from setpoint.measure.step import SigmoidStep
+from setpoint.solve.by_group import _range_argmin
+from setpoint.solve.price import count_at, count_pace, expand, solve_prices
+from setpoint.solve.threshold import find
+
+GAPS = {"recall": "minimize error where recall.gap(g) <= {b}", "fpr": "maximize accuracy where fpr.gap(g) <= {b}",
+        "flagged": "minimize error where flagged.gap(g) <= {b}"}  # fmt: skip
+
+
+@st.composite
+def grouped(draw, groups=2, size=7):
+    scores, labels, codes = [], [], []
+    for group in range(groups):
+        n = draw(st.integers(2, size))
+        scores += draw(st.lists(st.integers(0, 6).map(float), min_size=n, max_size=n))
+        labels += [0.0, 1.0, *draw(st.lists(st.sampled_from([0.0, 1.0]), min_size=n - 2, max_size=n - 2))]
+        codes += [group] * n
+    double = {"dtype": torch.float64}
+    return Sample(torch.tensor(scores, **double), torch.tensor(labels, **double), None, torch.tensor(codes), groups)
+
+
+def cuts_of(sample, group):
+    inside = sample.groups == group
+    ones = [1.0] * int(inside.sum())
+    return reference.all_cuts(sample.scores[inside].tolist(), sample.labels[inside].tolist(), ones)
+
+
+def brute_force(sample, objective, maximize, gaps, limits=()):
+    """The best objective over all combinations of cuts; None if none is allowed."""
+    best = None
+    for cuts in itertools.product(*(cuts_of(sample, g) for g in range(sample.n_groups))):
+        each = {name: [reference.RATES[name](*cut) for cut in cuts] for name, _ in gaps}
+        if any(max(each[name]) - min(each[name]) > bound + 1e-9 for name, bound in gaps):
+            continue
+        total = [sum(column) for column in zip(*cuts)]
+        if any(reference.RATES[name](*total) > bound + 1e-9 for name, bound in limits):
+            continue
+        value = reference.RATES[objective](*total)
+        if best is None or (value > best if maximize else value < best):
+            best = value
+    return best
+
+
+@pytest.mark.parametrize("rate", GAPS)
+@settings(max_examples=60)
+@given(sample=grouped(), bound=st.sampled_from([0.0, 0.1, 0.26, 0.5]))
+def test_the_search_equals_brute_force(rate, sample, bound):
+    problem = sp.ask(GAPS[rate].format(b=bound))
+    found = find(problem, sample)
+    objective = problem.objective.name
+    best = brute_force(sample, objective, problem.maximize, [(rate, bound)])
+    assert found.feasible
+    assert math.isclose(float(problem.objective(found.counts.sum(1))[0]), best, abs_tol=1e-9)
+
+
+@settings(max_examples=40)
+@given(sample=grouped(groups=3, size=5), bound=st.sampled_from([0.1, 0.34]))
+def test_three_groups_and_two_gaps(sample, bound):
+    problem = sp.ask(f"minimize error where recall.gap(g) <= {bound} and fpr.gap(g) <= {bound}")
+    found = find(problem, sample)
+    best = brute_force(sample, "error", False, [("recall", bound), ("fpr", bound)])
+    assert found.feasible
+    assert math.isclose(float(sp.error(found.counts.sum(1))[0]), best, abs_tol=1e-9)
+
+
+@settings(max_examples=40)
+@given(sample=grouped(size=6), bound=st.sampled_from([0.1, 0.34]))
+def test_a_ratio_as_the_objective(sample, bound):
+    problem = sp.ask(f"maximize f1 where recall.gap(g) <= {bound}")
+    found = find(problem, sample)
+    best = brute_force(sample, "f_score(1)", True, [("recall", bound)])
+    assert math.isclose(float(problem.objective(found.counts.sum(1))[0]), best, abs_tol=1e-9)
+
+
+@settings(max_examples=40)
+@given(sample=grouped(size=6), limit=st.sampled_from([0.1, 0.3]))
+def test_a_global_bound_beside_a_gap_is_kept_and_close_to_the_best(sample, limit):
+    problem = sp.ask(f"minimize fnr where recall.gap(g) <= 0.5 and fpr <= {limit}")
+    found = find(problem, sample)
+    best = brute_force(sample, "fnr", False, [("recall", 0.5)], [("fpr", limit)])
+    assert found.feasible
+    # A price finds the best cuts on the hull of what can be had; a sample or two may lie beyond it.
+    assert float(sp.fnr(found.counts.sum(1))[0]) <= best + 0.5
+
+
+def test_the_smallest_value_of_each_run():
+    values = torch.randn(100, generator=torch.Generator().manual_seed(0))
+    first = torch.randint(0, 100, (300,), generator=torch.Generator().manual_seed(1))
+    last = torch.maximum(first, torch.randint(0, 100, (300,), generator=torch.Generator().manual_seed(2)))
+    found = _range_argmin(values, first, last)
+    for a, b, place in zip(first.tolist(), last.tolist(), found.tolist()):
+        assert place == a + int(values[a : b + 1].argmin())
+
+
+def coupled_world(groups):
+    draw = torch.Generator().manual_seed(3)
+    size = 40 * groups
+    x = torch.randn(size, 3, generator=draw, dtype=torch.float64)
+    codes = torch.arange(size) % groups
+    labels = (x[:, 0] + 0.4 * codes + torch.randn(size, generator=draw, dtype=torch.float64) > 0.6).double()
+    return x, labels, codes, torch.tensor([0.9, -0.4, 0.3], dtype=torch.float64)
+
+
+def inner_optimum(problem, sample, step, start):
+    """The best thresholds under the gap, as an equality, by scipy's SLSQP on the smooth rates."""
+
+    def cost(t):
+        leaf = torch.tensor(t, dtype=torch.float64).reshape(1, -1).requires_grad_()
+        value = problem.cost(count_at(sample, leaf, step))
+        return float(value.detach()), torch.autograd.grad(value, leaf)[0].detach().flatten().numpy()
+
+    def excesses(t):
+        leaf = torch.tensor(t, dtype=torch.float64).reshape(1, -1).requires_grad_()
+        return problem.excesses(count_at(sample, leaf, step))
+
+    def jacobian(t):
+        leaf = torch.tensor(t, dtype=torch.float64).reshape(1, -1).requires_grad_()
+        rows = problem.excesses(count_at(sample, leaf, step))
+        return torch.stack([torch.autograd.grad(r, leaf, retain_graph=True)[0].flatten() for r in rows]).numpy()
+
+    held = {"type": "eq", "fun": lambda t: excesses(t).detach().numpy(), "jac": jacobian}
+    options = {"ftol": 1e-16, "maxiter": 500}
+    answer = scipy_minimize(cost, start, jac=True, constraints=[held], method="SLSQP", options=options)
+    return torch.tensor(answer.x, dtype=torch.float64).reshape(1, -1), float(answer.fun)
+
+
+@pytest.mark.parametrize("groups", [2, 3])
+@pytest.mark.parametrize("factor", [1.0, 0.0, -1.0], ids=["solved", "no price", "sign flipped"])
+def test_coupled_prices_give_the_gradient_of_the_resolved_objective(groups, factor):
+    gaps = "recall.gap(g) <= 8%" if groups == 2 else "recall.gap(g) <= 8% and fpr <= 25%"
+    problem = sp.ask(f"minimize error where {gaps}")
+    step = SigmoidStep(1.5)
+    x, labels, codes, theta = coupled_world(groups)
+
+    def at(parameters):
+        return Sample(x @ parameters, labels, None, codes, groups)
+
+    start, _ = inner_optimum(problem, at(theta), step, [0.1 * (g + 1) for g in range(groups)])
+
+    def resolved(parameters):
+        return inner_optimum(problem, at(parameters), step, start.flatten().numpy())[1]
+
+    axes = torch.eye(3, dtype=torch.float64) * 1e-4
+    slopes = [(resolved(theta + e) - resolved(theta - e)) / 2e-4 for e in axes]
+    expected = torch.tensor(slopes, dtype=torch.float64)
+    leaf = theta.clone().requires_grad_()
+    sample = at(leaf)
+    counts = count_at(sample, start, step)
+    here = expand(problem, counts)
+    by_threshold = here.by_threshold(count_pace(sample.detach(), start, step))
+    active = torch.ones(len(problem.bounds), dtype=torch.bool)
+    prices = factor * solve_prices(*by_threshold, active, floor=1e-9, limit=1e9)
+    (found,) = torch.autograd.grad(here.loss(prices, counts, torch.tensor(1.0).double()), leaf)
+    distance = float((found - expected).norm() / expected.norm())
+    assert distance <= 1e-6 if factor == 1.0 else distance > 1e-2
+
+
+def test_a_group_absent_from_a_batch_is_ordinary():
+    problem = sp.ask("minimize error where recall.gap(sex) <= 5%")
+    solver = sp.ImplicitThreshold(problem, n_groups=3)
+    draw = torch.Generator().manual_seed(0)
+    for present in (torch.tensor([0, 1, 2]), torch.tensor([0]), torch.tensor([1, 2])):
+        scores = torch.randn(30, generator=draw).requires_grad_()
+        labels = (torch.rand(30, generator=draw) < 0.5).float()
+        loss = solver(scores, labels, groups=present[torch.randint(len(present), (30,), generator=draw)])
+        loss.backward()
+        assert torch.isfinite(loss)
+        assert torch.isfinite(scores.grad).all()
+    assert solver.thresholds.shape == (1, 3)
+
+
+def test_a_point_has_a_threshold_a_group_by_name(tmp_path):
+    draw = torch.Generator().manual_seed(0)
+    labels = (torch.arange(400) % 2).float()
+    sex = ["f" if i % 4 < 2 else "m" for i in range(400)]
+    scores = torch.randn(400, generator=draw) + labels + torch.tensor([2.0 if s == "m" else 0.0 for s in sex])
+    point = sp.evaluate("minimize error where recall.gap(sex) <= 2%", scores, labels, groups=sex)
+    assert point.feasible
+    assert set(point.threshold) == {"f", "m"}
+    assert point.threshold["m"] > point.threshold["f"] + 1
+    assert abs(point.rates["recall[f]"] - point.rates["recall[m]"]) <= 0.02 + 1e-9
+    decisions = point.predict(scores, groups=sex)
+    expected = [int(s > point.threshold[g]) for s, g in zip(scores.double().tolist(), sex)]
+    assert decisions.tolist() == expected
+    judged = point.judge(scores, labels, groups=sex)
+    assert judged.objective == pytest.approx(point.objective)
+    point.save(tmp_path / "point.json")
+    assert sp.OperatingPoint.load(tmp_path / "point.json") == point
+    with pytest.raises(BadGroups, match="pass groups="):
+        point.predict(scores)
+    with pytest.raises(BadGroups, match="no threshold for sex 'x'"):
+        point.predict([0.1], groups=["x"])
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "says"),
+    [
+        (
+            lambda: sp.evaluate("minimize error where recall.gap(s) <= 2%", [0.1, 0.2], [0, 1]),
+            BadGroups,
+            "pass groups=",
+        ),
+        (lambda: sp.ImplicitThreshold(sp.ask("minimize error where recall.gap(s) <= 2%")), BadProblem, "n_groups="),
+        (lambda: sp.ImplicitThreshold(sp.ask("minimize fnr where fpr <= 2%"), n_groups=2), BadProblem, "no n_groups"),
+        (
+            lambda: sp.evaluate("maximize mcc where recall.gap(s) <= 2%", [0.1, 0.2], [0, 1], groups=[0, 0]),
+            BadProblem,
+            "rate as objective",
+        ),
+        (
+            lambda: sp.evaluate("minimize error where recall.gap(s) >= 2%", [0.1, 0.2], [0, 1], groups=[0, 0]),
+            BadProblem,
+            "held down",
+        ),
+        (
+            lambda: sp.evaluate("minimize error where precision.gap(s) <= 2%", [0.1, 0.2], [0, 1], groups=[0, 0]),
+            BadProblem,
+            "moves one way",
+        ),
+    ],
+)
+def test_bad_calls_are_refused_by_name(call, error, says):
+    with pytest.raises(error, match=says):
+        call()
+    solver = sp.ImplicitThreshold(sp.ask("minimize error where recall.gap(s) <= 2%"), n_groups=2)
+    with pytest.raises(BadGroups, match="pass groups="):
+        solver(torch.zeros(2), torch.tensor([0.0, 1.0]))
+    with pytest.raises(BadGroups, match="group 2 in a batch"):
+        solver(torch.zeros(2), torch.tensor([0.0, 1.0]), groups=torch.tensor([0, 2]))

@@ -1,0 +1,41 @@
+"""What `make demo` runs: the breast-cancer example, from the data inside scikit-learn to a run on disk."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import setpoint
+from setpoint.artefact import load_run
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "breast_cancer.py"
+
+
+def test_the_demo_prints_the_answer_and_writes_the_run(tmp_path):
+    environment = {**os.environ, "PYTHONPATH": str(Path(setpoint.__file__).parents[1])}
+    command = [sys.executable, str(EXAMPLE), "--out", "run"]
+    demo = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert demo.returncode == 0, demo.stderr
+    assert demo.stderr == ""
+    for word in ("maximize tnr where recall >= 95%", "implicit", "cross-entropy", "held-out", "threshold"):
+        assert word in demo.stdout
+    assert "Positive is 'malignant' in 'diagnosis'" in demo.stdout
+    saved = load_run(tmp_path / "run")
+    certificate = saved.point.certificate
+    assert certificate is not None
+    assert (certificate.statement, certificate.confidence) == ("recall >= 95%", 0.95)
+    assert certificate.samples >= 59
+    assert f"from {certificate.samples} calibration samples" in demo.stdout
+    results = saved.about["results"]
+    assert set(results) == {"implicit", "cross-entropy"}
+    assert results["implicit"]["test"]["rates"]["recall"] >= 0.9
+    assert results["implicit"]["test"]["objective"] >= 0.6
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
+
+
+def test_the_example_is_short():
+    assert len(EXAMPLE.read_text().splitlines()) < 60

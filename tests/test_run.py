@@ -1,0 +1,320 @@
+"""A run: the split, what each part may and may not influence, the comparison, and the artefact on disk."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+
+from setpoint import ask
+from setpoint.artefact import check_place, load_run, save_run
+from setpoint.errors import BadFile, BadProblem, BadSetting, TooFewSamples
+from setpoint.run import fit_table, split
+from setpoint.settings import PARTS, Settings, build_model, score_rows
+from tables import loans
+
+ASK = ask("minimize fnr where fpr <= 20%")
+QUICK = Settings(epochs=8)
+
+
+def fitted(frame=None, settings=QUICK, problem=ASK):
+    return fit_table(loans() if frame is None else frame, "default", problem, settings)
+
+
+def parameters(run):
+    return [torch.cat([p.flatten() for p in outcome.model.parameters()]) for outcome in run.outcomes]
+
+
+def same_parameters(one, other):
+    return all(torch.equal(a, b) for a, b in zip(parameters(one), parameters(other)))
+
+
+def rows_of(part, frame, settings=QUICK):
+    labels = torch.tensor((frame["default"] == "yes").to_list()).float()
+    return split(labels, settings.shares, settings.seed)[part]
+
+
+def changed(frame, part, **values):
+    """The same table with some columns of all rows of one part set to a value."""
+    rows = np.zeros(frame.height, dtype=bool)
+    rows[rows_of(part, frame).numpy()] = True
+    mask = pl.Series(rows)
+    return frame.with_columns(
+        pl.when(mask).then(pl.lit(value)).otherwise(pl.col(name)).alias(name) for name, value in values.items()
+    )
+
+
+@pytest.fixture(scope="module")
+def run():
+    return fitted()
+
+
+def test_the_split_is_whole_disjoint_stratified_and_drawn_from_the_seed():
+    labels = (torch.arange(1000) % 10 == 0).float()
+    parts = split(labels, (0.5, 0.15, 0.15, 0.2), 3)
+    assert list(parts) == list(PARTS)
+    assert torch.equal(torch.cat(list(parts.values())).sort().values, torch.arange(1000))
+    assert [len(rows) for rows in parts.values()] == [500, 150, 150, 200]
+    assert [int(labels[rows].sum()) for rows in parts.values()] == [50, 15, 15, 20]
+    again, other = split(labels, (0.5, 0.15, 0.15, 0.2), 3), split(labels, (0.5, 0.15, 0.15, 0.2), 4)
+    assert all(torch.equal(parts[part], again[part]) for part in PARTS)
+    assert not torch.equal(parts["test"], other["test"])
+
+
+def test_a_class_too_small_to_split_is_refused():
+    labels = torch.zeros(100)
+    labels[:3] = 1
+    with pytest.raises(TooFewSamples, match="3 rows of the positive class are too few"):
+        split(labels, (0.5, 0.15, 0.15, 0.2), 0)
+
+
+def test_test_rows_influence_neither_schema_nor_model_nor_threshold(run):
+    other = fitted(changed(loans(), "test", amount=1e7, age=500, job="astronaut", region=99))
+    assert other.schema == run.schema
+    assert same_parameters(other, run)
+    assert [o.point for o in other.outcomes] == [o.point for o in run.outcomes]
+    assert other.chosen.judged["test"] != run.chosen.judged["test"]
+
+
+def test_calibration_rows_set_the_threshold_and_nothing_else(run):
+    other = fitted(changed(loans(), "calibration", amount=5000.0, age=20))
+    assert other.schema == run.schema
+    assert same_parameters(other, run)
+    assert other.chosen.point.threshold != run.chosen.point.threshold
+
+
+def test_training_rows_make_the_schema(run):
+    other = fitted(changed(loans(), "train", amount=1e7))
+    assert other.schema != run.schema
+
+
+def test_the_same_seed_gives_the_same_parameters_and_another_seed_others(run):
+    torch.manual_seed(123)
+    state = torch.get_rng_state()
+    again = fitted()
+    assert torch.equal(torch.get_rng_state(), state)
+    assert same_parameters(again, run)
+    assert again.chosen.history == run.chosen.history
+    assert not same_parameters(fitted(settings=Settings(epochs=8, seed=1)), run)
+
+
+def test_the_seed_also_fixes_the_order_of_batches():
+    settings = Settings(epochs=3, batch_size=32, model="mlp")
+    assert same_parameters(fitted(settings=settings), fitted(settings=settings))
+
+
+def test_the_number_of_threads_is_left_as_it_was():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        fitted(settings=Settings(epochs=1))
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_cross_entropy_always_stands_beside(run):
+    assert [outcome.solver for outcome in run.outcomes] == ["implicit", "cross-entropy"]
+    weighted = fitted(settings=Settings(solver="weighted", epochs=8))
+    assert [outcome.solver for outcome in weighted.outcomes] == ["weighted", "cross-entropy"]
+    assert torch.equal(parameters(weighted)[1], parameters(run)[1])
+    assert not torch.equal(parameters(weighted)[0], parameters(weighted)[1])
+    alone = fitted(settings=Settings(solver="cross-entropy", epochs=8))
+    assert [outcome.solver for outcome in alone.outcomes] == ["cross-entropy"]
+    assert torch.equal(parameters(alone)[0], parameters(run)[1])
+
+
+def test_every_part_is_judged_at_the_deployed_threshold(run):
+    frame = loans()
+    for outcome in run.outcomes:
+        for part in PARTS:
+            rows = frame[rows_of(part, frame).numpy()]
+            passed = score_rows(outcome.model, run.schema.encode(rows)).double() > outcome.point.threshold
+            positive = run.schema.labels(rows) > 0
+            judged = outcome.judged[part]
+            assert judged.threshold == outcome.point.threshold
+            assert judged.objective == pytest.approx(float((~passed[positive]).double().mean()))
+            assert judged.rates["fpr"] == pytest.approx(float(passed[~positive].double().mean()))
+    assert run.sizes["test"] == {"rows": len(rows), "positives": int(positive.sum())}
+    assert run.chosen.judged["calibration"].rates == run.chosen.point.rates
+    assert run.chosen.point.feasible
+
+
+def test_the_best_cut_of_the_test_rows_is_at_least_as_good(run):
+    for outcome in run.outcomes:
+        assert outcome.best_on_test.feasible
+        if outcome.judged["test"].feasible:
+            assert outcome.best_on_test.objective <= outcome.judged["test"].objective
+
+
+def test_a_run_learns():
+    run = fitted(loans(2000), Settings(epochs=100))
+    for outcome in run.outcomes:
+        assert outcome.judged["test"].objective < 0.55  # of 0.80 by chance at fpr 20 %
+
+
+def test_progress_is_told():
+    told = []
+    fit_table(loans(), "default", ASK, Settings(epochs=3), on_epoch=lambda *row: told.append(row))
+    solvers = ["implicit"] * 3 + ["cross-entropy"] * 3
+    assert told == [(solver, done, 3) for solver, done in zip(solvers, [1, 2, 3] * 2)]
+
+
+def test_too_few_samples_for_a_certificate_are_noticed_before_training():
+    told = []
+    with pytest.raises(TooFewSamples, match="needs 299 negatives, but there are 44"):
+        fit_table(
+            loans(), "default", ask("minimize fnr where fpr <= 1%"), Settings(confidence=0.95),
+            on_epoch=lambda *row: told.append(row),
+        )  # fmt: skip
+    assert told == []
+    certified = fitted(settings=Settings(epochs=3, confidence=0.95))
+    assert all(outcome.point.certificate.samples == 44 for outcome in certified.outcomes)
+
+
+def test_an_area_has_a_threshold_a_point():
+    run = fitted(problem=ask("maximize recall over fpr in [0%, 20%] with 4 points"))
+    assert len(run.chosen.point.threshold) == 4
+
+
+def test_groups_are_refused_by_name():
+    with pytest.raises(BadProblem, match="compares groups"):
+        fitted(problem=ask("minimize error where recall.gap(married) <= 2%"))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"model": "tree"}, {"solver": "magic"}, {"epochs": 0}, {"batch_size": 0}, {"confidence": 1.0},
+        {"seed": -1}, {"shares": (0.5, 0.5, 0.0, 0.0)}, {"shares": (0.5, 0.2, 0.2, 0.2)},
+    ],
+)  # fmt: skip
+def test_settings_out_of_range_are_refused(wrong):
+    with pytest.raises(BadSetting, match=next(iter(wrong)).replace("_", " ")):
+        Settings(**wrong)
+
+
+def test_sizes_are_chosen_by_the_number_of_rows():
+    chosen = {rows: Settings().settled(rows) for rows in (100, 4096, 5000, 24_000, 10**6)}
+    assert [s.batch_size for s in chosen.values()] == [100, 4096, 512, 512, 512]
+    assert [s.epochs for s in chosen.values()] == [400, 400, 200, 42, 10]
+    given = Settings(epochs=7, batch_size=64).settled(1000)
+    assert (given.epochs, given.batch_size) == (7, 64)
+
+
+@pytest.mark.parametrize("kind", ["linear", "mlp"])
+def test_a_score_does_not_depend_on_the_rows_beside_it(kind):
+    model = build_model(kind, 50, seed=1)
+    x = torch.randn(3000, 50, generator=torch.Generator().manual_seed(0))
+    whole = score_rows(model, x)
+    for rows in (slice(0, 1), slice(3, 10), slice(100, 433)):
+        assert torch.equal(score_rows(model, x[rows]), whole[rows])
+    assert whole.dtype == torch.float32
+    torch.testing.assert_close(whole, model(x).detach().squeeze(-1))
+    assert next(model.parameters()).dtype == torch.float32
+
+
+@pytest.mark.parametrize("kind", ["linear", "mlp"])
+def test_a_run_is_read_back_as_it_was_written(tmp_path, kind):
+    run = fitted(settings=Settings(epochs=3, model=kind))
+    saved = load_run(save_run(tmp_path / "deep" / "run", run))
+    frame = loans(seed=9)
+    assert torch.equal(saved.scores(frame), score_rows(run.chosen.model, run.schema.encode(frame)))
+    assert saved.point == run.chosen.point
+    assert saved.schema == run.schema
+    assert sorted(p.name for p in (tmp_path / "deep").iterdir()) == ["run"]
+    files = sorted(p.name for p in (tmp_path / "deep" / "run").iterdir())
+    assert files == ["history.jsonl", "model.safetensors", "setpoint.json"]
+
+
+def test_what_setpoint_json_and_the_history_hold(tmp_path, run):
+    save_run(tmp_path / "run", run)
+    about = json.loads((tmp_path / "run" / "setpoint.json").read_text())
+    assert about["format"] == 1
+    assert about["ask"] == "minimize fnr where fpr <= 20%"
+    assert about["model"] == {"kind": "linear", "width": len(run.schema.features)}
+    assert about["settings"]["seed"] == 0
+    assert about["settings"]["shares"] == [0.5, 0.15, 0.15, 0.2]
+    assert set(about["versions"]) == {"setpoint", "torch", "python"}
+    assert about["results"]["cross-entropy"]["test"]["rates"]["fpr"] == run.outcomes[1].judged["test"].rates["fpr"]
+    lines = [json.loads(line) for line in (tmp_path / "run" / "history.jsonl").read_text().splitlines()]
+    assert [line["trained"] for line in lines] == ["implicit"] * 8 + ["cross-entropy"] * 8
+    assert {"soft", "train", "held_out"} <= lines[0].keys()
+
+
+def test_an_earlier_run_is_replaced_only_by_force(tmp_path, run):
+    place = save_run(tmp_path / "run", run)
+    first = (place / "setpoint.json").read_bytes()
+    with pytest.raises(BadFile, match="holds an earlier run; replace it with --force"):
+        save_run(place, run)
+    assert (place / "setpoint.json").read_bytes() == first
+    other = fitted(settings=Settings(epochs=2, model="mlp"))
+    save_run(place, other, force=True)
+    assert load_run(place).about["model"]["kind"] == "mlp"
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
+
+
+def test_what_no_run_wrote_is_never_overwritten(tmp_path, run):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("years of work")
+    save_run(tmp_path / "both", run)
+    (tmp_path / "both" / "notes.txt").write_text("mine")
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "empty")
+    for name in ("mine", "both", "file", "link", "file/run"):
+        with pytest.raises(BadFile, match="choose another place"):
+            save_run(tmp_path / name, run, force=True)
+    assert (tmp_path / "mine" / "thesis.txt").exists()
+    assert (tmp_path / "both" / "notes.txt").exists()
+    assert check_place(tmp_path / "empty") == tmp_path / "empty"
+    save_run(tmp_path / "empty", run)
+    assert load_run(tmp_path / "empty").point == run.chosen.point
+
+
+def test_a_failure_while_writing_leaves_what_was_there(tmp_path, run):
+    unwritable = dataclasses.replace(run, notes=(object(),))
+    with pytest.raises(TypeError):
+        save_run(tmp_path / "new", unwritable)
+    assert list(tmp_path.iterdir()) == []
+    save_run(tmp_path / "run", run)
+    with pytest.raises(TypeError):
+        save_run(tmp_path / "run", unwritable, force=True)
+    assert load_run(tmp_path / "run").point == run.chosen.point
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
+
+
+def _edit(path, change):
+    data = json.loads(path.read_text())
+    change(data)
+    path.write_text(json.dumps(data))
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda place: (place / "setpoint.json").unlink(), "no run at"),
+        (lambda place: (place / "setpoint.json").write_text("{"), "is damaged"),
+        (lambda place: (place / "setpoint.json").write_text("[]"), "is damaged"),
+        (lambda place: (place / "setpoint.json").write_bytes(b"\xff\xfe"), "is damaged"),
+        (lambda place: (place / "model.safetensors").unlink(), "is damaged"),
+        (lambda place: (place / "model.safetensors").write_bytes(b"\x80\x04pickle"), "is damaged"),
+        (lambda place: _edit(place / "setpoint.json", lambda d: d.update(format=2)), "format 2.*upgrade"),
+        (lambda place: _edit(place / "setpoint.json", lambda d: d["model"].update(kind="os")), "no model that fits"),
+        (lambda place: _edit(place / "setpoint.json", lambda d: d["model"].update(width=10**9)), "no model that fits"),
+        (lambda place: _edit(place / "setpoint.json", lambda d: d["model"].update(kind="mlp")), "is damaged"),
+        (lambda place: _edit(place / "setpoint.json", lambda d: d["schema"].pop("target")), "damaged schema"),
+        (lambda place: _edit(place / "setpoint.json", lambda d: d["point"].pop("ask")), "damaged operating point"),
+        (lambda place: _edit(place / "setpoint.json", lambda d: d["point"].update(ask="destroy")), "is damaged"),
+    ],
+)
+def test_damaged_runs_are_refused(tmp_path, run, damage, message):
+    place = save_run(tmp_path / "run", run)
+    damage(place)
+    with pytest.raises(BadFile, match=message) as caught:
+        load_run(place)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,298 @@
+"""Tables: what is read from a file, what training learns of it, and the features that come out."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+
+import polars as pl
+import pytest
+import torch
+
+from setpoint.errors import BadFile, BadTable, SetpointError
+from setpoint.table.column import Categorical, Numeric
+from setpoint.table.frame import read_table
+from setpoint.table.schema import Schema, Target
+from tables import loans
+
+
+def learned(columns, labels=None):
+    """The schema of a table of these columns, with a target that alternates."""
+    frame = pl.DataFrame(columns)
+    frame = frame.with_columns(target=pl.Series([i % 2 for i in range(frame.height)] if labels is None else labels))
+    return Schema.of(frame, Target.of(frame, "target")), frame
+
+
+def slow_features(schema, row):
+    """The features of one row, by plain loops."""
+    features = []
+    for column in schema.columns:
+        value = row[column.name]
+        if isinstance(column, Numeric):
+            missing = value is None or not math.isfinite(value)
+            z = 0.0 if missing else (value - column.mean) / column.deviation
+            features.append(min(max(z, -5.0), 5.0))
+            features += [float(missing)] if column.missing else []
+            continue
+        text = {True: "true", False: "false"}.get(value, value) if isinstance(value, bool) else value
+        text = None if text in (None, "?") else str(text)
+        hit = [float(text == level) for level in column.levels]
+        features += hit
+        features += [float(text is None)] if column.missing else []
+        features += [float(not any(hit) and not (text is None and column.missing))] if column.other else []
+    return features
+
+
+def test_features_equal_the_slow_reference():
+    frame = loans()
+    schema = Schema.of(frame[:200], Target.of(frame, "default"))
+    expected = torch.tensor([slow_features(schema, row) for row in frame.iter_rows(named=True)])
+    assert schema.encode(frame).dtype == torch.float32
+    assert len(schema.features) == expected.shape[1]
+    torch.testing.assert_close(schema.encode(frame), expected, atol=1e-5, rtol=0)
+
+
+def test_kinds_of_columns():
+    frame = loans()
+    schema = Schema.of(frame, Target.of(frame, "default"))
+    kinds = {column.name: type(column) for column in schema.columns}
+    assert kinds == {
+        "amount": Numeric, "age": Numeric, "region": Categorical, "job": Categorical, "married": Categorical,
+    }  # fmt: skip
+    reasons = dict(schema.dropped)
+    assert "twice" in reasons["id"]
+    assert "constant" in reasons["currency"]
+    assert "amount is missing" in schema.features
+    assert "job is missing" in schema.features
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet"])
+def test_every_file_format_gives_the_same_features(tmp_path, ending):
+    frame = loans()
+    path = tmp_path / f"loans.{ending}"
+    if ending == "parquet":
+        frame.write_parquet(path)
+    else:
+        frame.write_csv(path, separator="\t" if ending == "tsv" else ",")
+    read = read_table(path)
+    target = Target.of(frame, "default")
+    assert Target.of(read, "default") == target
+    assert Schema.of(read, target) == Schema.of(frame, target)
+    torch.testing.assert_close(Schema.of(frame, target).encode(read), Schema.of(frame, target).encode(frame))
+
+
+def test_numbers_behind_blanks_and_words_for_missing_are_numbers(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("\ufeffa, b, flag\r\n 1, NA, True\r\n2.5, ?,false\r\n , 3,TRUE\r\n-1e3,nan,\r\n", encoding="utf-8")
+    frame = read_table(path)
+    assert frame["a"].to_list() == [1.0, 2.5, None, -1000.0]
+    assert frame["b"].to_list() == [None, None, 3.0, None]
+    assert frame["flag"].to_list() == [True, False, True, None]
+
+
+def test_training_rows_are_standardised_and_others_clipped():
+    schema, frame = learned({"a": [1.0, 2.0, 3.0, 4.0, 5.0, 6.5]})
+    column = schema.encode(frame)[:, 0].double()
+    assert abs(float(column.mean())) < 1e-6
+    assert abs(float(column.std(correction=0)) - 1) < 1e-6
+    far = pl.DataFrame({"a": [1e9, -1e9]})
+    assert schema.encode(far)[:, 0].tolist() == [5.0, -5.0]
+
+
+def test_missing_numbers_are_the_mean_and_flagged_only_if_training_missed_some():
+    with_missing, _ = learned({"a": [1.0, None, 3.0, 4.0]})
+    without, _ = learned({"a": [1.0, 2.0, 3.0, 4.0]})
+    hole = pl.DataFrame({"a": [None, 2.0]}, schema={"a": pl.Float64})
+    assert with_missing.features == ["a", "a is missing"]
+    assert with_missing.encode(hole)[0].tolist() == [0.0, 1.0]
+    assert without.encode(hole)[0].tolist() == [0.0]
+
+
+def test_infinite_numbers_are_missing_and_noted():
+    schema, frame = learned({"a": [1.0, math.inf, 3.0, -math.inf, 2.0, math.nan]})
+    assert (schema.columns[0].low, schema.columns[0].high) == (1.0, 3.0)
+    assert schema.encode(frame)[:, 1].tolist() == [0, 1, 0, 1, 0, 1]
+    assert schema.notes(frame) == ["column 'a': 2 infinite values are taken as missing"]
+
+
+def test_huge_numbers_do_not_overflow():
+    schema, frame = learned({"a": [1e308, -1e308, 1.7e308, 0.0]})
+    assert torch.isfinite(schema.encode(frame)).all()
+    assert math.isfinite(schema.columns[0].deviation)
+
+
+def test_at_most_a_hundred_levels_and_the_rest_are_other():
+    values = [f"level {i:03d}" for i in range(120) for _ in range(120 - i)]
+    schema, frame = learned({"a": values})
+    (column,) = schema.columns
+    assert column.levels == tuple(f"level {i:03d}" for i in range(100))
+    features = schema.encode(frame)
+    assert (features.sum(1) == 1).all()
+    assert int(features[:, -1].sum()) == sum(120 - i for i in range(100, 120))
+    assert schema.encode(pl.DataFrame({"a": ["new", None]}))[:, -1].tolist() == [1.0, 1.0]
+
+
+def test_levels_never_seen_are_all_zeros_and_noted():
+    schema, _ = learned({"a": ["x", "y"] * 3})
+    new = pl.DataFrame({"a": ["z", "x", None]})
+    assert schema.encode(new).tolist() == [[0, 0], [1, 0], [0, 0]]
+    assert schema.notes(new) == ["column 'a': levels that training never saw in 1 of 3 rows, such as 'z'"]
+
+
+def test_codes_are_levels_whatever_their_type():
+    schema, _ = learned({"a": [1, 2, 3] * 20})
+    assert sorted(schema.features) == ["a=1", "a=2", "a=3"]
+    as_float = schema.encode(pl.DataFrame({"a": [3.0, 1.0]}))
+    as_text = schema.encode(pl.DataFrame({"a": ["3", "1"]}))
+    assert torch.equal(as_float, as_text)
+    assert (as_float.sum(1) == 1).all()
+    amounts, _ = learned({"a": [1.5, 2.0, 3.0] * 20})
+    assert isinstance(amounts.columns[0], Numeric)
+
+
+def test_a_value_that_is_there_or_not_is_used():
+    schema, _ = learned({"a": [7.0, None] * 5})
+    assert schema.features == ["a=7", "a is missing"]
+
+
+def test_dates_are_numbers_and_lists_are_dropped():
+    days = [datetime.date(2024, 1, 1) + datetime.timedelta(days=i) for i in range(40)]
+    schema, frame = learned({"day": days, "list": [[1]] * 40})
+    assert isinstance(schema.columns[0], Numeric)
+    assert (schema.encode(frame).diff(dim=0) > 0).all()
+    assert "List" in dict(schema.dropped)["list"]
+
+
+def test_encode_wants_the_columns_of_training_in_any_order():
+    frame = loans()
+    schema = Schema.of(frame, Target.of(frame, "default"))
+    assert torch.equal(schema.encode(frame[frame.columns[::-1]]), schema.encode(frame))
+    with pytest.raises(BadTable, match="lacks 'age', 'job'"):
+        schema.encode(frame.drop("age", "job"))
+    extra = frame.drop("default", "id").with_columns(more=1)
+    assert torch.equal(schema.encode(extra), schema.encode(frame))
+    assert schema.notes(extra) == ["column 'more' was not there in training and is ignored"]
+    with pytest.raises(BadTable, match="'age' should hold numbers but holds 'old'"):
+        schema.encode(frame.with_columns(age=pl.lit("old")))
+
+
+@pytest.mark.parametrize(
+    ("values", "positive", "why"),
+    [
+        ([0, 1, 1, 1], "1", "the larger number"),
+        ([-1, 1, 1, 1], "1", "the larger number"),
+        ([10.0, 9.0, 10.0, 10.0], "10", "the larger number"),
+        ([True, False, True, True], "true", "the one that says yes"),
+        (["Yes", "No", "Yes", "Yes"], "Yes", "the one that says yes"),
+        ([">50K", "<=50K", "<=50K", "<=50K"], ">50K", "the rarer class"),
+        (["b", "a", "a", "b"], "b", "the rarer class"),
+    ],
+)
+def test_which_class_is_positive(values, positive, why):
+    frame = pl.DataFrame({"target": values})
+    target = Target.of(frame, "target")
+    assert (target.positive, target.why) == (positive, why)
+    other = Target.of(frame, "target", positive=target.negative)
+    assert (other.positive, other.negative, other.why) == (target.negative, positive, "as asked")
+    assert torch.equal(target.labels(frame), 1 - other.labels(frame))
+    assert target.labels(frame).dtype == torch.float32
+
+
+def test_the_positive_class_may_be_named_carelessly():
+    frame = pl.DataFrame({"target": [True, False]})
+    assert Target.of(frame, "target", positive=" False").positive == "false"
+
+
+@pytest.mark.parametrize(
+    ("values", "positive", "message"),
+    [
+        (["a", "b", None, "NA"], None, "'target' is missing in 2 of 4 rows"),
+        ([0.0, 1.0, math.nan, 1.0], None, "'target' is missing in 1 of 4 rows"),
+        (["a"] * 4, None, "two classes, but holds 1: 'a'"),
+        (["a", "b", "c", "d"], None, "two classes, but holds 4"),
+        (["a", "b", "a", "b"], "c", "no class 'c' in target 'target', which holds 'a' and 'b'"),
+    ],
+)
+def test_targets_that_cannot_be_used(values, positive, message):
+    with pytest.raises(BadTable, match=message):
+        Target.of(pl.DataFrame({"target": values}), "target", positive)
+
+
+def test_targets_that_are_not_there():
+    frame = pl.DataFrame({"income": [1, 0]})
+    with pytest.raises(BadTable, match="no column 'incom' to predict; did you mean 'income'"):
+        Target.of(frame, "incom")
+    with pytest.raises(BadTable, match="there are 'income'"):
+        Target.of(frame, "qqq")
+    with pytest.raises(BadTable, match="holds '2'; known are '0' and '1'"):
+        Target.of(frame, "income").labels(pl.DataFrame({"income": [0, 2]}))
+
+
+def test_a_table_with_nothing_to_learn_from():
+    with pytest.raises(BadTable, match=r"no column to learn 'target' from .*constant"):
+        learned({"a": [1, 1, 1]})
+
+
+FILES = {
+    "empty.csv": (b"", "is empty"),
+    "blank.csv": (b"\n\n", "empty"),
+    "header.csv": (b"a,b\n", "no rows"),
+    "semicolon.csv": (b"a;b;c\n1;2;3\n", "everything in one column, 'a;b;c'; it seems to be separated by ';'"),
+    "tab.csv": (b"a\tb\n1\t2\n", "separated by '..?t'"),
+    "comma.tsv": (b"a,b\n1,2\n", "separated by ','"),
+    "one.csv": (b"a\n1\n", "everything in one column, 'a'"),
+    "twice.csv": (b"a,b,a\n1,2,3\n", "more than one column named 'a'"),
+    "latin.csv": ("a,b\n1,caf\xe9\n".encode("latin-1"), "not UTF-8"),
+    "wide.csv": ("a,b\n1,2\n".encode("utf-16"), "not UTF-8"),
+    "wider.csv": ("a,b\n1,2\n".encode("utf-16-le"), "not UTF-8"),
+    "ragged.csv": (b"a,b\n1,2,3\n", "cannot be read as csv"),
+    "broken.parquet": (b"PAR1 but not really", "cannot be read as parquet"),
+    "table.xlsx": (b"PK", "ends in .xlsx; setpoint reads .csv"),
+    "none": (b"a,b\n", "ends in nothing"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_bad_files_are_refused_in_one_sentence(tmp_path, name):
+    content, message = FILES[name]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(SetpointError, match=message) as caught:
+        read_table(tmp_path / name)
+    assert "\n" not in str(caught.value)
+    assert name in str(caught.value)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    for path in (tmp_path / "no.csv", tmp_path):
+        with pytest.raises(BadFile, match="no file at"):
+            read_table(path)
+
+
+def test_schema_round_trip():
+    frame = loans()
+    schema = Schema.of(frame, Target.of(frame, "default"))
+    assert Schema.from_dict(json.loads(json.dumps(schema.to_dict()))) == schema
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data.pop("target"),
+        lambda data: data["target"].update(positive=1),
+        lambda data: data["columns"][0].update(mean="0"),
+        lambda data: data["columns"][0].update(deviation=0.0),
+        lambda data: data["columns"][0].update(low=float("inf")),
+        lambda data: data["columns"][0].pop("mean"),
+        lambda data: data["columns"][0].update(kind="code"),
+        lambda data: data["columns"][3].update(levels=[1, 2]),
+        lambda data: data["columns"][3].update(more=True),
+        lambda data: data.update(dropped=["a"]),
+    ],
+)
+def test_damaged_schemas_are_refused(damage):
+    frame = loans()
+    data = Schema.of(frame, Target.of(frame, "default")).to_dict()
+    damage(data)
+    with pytest.raises(BadFile, match="damaged schema"):
+        Schema.from_dict(data)

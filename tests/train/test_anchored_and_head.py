@@ -1,0 +1,154 @@
+import pytest
+import torch
+from sklearn.datasets import load_breast_cancer
+from sklearn.linear_model import LogisticRegression
+from torch import nn
+
+import setpoint as sp
+import worlds
+from setpoint.errors import BadSetting
+from setpoint.measure.count import count
+from setpoint.train.history import score
+from setpoint.train.linear import Rows, Scaling, class_weights, cross_entropy, match
+
+ASK = "minimize fnr where fpr <= 1%"
+
+
+def rows(x, labels, weights=None):
+    weights = torch.ones(len(x)).double() if weights is None else weights
+    return Rows(Scaling.of(x, weights).apply(x), labels, weights / weights.mean())
+
+
+def cancer():
+    x, y = load_breast_cancer(return_X_y=True)
+    return torch.tensor(x), torch.tensor(1.0 - y)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 0.05, 20.0])
+def test_ridge_cross_entropy_equals_scikit_learn(ratio):
+    data = rows(*cancer())
+    weights = class_weights(data, ratio)
+    theta = cross_entropy(data, weights)
+    peer = LogisticRegression(C=1.0, tol=1e-10, max_iter=10_000)
+    peer.fit(data.x[:, :-1].numpy(), data.labels.numpy(), sample_weight=weights.numpy())
+    torch.testing.assert_close(theta[:-1], torch.tensor(peer.coef_[0]), atol=1e-4, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("ask", "rate", "level"),
+    [
+        ("minimize fnr where fpr <= 2%", sp.fpr, 0.02),
+        ("maximize precision where recall >= 95%", sp.recall, 0.95),
+        ("maximize recall where tnr >= 97%", sp.fpr, 0.03),
+        ("maximize precision where flagged == 30%", sp.flagged, 0.3),
+        ("maximize recall over fpr in [0%, 6%]", sp.fpr, 0.03),
+        ("maximize recall where fpr <= 10% and tnr >= 98%", sp.fpr, 0.02),
+    ],
+)
+def test_matched_cross_entropy_has_the_bounded_rate_at_zero(ask, rate, level):
+    x, labels = worlds.lost_positives(5000, 0)
+    data = rows(x.double(), labels.double())
+    theta, weights = match(sp.ask(ask), data)
+    found = float(rate(count(data.x @ theta, data.labels, 0.0)))
+    assert found == pytest.approx(level, abs=0.004)
+    assert weights.mean().item() == pytest.approx(1.0)
+
+
+def fitted(scale=1.0, solver=None, ask=ASK, seed=0, size=5000):
+    torch.manual_seed(0)
+    x, labels = worlds.lost_positives(size, seed)
+    fresh = worlds.lost_positives(100_000, 900 + seed)
+    held_out = worlds.lost_positives(4000, 300 + seed)
+    model = nn.Linear(2, 1)
+    result = sp.fit(model, ask, [(scale * x, labels)], [(scale * held_out[0], held_out[1])], solver)
+    with torch.no_grad():
+        return result, sp.evaluate(ask, model(scale * fresh[0]).squeeze(-1), fresh[1]).objective
+
+
+def test_the_default_of_a_linear_model_is_the_anchored_recipe_and_beats_its_start():
+    result, objective = fitted()
+    assert [row["solver"] for row in result.history] == ["CrossEntropy", "CrossEntropy(matched)", "Anchored(0.25)"]
+    assert result.best_epoch == 2
+    assert objective <= 0.58
+    assert result.history[0]["held_out"] > 0.65
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e3])
+def test_the_scale_of_the_features_changes_nothing(scale):
+    _, plain = fitted()
+    _, scaled = fitted(scale)
+    assert scaled == pytest.approx(plain, abs=2e-3)
+
+
+def test_several_strengths_are_chosen_from_by_held_out_data():
+    result, objective = fitted(solver=sp.Anchored.auto())
+    assert len(result.history) == 6
+    best = min(row["held_out"] for row in result.history)
+    assert result.history[result.best_epoch]["held_out"] == best
+    assert [row["held_out"] for row in result.history].index(best) == result.best_epoch
+    assert objective <= 0.58
+
+
+def test_precision_areas_and_scores_without_a_bound_are_trained_too():
+    for ask in ("maximize precision over recall in [50%, 70%] with 3 points", "maximize f1", "maximize mcc"):
+        result, objective = fitted(ask=ask)
+        assert objective >= result.history[0]["held_out"] - 0.03
+
+
+def test_the_recipe_is_for_linear_models():
+    with pytest.raises(BadSetting, match=r"nn\.Linear"):
+        sp.fit(nn.Sequential(nn.Linear(2, 1)), ASK, [], [], sp.Anchored())
+    with pytest.raises(BadSetting, match="kappa"):
+        sp.Anchored(())
+
+
+def network_and_data():
+    torch.manual_seed(0)
+    parts = [worlds.lost_positives(4000, seed) for seed in (0, 1, 2, 3)]
+    model = nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, 1))
+    return model, parts
+
+
+def test_the_default_of_a_network_is_cross_entropy_then_a_proximal_head_if_it_helps():
+    model, (train, held_out, calibration, fresh) = network_and_data()
+    loaders = [sp.Batches(*part, batch_size=256, shuffle=True) for part in (train, held_out, calibration)]
+    result = sp.fit(model, ASK, loaders[0], loaders[1], calibration=loaders[2], epochs=15)
+    names = [row["solver"] for row in result.history]
+    assert names[-1] == "ProximalHead"
+    assert set(names[:-1]) == {"CrossEntropy"}
+    assert result.history[-1]["kept"] == (result.best_epoch == len(names) - 1)
+    judged = result.point.judge(*(p for p in (score(model, [fresh]).scores, fresh[1])))
+    assert judged.objective < 0.75
+
+
+def test_without_calibration_data_the_head_is_left_alone():
+    model, (train, held_out, *_) = network_and_data()
+    result = sp.fit(model, ASK, [train], [held_out], epochs=3)
+    assert {row["solver"] for row in result.history} == {"CrossEntropy"}
+
+
+def test_training_stops_when_nothing_gets_better():
+    model, (train, held_out, *_) = network_and_data()
+    frozen = lambda parameters: torch.optim.SGD(parameters, lr=0.0)
+    result = sp.fit(model, ASK, [train], [held_out], sp.CrossEntropy(), epochs=20, patience=2, optimizer=frozen)
+    assert len(result.history) == 3
+
+
+def test_cached_features_give_the_scores_of_the_whole_model():
+    model, (train, *_) = network_and_data()
+    features = sp.head_features(model, sp.Batches(*train, batch_size=300))
+    torch.testing.assert_close(score(model[-1], features).scores, score(model, [train]).scores)
+    assert torch.equal(features.whole.labels, train[1])
+    assert features.whole.x.shape == (4000, 16)
+    head = nn.Linear(16, 1)
+    result = sp.fit(head, ASK, features, features)
+    assert result.point.feasible
+    assert result.point.objective < 0.6
+
+
+def test_a_model_without_a_linear_head_is_refused_by_name():
+    with pytest.raises(BadSetting, match=r"no nn\.Linear"):
+        sp.head_features(nn.ReLU(), [])
+    model, (train, *_) = network_and_data()
+    with pytest.raises(BadSetting, match="once a batch"):
+        sp.head_features(model, [train], head=nn.Linear(3, 1))
