@@ -21,7 +21,7 @@ def test_the_demo_prints_the_answer_and_writes_the_run(tmp_path):
     )
     assert demo.returncode == 0, demo.stderr
     assert demo.stderr == ""
-    for word in ("maximize tnr where recall >= 95%", "implicit", "cross-entropy", "held-out", "threshold"):
+    for word in ("maximize tnr where recall >= 95%", "Anchored(0.25)", "cross-entropy", "held-out", "threshold"):
         assert word in demo.stdout
     assert "Positive is 'malignant' in 'diagnosis'" in demo.stdout
     saved = load_run(tmp_path / "run")
@@ -31,9 +31,9 @@ def test_the_demo_prints_the_answer_and_writes_the_run(tmp_path):
     assert certificate.samples >= 59
     assert f"from {certificate.samples} calibration samples" in demo.stdout
     results = saved.about["results"]
-    assert set(results) == {"implicit", "cross-entropy"}
-    assert results["implicit"]["test"]["rates"]["recall"] >= 0.9
-    assert results["implicit"]["test"]["objective"] >= 0.6
+    assert set(results) == {"default", "cross-entropy"}
+    assert results["default"]["test"]["rates"]["recall"] >= 0.9
+    assert results["default"]["test"]["objective"] >= 0.6
     assert [p.name for p in tmp_path.iterdir()] == ["run"]
 
 

@@ -18,7 +18,7 @@ from setpoint.settings import PARTS, Settings, build_model, score_rows
 from tables import loans
 
 ASK = ask("minimize fnr where fpr <= 20%")
-QUICK = Settings(epochs=8)
+QUICK = Settings(solver="implicit", epochs=8)
 
 
 def fitted(frame=None, settings=QUICK, problem=ASK):
@@ -159,9 +159,19 @@ def test_a_run_learns():
 
 def test_progress_is_told():
     told = []
-    fit_table(loans(), "default", ASK, Settings(epochs=3), on_epoch=lambda *row: told.append(row))
-    solvers = ["implicit"] * 3 + ["cross-entropy"] * 3
-    assert told == [(solver, done, 3) for solver, done in zip(solvers, [1, 2, 3] * 2)]
+    fit_table(loans(), "default", ASK, Settings(solver="implicit", epochs=3), on_epoch=lambda *row: told.append(row))
+    solvers = ["implicit"] * 4 + ["cross-entropy"] * 4
+    assert told == [(solver, done, 3) for solver, done in zip(solvers, [1, 2, 3, 3] * 2)]
+    told.clear()
+    fit_table(loans(), "default", ASK, Settings(epochs=2), on_epoch=lambda *row: told.append(row))
+    assert told[:4] == [("default", done, 3) for done in (1, 2, 3, 3)]
+
+
+def test_the_default_says_what_it_came_down_to():
+    linear = fitted(settings=Settings())
+    assert linear.chosen.method == linear.to_dict()["results"]["default"]["method"] == "Anchored(0.25)"
+    network = fitted(settings=Settings(model="mlp", epochs=2))
+    assert network.chosen.method in ("CrossEntropy", "ProximalHead")
 
 
 def test_too_few_samples_for_a_certificate_are_noticed_before_training():
@@ -277,7 +287,7 @@ def test_what_no_run_wrote_is_never_overwritten(tmp_path, run):
 
 
 def test_a_failure_while_writing_leaves_what_was_there(tmp_path, run):
-    unwritable = dataclasses.replace(run, notes=(object(),))
+    unwritable = dataclasses.replace(fitted(settings=Settings(epochs=1, model="mlp")), notes=(object(),))
     with pytest.raises(TypeError):
         save_run(tmp_path / "new", unwritable)
     assert list(tmp_path.iterdir()) == []

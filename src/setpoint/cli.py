@@ -53,7 +53,12 @@ def fit(
         typer.Option(help="The positive class; if not given: the larger number, yes, or the rarer class."),
     ] = None,
     model: Annotated[str, typer.Option(help="linear, or mlp (two hidden layers of 64).")] = "linear",
-    solver: Annotated[str, typer.Option(help="implicit, weighted or cross-entropy.")] = "implicit",
+    solver: Annotated[
+        str,
+        typer.Option(
+            help="default (what has been measured to work for the model), implicit, weighted or cross-entropy."
+        ),
+    ] = "default",
     epochs: Annotated[int | None, typer.Option(help="Passes over the rows; if not given, some 2,000 steps.")] = None,
     batch_size: Annotated[
         int | None, typer.Option(help="Rows a step; if not given, 512, or all of them up to 4,096.")

@@ -41,6 +41,11 @@ class Outcome:
     best_epoch: int
     seconds: float
 
+    @property
+    def method(self) -> str:
+        """What the solver came down to: the default names the method that it chose."""
+        return str(self.history[self.best_epoch]["solver"]) if self.solver == "default" else self.solver
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
         parts = {
@@ -48,6 +53,7 @@ class Outcome:
             for part, p in self.judged.items()
         }
         return {
+            "method": self.method,
             "threshold": self.point.threshold,
             "best_on_test": self.best_on_test.objective,
             "best_epoch": self.best_epoch,
@@ -174,18 +180,24 @@ def _train(
     on_epoch: Callable[[str, int, int], None] | None,
 ) -> Outcome:
     started = time.perf_counter()
-    train, held_out = parts["train"], parts["held_out"]
+    train, held_out, set_aside = parts["train"], parts["held_out"], parts["calibration"]
     size, epochs = settings.batch_size or len(train.labels), settings.epochs or 1
     whole = size >= len(train.labels)
+    solver = SOLVERS[name](problem, whole)
+    # The default of a linear model is not a matter of epochs but of three tries.
+    tries = 3 if solver is None and settings.model == "linear" else epochs
     result = fit(
         build_model(settings.model, train.x.shape[1], settings.seed),
         problem,
         Batches(train.x, train.labels, batch_size=size, shuffle=not whole, seed=settings.seed),
         Batches(held_out.x, held_out.labels),
-        SOLVERS[name](problem, whole),
+        solver,
+        calibration=Batches(set_aside.x, set_aside.labels),
         epochs=epochs,
-        on_epoch=on_epoch and (lambda row: on_epoch(name, row["epoch"] + 1, epochs)),
+        on_epoch=on_epoch and (lambda row: on_epoch(name, row["epoch"] + 1, tries)),
     )
+    if on_epoch is not None:
+        on_epoch(name, tries, tries)
     scores = {part: score_rows(result.model, p.x) for part, p in parts.items()}
     point = calibrate(problem, scores["calibration"], parts["calibration"].labels, confidence=settings.confidence)
     judged = {part: point.judge(scores[part], p.labels) for part, p in parts.items()}

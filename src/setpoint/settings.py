@@ -31,8 +31,9 @@ def _mlp(width: int) -> nn.Module:
 
 
 MODELS: dict[str, Callable[[int], nn.Module]] = {"linear": _linear, "mlp": _mlp}
-#: From the problem, and whether every batch is the whole table, to a solver.
-SOLVERS: dict[str, Callable[[Problem, bool], Solver]] = {
+#: From the problem, and whether every batch is the whole table, to a solver; None leaves the choice to `fit`.
+SOLVERS: dict[str, Callable[[Problem, bool], Solver | None]] = {
+    "default": lambda problem, whole: None,
     "implicit": lambda problem, whole: ImplicitThreshold(problem, memory=0 if whole else None),
     "weighted": lambda problem, whole: CrossEntropy(pos_weight="balanced"),
     BASELINE: lambda problem, whole: CrossEntropy(),
@@ -44,7 +45,7 @@ class Settings:
     """How to train. `None` for epochs or batch size chooses by the number of training rows."""
 
     model: str = "linear"
-    solver: str = "implicit"
+    solver: str = "default"
     epochs: int | None = None
     batch_size: int | None = None
     seed: int = 0

@@ -61,7 +61,7 @@ def result_table(run: Run) -> Table:
         judged = [outcome.judged[part] for part in SHOWN]
         cells = [_value(problem.objective, point.objective) for point in judged]
         cells += [_bounded(constraint, point) for constraint in problem.constraints for point in judged]
-        table.add_row(outcome.solver, *cells, _threshold(outcome.point))
+        table.add_row(outcome.method, *cells, _threshold(outcome.point))
     return table
 
 
@@ -123,7 +123,8 @@ def _promise(run: Run) -> list[str]:
         why = "but nothing promises it" if held else "as happens to about half of all uncertified thresholds"
         return [f"{verdict}, {why}; --confidence 0.95 sets a threshold that keeps it 95 times in 100."]
     promise = f"{point.certificate.statement} is certified with confidence {percent(point.certificate.confidence)}"
-    return [f"{verdict}; {promise}, from {point.certificate.samples} calibration samples."]
+    doubt = "" if held else f", where {run.sizes['test']['rows']} rows have noise of their own"
+    return [f"{verdict}{doubt}; {promise}, from {point.certificate.samples} calibration samples."]
 
 
 def _comparison(run: Run) -> list[str]:

@@ -152,3 +152,33 @@ def test_a_model_without_a_linear_head_is_refused_by_name():
     model, (train, *_) = network_and_data()
     with pytest.raises(BadSetting, match="once a batch"):
         sp.head_features(model, [train], head=nn.Linear(3, 1))
+
+
+def test_scaling_there_and_back():
+    x, weights = torch.randn(50, 3).double() * torch.tensor([1.0, 10.0, 0.1]) + 5, torch.ones(50).double()
+    scaling = Scaling.of(x, weights)
+    theta = torch.tensor([0.3, -2.0, 1.0, 0.7]).double()
+    weight, bias = scaling.undo(theta)
+    torch.testing.assert_close(x @ weight + bias, scaling.apply(x) @ theta)
+    torch.testing.assert_close(scaling.redo(weight, bias), theta)
+
+
+def test_a_proximal_head_is_kept_where_cross_entropy_asks_the_wrong_question():
+    """The body is the identity, so that the head is a linear model in the world of lost positives."""
+    train, held_out, calibration, fresh = (worlds.lost_positives(8000, seed) for seed in (0, 1, 2, 3))
+    body = nn.Linear(2, 2)
+    with torch.no_grad():
+        body.weight.copy_(torch.eye(2))
+        body.bias.zero_()
+    for parameter in body.parameters():
+        parameter.requires_grad_(False)
+    found = {}
+    for name, more in (("head alone", {}), ("refitted", {"calibration": [calibration]})):
+        torch.manual_seed(0)
+        model = nn.Sequential(body, nn.Linear(2, 1))
+        batches = sp.Batches(*train, batch_size=256, shuffle=True)
+        adam = lambda parameters: torch.optim.Adam([p for p in parameters if p.requires_grad], lr=0.02)
+        result = sp.fit(model, ASK, batches, [held_out], epochs=6, optimizer=adam, **more)
+        found[name] = sp.evaluate(ASK, score(model, [fresh]).scores, fresh[1]).objective
+    assert result.history[-1]["kept"]
+    assert found["refitted"] < found["head alone"] - 0.01

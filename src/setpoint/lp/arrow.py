@@ -48,6 +48,7 @@ class Arrow:
         self.across, self.edge = across, across[:, plan.hubs].tolist()
         self.across_own = list(across.index_fill(1, plan.hubs, 0.0))
         self.hub_list = plan.hubs.tolist()
+        self.sizes = [variables] * plan.slots + [wide]
         # Kept as lists of rows: making a view costs as much as a small product.
         self.weights, self.shares = list(self.weight), list(self.shared)
         self.weights_squared = list(self.weight * self.weight)
@@ -79,20 +80,19 @@ class Arrow:
         return result
 
     def transpose(self, rows: Tensor) -> Tensor:
-        own = rows[: self.grid]
-        result: Tensor = rows[self.grid :] @ self.across
-        for weight, part in zip(self.weights, own.view(self.weight.shape).unbind(0)):
+        *parts, wide = torch.split_with_sizes(rows, self.sizes)
+        result: Tensor = wide @ self.across
+        for weight, part in zip(self.weights, parts):
             result.addcmul_(weight, part)
-        result.index_add_(0, self.hubs, self.shared @ own)
+        result.index_add_(0, self.hubs, self.shared @ rows[: self.grid])
         return result
 
     def solve(self, active: Tensor, diagonal: Tensor, target: Tensor) -> Tensor:
         size = len(self.hub_list) + len(self.across)
-        on = active[: self.grid]
-        parts = on.view(self.weight.shape).unbind(0)
-        own = diagonal.clone()
+        *parts, wide = torch.split_with_sizes(active, self.sizes)
+        own = diagonal
         for squared, part in zip(self.weights_squared, parts):
-            own.addcmul_(squared, part)
+            own = torch.addcmul(own, squared, part)
         if size == 0:
             return target / own
         # The border, with the right-hand side as its last row: one product then gives all that is needed.
@@ -102,14 +102,14 @@ class Arrow:
             torch.mul(first, parts[0], out=row)
             for weight_share, part in zip(others, parts[1:]):
                 row.addcmul_(weight_share, part)
-        on_wide = active[self.grid :].tolist()
+        on_wide = wide.tolist()
         for row, across, pushing in zip(rows[len(self.hub_list) :], self.across_own, on_wide):
             torch.mul(across, pushing, out=row)
         last.copy_(target)
         scaled = border / own
-        gram = scaled[:size] @ border.T
-        small = self._corner(on, on_wide, diagonal, target, gram.tolist())
         *rows, result = scaled.unbind(0)
+        gram = (scaled @ border.T).tolist()[:size]
+        small = self._corner(active[: self.grid], on_wide, diagonal, target, gram)
         for row, amount in zip(rows, small):
             result.add_(row, alpha=-amount)
         for hub, amount in zip(self.hub_list, small):

@@ -14,15 +14,21 @@ is one of many.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from setpoint.errors import BadLabels, BadScores, BadSetting, BadWeights, MissingClass, ShapeMismatch
+from setpoint.lp.control import above
 from setpoint.measure.pairs import Hinge, pair_sum
 
 Squash = Callable[[Tensor], Tensor]
+#: (TP, FP, P) to the value and its slopes in TP and FP.
+Rule = Callable[[float, float, float], tuple[float, float, float]]
 
 
 def f_score(
@@ -35,8 +41,13 @@ def f_score(
     margin: float = 0.0,
 ) -> Tensor:
     """(1 + beta^2) TP / (TP + FP + beta^2 P): the F-score of the best admissible flags. 1 - it is a loss."""
-    tp, fp, total = _shares(scores, labels, weights, squash, margin)
-    return (1 + beta**2) * tp / (tp + fp + beta**2 * total)
+    square = beta**2
+
+    def rule(tp: float, fp: float, total: float) -> tuple[float, float, float]:
+        whole = tp + fp + square * total
+        return (1 + square) * tp / whole, (1 + square) * (whole - tp) / whole**2, -(1 + square) * tp / whole**2
+
+    return _value(scores, labels, weights, squash, margin, rule)
 
 
 def jaccard(
@@ -48,8 +59,12 @@ def jaccard(
     margin: float = 0.0,
 ) -> Tensor:
     """TP / (FP + P): the Jaccard index (intersection over union) of the best admissible flags."""
-    tp, fp, total = _shares(scores, labels, weights, squash, margin)
-    return tp / (fp + total)
+
+    def rule(tp: float, fp: float, total: float) -> tuple[float, float, float]:
+        whole = fp + total
+        return tp / whole, 1 / whole, -tp / whole**2
+
+    return _value(scores, labels, weights, squash, margin, rule)
 
 
 def precision_at_recall(
@@ -67,9 +82,18 @@ def precision_at_recall(
     A positive missing from the recall counts as `shortfall` false alarms: with a hard bound a model of too low
     a recall would have no admissible flags at all, and no gradient to mend it.
     """
-    tp, fp, total = _shares(scores, labels, weights, squash, margin)
     check_share("recall", recall)
-    return tp / (tp + fp + check_price(shortfall) * (recall * total - tp).clamp(min=0))
+    check_price(shortfall)
+
+    def rule(tp: float, fp: float, total: float) -> tuple[float, float, float]:
+        missing = max(0.0, recall * total - tp)
+        whole = tp + fp + shortfall * missing
+        if whole == 0:
+            return 0.0, 0.0, 0.0
+        rise = 1.0 - shortfall if missing > 0 else 1.0
+        return tp / whole, (whole - tp * rise) / whole**2, -tp / whole**2
+
+    return _value(scores, labels, weights, squash, margin, rule)
 
 
 def recall_at_precision(
@@ -86,10 +110,19 @@ def recall_at_precision(
 
     May fall below 0 while it is not.
     """
-    tp, fp, total = _shares(scores, labels, weights, squash, margin)
     check_share("precision", precision)
-    broken = (precision * fp - (1 - precision) * tp).clamp(min=0)
-    return (tp - check_price(shortfall) * broken) / total
+    check_price(shortfall)
+
+    def rule(tp: float, fp: float, total: float) -> tuple[float, float, float]:
+        broken = max(0.0, precision * fp - (1 - precision) * tp)
+        price = shortfall if broken > 0 else 0.0
+        return (
+            (tp - shortfall * broken) / total,
+            (1 + price * (1 - precision)) / total,
+            -price * precision / total,
+        )
+
+    return _value(scores, labels, weights, squash, margin, rule)
 
 
 def auc(scores: Tensor, labels: Tensor, *, margin: float = 1.0, weights: Tensor | None = None) -> Tensor:
@@ -171,30 +204,58 @@ def _mean_of_duels(duels: Iterator[tuple[Tensor, Tensor, Tensor, Tensor]], score
     return torch.stack(losses).mean()
 
 
-def _pair_mean(above: Tensor, below: Tensor, above_weights: Tensor, below_weights: Tensor, margin: float) -> Tensor:
+def _pair_mean(higher: Tensor, lower: Tensor, above_weights: Tensor, below_weights: Tensor, margin: float) -> Tensor:
     check_margin(margin, least=0.0)
     pairs = above_weights.sum() * below_weights.sum()
     if not float(pairs) > 0:
         raise MissingClass("an area needs weight on both classes; add samples of the missing one")
-    total = pair_sum(above, below, Hinge(margin), positive_weights=above_weights, negative_weights=below_weights)
+    total = pair_sum(higher, lower, Hinge(margin), positive_weights=above_weights, negative_weights=below_weights)
     return total / pairs.to(total)
 
 
-def _shares(
-    scores: Tensor, labels: Tensor, weights: Tensor | None, squash: Squash, margin: float
-) -> tuple[Tensor, Tensor, Tensor]:
+def _value(scores: Tensor, labels: Tensor, weights: Tensor | None, squash: Squash, margin: float, rule: Rule) -> Tensor:
     positive, weights = check_binary(scores, labels, weights)
     check_squash_margin(margin)
     up = weights * positive
-    total = up.sum()
-    if not float(total) > 0:
+    total = float(up.sum())
+    if not total > 0:
         raise MissingClass("a share of the positives needs at least one of them with weight")
-    # 1 - min(1, most) of a positive and max(0, least) of a negative are one function of the signed score.
     squashed = squash(scores).double()
-    lost = ((1 - margin) * torch.where(positive, -squashed, squashed) + margin).clamp(min=0)
-    missed = up @ lost
-    tp, fp = total - missed, weights @ lost - missed
-    return tp.to(scores.dtype), fp.to(scores.dtype), total.to(scores.dtype)
+    value: Tensor = _Shares.apply(squashed, positive, up, weights, total, margin, rule)  # type: ignore[no-untyped-call]
+    return value.to(scores.dtype)
+
+
+class _Shares(torch.autograd.Function):
+    """A rule in TP and FP as one node of the graph: on small batches the bookkeeping is most of the time."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        squashed: Tensor,
+        positive: Tensor,
+        up: Tensor,
+        weights: Tensor,
+        total: float,
+        margin: float,
+        rule: Rule,
+    ) -> Tensor:
+        # 1 - min(1, most) of a positive and max(0, least) of a negative are one function of the signed score.
+        lost = torch.where(positive, -squashed, squashed)
+        if margin:
+            lost.mul_(1 - margin).add_(margin)
+        lost.relu_()
+        missed, either = float(up @ lost), float(weights @ lost)
+        value, by_tp, by_fp = rule(total - missed, either - missed, total)
+        # Only what is lost moves with its score; TP rises with the positives', FP with the negatives'.
+        slope = torch.mul(weights, by_fp * (1 - margin)).add_(up, alpha=(by_tp - by_fp) * (1 - margin))
+        ctx.save_for_backward(slope.mul_(above(lost, 0.0)))
+        return squashed.new_tensor(value)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        (slope,) = ctx.saved_tensors
+        return gradient * slope, None, None, None, None, None, None
 
 
 def check_squash_margin(margin: float) -> None:
@@ -233,7 +294,11 @@ def check_classes(scores: Tensor, labels: Tensor, weights: Tensor | None) -> tup
 
 
 def _check_weights(scores: Tensor, weights: Tensor | None) -> Tensor:
-    if not scores.is_floating_point() or not bool(scores.detach().isfinite().all()):
+    # A finite sum of floats needs no closer look at each of them.
+    finite = scores.is_floating_point() and (
+        math.isfinite(float(scores.detach().sum())) or bool(scores.detach().isfinite().all())
+    )
+    if not finite:
         raise BadScores("scores must be finite floating-point numbers; look for nan, inf or whole numbers in them")
     if weights is None:
         return torch.ones_like(scores, dtype=torch.float64)

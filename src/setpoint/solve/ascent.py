@@ -13,7 +13,7 @@ from cooper.formulations.formulations import Lagrangian as Plain
 from cooper.multipliers.multipliers import DenseMultiplier
 from cooper.optim.torch_optimizers.nupi_optimizer import nuPI
 from cooper.penalty_coefficients.penalty_coefficients import DensePenaltyCoefficient
-from cooper.utils.utils import ConstraintType
+from cooper.utils.annotations import ConstraintType
 from torch import Tensor, nn
 
 from setpoint.errors import BadSetting, DivergedPrices

@@ -21,9 +21,9 @@ from setpoint.measure.classes import OfClass, class_shares
 from setpoint.measure.rate import flagged
 from setpoint.problem.problem import Problem
 
-#: The temperature is raised by this factor until the true counts are right, from 1 over the spread of the scores;
-#: or until so many levels in a row have brought nothing (ties, unequal weights).
-_HOTTER, _LEVELS, _PATIENCE = 4.0, 18, 4
+#: The temperature is raised by this factor, from 1 over the spread of the scores, until the true counts are right;
+#: at most so many times, or until so many levels in a row have brought nothing (ties, unequal weights).
+_HOTTER, _LEVELS, _PATIENCE = 4.0, 18, 9
 
 
 def coverage_bounds(problem: Problem, n_classes: int) -> tuple[Tensor, Tensor]:
@@ -105,20 +105,22 @@ def true_correction(
 def _anneal(scores: Tensor, weights: Tensor, low: Tensor, high: Tensor, start: Tensor | None) -> tuple[Tensor, float]:
     """The soft correction at ever higher temperature, until the true coverages prove it best."""
     centred = scores - scores.mean(-1, keepdim=True)
-    spread = float(centred.std(correction=0)) or 1.0
+    outer = float(centred.std(correction=0)) or 1.0
+    # Classes may lie much farther apart than the samples within them; only these are told apart by the bounds.
+    spread = float((centred - centred.mean(0)).std(correction=0))
+    spread = spread if spread > 1e-12 * outer else outer
     shifts = best = torch.zeros_like(low) if start is None else _allowed(start, low, high)
     lowest = (float("inf"), float("inf"))
-    skipped = 0 if start is None else 4
-    temperature = _HOTTER**skipped / spread
+    temperature = 1 / outer if start is None else _HOTTER**4 / spread
     stale = 0
-    for _ in range(skipped, _LEVELS):
-        # A tenth of a sample decides nothing; the last digits are not worth their steps on the way.
-        shifts = _newton(scores, weights, low, high, temperature, shifts, 0.1 / len(scores))
+    while temperature * spread < _HOTTER**_LEVELS:
+        # A hundredth of a sample decides nothing; the last digits are not worth their steps on the way.
+        shifts = _newton(scores, weights, low, high, temperature, shifts, 0.01 / len(scores))
         coverage = _coverage(scores, weights, shifts)
         # A class that is shifted although its bound is not reached: then the bounds hold, but not at the best.
         idle = (high - coverage) * (shifts > 0) + (coverage - low) * (shifts < 0)
         judged = (_violation(coverage, low, high), float(idle.clamp(min=0).sum()))
-        stale = 0 if judged < lowest else stale + 1
+        stale = 0 if judged < lowest or temperature * spread < 1 else stale + 1
         if judged < lowest:
             best, lowest = shifts, judged
         if max(lowest) <= 1e-12 or stale >= _PATIENCE:
@@ -183,7 +185,7 @@ def _newton(
         moving = (slope != 0).double()
         curvature = torch.diag(coverage) - shares.T @ (weights.unsqueeze(-1) * shares)
         curvature = temperature * curvature * moving * moving.unsqueeze(-1)
-        ridge = 1e-14 * temperature * float(coverage.max())
+        ridge = 1e-11 * temperature * float(coverage.max())
         curvature = curvature + torch.diag((1 - moving) + ridge)
         direction = -torch.linalg.solve(curvature, slope)
         longest = float(direction.abs().max())

@@ -180,9 +180,10 @@ class MiniBatchAUC(Solver):
         weights = torch.ones_like(scores) if batch.weights is None else batch.weights.to(scores.dtype)
         sides = torch.stack([weights * batch.labels, weights * (1 - batch.labels)])
         sides = sides / sides.sum(1, keepdim=True)
-        high, low = sides @ scores
+        high, low = (sides @ scores).unbind()
         spread = (sides[0] * (scores - high).square()).sum() + (sides[1] * (scores - low).square()).sum()
-        return (1 - high + low).square() + spread
+        distance: Tensor = 1 - high + low
+        return distance.square() + spread
 
 
 def log_share(logits: Tensor, labels: Tensor) -> Tensor:

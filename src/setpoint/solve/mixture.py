@@ -13,7 +13,7 @@ from setpoint.errors import BadSetting, ShapeMismatch
 from setpoint.measure.constraint import SLACK
 
 #: A snapshot that the program gives less is left out.
-_NOTHING = 1e-9
+_NOTHING = 1e-7
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,8 @@ class PairwiseArea(Solver):
     ranked from a to b) or `minimize fpr over recall in [a, b]`; `PairwiseArea(sp.fpr.between(0, b),
     sp.recall.between(a, 1))` for the two-way area: the lowest 1 - a of the positives against the highest b of the
     negatives. A sample at the edge counts by the share of it that lies inside, tied samples alike, so that with the
-    hard step in place of the surrogate the one-way mean is exactly the partial area. No range: the whole ROC area.
+    hard step in place of the surrogate the one-way mean is exactly the partial area (unless the edge cuts a tie of both
+    classes). No range: the whole ROC area.
 
     Batch samples meet all remembered ones of the other class (`memory`, as in `ImplicitThreshold`). Hinges cost
     O(n log n); the logistic surrogate costs the number of pairs.
@@ -50,23 +51,25 @@ class PairwiseArea(Solver):
             return batch.scores.sum() * 0
         chosen = self._selection(reference)
         positive = reference.labels > 0
-        high, low = (reference.scores[side] for side in (positive, ~positive))
-        v, w = (chosen[side].to(reference.scores.dtype) for side in (positive, ~positive))
-        # The selected weights can be all zero only if the range is empty of mass, which a checked range is not.
+        high, low, v, w = (part[side] for part in (reference.scores, chosen) for side in (positive, ~positive))
         scale = 1 / (v.sum() * w.sum())
-        size = len(batch.scores)
-        own = batch.labels > 0
-        if len(reference.scores) == size:
-            up, down = batch.scores[own], batch.scores[~own]
-            return scale * pair_sum(up, down, self.surrogate, positive_weights=v, negative_weights=w)
-        # Each batch sample against what is remembered: the derivative of the whole by its score, blown up by 1 / share.
-        mine = chosen[:size].to(reference.scores.dtype)
-        share = batch.mass / reference.mass
-        up = pairs_per_positive(batch.scores[own], low, self.surrogate, weights=w) @ mine[own].to(_wide(w))
-        down = pairs_per_negative(high, batch.scores[~own], self.surrogate, weights=v) @ mine[~own].to(_wide(w))
-        value = scale * pair_sum(high, low, self.surrogate, positive_weights=v, negative_weights=w)
-        moved = scale * (up + down) / share
-        return value + moved - moved.detach()
+        if len(reference.scores) == len(batch.scores):
+            high, low = batch.scores[positive], batch.scores[~positive]
+            total = pair_sum(high, low, self.surrogate, positive_weights=v, negative_weights=w)
+            return (scale * total).to(total.dtype)
+        # To first order: each batch sample against all that is remembered, blown up by 1 / share to stand for the rest.
+        value = pair_sum(high, low, self.surrogate, positive_weights=v, negative_weights=w)
+        now = self._against(batch, batch.scores, chosen, (high, low, v, w))
+        then = self._against(batch, reference.scores[: len(batch.scores)], chosen, (high, low, v, w))
+        return (scale * (value + (now - then) / (batch.mass / reference.mass))).to(value.dtype)
+
+    def _against(self, batch: Sample, scores: Tensor, chosen: Tensor, rest: tuple[Tensor, ...]) -> Tensor:
+        """What the samples of a batch pay at `scores`, each against the selected ones of the other class."""
+        high, low, v, w = rest
+        own, mine = batch.labels > 0, chosen[: len(scores)]
+        up = pairs_per_positive(scores[own], low, self.surrogate, weights=w).double() @ mine[own]
+        down = pairs_per_negative(high, scores[~own], self.surrogate, weights=v).double() @ mine[~own]
+        return up + down
 
     def _selection(self, reference: Sample) -> Tensor:
         """How much of each sample lies in the asked range: its weight, a part of it, or nothing."""
@@ -121,7 +124,3 @@ def _shares(parts: tuple[Problem | Range, ...]) -> tuple[Share, Share]:
         else:
             raise BadProblem(f"an area by pairs takes one range of fpr or tnr and one of recall or fnr, not {each}")
     return of_negatives, of_positives
-
-
-def _wide(weights: Tensor) -> torch.dtype:
-    return torch.promote_types(weights.dtype, torch.float32)

@@ -38,7 +38,7 @@ class SamplePriced(Solver):
 
     sample_prices: Tensor
     shared_price: Tensor
-    times: Tensor
+    last_seen: Tensor
     mu: Tensor
     metric: Tensor
 
@@ -66,10 +66,10 @@ class SamplePriced(Solver):
         self.growth, self.price_limit = growth, price_limit
         self.register_buffer("sample_prices", torch.full((n_samples,), float(price)))
         self.register_buffer("shared_price", torch.tensor(float(price)))
-        # How often each sample is in the batch at hand; only the places of that batch are ever read.
-        self.register_buffer("times", torch.zeros(n_samples), persistent=False)
-        self.register_buffer("mu", torch.tensor(float(mu)))
-        self.register_buffer("metric", torch.tensor(-torch.inf))
+        # Where each sample was last seen in a batch, to tell whether one is in it twice; read only after it is written.
+        self.register_buffer("last_seen", torch.zeros(n_samples, dtype=torch.int32), persistent=False)
+        self.register_buffer("mu", torch.tensor(float(mu), dtype=torch.float64))
+        self.register_buffer("metric", torch.tensor(-torch.inf, dtype=torch.float64))
 
     @property
     def prices(self) -> Tensor:
@@ -91,8 +91,11 @@ class SamplePriced(Solver):
         if index.shape != (size,) or index.is_floating_point() or index.dtype == torch.bool:
             raise BadIndex(f"{size} samples came with an index {tuple(index.shape)} of {index.dtype}; give one each")
         index = index.to(self.sample_prices.device, torch.long)
-        if size and (int(index.min()) < 0 or int(index.max()) >= self.n_samples):
-            wrong = int(index.max()) if int(index.min()) >= 0 else int(index.min())
+        if size == 0:
+            return index
+        lowest, highest = (int(end) for end in index.aminmax())
+        if lowest < 0 or highest >= self.n_samples:
+            wrong = lowest if lowest < 0 else highest
             raise BadIndex(f"index {wrong} in a batch, but n_samples is {self.n_samples}: number samples from 0")
         return index
 
@@ -112,24 +115,31 @@ class SamplePriced(Solver):
     @torch.no_grad()
     def _raise_prices(self, paid: Tensor, index: Tensor | None, prices: Tensor, weights: Tensor | None) -> None:
         rise = self.mu.to(paid.dtype) * paid
-        highest = float((prices + rise).max())
+        if index is None:
+            rise = rise.mean() if weights is None else (weights @ rise) / weights.sum()
+        risen = prices + rise
+        highest = float(risen.max())
         if not highest <= self.price_limit:
-            place = int((prices + rise).argmax())
+            place = int(risen.argmax())
             name = "shared by all samples" if index is None else f"of sample {int(index[place])}"
             before = float(prices if index is None else prices[place])
             raise DivergedPrices(
                 f"the price {name} has diverged: {before:.6g}, then {highest:.6g} (limit {self.price_limit:g}), "
-                f"with its pairs short of the margin by {float(paid[place]):.6g} and mu at {float(self.mu):.6g}; "
+                f"its pairs short of the margin by up to {float(paid.max()):.6g} in all, mu at {float(self.mu):.6g}; "
                 "lower mu, or let it grow by less"
             )
+        risen = risen.to(self.sample_prices.dtype)
         if index is None:
-            mean = rise.mean() if weights is None else (weights @ rise) / weights.sum()
-            self.shared_price += mean.to(self.shared_price.dtype)
+            self.shared_price.copy_(risen)
             return
-        rise = rise.to(self.sample_prices.dtype)
-        self.times[index] = 0.0
-        self.times.index_add_(0, index, torch.ones_like(rise))
-        self.sample_prices.index_add_(0, index, rise / self.times[index])
+        order = torch.arange(len(index), dtype=self.last_seen.dtype, device=index.device)
+        self.last_seen[index] = order
+        if torch.equal(self.last_seen[index], order):
+            self.sample_prices[index] = risen
+            return
+        samples, which = index.unique(return_inverse=True)
+        mean = torch.zeros_like(samples, dtype=risen.dtype).scatter_reduce_(0, which, risen, "mean", include_self=False)
+        self.sample_prices[samples] = mean
 
     def status(self) -> dict[str, Any]:
         """mu, and the highest and the mean price."""

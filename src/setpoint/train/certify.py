@@ -15,7 +15,6 @@ from torch import Tensor
 
 from setpoint.errors import BadProblem, BadSetting, TooFewSamples
 from setpoint.measure.constraint import Constraint
-from setpoint.measure.count import count
 from setpoint.measure.curve import curve
 from setpoint.measure.rate import Rate
 from setpoint.measure.sample import Sample
@@ -51,15 +50,14 @@ def certify(problem: Problem, sample: Sample, confidence: float) -> tuple[Tensor
 
 
 def _best_beyond(problem: Problem, sample: Sample, edge: Tensor, *, above: bool) -> Tensor:
-    """The best threshold `(1,)` on the safe side of the edge; the edge itself when nothing beats it."""
+    """The best of all cuts `(1,)` whose threshold lies on the safe side of the edge; of equals the nearest to it."""
     cuts = curve(sample.scores, sample.labels, sample.weights)
-    everywhere = cuts.thresholds(torch.arange(len(cuts.tp), device=edge.device))
-    safe = everywhere >= edge if above else everywhere <= edge
-    thresholds = torch.cat([edge.reshape(1), everywhere[safe]])
-    at_edge = count(sample.scores, sample.labels, edge.reshape(1), weights=sample.weights)
-    value = problem.objective(torch.cat([at_edge, cuts.counts[safe]]))
-    best = value.argmax() if problem.maximize else value.argmin()
-    return thresholds[best].reshape(1)
+    thresholds = cuts.thresholds(torch.arange(len(cuts.tp), device=edge.device))
+    cost = problem.objective(cuts.counts) * (-1 if problem.maximize else 1)
+    # Thresholds fall from cut to cut, so that above the edge the last is the nearest, below it the first.
+    safe = (thresholds >= edge if above else thresholds <= edge).nonzero().squeeze(-1)
+    equals = safe[cost[safe] <= cost[safe].min() + 1e-12]
+    return thresholds[equals[-1 if above else 0]].reshape(1)
 
 
 def needed(allowed: float, confidence: float) -> int:
