@@ -8,6 +8,7 @@ result.point.threshold, result.point.rates
 """
 
 from setpoint.errors import SetpointError
+from setpoint.measure.classes import Macro, Micro, OfClass
 from setpoint.measure.constraint import Constraint
 from setpoint.measure.rate import (
     Metric,
@@ -34,8 +35,12 @@ from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.correction import Correction, Slack
 from setpoint.solve.implicit import ImplicitThreshold
 from setpoint.solve.last_layer import ImplicitLastLayer
+from setpoint.solve.multilabel import OneVsRest
 from setpoint.solve.penalty import Penalty
+from setpoint.solve.shift_point import ShiftPoint, evaluate_shifts
+from setpoint.solve.shifts import ImplicitShifts
 from setpoint.solve.solver import Solver
+from setpoint.solve.top_k import ImplicitTopK
 from setpoint.train.anchored import Anchored
 from setpoint.train.batch import Batches
 from setpoint.train.calibrate import calibrate, evaluate
@@ -54,13 +59,20 @@ __all__ = [
     "FitResult",
     "HardStep",
     "ImplicitLastLayer",
+    "ImplicitShifts",
     "ImplicitThreshold",
+    "ImplicitTopK",
+    "Macro",
     "Metric",
+    "Micro",
+    "OfClass",
+    "OneVsRest",
     "OperatingPoint",
     "Penalty",
     "Problem",
     "Rate",
     "SetpointError",
+    "ShiftPoint",
     "SigmoidStep",
     "Slack",
     "SoftplusStep",
@@ -70,6 +82,7 @@ __all__ = [
     "calibrate",
     "error",
     "evaluate",
+    "evaluate_shifts",
     "f_score",
     "fit",
     "flagged",

@@ -179,6 +179,17 @@ def test_an_index_seen_twice_pays_twice_and_moves_its_price_once():
     assert loss_twice.item() * (n_positive + 1) > loss_once.item() * n_positive
 
 
+def test_two_views_of_one_sample_move_its_price_by_their_mean():
+    scores, labels = torch.tensor([0.3, -0.8, 0.0, 0.5]).double(), torch.tensor([1.0, 1.0, 0.0, 0.0]).double()
+    solver = AugmentedLagrangian(Nothing(), n_samples=5, margin=0.2, mu=0.1, price=0.3).double()
+    solver(scores, labels, index=torch.tensor([4, 4, 0, 1]))
+    f = torch.sigmoid(scores)
+    q = (0.2 - (f[:2].unsqueeze(1) - f[2:])).relu().sum(1)
+    assert float(q[0]) != pytest.approx(float(q[1]))
+    expected = torch.tensor([0.3, 0.3, 0.3, 0.3, 0.3 + 0.1 * float(q.mean())]).double()
+    torch.testing.assert_close(solver.prices, expected)
+
+
 def test_without_an_index_all_samples_share_one_price():
     scores, labels, _ = drawn()
     solver = AugmentedLagrangian(Nothing(), n_samples=100, margin=0.2, mu=0.1).double()

@@ -203,10 +203,11 @@ def test_shifts_for_macro_recall_pay_and_yield_to_bounds():
     free = evaluate_shifts(sp.maximize(RECALL), x @ theta, labels)
     counts = count_classes(x @ theta, labels).unsqueeze(0)
     assert free.objective > float(RECALL(counts))
-    bound = evaluate_shifts(sp.maximize(RECALL, cover(0) <= 0.1), x @ theta, labels)
-    assert bound.feasible
-    assert bound.rates["flagged of class 0"] <= 0.1
-    assert bound.objective <= free.objective
+    for share in (0.05, 0.1, 0.2, 0.4):
+        bound = evaluate_shifts(sp.maximize(RECALL, cover(0) == share), x @ theta, labels)
+        assert bound.feasible
+        assert bound.rates["flagged of class 0"] == pytest.approx(share)
+        assert bound.objective <= free.objective
 
 
 def test_ties_that_no_shifts_can_part_are_called_infeasible():
@@ -327,15 +328,26 @@ def test_a_small_batch_gets_its_shifts_and_prices_from_memory():
     whole, labels = batch(size=404)
     for rows in torch.arange(400).split(4):
         solver(whole[rows], labels[rows])
-    solver(whole[400:], labels[400:])
+    (part,) = torch.autograd.grad(solver(whole[400:], labels[400:]), whole)
     lone = ImplicitShifts(problem, 4, memory=0, temperature=1.0).double()
-    lone(whole[4:], labels[4:])
+    (full,) = torch.autograd.grad(lone(whole[4:], labels[4:]), whole)
+    # A hundredth of the samples, each a hundred times as heavy: on average over batches the gradient of the whole.
+    torch.testing.assert_close(part[400:], 100 * full[400:], atol=0.01, rtol=0.05)
     # The same samples, met from another side: the shifts lie between the same two margins.
     assert torch.equal(predict_class(whole[4:], solver.shifts), predict_class(whole[4:], lone.shifts))
     torch.testing.assert_close(solver.prices, lone.prices, atol=1e-2, rtol=0)
     alone = ImplicitShifts(problem, 4, memory=0, temperature=1.0).double()
     alone(whole[400:], labels[400:])
     assert (alone.prices - lone.prices).abs().max() > 0.05
+
+
+def test_shifts_are_searched_every_so_many_steps_and_prices_at_each():
+    solver, seen = ImplicitShifts(sp.minimize(ERROR, cover(1) == 0.5), 4, every=3, memory=0).double(), []
+    for seed in range(6):
+        solver(*batch(seed))
+        seen.append((solver.shifts.tolist(), solver.prices.tolist()))
+    assert [a[0] == b[0] for a, b in itertools.pairwise(seen)] == [True, True, False, True, True]
+    assert not any(a[1] == b[1] for a, b in itertools.pairwise(seen))
 
 
 @pytest.mark.parametrize(

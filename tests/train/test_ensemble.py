@@ -73,6 +73,21 @@ def test_members_differ_by_seed_and_by_nothing_else():
     assert all(torch.equal(before[name], value) for name, value in start.state_dict().items())
 
 
+def test_every_member_starts_from_weights_of_its_own():
+    started = []
+
+    def train_one(copy, seed):
+        started.append((seed, copy[0].weight.detach().clone()))
+        return sp.fit(copy, ASK, sp.Batches(*data()), sp.Batches(*data(seed=1)), sp.CrossEntropy(), epochs=1)
+
+    model = net()
+    fit_ensemble(train_one, model, 3, lambda ensemble: None, seed=7)
+    assert [seed for seed, _ in started] == [7, 8, 9]
+    for seed, weight in started:
+        assert torch.equal(weight, seeded_copy(model, seed)[0].weight)
+    assert len({float(weight.sum()) for _, weight in [*started, (None, model[0].weight.detach())]}) == 4
+
+
 def test_the_random_state_of_the_caller_is_left_alone():
     model = net()
     torch.manual_seed(5)

@@ -25,28 +25,15 @@ class Arrow:
         count, variables = shape
         norms = unit(value.new_zeros(count).index_add(0, index[0], value * value).sqrt())
         self.hubs, self.place, self.grid = plan.hubs, plan.place, plan.slots * variables
-        hubs, wide = len(plan.hubs), len(plan.wide)
+        hubs, wide = len(plan.hubs), plan.wide
         self.norms = value.new_ones(self.grid + wide).index_copy(0, plan.place, norms)
-
-        def scaled(entries_here: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-            row, column = index[:, entries_here]
-            return plan.place[row], column, value[entries_here] / norms[row]
-
-        at, _, weight = scaled(plan.own_entries)
-        self.weight = value.new_zeros(self.grid).index_copy(0, at, weight).view(plan.slots, variables)
-        across = value.new_zeros(wide, variables)
-        at, column, weight = scaled(plan.wide_entries)
-        across[at - self.grid, column] = weight
-        self.shared = value.new_zeros(hubs, self.grid)
-        for hub, (entries_here, shared) in enumerate(zip(plan.hub_entries, self.shared)):
-            at, _, weight = scaled(entries_here)
-            in_grid = at < self.grid
-            if not bool(in_grid.all()):
-                across[at[~in_grid] - self.grid, plan.hubs[hub]] = weight[~in_grid]
-                at, weight = at[in_grid], weight[in_grid]
-            shared.index_copy_(0, at, weight)
-        self.across, self.edge = across, across[:, plan.hubs].tolist()
-        self.across_own = list(across.index_fill(1, plan.hubs, 0.0))
+        sizes = [self.grid, hubs * self.grid, wide * variables]
+        entries = value.new_zeros(sum(sizes)).index_copy(0, plan.destination, value / norms[index[0]])
+        weight, shared, across = torch.split_with_sizes(entries, sizes)
+        self.weight, self.shared = weight.view(plan.slots, variables), shared.view(hubs, self.grid)
+        self.across = across.view(wide, variables)
+        self.across_transposed, self.edge = self.across.T, self.across[:, plan.hubs].tolist()
+        self.across_own = list(self.across.index_fill(1, plan.hubs, 0.0))
         self.hub_list = plan.hubs.tolist()
         self.sizes = [variables] * plan.slots + [wide]
         # Kept as lists of rows: making a view costs as much as a small product.
@@ -61,7 +48,7 @@ class Arrow:
         if program.batch or any(isinstance(matrix, Operator) for matrix in matrices(program)):
             return None
         shape, index, value = listed(program)
-        plan = ArrowPlan.find(shape, index)
+        plan = plan_of(shape, index)
         return None if plan is None else cls(shape, index, value, plan)
 
     def spread(self, rows: Tensor) -> Tensor:
@@ -81,11 +68,10 @@ class Arrow:
 
     def transpose(self, rows: Tensor) -> Tensor:
         *parts, wide = torch.split_with_sizes(rows, self.sizes)
-        result: Tensor = wide @ self.across
+        result = torch.mv(self.across_transposed, wide)
         for weight, part in zip(self.weights, parts):
             result.addcmul_(weight, part)
-        result.index_add_(0, self.hubs, self.shared @ rows[: self.grid])
-        return result
+        return result.index_add_(0, self.hubs, self.shared @ rows[: self.grid])
 
     def solve(self, active: Tensor, diagonal: Tensor, target: Tensor) -> Tensor:
         size = len(self.hub_list) + len(self.across)
@@ -157,60 +143,64 @@ def solve_small(matrix: list[list[float]], right: list[float]) -> list[float]:
 
 @dataclass(frozen=True)
 class ArrowPlan:
-    """Where the rows of an arrow go (`place`), and which entries are own, of each hub, or of a wide row."""
+    """Where the rows of an arrow go (`place`), and where each entry goes among own, hub and wide ones."""
 
     hubs: Tensor
-    wide: Tensor
-    place: Tensor
+    wide: int
     slots: int
-    own_entries: Tensor
-    hub_entries: list[Tensor]
-    wide_entries: Tensor
+    place: Tensor
+    destination: Tensor
 
-    @staticmethod
-    def find(shape: tuple[int, int], index: Tensor) -> ArrowPlan | None:
-        """Take away long rows, then the most crowded variables, until each row left has one variable at most."""
-        count, variables = shape
-        device = index.device
-        lengths = torch.bincount(index[0], minlength=count)
-        long = lengths > 8
-        if int(long.sum()) > 16:
+
+#: The last pattern and its plan: in training the same pattern comes back with every batch.
+_last: list[tuple[tuple[int, int], Tensor, ArrowPlan | None]] = []
+
+
+def plan_of(shape: tuple[int, int], index: Tensor) -> ArrowPlan | None:
+    """The plan of a pattern, or None if it is no arrow; looked up if it is the last one, compared in full."""
+    for known_shape, known_index, plan in _last:
+        if known_shape == shape and known_index.device == index.device and torch.equal(known_index, index):
+            return plan
+    plan = find_plan(shape, index)
+    _last[:] = [(shape, index.clone(), plan)]
+    return plan
+
+
+def find_plan(shape: tuple[int, int], index: Tensor) -> ArrowPlan | None:
+    """Take away long rows, then the most crowded variables, until each row left has one variable at most."""
+    count, variables = shape
+    device = index.device
+    lengths = torch.bincount(index[0], minlength=count)
+    long = lengths > 8
+    if int(long.sum()) > 16:
+        return None
+    row, column = index[:, ~long[index[0]]]
+    lengths = lengths.masked_fill_(long, 0)
+    hub_of = torch.full((variables,), -1, device=device)
+    hubs: list[int] = []
+    while int(lengths.max()) > 1:
+        if len(hubs) == 8:
             return None
-        in_long = long[index[0]]
-        left, wide_entries = (~in_long).nonzero().squeeze(-1), in_long.nonzero().squeeze(-1)
-        row, column = index[:, left]
-        lengths = lengths.masked_fill_(long, 0)
-        hubs: list[int] = []
-        hub_entries: list[Tensor] = []
-        while int(lengths.max()) > 1:
-            if len(hubs) == 8:
-                return None
-            crowd = torch.bincount(column, weights=lengths[row] > 1, minlength=variables)
-            hubs.append(int(crowd.argmax()))
-            at_hub = column == hubs[-1]
-            hub_entries.append(left[at_hub])
-            left = left[~at_hub]
-            row, column = index[:, left]
-            lengths = torch.bincount(row, minlength=count)
-        # Rows left with no variable of their own name hubs alone: they go with the wide ones.
-        wide = (lengths == 0).nonzero().squeeze(-1)
-        filled = torch.bincount(column, minlength=variables)
-        slots = max(1, int(filled.max()))
-        if len(wide) > 16 or slots * variables > 4 * (count + variables):
-            return None
-        if bool((column[1:] < column[:-1]).any()):
-            column, order = column.sort(stable=True)
-            row, left = row[order], left[order]
-        slot = torch.arange(len(row), device=device) - (filled.cumsum(0) - filled)[column]
-        place = torch.empty(count, dtype=torch.long, device=device)
-        place[row] = slot * variables + column
-        place[wide] = slots * variables + torch.arange(len(wide), device=device)
-        return ArrowPlan(
-            torch.tensor(hubs, dtype=torch.long, device=device),
-            wide,
-            place,
-            slots,
-            left,
-            hub_entries,
-            wide_entries,
-        )
+        crowd = torch.bincount(column, weights=lengths[row] > 1, minlength=variables)
+        hub_of[int(crowd.argmax())] = len(hubs)
+        hubs.append(int(crowd.argmax()))
+        kept = column != hubs[-1]
+        row, column = row[kept], column[kept]
+        lengths = torch.bincount(row, minlength=count)
+    # Rows left with no variable of their own name hubs alone: they go with the wide ones.
+    wide = (lengths == 0).nonzero().squeeze(-1)
+    filled = torch.bincount(column, minlength=variables)
+    slots = max(1, int(filled.max()))
+    if len(wide) > 16 or slots * variables > 4 * (count + variables):
+        return None
+    column, order = column.sort(stable=True)
+    row = row[order]
+    grid = slots * variables
+    place = torch.empty(count, dtype=torch.long, device=device)
+    slot = torch.arange(len(row), device=device) - (filled.cumsum(0) - filled)[column]
+    place[row] = slot * variables + column
+    place[wide] = grid + torch.arange(len(wide), device=device)
+    at, hub = place[index[0]], hub_of[index[1]]
+    in_wide = (1 + len(hubs)) * grid + (at - grid) * variables + index[1]
+    destination = torch.where(at >= grid, in_wide, at + (1 + hub) * grid)
+    return ArrowPlan(torch.tensor(hubs, dtype=torch.long, device=device), len(wide), slots, place, destination)

@@ -23,7 +23,6 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from setpoint.errors import BadLabels, BadScores, BadSetting, BadWeights, MissingClass, ShapeMismatch
-from setpoint.lp.control import above
 from setpoint.measure.pairs import Hinge, pair_sum
 
 Squash = Callable[[Tensor], Tensor]
@@ -248,7 +247,7 @@ class _Shares(torch.autograd.Function):
         value, by_tp, by_fp = rule(total - missed, either - missed, total)
         # Only what is lost moves with its score; TP rises with the positives', FP with the negatives'.
         slope = torch.mul(weights, by_fp * (1 - margin)).add_(up, alpha=(by_tp - by_fp) * (1 - margin))
-        ctx.save_for_backward(slope.mul_(above(lost, 0.0)))
+        ctx.save_for_backward(slope.mul_(lost.sign_()))
         return squashed.new_tensor(value)
 
     @staticmethod
@@ -275,7 +274,7 @@ def check_binary(scores: Tensor, labels: Tensor, weights: Tensor | None) -> tupl
     if scores.dim() != 1 or labels.shape != scores.shape:
         raise ShapeMismatch(f"scores {tuple(scores.shape)} and labels {tuple(labels.shape)} must be equal vectors")
     positive = labels == 1
-    if not bool((positive | (labels == 0)).all()):
+    if not torch.equal(positive.to(labels.dtype), labels):
         raise BadLabels("labels must be 0 or 1")
     return positive, _check_weights(scores, weights)
 

@@ -24,10 +24,11 @@ class Sample:
 
     @property
     def mass(self) -> Tensor:
-        """The total weight, and so the number of samples when there are no weights."""
+        """The total weight (the number of samples, without weights), in float32 at least: half cannot count."""
+        dtype = torch.promote_types(self.scores.dtype, torch.float32)
         if self.weights is None:
-            return self.scores.new_tensor(float(len(self.scores)))
-        return self.weights.sum()
+            return torch.tensor(float(len(self.scores)), dtype=dtype, device=self.scores.device)
+        return self.weights.sum(dtype=dtype)
 
     @property
     def spread(self) -> Tensor:

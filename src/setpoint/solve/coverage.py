@@ -185,8 +185,10 @@ def _newton(
         moving = (slope != 0).double()
         curvature = torch.diag(coverage) - shares.T @ (weights.unsqueeze(-1) * shares)
         curvature = temperature * curvature * moving * moving.unsqueeze(-1)
-        ridge = 1e-11 * temperature * float(coverage.max())
-        curvature = curvature + torch.diag((1 - moving) + ridge)
+        curvature = curvature + torch.diag((1 - moving) + 1e-11 * temperature * float(coverage.max()))
+        if bool(moving.all()) and abs(float(slope.sum())) <= 1e-12:
+            # Nothing is gained by moving all shifts alike; left to rounding, that is most of the step.
+            curvature = curvature + temperature * coverage.mean()
         direction = -torch.linalg.solve(curvature, slope)
         longest = float(direction.abs().max())
         direction = direction * min(1.0, max(widest, 1 / temperature) / longest)
@@ -226,17 +228,13 @@ def _whole_samples(low: Tensor, high: Tensor, size: int) -> tuple[Tensor, Tensor
     exact_low, exact_high = (size * low).tolist(), (size * high).tolist()
     lows = [-int(-(bound - 1e-6) // 1) for bound in exact_low]
     highs = [int((bound + 1e-6) // 1) for bound in exact_high]
-    narrow = [least > most for least, most in zip(lows, highs)]
-    for k, is_narrow in enumerate(narrow):
-        if is_narrow:
+    for k, (least, most) in enumerate(zip(lows, highs)):
+        if least > most:
             lows[k] = highs[k] = round((exact_low[k] + exact_high[k]) / 2)
-    tied = [least == most for least, most in zip(lows, highs)]
     while sum(lows) > size:
         k = max(range(len(lows)), key=lambda k: lows[k] - exact_low[k])
         lows[k] -= 1
-        highs[k] -= tied[k]
     while sum(highs) < size:
         k = max(range(len(highs)), key=lambda k: exact_high[k] - highs[k])
         highs[k] += 1
-        lows[k] += tied[k]
     return low.new_tensor(lows) / size, high.new_tensor(highs) / size

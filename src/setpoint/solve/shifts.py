@@ -100,7 +100,7 @@ class ImplicitShifts(Solver):
         pace = shift_pace(reference, shifts, temperature) / temperature
         # Only the shifts that a bound has moved answer to a change of the scores; the others are held.
         moved = (sides != 0) | self._fixed(sides)
-        cost_slope = torch.einsum("kc,jkc->j", here.cost_slope[0], pace) * moved
+        cost_slope = torch.einsum("kc,jkc->j", here.cost_slope[0], pace)
         excess_slopes = torch.einsum("ikc,jkc->ij", here.excess_slopes[:, 0], pace) * moved
         limits = {"floor": self.slope_floor, "limit": self.price_limit}
         prices = solve_prices(cost_slope, excess_slopes, self._active(sides), **limits)
