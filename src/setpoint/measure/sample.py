@@ -23,12 +23,16 @@ class Sample:
     n_groups: int | None = None
 
     @property
+    def dtype(self) -> torch.dtype:
+        """The precision to count in: that of the scores, float32 at least."""
+        return torch.promote_types(self.scores.dtype, torch.float32)
+
+    @property
     def mass(self) -> Tensor:
         """The total weight (the number of samples, without weights), in float32 at least: half cannot count."""
-        dtype = torch.promote_types(self.scores.dtype, torch.float32)
         if self.weights is None:
-            return torch.tensor(float(len(self.scores)), dtype=dtype, device=self.scores.device)
-        return self.weights.sum(dtype=dtype)
+            return torch.tensor(float(len(self.scores)), dtype=self.dtype, device=self.scores.device)
+        return self.weights.sum(dtype=self.dtype)
 
     @property
     def spread(self) -> Tensor:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint.errors import BadGroups, BadProblem, BadSetting
+from setpoint.errors import BadSetting
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import SigmoidStep, SmoothStep
 from setpoint.problem.problem import Problem
@@ -16,13 +16,12 @@ from setpoint.solve.correction import Correction, Slack, find_soft, tightened
 from setpoint.solve.follow import Follower
 from setpoint.solve.memory import Memory, memory_size
 from setpoint.solve.price import Expansion, count_at, count_pace, expand, solve_prices
-from setpoint.solve.solver import Solver
+from setpoint.solve.scale import settle_temperature, temperature_buffer
+from setpoint.solve.solver import Solver, check_problem, with_groups
 from setpoint.solve.threshold import find
 
 #: The price of a bound that no threshold meets: heavy beside an objective of at most 1.
 BROKEN_PRICE = 10.0
-#: Temperature times the standard deviation of the scores, when nothing else is known of their scale.
-SPREADS = 4.0
 
 
 class ImplicitThreshold(Solver):
@@ -64,16 +63,7 @@ class ImplicitThreshold(Solver):
         price_limit: float = 1e3,
     ) -> None:
         super().__init__()
-        if not isinstance(problem, Problem):
-            raise BadProblem(f"expected a problem, got {problem!r}; turn a text into one with sp.ask")
-        if (problem.group is not None) != (n_groups is not None):
-            raise BadProblem(
-                f"'{problem}' compares groups of {problem.group}: say how many there are with n_groups="
-                if problem.group is not None
-                else f"'{problem}' compares no groups, so it takes no n_groups"
-            )
-        if temperature is not None and not 0 < temperature < float("inf"):
-            raise BadSetting(f"temperature must be above 0, got {temperature!r}")
+        check_problem(problem, n_groups)
         if slope_penalty < 0 or slope_floor <= 0 or price_limit <= 0:
             raise BadSetting("slope_penalty must not be negative, slope_floor and price_limit must be above 0")
         if slack is not None:
@@ -95,7 +85,7 @@ class ImplicitThreshold(Solver):
         self.register_buffer("active", torch.zeros(bounds, dtype=torch.bool))
         self.register_buffer("broken", torch.zeros(bounds, dtype=torch.bool))
         self.register_buffer("slacks", torch.zeros(bounds))
-        self.register_buffer("temperature", torch.tensor(temperature or 0.0))
+        self.register_buffer("temperature", temperature_buffer(temperature))
         self.register_buffer("steps", torch.zeros((), dtype=torch.long))
 
     def follow(self, optimizer: torch.optim.Optimizer) -> None:
@@ -111,15 +101,16 @@ class ImplicitThreshold(Solver):
         self.follower = Follower(optimizer, self.thresholds)
 
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
-        if self.n_groups is not None:
-            batch = self._with_groups(batch)
+        batch = with_groups(batch, self.problem, self.n_groups)
         reference = self.memory.joined(batch)
         corrected = self.memory.joined(batch, newest=self.correction.batches)
         if self.training:
             self.memory.push(batch)
         if len(batch.scores) == 0 or not reference.has_both_classes:
             return batch.scores.sum() * 0
-        temperature = self._settle_temperature(reference)
+        temperature = settle_temperature(
+            self.temperature, lambda: reference.spread, reference.dtype, keep=self.training
+        )
         step = self.step(temperature)
         thresholds, active, broken = self._search(corrected if corrected.has_both_classes else reference, step)
         here = expand(self.problem, count_at(reference, thresholds, step))
@@ -142,13 +133,6 @@ class ImplicitThreshold(Solver):
     def price(self, here: Expansion, slopes: tuple[Tensor, Tensor], active: Tensor) -> Tensor:
         """Where the prices come from: solved, so that no small move of the thresholds pays."""
         return solve_prices(*slopes, active, floor=self.slope_floor, limit=self.price_limit)
-
-    def _with_groups(self, batch: Sample) -> Sample:
-        if batch.groups is None:
-            raise BadGroups(f"'{self.problem}' compares groups of {self.problem.group}; pass groups= with each batch")
-        if len(batch.groups) and int(batch.groups.max()) >= int(self.n_groups or 0):
-            raise BadGroups(f"group {int(batch.groups.max())} in a batch, but n_groups is {self.n_groups}")
-        return Sample(batch.scores, batch.labels, batch.weights, batch.groups, self.n_groups)
 
     def _search(self, sample: Sample, step: SmoothStep) -> tuple[Tensor, Tensor, Tensor]:
         """Thresholds, which bounds hold them, and which are broken; held between two corrections."""
@@ -189,19 +173,6 @@ class ImplicitThreshold(Solver):
         slope = excess_slopes.diagonal()
         floor = self.slope_floor * float(self.temperature)
         return -excess * slope / (slope.square() + floor**2)
-
-    @torch.no_grad()
-    def _settle_temperature(self, reference: Sample) -> Tensor:
-        """The given temperature, or one over the spread of the scores when they first have any."""
-        if float(self.temperature) > 0:
-            return self.temperature.to(reference.scores.dtype)
-        spread = reference.spread
-        if float(spread) <= 0:
-            return torch.ones_like(reference.scores[0])
-        temperature = (SPREADS / spread).to(reference.scores.dtype)
-        if self.training:
-            self.temperature.copy_(temperature)
-        return temperature
 
     def status(self) -> dict[str, Any]:
         return {

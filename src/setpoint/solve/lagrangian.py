@@ -14,9 +14,9 @@ from setpoint.measure.sample import Sample
 from setpoint.measure.step import SigmoidStep, SmoothStep, Step, hard_step
 from setpoint.problem.problem import Problem
 from setpoint.solve.ascent import Ascent, Climb, NuPI
-from setpoint.solve.implicit import SPREADS
 from setpoint.solve.memory import Memory, memory_size
 from setpoint.solve.price import Expansion, count_at, count_pace, expand, solve_prices
+from setpoint.solve.scale import SPREADS
 from setpoint.solve.solver import Solver
 from setpoint.solve.threshold import find
 

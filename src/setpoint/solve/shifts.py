@@ -13,9 +13,9 @@ from setpoint.measure.classes import check_classes, class_shares, count_classes
 from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
 from setpoint.solve.coverage import coverage_bounds
-from setpoint.solve.implicit import SPREADS
 from setpoint.solve.memory import Memory, memory_size
 from setpoint.solve.price import expand, solve_prices
+from setpoint.solve.scale import settle_temperature, temperature_buffer
 from setpoint.solve.shift_point import check_class_problem, find_shifts
 from setpoint.solve.solver import Solver
 
@@ -56,8 +56,6 @@ class ImplicitShifts(Solver):
         check_class_problem(problem)
         if isinstance(n_classes, bool) or not isinstance(n_classes, int) or n_classes < 2:
             raise BadSetting(f"n_classes must be a whole number from 2 up, got {n_classes!r}")
-        if temperature is not None and not 0 < temperature < float("inf"):
-            raise BadSetting(f"temperature must be above 0, got {temperature!r}")
         if every < 1:
             raise BadSetting(f"every must be at least 1, got {every!r}")
         self.problem = problem
@@ -72,7 +70,7 @@ class ImplicitShifts(Solver):
         for name in ("shifts", "base", "sides"):
             self.register_buffer(name, torch.zeros(n_classes, dtype=torch.float64))
         self.register_buffer("prices", torch.zeros(len(problem.constraints)))
-        self.register_buffer("temperature", torch.tensor(temperature or 0.0))
+        self.register_buffer("temperature", temperature_buffer(temperature))
         self.register_buffer("steps", torch.zeros((), dtype=torch.long))
 
     def forward(
@@ -91,9 +89,11 @@ class ImplicitShifts(Solver):
         reference = self.memory.joined(batch)
         if self.training:
             self.memory.push(batch)
-        if float(_mass(batch)) <= 0:
+        if float(batch.mass) <= 0:
             return batch.scores.sum() * 0
-        temperature = self._settle_temperature(reference)
+        temperature = settle_temperature(
+            self.temperature, lambda: class_spread(reference), reference.dtype, keep=self.training
+        )
         shifts, sides = self._search(reference, temperature)
         shifts = shifts.to(temperature.dtype)
         here = expand(self.problem, _count(reference, shifts, temperature))
@@ -106,7 +106,7 @@ class ImplicitShifts(Solver):
         prices = solve_prices(cost_slope, excess_slopes, self._active(sides), **limits)
         if self.training:
             self.prices.copy_(prices)
-        return here.loss(prices, _count(batch, shifts, temperature), _mass(batch) / _mass(reference))
+        return here.loss(prices, _count(batch, shifts, temperature), batch.mass / reference.mass)
 
     def _fixed(self, sides: Tensor) -> Tensor:
         """The classes whose coverage is given, which answer whether they had to be moved or not."""
@@ -140,20 +140,6 @@ class ImplicitShifts(Solver):
             self.steps += 1
         return shifts, sides
 
-    @torch.no_grad()
-    def _settle_temperature(self, reference: Sample) -> Tensor:
-        """The given temperature, or one over the spread of the scores when they first have any."""
-        dtype = torch.promote_types(reference.scores.dtype, torch.float32)
-        if float(self.temperature) > 0:
-            return self.temperature.to(dtype)
-        spread = class_spread(reference)
-        if float(spread) <= 0:
-            return torch.ones_like(spread, dtype=dtype)
-        temperature = (SPREADS / spread).to(dtype)
-        if self.training:
-            self.temperature.copy_(temperature)
-        return temperature
-
     def status(self) -> dict[str, Any]:
         return {
             "shifts": self.shifts.tolist(),
@@ -165,12 +151,6 @@ class ImplicitShifts(Solver):
 def _count(sample: Sample, shifts: Tensor, temperature: Tensor) -> Tensor:
     """Soft counts `(1, K, 4)`: one question, K classes."""
     return count_classes(sample.scores, sample.labels, shifts, temperature, weights=sample.weights).unsqueeze(0)
-
-
-def _mass(sample: Sample) -> Tensor:
-    """The total weight, in float32 at least: half precision cannot count to a thousand."""
-    assert sample.weights is not None
-    return sample.weights.sum(dtype=torch.promote_types(sample.weights.dtype, torch.float32))
 
 
 @torch.no_grad()

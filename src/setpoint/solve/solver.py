@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Any
 
 from torch import Tensor, nn
 
+from setpoint.errors import BadGroups, BadProblem
 from setpoint.measure.sample import Sample, check_sample
+from setpoint.problem.problem import Problem
 
 
 class Solver(nn.Module, ABC):
@@ -37,3 +40,24 @@ class Solver(nn.Module, ABC):
     def status(self) -> dict[str, Any]:
         """What is worth logging: thresholds, prices, temperature."""
         return {}
+
+
+def check_problem(problem: Problem, n_groups: int | None) -> None:
+    """A problem, and the number of groups if it compares any."""
+    if not isinstance(problem, Problem):
+        raise BadProblem(f"expected a problem, got {problem!r}; turn a text into one with sp.ask")
+    if problem.group is not None and n_groups is None:
+        raise BadProblem(f"'{problem}' compares groups of {problem.group}: say how many there are with n_groups=")
+    if problem.group is None and n_groups is not None:
+        raise BadProblem(f"'{problem}' compares no groups, so it takes no n_groups")
+
+
+def with_groups(batch: Sample, problem: Problem, n_groups: int | None) -> Sample:
+    """The batch as a problem that may compare groups needs it; any of them may be absent."""
+    if n_groups is None:
+        return batch
+    if batch.groups is None:
+        raise BadGroups(f"'{problem}' compares groups of {problem.group}; pass groups= with each batch")
+    if len(batch.groups) and int(batch.groups.max()) >= n_groups:
+        raise BadGroups(f"group {int(batch.groups.max())} in a batch, but n_groups is {n_groups}")
+    return replace(batch, n_groups=n_groups)

@@ -15,7 +15,7 @@ from setpoint.errors import BadProblem, BadScores, BadSetting, BadWeights, Shape
 from setpoint.measure.rate import Rate
 from setpoint.measure.sample import Sample, check_sample
 from setpoint.measure.step import SigmoidStep, SmoothStep
-from setpoint.solve.implicit import SPREADS
+from setpoint.solve.scale import settle_temperature, temperature_buffer
 from setpoint.solve.solver import Solver
 
 
@@ -42,12 +42,10 @@ class ImplicitTopK(Solver):
             raise BadProblem(f"ImplicitTopK trains a rate such as sp.precision or sp.recall, but got {rate!r}")
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:
             raise BadSetting(f"k is {k!r}; give a whole number from 1 up")
-        if temperature is not None and not 0 < temperature < float("inf"):
-            raise BadSetting(f"temperature must be above 0, got {temperature!r}")
         self.rate = rate
         self.k = k
         self.slope_floor = slope_floor
-        self.register_buffer("temperature", torch.tensor(temperature or 0.0))
+        self.register_buffer("temperature", temperature_buffer(temperature))
         self.register_buffer("mean_price", torch.zeros(()))
 
     def forward(
@@ -72,7 +70,9 @@ class ImplicitTopK(Solver):
             return batch.scores.sum() * 0
         present, by_query = batch.weights > 0, batch.weights.amax(-1)
         thresholds = top_k_thresholds(batch.scores, self.k, present)
-        temperature = self._settle_temperature(batch, present)
+        temperature = settle_temperature(
+            self.temperature, lambda: query_spread(batch.scores, present), batch.dtype, keep=self.training
+        )
         # The slope by a threshold grows with the temperature, and so does the slope that counts as none.
         losses, prices = price_top_k(
             self.rate, self.k, batch.scores, batch.labels, present, thresholds,
@@ -83,25 +83,16 @@ class ImplicitTopK(Solver):
             self.mean_price.copy_(share @ prices.to(share.dtype))
         return share.to(losses.dtype) @ losses
 
-    @torch.no_grad()
-    def _settle_temperature(self, batch: Sample, present: Tensor) -> Tensor:
-        """The given temperature, or one over the spread of the scores within queries when they first have any."""
-        dtype = torch.promote_types(batch.scores.dtype, torch.float32)
-        if float(self.temperature) > 0:
-            return self.temperature.to(dtype)
-        scores = batch.scores.double() * present
-        size = present.sum(-1, keepdim=True).clamp(min=1)
-        centred = (scores - scores.sum(-1, keepdim=True) / size) * present
-        spread = (centred.square().sum() / present.sum()).sqrt()
-        if float(spread) <= 0:
-            return torch.ones_like(spread, dtype=dtype)
-        temperature = (SPREADS / spread).to(dtype)
-        if self.training:
-            self.temperature.copy_(temperature)
-        return temperature
-
     def status(self) -> dict[str, Any]:
         return {"price": float(self.mean_price), "temperature": float(self.temperature)}
+
+
+def query_spread(scores: Tensor, present: Tensor) -> Tensor:
+    """The standard deviation of scores within their queries, in float64."""
+    scores = scores.detach().double() * present
+    size = present.sum(-1, keepdim=True).clamp(min=1)
+    centred = (scores - scores.sum(-1, keepdim=True) / size) * present
+    return (centred.square().sum() / present.sum()).sqrt()
 
 
 @torch.no_grad()
