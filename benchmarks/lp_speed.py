@@ -113,7 +113,7 @@ def qpth(n: int) -> Work:
 
     def work() -> tuple[Tensor, Tensor]:
         program = lp.forms.f_score(scores, labels)
-        assert isinstance(program.matrix, Tensor)
+        assert isinstance(program.matrix, lp.Entries)
         assert isinstance(program.equality_matrix, Tensor)
         rows = torch.cat([program.matrix.to_dense(), -torch.eye(n + 1, dtype=torch.float64)])
         bounds = torch.cat([program.bound, torch.zeros(n + 1, dtype=torch.float64)])
@@ -207,7 +207,7 @@ def dense_auc(n: int) -> Work:
 
     def work() -> tuple[Tensor, Tensor]:
         program = lp.forms.auc(scores, labels)
-        assert isinstance(program.matrix, Tensor)
+        assert isinstance(program.matrix, lp.Entries)
         written = lp.LinearProgram(program.cost, program.matrix.to_dense(), program.bound)
         found = lp.solve(written, lp.ExteriorPenalty(epsilon=0.01 / len(program.bound), steps=10))
         return both(found.value, scores)

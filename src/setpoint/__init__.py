@@ -41,7 +41,7 @@ from setpoint.solve.shift_point import ShiftPoint, evaluate_shifts
 from setpoint.solve.shifts import ImplicitShifts
 from setpoint.solve.solver import Solver
 from setpoint.solve.top_k import ImplicitTopK
-from setpoint.train.anchored import Anchored
+from setpoint.train.anchored import Anchored, Ridge
 from setpoint.train.batch import Batches
 from setpoint.train.calibrate import calibrate, evaluate
 from setpoint.train.head import head_features
@@ -71,6 +71,7 @@ __all__ = [
     "Penalty",
     "Problem",
     "Rate",
+    "Ridge",
     "SetpointError",
     "ShiftPoint",
     "SigmoidStep",

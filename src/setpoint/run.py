@@ -18,6 +18,7 @@ from setpoint.problem.problem import Problem
 from setpoint.settings import BASELINE, PARTS, SOLVERS, Settings, build_model, score_rows
 from setpoint.table.frame import Frame
 from setpoint.table.schema import Schema, Target
+from setpoint.train.anchored import Ridge
 from setpoint.train.batch import Batch, Batches
 from setpoint.train.calibrate import calibrate, evaluate
 from setpoint.train.certify import certify
@@ -183,9 +184,10 @@ def _train(
     train, held_out, set_aside = parts["train"], parts["held_out"], parts["calibration"]
     size, epochs = settings.batch_size or len(train.labels), settings.epochs or 1
     whole = size >= len(train.labels)
-    solver = SOLVERS[name](problem, whole)
-    # The default of a linear model is not a matter of epochs but of three tries.
-    tries = 3 if solver is None and settings.model == "linear" else epochs
+    linear = settings.model == "linear"
+    solver = SOLVERS[name](problem, linear, whole)
+    # Recipes for linear models are not a matter of epochs: the default makes three tries, cross-entropy one.
+    tries = 1 if isinstance(solver, Ridge) else 3 if solver is None and linear else epochs
     result = fit(
         build_model(settings.model, train.x.shape[1], settings.seed),
         problem,

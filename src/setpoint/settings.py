@@ -14,6 +14,7 @@ from setpoint.problem.problem import Problem
 from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.implicit import ImplicitThreshold
 from setpoint.solve.solver import Solver
+from setpoint.train.anchored import Ridge
 
 #: What each part is for: learn, choose the epoch, set the threshold, judge.
 PARTS = ("train", "held_out", "calibration", "test")
@@ -31,12 +32,13 @@ def _mlp(width: int) -> nn.Module:
 
 
 MODELS: dict[str, Callable[[int], nn.Module]] = {"linear": _linear, "mlp": _mlp}
-#: From the problem, and whether every batch is the whole table, to a solver; None leaves the choice to `fit`.
-SOLVERS: dict[str, Callable[[Problem, bool], Solver | None]] = {
-    "default": lambda problem, whole: None,
-    "implicit": lambda problem, whole: ImplicitThreshold(problem, memory=0 if whole else None),
-    "weighted": lambda problem, whole: CrossEntropy(pos_weight="balanced"),
-    BASELINE: lambda problem, whole: CrossEntropy(),
+#: From the problem, whether the model is linear, and whether every batch is the whole table, to what `fit` takes;
+#: None leaves the choice to it. Linear models have cross-entropy to convergence.
+SOLVERS: dict[str, Callable[[Problem, bool, bool], Solver | Ridge | None]] = {
+    "default": lambda problem, linear, whole: None,
+    "implicit": lambda problem, linear, whole: ImplicitThreshold(problem, memory=0 if whole else None),
+    "weighted": lambda problem, linear, whole: Ridge("balanced") if linear else CrossEntropy("balanced"),
+    BASELINE: lambda problem, linear, whole: Ridge() if linear else CrossEntropy(),
 }
 
 

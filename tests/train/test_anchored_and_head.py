@@ -80,6 +80,19 @@ def test_the_scale_of_the_features_changes_nothing(scale):
     assert scaled == pytest.approx(plain, abs=2e-3)
 
 
+@pytest.mark.parametrize(("pos_weight", "ratio"), [(None, 1.0), ("balanced", 4.0), (0.3, 0.3)])
+def test_ridge_is_cross_entropy_to_convergence(pos_weight, ratio):
+    x, labels = (part.double() for part in worlds.lost_positives(2000, 0))
+    model = nn.Linear(2, 1).double()
+    result = sp.fit(model, ASK, [(x, labels)], [(x, labels)], sp.Ridge(pos_weight))
+    peer = LogisticRegression(C=1.0, tol=1e-10, max_iter=10_000)
+    weights = torch.where(labels > 0, ratio, 1.0).double()
+    spread, mean = x.std(0, correction=0), x.mean(0)
+    peer.fit(((x - mean) / spread).numpy(), labels.numpy(), sample_weight=(weights / weights.mean()).numpy())
+    torch.testing.assert_close(model.weight.detach()[0] * spread, torch.tensor(peer.coef_[0]), atol=1e-4, rtol=1e-3)
+    assert len(result.history) == 1
+
+
 def test_several_strengths_are_chosen_from_by_held_out_data():
     result, objective = fitted(solver=sp.Anchored.auto())
     assert len(result.history) == 6

@@ -8,7 +8,7 @@ from setpoint.lp.highs import Highs
 from setpoint.lp.layer import Engine, solve
 from setpoint.lp.newton import Newton
 from setpoint.lp.penalty import ExteriorPenalty
-from setpoint.lp.program import LinearProgram, Operator
+from setpoint.lp.program import Entries, LinearProgram, Operator
 from setpoint.lp.reduce import Reduction, random_directions, sliced_inverse_directions, solve_reduced
 from setpoint.lp.solution import Certificate, Outcome, Solution
 from setpoint.lp.structure import Dense, Iterative
@@ -20,6 +20,7 @@ __all__ = [
     "Certificate",
     "Dense",
     "Engine",
+    "Entries",
     "Envelope",
     "ExteriorPenalty",
     "Factorization",

@@ -24,7 +24,7 @@ from setpoint.lp.closed import (
     limits,
     one_vs_all,
 )
-from setpoint.lp.program import LinearProgram
+from setpoint.lp.program import Entries, LinearProgram
 
 
 def auc(scores: Tensor, labels: Tensor, *, margin: float = 1.0, weights: Tensor | None = None) -> LinearProgram:
@@ -133,7 +133,7 @@ def recall_at_precision(
     own = torch.arange(n, device=up.device)
     index = torch.stack([torch.arange(3 * n, device=up.device), own.repeat_interleave(3)])
     value = torch.stack([one, -one, one], 1).reshape(-1)
-    box = torch.sparse_coo_tensor(index, value, (3 * n, n + extra), is_coalesced=True, check_invariants=False)
+    box = Entries(index, value, (3 * n, n + extra))
     box_bounds = torch.stack([one, -least, most], 1).reshape(-1)
     wide = torch.cat([precision * down - (1 - precision) * up, -up.new_ones(extra)])
     price = up.new_full((extra,), 0.0 if shortfall is None else check_price(shortfall))
@@ -167,13 +167,7 @@ def _pairs(duels: Iterator[tuple[Tensor, Tensor, Tensor, Tensor]], margin: float
         raise MissingClass("an area needs weight on at least two classes; add samples of the missing one")
     bound = torch.cat(bounds)
     each = torch.arange(len(bound), device=bound.device)
-    matrix = torch.sparse_coo_tensor(
-        torch.stack([each, each]),
-        -torch.ones_like(bound),
-        (len(bound), len(bound)),
-        is_coalesced=True,
-        check_invariants=False,
-    )
+    matrix = Entries(torch.stack([each, each]), -torch.ones_like(bound), (len(bound), len(bound)))
     return LinearProgram(torch.cat(costs) / len(costs), matrix, bound)
 
 
@@ -187,9 +181,7 @@ def _ratio(least: Tensor, most: Tensor, part: Tensor, whole: Tensor, offset: Ten
     column = torch.stack([own, torch.full_like(own, n)], 1).reshape(-1)
     row = torch.arange(3 * n, device=part.device).repeat_interleave(2)
     value = torch.stack([one, -one, -one, least, one, -most], 1).reshape(-1)
-    matrix = torch.sparse_coo_tensor(
-        torch.stack([row, column]), value, (3 * n, n + 1), is_coalesced=True, check_invariants=False
-    )
+    matrix = Entries(torch.stack([row, column]), value, (3 * n, n + 1))
     return LinearProgram(
         torch.cat([-part / scale, part.new_zeros(1)]),
         matrix,
@@ -209,18 +201,13 @@ def _with_row(program: LinearProgram, row: Tensor) -> LinearProgram:
     )
 
 
-def _append(matrix: object, row: Tensor, columns: int) -> Tensor:
+def _append(matrix: object, row: Tensor, columns: int) -> Entries:
     """A sparse matrix widened to `columns`, with one more dense row below."""
-    assert isinstance(matrix, Tensor)
+    assert isinstance(matrix, Entries)
     count = matrix.shape[0]
-    last = torch.stack([torch.full((columns,), count, device=row.device), torch.arange(columns, device=row.device)])
-    return torch.sparse_coo_tensor(
-        torch.cat([matrix.indices(), last], 1),
-        torch.cat([matrix.values(), row]),
-        (count + 1, columns),
-        is_coalesced=True,
-        check_invariants=False,
-    )
+    each = torch.arange(columns, device=row.device)
+    last = torch.stack([torch.full_like(each, count), each])
+    return Entries(torch.cat([matrix.index, last], 1), torch.cat([matrix.value, row]), (count + 1, columns))
 
 
 def _inputs(

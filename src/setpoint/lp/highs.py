@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from setpoint.errors import BadProgram
-from setpoint.lp.program import LinearProgram, Operator, entries, is_sparse
+from setpoint.lp.program import Entries, LinearProgram, Matrix, Operator
 from setpoint.lp.solution import Candidate, Outcome, Solution
 
 
@@ -39,7 +39,7 @@ class Highs:
         return Candidate(x, dual, equality_dual, taken, tuple(c.outcomes[0] for c in each))
 
 
-def _flat(part: Tensor | Operator, program: LinearProgram) -> list[Tensor]:
+def _flat(part: Matrix, program: LinearProgram) -> list[Tensor]:
     assert isinstance(part, Tensor)
     return list(part.flatten(0, len(program.batch) - 1))
 
@@ -76,10 +76,9 @@ def _array(vector: Tensor) -> Any:
     return vector.detach().double().cpu().numpy()
 
 
-def _rows(matrix: Tensor | Operator) -> Any:
+def _rows(matrix: Matrix) -> Any:
     if isinstance(matrix, Operator):
         raise BadProgram("HiGHS needs its matrix written down: give a dense or sparse tensor, or use Newton")
-    if is_sparse(matrix):
-        index, value = entries(matrix.detach())
-        return csr_array((_array(value), tuple(index.cpu().numpy())), shape=tuple(matrix.shape))
+    if isinstance(matrix, Entries):
+        return csr_array((_array(matrix.value), tuple(matrix.index.cpu().numpy())), shape=matrix.shape)
     return _array(matrix)

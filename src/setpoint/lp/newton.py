@@ -166,13 +166,9 @@ class _Run:
         if not some(near):
             return
         y_move = self.y - self.centre
-        moved = greater(
-            largest(add_scaled(self.r_plus, -self.sharp, self.u)),
-            largest(add_scaled(self.q_plus, -self.sharp, self.w)),
-        )
-        moved = greater(moved, self.proximal * largest(y_move))
-        enough = greater(0.1 * moved, 0.03 * self.engine.tolerance) * self.sharp
-        ready = near & ((steepness <= enough) | rounding)
+        ready = near & ((steepness <= 0.03 * self.engine.tolerance * self.sharp) | rounding)
+        if some(near & negate(ready)):
+            ready = near & (ready | (steepness <= 0.1 * self._moved(y_move) * self.sharp))
         if not some(ready):
             return
         new_u, new_w = self.r_plus / stretch(self.sharp), self.q_plus / stretch(self.sharp)
@@ -184,6 +180,12 @@ class _Run:
         self._tighten(where & slow)
         self.steepness = pick(where, torch.inf, steepness)
         self._refresh()
+
+    def _moved(self, y_move: Tensor) -> Number:
+        """By how much rows, bounds and point have moved since the prices were set."""
+        rows = largest(add_scaled(self.r_plus, -self.sharp, self.u))
+        bounds = largest(add_scaled(self.q_plus, -self.sharp, self.w))
+        return greater(greater(rows, bounds), self.proximal * largest(y_move))
 
     def _tighten(self, where: Flag) -> None:
         """Sharpen the penalty where the rows lag behind; loosen the hold on the point where the prices do."""

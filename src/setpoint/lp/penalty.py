@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from setpoint.errors import BadProgram, BadSetting
-from setpoint.lp.program import LinearProgram, Operator, is_sparse
+from setpoint.lp.program import Entries, LinearProgram, Matrix, Operator
 from setpoint.lp.solution import Candidate, Outcome, Solution
 
 
@@ -67,10 +67,10 @@ def stacked(program: LinearProgram) -> tuple[Tensor, Tensor, Tensor]:
     return program.cost.double(), torch.cat(parts, -2), torch.cat(bounds, -1)
 
 
-def _dense(matrix: Tensor | Operator) -> Tensor:
+def _dense(matrix: Matrix) -> Tensor:
     if isinstance(matrix, Operator):
         raise BadProgram("the exterior penalty writes its matrix down: give a tensor, not an Operator")
-    return (matrix.to_dense() if is_sparse(matrix) else matrix).double()
+    return (matrix.to_dense() if isinstance(matrix, Entries) else matrix).double()
 
 
 def descend(

@@ -2,7 +2,8 @@
 
     minimise cost . x   where   matrix x <= bound,   equality_matrix x = equality_bound,   x >= 0
 
-A matrix is a dense tensor, a `torch.sparse` tensor, or an `Operator` that only knows its products.
+A matrix is a dense tensor, a `torch.sparse` tensor (kept as its `Entries`), or an `Operator` that only knows its
+products.
 """
 
 from __future__ import annotations
@@ -28,7 +29,31 @@ class Operator:
     transpose: Callable[[Tensor], Tensor]
 
 
-Matrix = Tensor | Operator
+@dataclass(frozen=True)
+class Entries:
+    """A sparse matrix as a list: `index` (2, nnz), each place at most once, and `value` (nnz).
+
+    The same as `torch.sparse`, but gradients flow into the values without any bookkeeping.
+    """
+
+    index: Tensor
+    value: Tensor
+    shape: tuple[int, int]
+
+    @staticmethod
+    def of(matrix: Tensor) -> Entries:
+        """Those of a `torch.sparse` matrix, or of a dense one."""
+        listed = matrix.to_sparse_coo().coalesce()
+        return Entries(listed.indices(), listed.values(), (matrix.shape[0], matrix.shape[1]))
+
+    def detach(self) -> Entries:
+        return Entries(self.index, self.value.detach(), self.shape)
+
+    def to_dense(self) -> Tensor:
+        return self.value.new_zeros(self.shape).index_put(tuple(self.index), self.value)
+
+
+Matrix = Tensor | Entries | Operator
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +73,8 @@ class LinearProgram:
     def __post_init__(self) -> None:
         for name in ("matrix", "equality_matrix"):
             matrix = getattr(self, name)
-            if isinstance(matrix, Tensor) and is_sparse(matrix):
-                # Sorted once here, so that every product finds its entries in order.
-                object.__setattr__(self, name, matrix.to_sparse_coo().coalesce())
+            if isinstance(matrix, Tensor) and matrix.layout != torch.strided and matrix.dim() == 2:
+                object.__setattr__(self, name, Entries.of(matrix))
         _check_vector("cost", self.cost)
         if self.cost.numel() == 0:
             raise BadProgram(f"cost has shape {tuple(self.cost.shape)}: a program needs at least one variable")
@@ -99,9 +123,9 @@ def product(matrix: Matrix, x: Tensor) -> Tensor:
     """matrix x in float64, differentiable in both."""
     if isinstance(matrix, Operator):
         return matrix.apply(x)
-    if is_sparse(matrix):
-        (row, column), value = entries(matrix)
-        return x.new_zeros(matrix.shape[0]).index_add(0, row, value * x[column])
+    if isinstance(matrix, Entries):
+        row, column = matrix.index
+        return x.new_zeros(matrix.shape[0]).index_add(0, row, matrix.value.double() * x[column])
     return (matrix.double() @ x.unsqueeze(-1)).squeeze(-1)
 
 
@@ -109,36 +133,26 @@ def transpose_product(matrix: Matrix, rows: Tensor) -> Tensor:
     """matrix' rows in float64, differentiable in both."""
     if isinstance(matrix, Operator):
         return matrix.transpose(rows)
-    if is_sparse(matrix):
-        (row, column), value = entries(matrix)
-        return rows.new_zeros(matrix.shape[1]).index_add(0, column, value * rows[row])
+    if isinstance(matrix, Entries):
+        row, column = matrix.index
+        return rows.new_zeros(matrix.shape[1]).index_add(0, column, matrix.value.double() * rows[row])
     return (matrix.double().mT @ rows.unsqueeze(-1)).squeeze(-1)
-
-
-def is_sparse(matrix: Matrix) -> bool:
-    return isinstance(matrix, Tensor) and matrix.layout != torch.strided
-
-
-def entries(matrix: Tensor) -> tuple[Tensor, Tensor]:
-    """Indices (2, nnz) and float64 values of a sparse matrix; gradients flow into the values."""
-    matrix = matrix.to_sparse_coo().coalesce()
-    return matrix.indices(), matrix.values().double()
 
 
 def matrices(program: LinearProgram) -> list[Matrix]:
     """The one or two matrices of a program, without gradients."""
     found = [program.matrix] if program.equality_matrix is None else [program.matrix, program.equality_matrix]
-    return [matrix.detach() if isinstance(matrix, Tensor) else matrix for matrix in found]
+    return [matrix if isinstance(matrix, Operator) else matrix.detach() for matrix in found]
 
 
 def listed(program: LinearProgram) -> tuple[tuple[int, int], Tensor, Tensor]:
     """All rows as (shape, indices, values), entries that are exactly zero left out."""
     indices, values, above = [], [], 0
     for matrix in matrices(program):
-        assert isinstance(matrix, Tensor)
-        index, value = entries(matrix if is_sparse(matrix) else matrix.to_sparse_coo())
-        indices.append(index + torch.tensor([[above], [0]]))
-        values.append(value)
+        assert not isinstance(matrix, Operator)
+        part = matrix if isinstance(matrix, Entries) else Entries.of(matrix)
+        indices.append(part.index + part.index.new_tensor([[above], [0]]) if above else part.index)
+        values.append(part.value.double())
         above += matrix.shape[0]
     index, value = torch.cat(indices, 1), torch.cat(values)
     kept = value != 0
@@ -160,13 +174,15 @@ def _check_vector(name: str, vector: Tensor) -> None:
 def _check_rows(name: str, matrix: Matrix, bound_name: str, bound: Tensor, cost: Tensor) -> None:
     _check_vector(bound_name, bound)
     if not isinstance(matrix, Operator):
-        if not isinstance(matrix, Tensor) or not matrix.is_floating_point():
-            came = matrix.dtype if isinstance(matrix, Tensor) else type(matrix).__name__
+        values = matrix.value if isinstance(matrix, Entries) else matrix
+        if not isinstance(values, Tensor) or not values.is_floating_point():
+            came = values.dtype if isinstance(values, Tensor) else type(values).__name__
             raise BadProgram(f"{name} must be a floating-point tensor or an Operator, not {came}")
-        values = entries(matrix)[1] if is_sparse(matrix) else matrix
+        if values.layout != torch.strided:
+            raise BadProgram(f"{name} is sparse with {values.dim()} dimensions; a batch needs dense matrices")
         if not bool(values.isfinite().all()):
             raise BadProgram(f"{name} holds nan or inf")
-    if (isinstance(matrix, Operator) or is_sparse(matrix)) and cost.dim() > 1:
+    if isinstance(matrix, Operator | Entries) and cost.dim() > 1:
         raise BadProgram(f"a batch of programs needs dense matrices, but {name} is sparse or an Operator")
     expected = (*cost.shape[:-1], bound.shape[-1], cost.shape[-1])
     if tuple(matrix.shape) != expected or bound.shape[:-1] != cost.shape[:-1]:
@@ -197,8 +213,8 @@ def _out_of_reach(matrix: Matrix, bound: Tensor, *, least: bool) -> Tensor:
     suspects = sign * bound < -1e-12 * (1 + bound.abs().amax(-1, keepdim=True)) if bound.numel() else bound < 0
     if isinstance(matrix, Operator) or not bool(suspects.any()):
         return torch.zeros_like(suspects)
-    if is_sparse(matrix):
-        (row, _), value = entries(matrix)
-        helps = torch.zeros_like(bound).index_add(0, row, (sign * value.detach() < 0).double())
+    if isinstance(matrix, Entries):
+        helpful = (sign * matrix.value.detach() < 0).double()
+        helps = torch.zeros_like(bound).index_add(0, matrix.index[0], helpful)
         return suspects & (helps == 0)
     return suspects & (sign * matrix.detach() >= 0).all(-1)

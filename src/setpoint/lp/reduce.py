@@ -16,7 +16,7 @@ from setpoint.errors import BadSetting, ShapeMismatch
 from setpoint.lp.gradient import Gradient
 from setpoint.lp.layer import Engine, solve
 from setpoint.lp.newton import Newton
-from setpoint.lp.program import LinearProgram, Operator, is_sparse
+from setpoint.lp.program import Entries, LinearProgram, Matrix, Operator
 from setpoint.lp.solution import Candidate, Outcome, Solution, certify
 from setpoint.lp.structure import choose
 
@@ -95,10 +95,15 @@ def _within(program: LinearProgram, basis: Tensor) -> LinearProgram:
     )
 
 
-def _times(matrix: Tensor | Operator, basis: Tensor) -> Tensor:
+def _times(matrix: Matrix, basis: Tensor) -> Tensor:
     if isinstance(matrix, Operator):
         return torch.stack([matrix.apply(column) for column in basis.T], -1)
-    return torch.sparse.mm(matrix.detach().double(), basis) if is_sparse(matrix) else matrix.detach().double() @ basis
+    matrix = matrix.detach()
+    if isinstance(matrix, Entries):
+        row, column = matrix.index
+        spread = matrix.value.double().unsqueeze(-1) * basis[column]
+        return basis.new_zeros(matrix.shape[0], basis.shape[1]).index_add(0, row, spread)
+    return matrix.double() @ basis
 
 
 @torch.no_grad()

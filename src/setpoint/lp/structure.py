@@ -16,7 +16,16 @@ from torch import Tensor
 
 from setpoint.lp.arrow import Arrow
 from setpoint.lp.control import unit
-from setpoint.lp.program import LinearProgram, Operator, is_sparse, listed, matrices, product, transpose_product
+from setpoint.lp.program import (
+    Entries,
+    LinearProgram,
+    Matrix,
+    Operator,
+    listed,
+    matrices,
+    product,
+    transpose_product,
+)
 
 #: Up to this many entries a sparse program without an arrow is written down densely and factored.
 DENSE_UP_TO = 4_000_000
@@ -135,7 +144,7 @@ class Iterative(InOrder):
         return cls(norms, apply, transpose, squares)
 
     @classmethod
-    def _of_operators(cls, matrices: list[Tensor | Operator], variables: int) -> Iterative:
+    def _of_operators(cls, matrices: list[Matrix], variables: int) -> Iterative:
         # E[(row . signs)^2] is the squared length of a row: a few random signs are enough to scale by.
         generator = torch.Generator().manual_seed(0)
         signs = torch.randint(0, 2, (24, variables), generator=generator).double() * 2 - 1
@@ -190,13 +199,13 @@ def choose(program: LinearProgram) -> Structure:
     if arrow is not None:
         return arrow
     size = program.variables * sum(matrix.shape[0] for matrix in parts)
-    if size <= DENSE_UP_TO or not any(is_sparse(matrix) for matrix in parts):
+    if size <= DENSE_UP_TO or not any(isinstance(matrix, Entries) for matrix in parts):
         return Dense.of(program)
     return Iterative.of(program)
 
 
-def _written_out(matrix: Tensor | Operator, variables: int) -> Tensor:
+def _written_out(matrix: Matrix, variables: int) -> Tensor:
     if isinstance(matrix, Operator):
         columns = [matrix.apply(unit) for unit in torch.eye(variables, dtype=torch.float64)]
         return torch.stack(columns, -1)
-    return matrix.to_dense().double() if is_sparse(matrix) else matrix.double()
+    return (matrix.to_dense() if isinstance(matrix, Entries) else matrix).double()

@@ -1,10 +1,10 @@
-"""The linear default as a choice for `fit`: plain and matched cross-entropy, then refinements of given strengths."""
+"""Recipes for linear models, full batch: cross-entropy to convergence, and the anchored default."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +13,7 @@ from setpoint.errors import BadSetting
 from setpoint.measure.sample import Sample, check_sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
+from setpoint.solve.baseline import CrossEntropy
 from setpoint.train.batch import Batch, read_batches
 from setpoint.train.calibrate import evaluate
 from setpoint.train.history import History, record, score
@@ -41,10 +42,30 @@ class Anchored:
         return cls((4.0, 1.0, 0.25, 0.0625))
 
 
-def fit_anchored(
+@dataclass(frozen=True)
+class Ridge:
+    """Cross-entropy of a linear model, full batch, to convergence: the baseline that stands beside `Anchored`.
+
+    `pos_weight` as in `CrossEntropy`; a ridge of 1/2 |theta|^2 on standardised features beside the sum of losses.
+    """
+
+    pos_weight: float | Literal["balanced"] | None = None
+
+    def __post_init__(self) -> None:
+        CrossEntropy(self.pos_weight)
+
+    def ratio(self, labels: Tensor, weights: Tensor) -> float:
+        """How many negatives a positive counts for."""
+        if self.pos_weight == "balanced":
+            positives = (weights * labels).sum()
+            return float((weights.sum() - positives) / positives.clamp(min=1e-300))
+        return 1.0 if self.pos_weight is None else float(self.pos_weight)
+
+
+def fit_linear(
     model: nn.Linear,
     problem: Problem,
-    recipe: Anchored,
+    recipe: Anchored | Ridge,
     train: Iterable[Any],
     held_out: Iterable[Any],
     on_epoch: Callable[[dict[str, Any]], None] | None = None,
@@ -72,6 +93,9 @@ def fit_anchored(
         if on_epoch is not None:
             on_epoch(history[-1])
 
+    if isinstance(recipe, Ridge):
+        stand("CrossEntropy", cross_entropy(rows, class_weights(rows, recipe.ratio(rows.labels, rows.weights))))
+        return history, 0
     stand("CrossEntropy", cross_entropy(rows, class_weights(rows, 1.0)))
     matched, matched_weights = match(problem, rows)
     stand("CrossEntropy(matched)", matched)

@@ -17,7 +17,7 @@ from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.solver import Solver
-from setpoint.train.anchored import Anchored, fit_anchored
+from setpoint.train.anchored import Anchored, Ridge, fit_linear
 from setpoint.train.batch import Batch, read_batches
 from setpoint.train.calibrate import calibrate, evaluate
 from setpoint.train.head import fit_proximal_head
@@ -35,7 +35,7 @@ class FitResult:
     model: nn.Module
     point: OperatingPoint
     history: History
-    solver: Solver | Anchored
+    solver: Solver | Anchored | Ridge
     best_epoch: int
 
 
@@ -44,7 +44,7 @@ def fit(
     problem: Problem | str,
     train: Iterable[Any],
     held_out: Iterable[Any],
-    solver: Solver | Anchored | None = None,
+    solver: Solver | Anchored | Ridge | None = None,
     *,
     calibration: Iterable[Any] | None = None,
     confidence: float | None = None,
@@ -81,10 +81,11 @@ def fit(
     if solver is None:
         solver = Anchored() if is_linear and problem.group is None else CrossEntropy()
         patience = patience or max(5, epochs // 4)
-    if isinstance(solver, Anchored):
+    if isinstance(solver, Anchored | Ridge):
         if not isinstance(model, nn.Linear) or model.out_features != 1:
-            raise BadSetting("Anchored trains nn.Linear models with one output; use a Solver for other models")
-        history, best = fit_anchored(model, problem, solver, train, held_out, on_epoch)
+            name = type(solver).__name__
+            raise BadSetting(f"{name} trains nn.Linear models with one output; use a Solver for other models")
+        history, best = fit_linear(model, problem, solver, train, held_out, on_epoch)
     else:
         history, best = _fit_epochs(
             model, problem, solver, train, held_out,
