@@ -59,3 +59,5 @@ def test_a_start_of_another_shape_is_refused():
     small = lp.solve(lp.LinearProgram(-torch.ones(2), torch.eye(2), torch.ones(2)))
     with pytest.raises(ShapeMismatch):
         lp.solve(lp.LinearProgram(-COST, torch.eye(3), torch.ones(3)), start=small)
+    with pytest.raises(ShapeMismatch):
+        lp.solve(lp.LinearProgram(-torch.ones(2), torch.ones(1, 2), torch.ones(1)), start=small)

@@ -35,6 +35,7 @@ def data(seed=0, size=80, columns=2):
 @pytest.mark.parametrize("penalty", [None, 2.0], ids=["linear", "with penalty"])
 @pytest.mark.parametrize("relation", ["<=", "=="])
 def test_the_trajectory_is_that_of_a_few_plain_lines(control, penalty, relation):
+    torch.manual_seed(0)
     x, labels = data()
     problem = sp.ask(f"minimize fnr where fpr {relation} 10%")
     settings = {"price_lr": 0.2, "control": control, "penalty": penalty, "price": 0.5}
@@ -44,7 +45,7 @@ def test_the_trajectory_is_that_of_a_few_plain_lines(control, penalty, relation)
     optimizer = torch.optim.SGD([*model.parameters(), *solver.parameters()], lr=0.5)
 
     positive, negative = x[labels == 1], x[labels == 0]
-    price, running, threshold = 0.5, None, None
+    price, running, threshold, seen = 0.5, None, None, set()
     for _ in range(40):
         loss = solver(model(x).squeeze(-1), labels)
         optimizer.zero_grad()
@@ -74,7 +75,8 @@ def test_the_trajectory_is_that_of_a_few_plain_lines(control, penalty, relation)
         torch.testing.assert_close(model.weight.detach()[0], weights)
         torch.testing.assert_close(solver.thresholds.detach()[0], threshold)
         assert float(solver.prices[0]) == pytest.approx(price)
-    assert price != 0.5
+        seen.add(round(price, 6))
+    assert len(seen) > 3
 
 
 # ------------------------------------------------------------------ convex worlds, against scipy
@@ -133,6 +135,7 @@ def exact(problem, x, labels):
 
 @pytest.mark.parametrize("problem", CONVEX.values(), ids=CONVEX)
 def test_primal_and_prices_are_those_of_the_exact_solution(problem):
+    torch.manual_seed(0)
     x, labels = convex_world()
     theta, prices = exact(problem, x, labels)
     solver = Lagrangian(
@@ -270,7 +273,7 @@ def test_the_mixture_of_proxy_snapshots_meets_the_bound_and_is_good():
     assert len(mixture.weights) <= 2
     fresh = [rates_on(*snapshot, *worlds.tilted(200_000, 1000)) for snapshot in snapshots]
     fnr, fpr = (sum(w * fresh[i][k] for i, w in mixture.weights.items()) for k in (0, 1))
-    assert fnr <= 0.49
+    assert fnr <= 0.47
     assert abs(fpr - 0.01) <= 0.003
 
 

@@ -113,6 +113,9 @@ def test_each_loss_is_the_value_of_its_program():
 def test_the_default_area_learns_where_the_published_margin_is_silent():
     """At margin 0.01 the ramp gives gradient to almost no pair; the default to every pair out of place."""
     scores, labels = batch(5, size=400)
+    ramp = AUCLoss(0.5, ramp=True)(scores, labels)
+    assert float(ramp.detach()) == pytest.approx(float(lp.closed.auc_ramp(scores, labels, margin=0.5).detach()))
+    assert float(ramp.detach()) < float(AUCLoss(0.5)(scores, labels).detach())
     (telling,) = torch.autograd.grad(AUCLoss()(scores, labels), scores)
     assert float((telling != 0).double().mean()) > 0.95
 

@@ -14,7 +14,6 @@ is one of many.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -22,7 +21,15 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from setpoint.errors import BadLabels, BadScores, BadSetting, BadWeights, MissingClass, ShapeMismatch
+from setpoint.errors import BadSetting, MissingClass, ShapeMismatch
+from setpoint.lp.checks import (
+    check_binary,
+    check_classes,
+    check_margin,
+    check_price,
+    check_share,
+    check_squash_margin,
+)
 from setpoint.measure.pairs import Hinge, pair_sum
 
 Squash = Callable[[Tensor], Tensor]
@@ -257,70 +264,8 @@ class _Shares(torch.autograd.Function):
         return gradient * slope, None, None, None, None, None, None
 
 
-def check_squash_margin(margin: float) -> None:
-    if not 0 <= margin <= 0.5:
-        raise BadSetting(f"margin is {margin}; the share flagged of a sample needs one between 0 and 0.5")
-
-
 def limits(scores: Tensor, squash: Squash, margin: float) -> tuple[Tensor, Tensor]:
     """The least and the most that may be flagged of each sample, in float64: f + margin and 1 + f - margin."""
     check_squash_margin(margin)
     squashed = squash(scores).double()
     return (1 - margin) * squashed + margin, (1 - margin) * (1 + squashed)
-
-
-def check_binary(scores: Tensor, labels: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Which samples are positive, and the weights in float64."""
-    if scores.dim() != 1 or labels.shape != scores.shape:
-        raise ShapeMismatch(f"scores {tuple(scores.shape)} and labels {tuple(labels.shape)} must be equal vectors")
-    positive = labels == 1
-    if not torch.equal(positive.to(labels.dtype), labels):
-        raise BadLabels("labels must be 0 or 1")
-    return positive, _check_weights(scores, weights)
-
-
-def check_classes(scores: Tensor, labels: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Whole-number labels within the columns of the scores, and the weights in float64."""
-    if scores.dim() != 2 or labels.shape != scores.shape[:1]:
-        raise ShapeMismatch(
-            f"scores {tuple(scores.shape)} must hold a row a sample and a column a class, labels "
-            f"{tuple(labels.shape)} one class a row"
-        )
-    whole = labels.long()
-    if not bool((whole == labels).all()) or not bool(((whole >= 0) & (whole < scores.shape[1])).all()):
-        raise BadLabels(f"labels must be whole numbers from 0 to {scores.shape[1] - 1}")
-    return whole, _check_weights(scores[:, 0], weights)
-
-
-def _check_weights(scores: Tensor, weights: Tensor | None) -> Tensor:
-    # A finite sum of floats needs no closer look at each of them.
-    finite = scores.is_floating_point() and (
-        math.isfinite(float(scores.detach().sum())) or bool(scores.detach().isfinite().all())
-    )
-    if not finite:
-        raise BadScores("scores must be finite floating-point numbers; look for nan, inf or whole numbers in them")
-    if weights is None:
-        return torch.ones_like(scores, dtype=torch.float64)
-    if weights.shape != scores.shape:
-        raise ShapeMismatch(f"weights {tuple(weights.shape)} must have one entry a sample: {tuple(scores.shape)}")
-    if not bool(((weights >= 0) & weights.isfinite()).all()):
-        raise BadWeights("weights must be finite and not negative")
-    return weights.double()
-
-
-def check_share(name: str, share: float) -> float:
-    if not 0 <= share <= 1:
-        raise BadSetting(f"{name} is {share}; it must lie between 0 and 1")
-    return share
-
-
-def check_price(shortfall: float) -> float:
-    if not shortfall > 0:
-        raise BadSetting(f"shortfall is {shortfall}; a bound whose breach costs nothing is no bound")
-    return shortfall
-
-
-def check_margin(margin: float, least: float = 1e-300) -> float:
-    if not margin >= least:
-        raise BadSetting(f"margin is {margin}; it must be positive")
-    return margin

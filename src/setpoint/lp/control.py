@@ -18,7 +18,10 @@ Flag: TypeAlias = Any
 
 def everywhere(value: Any, like: Tensor) -> Any:
     """`value` for each of the programs whose vectors look like `like`."""
-    return value if like.dim() == 1 else torch.full(like.shape[:-1], value, device=like.device)
+    if like.dim() == 1:
+        return value
+    dtype = like.dtype if isinstance(value, float) else None
+    return torch.full(like.shape[:-1], value, dtype=dtype, device=like.device)
 
 
 def dot(one: Tensor, other: Tensor) -> Number:

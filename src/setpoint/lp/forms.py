@@ -14,16 +14,8 @@ import torch
 from torch import Tensor
 
 from setpoint.errors import MissingClass
-from setpoint.lp.closed import (
-    Squash,
-    check_binary,
-    check_margin,
-    check_price,
-    check_share,
-    class_pairs,
-    limits,
-    one_vs_all,
-)
+from setpoint.lp.checks import check_binary, check_margin, check_price, check_share
+from setpoint.lp.closed import Squash, class_pairs, limits, one_vs_all
 from setpoint.lp.program import Entries, LinearProgram
 
 

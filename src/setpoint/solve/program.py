@@ -13,6 +13,7 @@ from torch import Tensor
 
 from setpoint.errors import BadSetting
 from setpoint.lp import closed
+from setpoint.lp.checks import check_classes, check_price, check_share
 from setpoint.measure.sample import Sample
 from setpoint.solve.solver import Solver
 
@@ -81,7 +82,7 @@ class MulticlassAUCLoss(Solver):
         groups: Tensor | None = None,
         index: Tensor | None = None,
     ) -> Tensor:
-        whole, mass = closed.check_classes(scores, labels, weights)
+        whole, mass = check_classes(scores, labels, weights)
         if len(whole[mass > 0].unique()) < 2:
             return (0.0 * scores).sum()
         if self.one_vs_all:
@@ -151,8 +152,8 @@ class PrecisionAtRecallLoss(_SquashedLoss):
 
     def __init__(self, recall: float, *, shortfall: float = 5.0, scale: float = 1.0, margin: float = 0.4) -> None:
         super().__init__(scale, margin)
-        self.recall = closed.check_share("recall", recall)
-        self.shortfall = closed.check_price(shortfall)
+        self.recall = check_share("recall", recall)
+        self.shortfall = check_price(shortfall)
 
     def value(self, batch: Sample) -> Tensor:
         return 1 - closed.precision_at_recall(
@@ -171,8 +172,8 @@ class RecallAtPrecisionLoss(_SquashedLoss):
 
     def __init__(self, precision: float, *, shortfall: float = 5.0, scale: float = 1.0, margin: float = 0.4) -> None:
         super().__init__(scale, margin)
-        self.precision = closed.check_share("precision", precision)
-        self.shortfall = closed.check_price(shortfall)
+        self.precision = check_share("precision", precision)
+        self.shortfall = check_price(shortfall)
 
     def value(self, batch: Sample) -> Tensor:
         return 1 - closed.recall_at_precision(

@@ -87,7 +87,7 @@ class ProxyLagrangian(Lagrangian):
         problem: Problem,
         *,
         n_groups: int | None = None,
-        price_lr: float = 0.1,
+        price_lr: float = 0.03,
         price: float | None = None,
         step: Callable[[Tensor], SmoothStep] = SigmoidStep,
         truth: Step = hard_step,
