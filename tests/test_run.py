@@ -327,3 +327,11 @@ def test_damaged_runs_are_refused(tmp_path, run, damage, message):
     with pytest.raises(BadFile, match=message) as caught:
         load_run(place)
     assert "\n" not in str(caught.value)
+
+
+def test_a_program_is_compared_with_cross_entropy_too():
+    run = fitted(settings=Settings(solver="program", epochs=20), problem=ask("maximize precision where recall >= 60%"))
+    assert [outcome.method for outcome in run.outcomes] == ["program", "cross-entropy"]
+    assert run.chosen.judged["test"].objective > 0.2
+    with pytest.raises(BadProblem, match="no linear program"):
+        fitted(settings=Settings(solver="program", epochs=1))

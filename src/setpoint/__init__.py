@@ -7,6 +7,7 @@ result = sp.fit(model, problem, train=loader, held_out=loader)
 result.point.threshold, result.point.rates
 """
 
+from setpoint import lp
 from setpoint.errors import SetpointError
 from setpoint.measure.classes import Macro, Micro, OfClass
 from setpoint.measure.constraint import Constraint
@@ -37,6 +38,14 @@ from setpoint.solve.implicit import ImplicitThreshold
 from setpoint.solve.last_layer import ImplicitLastLayer
 from setpoint.solve.multilabel import OneVsRest
 from setpoint.solve.penalty import Penalty
+from setpoint.solve.program import (
+    AUCLoss,
+    FScoreLoss,
+    JaccardLoss,
+    MulticlassAUCLoss,
+    PrecisionAtRecallLoss,
+    RecallAtPrecisionLoss,
+)
 from setpoint.solve.shift_point import ShiftPoint, evaluate_shifts
 from setpoint.solve.shifts import ImplicitShifts
 from setpoint.solve.solver import Solver
@@ -50,27 +59,33 @@ from setpoint.train.loop import FitResult, fit
 __version__ = "0.1.0"
 
 __all__ = [
+    "AUCLoss",
     "Anchored",
     "Batches",
     "Certificate",
     "Constraint",
     "Correction",
     "CrossEntropy",
+    "FScoreLoss",
     "FitResult",
     "HardStep",
     "ImplicitLastLayer",
     "ImplicitShifts",
     "ImplicitThreshold",
     "ImplicitTopK",
+    "JaccardLoss",
     "Macro",
     "Metric",
     "Micro",
+    "MulticlassAUCLoss",
     "OfClass",
     "OneVsRest",
     "OperatingPoint",
     "Penalty",
+    "PrecisionAtRecallLoss",
     "Problem",
     "Rate",
+    "RecallAtPrecisionLoss",
     "Ridge",
     "SetpointError",
     "ShiftPoint",
@@ -93,6 +108,7 @@ __all__ = [
     "head_features",
     "jaccard",
     "kappa",
+    "lp",
     "maximize",
     "mcc",
     "minimize",

@@ -13,6 +13,7 @@ from setpoint.errors import BadSetting
 from setpoint.problem.problem import Problem
 from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.implicit import ImplicitThreshold
+from setpoint.solve.program import program_for
 from setpoint.solve.solver import Solver
 from setpoint.train.anchored import Ridge
 
@@ -37,6 +38,7 @@ MODELS: dict[str, Callable[[int], nn.Module]] = {"linear": _linear, "mlp": _mlp}
 SOLVERS: dict[str, Callable[[Problem, bool, bool], Solver | Ridge | None]] = {
     "default": lambda problem, linear, whole: None,
     "implicit": lambda problem, linear, whole: ImplicitThreshold(problem, memory=0 if whole else None),
+    "program": lambda problem, linear, whole: program_for(problem),
     "weighted": lambda problem, linear, whole: Ridge("balanced") if linear else CrossEntropy("balanced"),
     BASELINE: lambda problem, linear, whole: Ridge() if linear else CrossEntropy(),
 }

@@ -26,6 +26,12 @@ SOLVERS = {
     "implicit mcc": lambda: ImplicitThreshold(sp.ask("maximize mcc")),
     "implicit two bounds": lambda: ImplicitThreshold(sp.ask("maximize recall where fpr <= 20% and precision >= 30%")),
     "implicit out of reach": lambda: ImplicitThreshold(sp.ask("maximize recall where precision >= 100% and fpr <= 0%")),
+    "last layer's penalty": lambda: sp.Penalty(FNR),
+    "program: area": sp.AUCLoss,
+    "program: f-score": sp.FScoreLoss,
+    "program: jaccard": sp.JaccardLoss,
+    "program: precision at recall": lambda: sp.PrecisionAtRecallLoss(0.8),
+    "program: recall at precision": lambda: sp.RecallAtPrecisionLoss(0.5),
     "cross-entropy": CrossEntropy,
     "cross-entropy balanced": lambda: CrossEntropy("balanced"),
     "cross-entropy weighted": lambda: CrossEntropy(0.1),
@@ -93,7 +99,7 @@ def test_the_order_of_samples_does_not_matter(make):
 
 
 def test_a_shift_of_all_scores_changes_nothing_where_thresholds_are_free(make):
-    if isinstance(make(), CrossEntropy):
+    if not isinstance(make(), ImplicitThreshold | sp.AUCLoss):
         return
     scores, labels = batch()
     (there,) = torch.autograd.grad(make().double()(scores, labels), scores)

@@ -3,8 +3,9 @@
 import pytest
 import torch
 
+import setpoint as sp
 from setpoint import lp
-from setpoint.errors import BadLabels, BadSetting, SetpointError, ShapeMismatch
+from setpoint.errors import BadLabels, BadProblem, BadSetting, SetpointError, ShapeMismatch
 from setpoint.measure.area import roc_area
 from setpoint.measure.multiclass import auc_mu
 from setpoint.solve.program import (
@@ -14,6 +15,7 @@ from setpoint.solve.program import (
     MulticlassAUCLoss,
     PrecisionAtRecallLoss,
     RecallAtPrecisionLoss,
+    program_for,
 )
 
 LOSSES = {
@@ -221,3 +223,29 @@ def test_settings_and_inputs_are_checked_by_name():
     for make in LOSSES.values():
         with pytest.raises(SetpointError):
             make()(torch.randn(3), torch.tensor([0, 1, 2]))
+
+
+@pytest.mark.parametrize(
+    ("ask", "kind"),
+    [
+        ("maximize f1", sp.FScoreLoss),
+        ("maximize f_score(2)", sp.FScoreLoss),
+        ("maximize jaccard", sp.JaccardLoss),
+        ("maximize precision where recall >= 80%", sp.PrecisionAtRecallLoss),
+        ("maximize recall where precision >= 80%", sp.RecallAtPrecisionLoss),
+        ("maximize recall over fpr in [0%, 100%]", sp.AUCLoss),
+    ],
+)
+def test_the_program_of_a_problem(ask, kind):
+    found = program_for(sp.ask(ask))
+    assert type(found) is kind
+    assert getattr(found, "beta", 2.0) == (1.0 if ask == "maximize f1" else 2.0)
+    assert getattr(found, "recall", 0.8) == getattr(found, "precision", 0.8) == 0.8
+
+
+@pytest.mark.parametrize(
+    "ask", ["minimize fnr where fpr <= 1%", "minimize f1", "maximize mcc", "maximize recall over fpr in [0%, 5%]"]
+)
+def test_a_problem_without_a_program_is_refused_by_name(ask):
+    with pytest.raises(BadProblem, match="no linear program"):
+        program_for(sp.ask(ask))

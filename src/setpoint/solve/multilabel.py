@@ -44,16 +44,8 @@ class OneVsRest(Solver):
         """The prices of each label's bounds."""
         return [solver.prices for solver in self._each()]
 
-    def forward(
-        self,
-        scores: Tensor,
-        labels: Tensor,
-        *,
-        weights: Tensor | None = None,
-        groups: Tensor | None = None,
-        index: Tensor | None = None,
-    ) -> Tensor:
-        """The loss of a batch, a scalar."""
+    def check(self, scores: Tensor, labels: Tensor, weights: Tensor | None, groups: Tensor | None) -> Sample:
+        """Everything is checked here, before the first label changes any state."""
         n_labels = len(self.solvers)
         if scores.dim() != 2 or scores.shape[1] != n_labels:
             raise ShapeMismatch(f"scores have shape {tuple(scores.shape)}; give (samples, labels), (n, {n_labels})")
@@ -65,10 +57,9 @@ class OneVsRest(Solver):
             if weights.shape != scores.shape:
                 raise ShapeMismatch(f"weights {tuple(weights.shape)} must be one a sample or match the scores")
             weights = weights.flatten()
-        # Everything is checked before the first label changes any state.
         flat = check_sample(scores.flatten(), labels.flatten(), weights)
         known = None if flat.weights is None else flat.weights.view(scores.shape)
-        return self.loss(Sample(flat.scores.view(scores.shape), flat.labels.view(scores.shape), known), index)
+        return Sample(flat.scores.view(scores.shape), flat.labels.view(scores.shape), known)
 
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
         losses = []

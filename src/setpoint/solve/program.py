@@ -11,10 +11,13 @@ from abc import abstractmethod
 import torch
 from torch import Tensor
 
-from setpoint.errors import BadSetting
+from setpoint.errors import BadProblem, BadSetting
 from setpoint.lp import closed
-from setpoint.lp.checks import check_classes, check_price, check_share
+from setpoint.lp.checks import check_price, check_share
+from setpoint.measure.classes import check_classes
+from setpoint.measure.rate import Rate, f_score, fpr, jaccard, precision, recall
 from setpoint.measure.sample import Sample
+from setpoint.problem.problem import Problem
 from setpoint.solve.solver import Solver
 
 
@@ -73,26 +76,20 @@ class MulticlassAUCLoss(Solver):
         self.margin, self.one_vs_all = margin, one_vs_all
         self.register_buffer("partition", partition)
 
-    def forward(
-        self,
-        scores: Tensor,
-        labels: Tensor,
-        *,
-        weights: Tensor | None = None,
-        groups: Tensor | None = None,
-        index: Tensor | None = None,
-    ) -> Tensor:
-        whole, mass = check_classes(scores, labels, weights)
-        if len(whole[mass > 0].unique()) < 2:
-            return (0.0 * scores).sum()
-        if self.one_vs_all:
-            return closed.auc_one_vs_all(scores, whole, margin=self.margin, weights=weights) / self.margin
-        partition = self.partition if isinstance(self.partition, Tensor) else None
-        value = closed.auc_mu(scores, whole, partition=partition, margin=self.margin, weights=weights)
-        return value / self.margin
+    def check(self, scores: Tensor, labels: Tensor, weights: Tensor | None, groups: Tensor | None) -> Sample:
+        """Scores `(n, K)` with class numbers `(n,)`."""
+        return check_classes(scores, labels, weights)
 
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
-        return self.forward(batch.scores, batch.labels, weights=batch.weights)
+        assert batch.weights is not None
+        if len(batch.labels[batch.weights > 0].unique()) < 2:
+            return (0.0 * batch.scores).sum()
+        scores, labels, weights = batch.scores, batch.labels, batch.weights
+        if self.one_vs_all:
+            return closed.auc_one_vs_all(scores, labels, margin=self.margin, weights=weights) / self.margin
+        partition = self.partition if isinstance(self.partition, Tensor) else None
+        value = closed.auc_mu(scores, labels, partition=partition, margin=self.margin, weights=weights)
+        return value / self.margin
 
 
 class _SquashedLoss(ProgramLoss):
@@ -185,3 +182,26 @@ class RecallAtPrecisionLoss(_SquashedLoss):
             squash=self.squash,
             margin=self.margin,
         )
+
+
+def program_for(problem: Problem) -> ProgramLoss:
+    """The loss whose program is what a problem asks; refused by name where there is none."""
+    objective, over = problem.objective, problem.over
+    asked = (objective, *((c.quantity, c.relation) for c in problem.constraints))
+    if problem.maximize and over is None:
+        if asked == (jaccard,):
+            return JaccardLoss()
+        if asked == (precision, (recall, ">=")):
+            return PrecisionAtRecallLoss(problem.constraints[0].bound)
+        if asked == (recall, (precision, ">=")):
+            return RecallAtPrecisionLoss(problem.constraints[0].bound)
+        if isinstance(objective, Rate) and objective.whole[2] > 0 and len(asked) == 1:
+            beta = objective.whole[2] ** 0.5
+            if objective == f_score(beta):
+                return FScoreLoss(beta)
+    if problem.maximize and over is not None and objective == recall and over == fpr.between(0, 1, over.points):
+        return AUCLoss()
+    raise BadProblem(
+        f"no linear program for '{problem}': there is one for f_score, jaccard, precision at recall, recall at "
+        "precision, and recall over fpr in [0%, 100%]"
+    )

@@ -73,17 +73,9 @@ class ImplicitShifts(Solver):
         self.register_buffer("temperature", temperature_buffer(temperature))
         self.register_buffer("steps", torch.zeros((), dtype=torch.long))
 
-    def forward(
-        self,
-        scores: Tensor,
-        labels: Tensor,
-        *,
-        weights: Tensor | None = None,
-        groups: Tensor | None = None,
-        index: Tensor | None = None,
-    ) -> Tensor:
-        """The loss of a batch of scores `(n, K)` with class numbers `(n,)`, a scalar."""
-        return self.loss(check_classes(scores, labels, weights, n_classes=self.n_classes), index)
+    def check(self, scores: Tensor, labels: Tensor, weights: Tensor | None, groups: Tensor | None) -> Sample:
+        """Scores `(n, K)` with class numbers `(n,)`."""
+        return check_classes(scores, labels, weights, n_classes=self.n_classes)
 
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
         reference = self.memory.joined(batch)

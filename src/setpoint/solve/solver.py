@@ -31,7 +31,11 @@ class Solver(nn.Module, ABC):
         index: Tensor | None = None,
     ) -> Tensor:
         """The loss of a batch, a scalar. `index` numbers the samples for solvers that price each of them."""
-        return self.loss(check_sample(scores, labels, weights, groups), index)
+        return self.loss(self.check(scores, labels, weights, groups), index)
+
+    def check(self, scores: Tensor, labels: Tensor, weights: Tensor | None, groups: Tensor | None) -> Sample:
+        """The border: a batch as this solver takes it, or one clear error. Changes no state."""
+        return check_sample(scores, labels, weights, groups)
 
     @abstractmethod
     def loss(self, batch: Sample, index: Tensor | None) -> Tensor:
