@@ -100,12 +100,74 @@ def mq2008(figures: dict[str, Any]) -> str:
     return table(["seeds vary", "queries", "cross-entropy", "implicit top-k", "paired difference"], rows)
 
 
+def lp_programs(figures: dict[str, Any]) -> str:
+    rows = []
+    for group in ("families", "beyond"):
+        for name, found in figures[group].items():
+            outcomes = ", ".join(f"{count} {outcome.lower()}" for outcome, count in found["outcomes"].items())
+            median, most = found["steps, median and most"]
+            wrong = str(found["wrong silently"])
+            rows.append([name, str(found["programs"]), outcomes, wrong, f"{median:g}", f"{most:g}"])
+    basis = [
+        [name, f"{found['share of the optimum held']:.0%}", found["reduced program"].lower(),
+         found["full program after fallback"].lower()]
+        for name, found in figures["reduction"].items()
+    ]  # fmt: skip
+    header = ["programs", "number", "outcomes", "wrong silently", "steps, median", "most"]
+    reduced = table(["reduction to a basis", "of the optimum held", "reduced program", "after the fallback"], basis)
+    return f"{table(header, rows)}\n\n{reduced}"
+
+
+def lp_gradients(figures: dict[str, Any]) -> str:
+    closed = [
+        [name, str(found["cases"]), f"{found['worst relative error of the value']:.0e}",
+         f"{found['worst relative error of the gradient']:.0e}"]
+        for name, found in figures["closed forms against HiGHS"].items()
+    ]  # fmt: skip
+    exact = figures["F-score batches of 64"]["to the exact gradient"]
+    cosines = [[name, f"{found['mean']:.6f}", f"{found['least']:.6f}"] for name, found in exact.items()]
+    return "\n\n".join(
+        [
+            table(["closed form against HiGHS", "cases", "worst error of the value", "of the gradient"], closed),
+            table(["cosine to the exact gradient, F-score, 64 samples", "mean", "least"], cosines),
+        ]
+    )
+
+
+def lp_speed(figures: dict[str, Any]) -> str:
+    rows = []
+    for size, found in figures["F-score, forward and backward"].items():
+        fastest = found["fastest cvxpylayers"]
+        times = [f"{found[name]['milliseconds']:.3g}" for name in ("closed form", "structured engine", fastest)]
+        faster = [f"{found[f'{name} is faster by']:.3g}x" for name in ("closed form", "structured engine")]
+        rows.append([size, *times, *faster])
+    memory = [[name, f"{value:.3g}"] for name, value in figures["peak memory at n = 1024, MB"].items()]
+    areas = [
+        [batch, name, *([found, ""] if isinstance(found, str) else
+         [f"{found['milliseconds']:.3g}", f"{found['peak memory, MB']:.3g}"])]
+        for batch, forms in figures["AUC"].items() for name, found in forms.items()
+    ]  # fmt: skip
+    header = ["F-score, ms", "closed form", "structured engine", "fastest cvxpylayers", "closed faster by", "engine by"]
+    peers = ", ".join(f"{name} {version}" for name, version in figures["peers"].items())
+    return "\n\n".join(
+        [
+            f"Peers: {peers}.",
+            table(header, rows),
+            table(["peak memory at n = 1,024", "MB"], memory),
+            table(["AUC", "form", "ms", "MB"], areas),
+        ]
+    )
+
+
 SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "default": ("The default for linear models: FNR at a fixed FPR", default),
     "letter": ("Letter: mean precision over recall 95 % to 100 %", letter),
     "mq2008": ("MQ2008: precision at 5, linear models, official fold 1", mq2008),
     "step_cost": ("What a step costs", step_cost),
     "kernels": ("Curves and pairs", kernels),
+    "lp_programs": ("Linear programs: certified, or named", lp_programs),
+    "lp_gradients": ("Linear programs: closed forms and gradients", lp_gradients),
+    "lp_speed": ("Linear programs: speed and memory", lp_speed),
 }
 
 
