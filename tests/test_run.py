@@ -245,7 +245,7 @@ def test_what_setpoint_json_and_the_history_hold(tmp_path, run):
     about = json.loads((tmp_path / "run" / "setpoint.json").read_text())
     assert about["format"] == 1
     assert about["ask"] == "minimize fnr where fpr <= 20%"
-    assert about["model"] == {"kind": "linear", "width": len(run.schema.features)}
+    assert about["model"] == {"kind": "linear", "width": len(run.schema.features), "members": 1}
     assert about["settings"]["seed"] == 0
     assert about["settings"]["shares"] == [0.5, 0.15, 0.15, 0.2]
     assert set(about["versions"]) == {"setpoint", "torch", "python"}
@@ -335,3 +335,13 @@ def test_a_program_is_compared_with_cross_entropy_too():
     assert run.chosen.judged["test"].objective > 0.2
     with pytest.raises(BadProblem, match="no linear program"):
         fitted(settings=Settings(solver="program", epochs=1))
+
+
+def test_an_ensemble_is_saved_and_loaded_as_one(tmp_path):
+    run = fitted(settings=Settings(model="mlp", solver="implicit", epochs=2, ensemble=3))
+    assert {row["member"] for row in run.chosen.history} == {0, 1, 2}
+    save_run(tmp_path / "run", run)
+    saved = load_run(tmp_path / "run")
+    assert len(saved.model.members) == 3
+    for name, value in run.chosen.model.state_dict().items():
+        assert torch.equal(saved.model.state_dict()[name], value)

@@ -32,11 +32,18 @@ from setpoint.measure.step import HardStep, SigmoidStep, SoftplusStep
 from setpoint.problem.language import ask
 from setpoint.problem.point import Certificate, OperatingPoint
 from setpoint.problem.problem import Problem, maximize, minimize
+from setpoint.solve.ascent import NuPI
+from setpoint.solve.augmented import AugmentedLagrangian, PerNegative, PerPositive
+from setpoint.solve.augmented_multiclass import AugmentedMulticlass, EveryOutput, OwnOutput
 from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.correction import Correction, Slack
 from setpoint.solve.implicit import ImplicitThreshold
+from setpoint.solve.lagrangian import Lagrangian
 from setpoint.solve.last_layer import ImplicitLastLayer
+from setpoint.solve.losses import LDAM, ClassBalanced, ClassCrossEntropy, Focal, Margin, MiniBatchAUC
+from setpoint.solve.mixture import Mixture, best_mixture
 from setpoint.solve.multilabel import OneVsRest
+from setpoint.solve.pairwise import PairwiseArea
 from setpoint.solve.penalty import Penalty
 from setpoint.solve.program import (
     AUCLoss,
@@ -46,6 +53,8 @@ from setpoint.solve.program import (
     PrecisionAtRecallLoss,
     RecallAtPrecisionLoss,
 )
+from setpoint.solve.proxy import ProxyLagrangian
+from setpoint.solve.sample_prices import Growth
 from setpoint.solve.shift_point import ShiftPoint, evaluate_shifts
 from setpoint.solve.shifts import ImplicitShifts
 from setpoint.solve.solver import Solver
@@ -53,37 +62,58 @@ from setpoint.solve.top_k import ImplicitTopK
 from setpoint.train.anchored import Anchored, Ridge
 from setpoint.train.batch import Batches
 from setpoint.train.calibrate import calibrate, evaluate
+from setpoint.train.ensemble import Ensemble
 from setpoint.train.head import head_features
+from setpoint.train.index import with_index
 from setpoint.train.loop import FitResult, fit
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "LDAM",
     "AUCLoss",
     "Anchored",
+    "AugmentedLagrangian",
+    "AugmentedMulticlass",
     "Batches",
     "Certificate",
+    "ClassBalanced",
+    "ClassCrossEntropy",
     "Constraint",
     "Correction",
     "CrossEntropy",
+    "Ensemble",
+    "EveryOutput",
     "FScoreLoss",
     "FitResult",
+    "Focal",
+    "Growth",
     "HardStep",
     "ImplicitLastLayer",
     "ImplicitShifts",
     "ImplicitThreshold",
     "ImplicitTopK",
     "JaccardLoss",
+    "Lagrangian",
     "Macro",
+    "Margin",
     "Metric",
     "Micro",
+    "MiniBatchAUC",
+    "Mixture",
     "MulticlassAUCLoss",
+    "NuPI",
     "OfClass",
     "OneVsRest",
     "OperatingPoint",
+    "OwnOutput",
+    "PairwiseArea",
     "Penalty",
+    "PerNegative",
+    "PerPositive",
     "PrecisionAtRecallLoss",
     "Problem",
+    "ProxyLagrangian",
     "Rate",
     "RecallAtPrecisionLoss",
     "Ridge",
@@ -95,6 +125,7 @@ __all__ = [
     "Solver",
     "accuracy",
     "ask",
+    "best_mixture",
     "calibrate",
     "error",
     "evaluate",
@@ -115,4 +146,5 @@ __all__ = [
     "precision",
     "recall",
     "tnr",
+    "with_index",
 ]

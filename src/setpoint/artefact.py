@@ -106,7 +106,8 @@ def _move(fresh: Path, path: Path) -> None:
 
 def _write(place: Path, run: Run) -> None:
     versions = {"setpoint": version(), "torch": torch.__version__, "python": platform.python_version()}
-    model = {"kind": run.settings.model, "width": len(run.schema.features)}
+    settings = run.settings
+    model = {"kind": settings.model, "width": len(run.schema.features), "members": settings.ensemble}
     about = {"format": FORMAT, "versions": versions, "model": model, **run.to_dict()}
     rows = [{"trained": outcome.solver, **row} for outcome in run.outcomes for row in outcome.history]
     lines = [json.dumps(row, allow_nan=False) + "\n" for row in rows]
@@ -128,10 +129,10 @@ def load_run(path: str | os.PathLike[str]) -> SavedRun:
         if about["format"] != FORMAT:
             raise BadFile(f"{path} is of format {about['format']!r}, this version reads {FORMAT}; upgrade setpoint")
         schema, point = Schema.from_dict(about["schema"]), OperatingPoint.from_dict(about["point"])
-        kind, width = about["model"]["kind"], about["model"]["width"]
-        if kind not in MODELS or width != len(schema.features):
+        kind, width, members = (about["model"][name] for name in ("kind", "width", "members"))
+        if kind not in MODELS or not 1 <= members <= 1000 or width != len(schema.features):
             raise BadFile(f"{path} holds no model that fits {len(schema.features)} features: {about['model']}")
-        model = build_model(kind, width)
+        model = build_model(kind, width, members=members)
         model.load_state_dict(load_file(path / MODEL))
     except BadFile:
         raise

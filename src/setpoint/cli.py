@@ -70,12 +70,13 @@ def fit(
     shares: Annotated[
         str, typer.Option(help="Shares of train, held-out, calibration and test rows.")
     ] = "0.5,0.15,0.15,0.2",
+    ensemble: Annotated[int, typer.Option(help="Models trained from different seeds, their logits averaged.")] = 1,
     out: Annotated[Path, typer.Option(help="The directory to write.")] = Path("run"),
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier run in that directory.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     problem = read_ask(ask)
-    settings = Settings(model, solver, epochs, batch_size, seed, confidence, _shares(shares))
+    settings = Settings(model, solver, epochs, batch_size, seed, confidence, _shares(shares), ensemble)
     check_place(out, force=force)
     screen, aside = console(), console(stderr=True)
     with progress(aside) as on_epoch:

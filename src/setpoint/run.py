@@ -196,6 +196,8 @@ def _train(
         solver,
         calibration=Batches(set_aside.x, set_aside.labels),
         epochs=epochs,
+        ensemble=settings.ensemble,
+        seed=settings.seed,
         on_epoch=on_epoch and (lambda row: on_epoch(name, row["epoch"] + 1, tries)),
     )
     if on_epoch is not None:

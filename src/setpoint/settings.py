@@ -16,6 +16,7 @@ from setpoint.solve.implicit import ImplicitThreshold
 from setpoint.solve.program import program_for
 from setpoint.solve.solver import Solver
 from setpoint.train.anchored import Ridge
+from setpoint.train.ensemble import Ensemble
 
 #: What each part is for: learn, choose the epoch, set the threshold, judge.
 PARTS = ("train", "held_out", "calibration", "test")
@@ -55,12 +56,13 @@ class Settings:
     seed: int = 0
     confidence: float | None = None
     shares: tuple[float, float, float, float] = (0.5, 0.15, 0.15, 0.2)
+    ensemble: int = 1
 
     def __post_init__(self) -> None:
         for kind, name, known in (("model", self.model, MODELS), ("solver", self.solver, SOLVERS)):
             if name not in known:
                 raise BadSetting(f"{kind} {name!r} is none of {', '.join(known)}")
-        for kind, number in (("epochs", self.epochs), ("batch size", self.batch_size)):
+        for kind, number in (("epochs", self.epochs), ("batch size", self.batch_size), ("ensemble", self.ensemble)):
             if number is not None and number < 1:
                 raise BadSetting(f"{kind} must be at least 1, got {number}")
         if not 0 <= self.seed < 2**63:
@@ -77,11 +79,15 @@ class Settings:
         return replace(self, batch_size=batch_size, epochs=self.epochs or min(max(2000 // steps, 10), 400))
 
 
-def build_model(kind: str, width: int, seed: int = 0) -> nn.Module:
-    """A new model with parameters drawn from the seed; the global random state is left alone."""
+def build_model(kind: str, width: int, seed: int = 0, members: int = 1) -> nn.Module:
+    """A new model with parameters drawn from the seed; the global random state is left alone.
+
+    Of several `members` an ensemble, to be filled with parameters that were saved.
+    """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return MODELS[kind](width)
+        models = [MODELS[kind](width) for _ in range(members)]
+    return models[0] if members == 1 else Ensemble(models)
 
 
 def score_rows(model: nn.Module, x: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ import torch
 
 import setpoint as sp
 from setpoint.errors import BadLabels, BadScores, ShapeMismatch
+from setpoint.measure.pairs import Hinge, Logistic
 from setpoint.measure.sample import check_sample
 from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.correction import Correction
@@ -35,6 +36,29 @@ SOLVERS = {
     "cross-entropy": CrossEntropy,
     "cross-entropy balanced": lambda: CrossEntropy("balanced"),
     "cross-entropy weighted": lambda: CrossEntropy(0.1),
+    "lagrangian fnr at fpr": lambda: sp.Lagrangian(FNR),
+    "lagrangian without memory": lambda: sp.Lagrangian(FNR, memory=0, temperature=1.0),
+    "lagrangian damped, with a penalty": lambda: sp.Lagrangian(FNR, control=sp.NuPI(), penalty=2.0),
+    "lagrangian precision at k": lambda: sp.Lagrangian(sp.ask("maximize precision where flagged == 20%")),
+    "lagrangian roc area": lambda: sp.Lagrangian(sp.ask("maximize recall over fpr in [0%, 30%] with 5 points")),
+    "lagrangian f1": lambda: sp.Lagrangian(sp.ask("maximize f1")),
+    "proxy-lagrangian": lambda: sp.ProxyLagrangian(FNR),
+    "proxy-lagrangian at k": lambda: sp.ProxyLagrangian(sp.ask("maximize precision where flagged == 20%")),
+    "pairwise area": lambda: sp.PairwiseArea(sp.ask("maximize recall over fpr in [0%, 30%]")),
+    "pairwise two-way area": lambda: sp.PairwiseArea(
+        sp.fpr.between(0, 0.3), sp.recall.between(0.5, 1), surrogate=Hinge()
+    ),
+    "pairwise whole area, logistic": lambda: sp.PairwiseArea(surrogate=Logistic(), memory=0),
+    "augmented": lambda: sp.AugmentedLagrangian(CrossEntropy(), n_samples=40, mu=0.1),
+    "augmented per negative": lambda: sp.AugmentedLagrangian(sp.Focal(), n_samples=40, mu=0.1, side=sp.PerNegative()),
+    "class cross-entropy": sp.ClassCrossEntropy,
+    "margin": sp.Margin,
+    "margin of positives": lambda: sp.Margin(critical=1),
+    "focal": sp.Focal,
+    "focal but for positives": lambda: sp.Focal(critical=1),
+    "class-balanced": lambda: sp.ClassBalanced((300, 20)),
+    "ldam": lambda: sp.LDAM((300, 20), reweight_after=2),
+    "mini-batch auc": sp.MiniBatchAUC,
 }
 pytestmark = pytest.mark.parametrize("make", SOLVERS.values(), ids=SOLVERS)
 
@@ -99,7 +123,7 @@ def test_the_order_of_samples_does_not_matter(make):
 
 
 def test_a_shift_of_all_scores_changes_nothing_where_thresholds_are_free(make):
-    if not isinstance(make(), ImplicitThreshold | sp.AUCLoss):
+    if not isinstance(make(), ImplicitThreshold | sp.AUCLoss | sp.Lagrangian | sp.PairwiseArea):
         return
     scores, labels = batch()
     (there,) = torch.autograd.grad(make().double()(scores, labels), scores)

@@ -1,5 +1,6 @@
 """Ensembles: mean logits, seeds that matter and only they, one artefact; and the numbering of samples."""
 
+import copy
 import io
 
 import pytest
@@ -186,3 +187,31 @@ def test_an_indexed_solver_prices_each_sample_through_fit():
     assert not priced[labels == 0].any()
     assert priced[labels == 1].double().mean() > 0.8
     assert float(solver.shared_price) == 0
+
+
+def test_fit_trains_an_ensemble_and_leaves_the_given_model_alone():
+    model = net()
+    before = copy.deepcopy(model.state_dict())
+    held_out = sp.Batches(*data(seed=1))
+    result = sp.fit(model, ASK, sp.Batches(*data(), batch_size=50), held_out, sp.CrossEntropy(), epochs=2, ensemble=3)
+    assert len(result.model.members) == 3
+    assert [row["member"] for row in result.history] == [0, 0, 1, 1, 2, 2]
+    first = [member[0].weight for member in result.model.members]
+    assert not torch.equal(first[0], first[1])
+    found = score(result.model, held_out)
+    assert result.point.objective == sp.evaluate(ASK, found.scores, found.labels).objective
+    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+    with pytest.raises(BadSetting, match="one model's head"):
+        sp.fit(model, ASK, held_out, held_out, sp.ImplicitLastLayer(sp.ask(ASK), model[-1]), ensemble=2)
+
+
+def test_fit_numbers_the_samples_and_tells_the_metric_to_solvers_with_a_price_a_sample():
+    x, labels = data()
+    solver = AugmentedLagrangian(sp.CrossEntropy(), n_samples=len(x), mu=1e-3)
+    loader = DataLoader(TensorDataset(x, labels), batch_size=50, shuffle=True)
+    sp.fit(net(), ASK, loader, sp.Batches(*data(seed=1)), solver, epochs=6)
+    priced = solver.prices > 0
+    assert priced.any()
+    assert not priced[labels == 0].any()
+    assert float(solver.metric) >= -1.0
+    assert float(solver.mu) > 1e-3

@@ -92,17 +92,9 @@ class AugmentedMulticlass(SamplePriced):
         self.critical = tuple(sorted(set(class_numbers(critical) or ())))
         self.demand = OwnOutput() if demand is None else demand
 
-    def forward(
-        self,
-        scores: Tensor,
-        labels: Tensor,
-        *,
-        weights: Tensor | None = None,
-        groups: Tensor | None = None,
-        index: Tensor | None = None,
-    ) -> Tensor:
-        """The loss of a batch, a scalar."""
-        return self.loss(check_classes(scores, labels, weights), index)
+    def check(self, scores: Tensor, labels: Tensor, weights: Tensor | None, groups: Tensor | None) -> Sample:
+        """Scores `(n, K)` with class numbers `(n,)`."""
+        return check_classes(scores, labels, weights)
 
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
         n_classes = batch.scores.shape[1]

@@ -9,15 +9,14 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from setpoint.errors import BadGroups, BadProblem, BadSetting
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import SigmoidStep, SmoothStep, Step, hard_step
 from setpoint.problem.problem import Problem
 from setpoint.solve.ascent import Ascent, Climb, NuPI
 from setpoint.solve.memory import Memory, memory_size
 from setpoint.solve.price import Expansion, count_at, count_pace, expand, solve_prices
-from setpoint.solve.scale import SPREADS
-from setpoint.solve.solver import Solver
+from setpoint.solve.scale import settle_temperature, temperature_buffer
+from setpoint.solve.solver import Solver, check_problem, with_groups
 from setpoint.solve.threshold import find
 
 
@@ -86,21 +85,12 @@ class Lagrangian(Solver):
         memory: int | None,
         price: float | None,
     ) -> None:
-        if not isinstance(problem, Problem):
-            raise BadProblem(f"expected a problem, got {problem!r}; turn a text into one with sp.ask")
-        if (problem.group is not None) != (n_groups is not None):
-            raise BadProblem(
-                f"'{problem}' compares groups of {problem.group}: say how many there are with n_groups="
-                if problem.group is not None
-                else f"'{problem}' compares no groups, so it takes no n_groups"
-            )
-        if temperature is not None and not 0 < temperature < float("inf"):
-            raise BadSetting(f"temperature must be above 0, got {temperature!r}")
+        check_problem(problem, n_groups)
         self.problem, self.n_groups, self.step, self.truth, self.price = problem, n_groups, step, truth, price
         self.memory = Memory(memory_size(problem.tightest) if memory is None else memory)
         shape = (problem.n_thresholds,) if n_groups is None else (1, n_groups)
         self.thresholds = nn.Parameter(torch.zeros(shape))
-        self.register_buffer("temperature", torch.tensor(temperature or 0.0))
+        self.register_buffer("temperature", temperature_buffer(temperature))
         self.register_buffer("started", torch.zeros((), dtype=torch.bool))
 
     @property
@@ -109,14 +99,15 @@ class Lagrangian(Solver):
         return self.ascent.prices
 
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
-        if self.n_groups is not None:
-            batch = self._with_groups(batch)
+        batch = with_groups(batch, self.problem, self.n_groups)
         reference = self.memory.joined(batch)
         if self.training:
             self.memory.push(batch)
         if len(batch.scores) == 0 or not reference.has_both_classes:
             return batch.scores.sum() * 0
-        temperature = self._settle_temperature(reference)
+        temperature = settle_temperature(
+            self.temperature, lambda: reference.spread, reference.dtype, keep=self.training
+        )
         step = self.step(temperature)
         thresholds = self._start(reference, step, temperature)
         here = expand(self.problem, count_at(reference, thresholds.detach(), step))
@@ -144,26 +135,6 @@ class Lagrangian(Solver):
             self.started.fill_(True)
             return self.thresholds
         return thresholds
-
-    def _with_groups(self, batch: Sample) -> Sample:
-        if batch.groups is None:
-            raise BadGroups(f"'{self.problem}' compares groups of {self.problem.group}; pass groups= with each batch")
-        if len(batch.groups) and int(batch.groups.max()) >= int(self.n_groups or 0):
-            raise BadGroups(f"group {int(batch.groups.max())} in a batch, but n_groups is {self.n_groups}")
-        return replace(batch, n_groups=self.n_groups)
-
-    @torch.no_grad()
-    def _settle_temperature(self, reference: Sample) -> Tensor:
-        """The given temperature, or one over the spread of the scores when they first have any."""
-        if float(self.temperature) > 0:
-            return self.temperature.to(reference.scores.dtype)
-        spread = reference.spread
-        if float(spread) <= 0:
-            return torch.ones_like(reference.scores[0])
-        temperature = (SPREADS / spread).to(reference.scores.dtype)
-        if self.training:
-            self.temperature.copy_(temperature)
-        return temperature
 
     def status(self) -> dict[str, Any]:
         return {

@@ -24,19 +24,11 @@ class BaseLoss(Solver):
     An empty batch, or one of weight zero, costs nothing.
     """
 
-    def forward(
-        self,
-        scores: Tensor,
-        labels: Tensor,
-        *,
-        weights: Tensor | None = None,
-        groups: Tensor | None = None,
-        index: Tensor | None = None,
-    ) -> Tensor:
-        """The loss of a batch, a scalar."""
+    def check(self, scores: Tensor, labels: Tensor, weights: Tensor | None, groups: Tensor | None) -> Sample:
+        """Scores `(n,)` with 0 and 1, or `(n, K)` with class numbers."""
         if isinstance(scores, Tensor) and scores.dim() == 2 and scores.shape[1] > 1:
-            return self.loss(check_classes(scores, labels, weights), index)
-        return self.loss(check_sample(scores, labels, weights, groups), index)
+            return check_classes(scores, labels, weights)
+        return check_sample(scores, labels, weights, groups)
 
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
         if len(batch.scores) == 0:

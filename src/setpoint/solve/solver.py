@@ -41,6 +41,9 @@ class Solver(nn.Module, ABC):
     def loss(self, batch: Sample, index: Tensor | None) -> Tensor:
         """The loss of a checked batch."""
 
+    def step_metric(self, value: float) -> None:
+        """Told once an epoch how the model does on held-out data, larger being better; most solvers need not know."""
+
     def status(self) -> dict[str, Any]:
         """What is worth logging: thresholds, prices, temperature."""
         return {}

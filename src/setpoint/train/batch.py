@@ -35,10 +35,11 @@ class Batch:
 def read_batches(loader: Iterable[Any], device: torch.device) -> Iterator[Batch]:
     """Batches of any loader: `(x, labels)`, `(x, labels, weights)`, or a mapping with the names of `Batch`."""
     for item in loader:
-        yield _read(item).map(lambda part: part.to(device))
+        yield read_batch(item).map(lambda part: part.to(device))
 
 
-def _read(item: Any) -> Batch:
+def read_batch(item: Any) -> Batch:
+    """One item of a loader as a `Batch`."""
     if isinstance(item, Batch):
         return item
     if isinstance(item, Mapping):

@@ -9,8 +9,7 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
-from setpoint.train.batch import Batch, Batches
-from setpoint.train.batch import _read as read_batch
+from setpoint.train.batch import Batch, Batches, read_batch
 
 
 class _Numbered(Dataset[tuple[int, Any]]):

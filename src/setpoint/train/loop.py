@@ -16,12 +16,17 @@ from setpoint.problem.language import ask
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.solve.baseline import CrossEntropy
+from setpoint.solve.last_layer import ImplicitLastLayer
+from setpoint.solve.losses import BaseLoss, MiniBatchAUC
+from setpoint.solve.sample_prices import SamplePriced
 from setpoint.solve.solver import Solver
 from setpoint.train.anchored import Anchored, Ridge, fit_linear
 from setpoint.train.batch import Batch, read_batches
 from setpoint.train.calibrate import calibrate, evaluate
+from setpoint.train.ensemble import fit_ensemble
 from setpoint.train.head import fit_proximal_head
 from setpoint.train.history import History, device_of, join, record, score, scores_of
+from setpoint.train.index import with_index
 from setpoint.train.select import preference
 
 Report = Callable[[dict[str, Any]], None]
@@ -52,6 +57,8 @@ def fit(
     warm_start: float = 0.3,
     patience: int | None = None,
     optimizer: OptimizerMaker | None = None,
+    ensemble: int = 1,
+    seed: int = 0,
     on_epoch: Report | None = None,
 ) -> FitResult:
     """Train a model for a problem and set its threshold.
@@ -62,15 +69,32 @@ def fit(
     held-out rows and kept only if that helps on the half it was not fitted on.
 
     With a `solver`, the first `warm_start` share of the epochs is balanced cross-entropy, which keeps the solver
-    from starting on meaningless thresholds. After every epoch the model is judged on `held_out` by the exact
-    metric at its best cut; the best epoch, feasible ones first, is kept; after `patience` epochs without a better
-    one training stops. The default optimizer is Adam, 0.01 for a linear model and 0.001 for others, falling to
-    zero on a cosine.
+    from starting on meaningless thresholds (losses that need none, such as `CrossEntropy`, go without). After every
+    epoch the model is judged on `held_out` by the exact metric at its best cut; the best epoch, feasible ones first,
+    is kept; after `patience` epochs without a better one training stops. The default optimizer is Adam, 0.01 for a
+    linear model and 0.001 for others, falling to zero on a cosine.
 
     The threshold is set on `calibration`, or on `held_out` again when there is none; with `confidence` it carries
     a certificate, which is only honest when `calibration` is data of its own.
+
+    With `ensemble` = k, k copies of the model are drawn and trained from the seeds `seed`, `seed + 1`, ..., and the
+    result's model averages their logits; the given model is left as it was.
     """
     problem = ask(problem) if isinstance(problem, str) else problem
+    if ensemble != 1:
+        if isinstance(solver, ImplicitLastLayer):
+            raise BadSetting("ImplicitLastLayer belongs to one model's head; train the members of an ensemble by hand")
+
+        def train_one(fresh: nn.Module, seed: int) -> FitResult:
+            return fit(
+                fresh, problem, train, held_out, copy.deepcopy(solver), calibration=calibration, epochs=epochs,
+                warm_start=warm_start, patience=patience, optimizer=optimizer, on_epoch=on_epoch,
+            )  # fmt: skip
+
+        def set_point(together: nn.Module) -> OperatingPoint:
+            return _calibrated(together, problem, held_out if calibration is None else calibration, confidence)
+
+        return fit_ensemble(train_one, model, ensemble, set_point, seed=seed)
     if epochs < 1 or not 0 <= warm_start <= 1 or (patience is not None and patience < 1):
         raise BadSetting(
             f"fit needs epochs >= 1, a warm_start share of 0 to 1 and patience >= 1 or None, "
@@ -97,11 +121,15 @@ def fit(
                 history.append(row)
                 best = len(history) - 1 if row["kept"] else best
     model.eval()
-    final = score(model, held_out if calibration is None else calibration)
-    point = calibrate(
-        problem, final.scores, final.labels, weights=final.weights, groups=final.groups, confidence=confidence
-    )
+    point = _calibrated(model, problem, held_out if calibration is None else calibration, confidence)
     return FitResult(model, point, history, solver, best)
+
+
+def _calibrated(model: nn.Module, problem: Problem, loader: Iterable[Any], confidence: float | None) -> OperatingPoint:
+    sample = score(model, loader)
+    return calibrate(
+        problem, sample.scores, sample.labels, weights=sample.weights, groups=sample.groups, confidence=confidence
+    )
 
 
 def _fit_epochs(
@@ -123,8 +151,12 @@ def _fit_epochs(
     make = optimizer or _adam(model)
     stepper = make([*model.parameters(), *solver.parameters()])
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(stepper, epochs) if optimizer is None else None
-    warm_epochs = 0 if isinstance(solver, CrossEntropy) else round(warm_start * epochs)
+    starts_cold = isinstance(solver, CrossEntropy | BaseLoss | MiniBatchAUC | SamplePriced)
+    warm_epochs = 0 if starts_cold else round(warm_start * epochs)
     warm = CrossEntropy(pos_weight="balanced").to(device)
+
+    if isinstance(solver, SamplePriced):
+        train = with_index(train)
 
     history: History = []
     best_epoch, best_state, best_judged = -1, model.state_dict(), None
@@ -138,6 +170,8 @@ def _fit_epochs(
         history.append(record(problem, epoch, type(criterion).__name__, seen, on_train, on_held_out, **status))
         if best_judged is None or preference(on_held_out) > preference(best_judged):
             best_epoch, best_state, best_judged = epoch, copy.deepcopy(model.state_dict()), on_held_out
+        if criterion is solver:
+            solver.step_metric(preference(on_held_out)[1])
         if on_epoch is not None:
             on_epoch(history[-1])
         if patience is not None and epoch - max(best_epoch, warm_epochs) >= patience:
