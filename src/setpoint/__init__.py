@@ -59,6 +59,7 @@ from setpoint.solve.shift_point import ShiftPoint, evaluate_shifts
 from setpoint.solve.shifts import ImplicitShifts
 from setpoint.solve.solver import Solver
 from setpoint.solve.top_k import ImplicitTopK
+from setpoint.solve.with_anchor import WithAnchor
 from setpoint.train.anchored import Anchored, Ridge
 from setpoint.train.batch import Batches
 from setpoint.train.calibrate import calibrate, evaluate
@@ -123,6 +124,7 @@ __all__ = [
     "Slack",
     "SoftplusStep",
     "Solver",
+    "WithAnchor",
     "accuracy",
     "ask",
     "best_mixture",

@@ -28,6 +28,7 @@ SOLVERS = {
     "implicit two bounds": lambda: ImplicitThreshold(sp.ask("maximize recall where fpr <= 20% and precision >= 30%")),
     "implicit out of reach": lambda: ImplicitThreshold(sp.ask("maximize recall where precision >= 100% and fpr <= 0%")),
     "last layer's penalty": lambda: sp.Penalty(FNR),
+    "implicit with an anchor": lambda: sp.WithAnchor(ImplicitThreshold(FNR)),
     "program: area": sp.AUCLoss,
     "program: f-score": sp.FScoreLoss,
     "program: jaccard": sp.JaccardLoss,
@@ -95,10 +96,11 @@ def test_the_gradient_is_that_of_the_loss_with_its_state_held(make):
         solver(*batch(seed))
     solver.eval()
     scores, labels = batch(5)
-    if hasattr(solver, "memory"):
+    inner = getattr(solver, "solver", solver)
+    if hasattr(inner, "memory"):
         # Thresholds and prices come from the remembered scores; hold those, and only the batch is left to move.
-        remembered = solver.memory.joined(check_sample(scores.detach().clone(), labels))
-        solver.memory.joined = lambda *_, **__: remembered
+        remembered = inner.memory.joined(check_sample(scores.detach().clone(), labels))
+        inner.memory.joined = lambda *_, **__: remembered
     assert torch.autograd.gradcheck(lambda s: solver(s, labels), (scores,), eps=1e-6, atol=1e-6)
 
 

@@ -1,0 +1,60 @@
+"""A solver held back by an anchor: for end-to-end training in mini-batches that must not stray from cross-entropy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from setpoint.errors import BadSetting
+from setpoint.measure.sample import Sample
+from setpoint.solve.baseline import CrossEntropy
+from setpoint.solve.solver import Solver
+
+
+class WithAnchor(Solver):
+    """solver + strength * q * anchor, with q such that both pull equally hard on the scores at the first step.
+
+    The anchor is plain cross-entropy unless another solver is given. q is set once, when both first have a gradient,
+    and kept (a buffer), so that `strength` does not depend on the scale of either loss. A strength of 0.1 keeps a
+    tenth of cross-entropy's pull; the fewer samples decide the question, the more is needed.
+    """
+
+    balance: Tensor
+
+    def __init__(self, solver: Solver, anchor: Solver | None = None, *, strength: float = 0.1) -> None:
+        super().__init__()
+        if not isinstance(solver, Solver):
+            raise BadSetting(f"expected a solver such as sp.ImplicitThreshold(problem), got {solver!r}")
+        if not 0 < strength < float("inf"):
+            raise BadSetting(f"strength must be above 0, got {strength!r}")
+        self.solver = solver
+        self.anchor = CrossEntropy() if anchor is None else anchor
+        self.strength = strength
+        self.register_buffer("balance", torch.zeros(()))
+
+    def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
+        free, held = self.solver.loss(batch, index), self.anchor.loss(batch, index)
+        return free + self.strength * self._balance(batch.scores, free, held).to(held.dtype) * held
+
+    def _balance(self, scores: Tensor, free: Tensor, held: Tensor) -> Tensor:
+        """The ratio of the two gradients' sizes; 1 until both have one."""
+        if float(self.balance) > 0 or not scores.requires_grad:
+            return self.balance if float(self.balance) > 0 else torch.ones_like(self.balance)
+        # Sums of sizes, not of squares: a weight is a repetition.
+        push, pull = (
+            float(torch.autograd.grad(loss, scores, retain_graph=True)[0].abs().sum()) for loss in (free, held)
+        )
+        if push <= 0 or pull <= 0:
+            return torch.ones_like(self.balance)
+        balance = torch.full_like(self.balance, push / pull)
+        if self.training:
+            self.balance.copy_(balance)
+        return balance
+
+    def step_metric(self, value: float) -> None:
+        self.solver.step_metric(value)
+
+    def status(self) -> dict[str, Any]:
+        return self.solver.status()
