@@ -135,7 +135,10 @@ MISTAKES = {
     "epochs": ([*FIT, "--epochs", "0"], "epochs must be at least 1"),
     "confidence": ([*FIT, "--confidence", "95"], "confidence must lie between 0 and 1"),
     "too few": ([*FIT, "--ask", "minimize fnr where fpr <= 1%", "--confidence", "0.95"], "needs 299 negatives"),
-    "no certificate": ([*FIT, "--ask", "maximize f1", "--confidence", "0.95"], "no certificate"),
+    "no certificate": (
+        [*FIT, "--ask", "maximize precision where flagged == 20%", "--confidence", "0.95"],
+        "no data can show that flagged == 20% holds exactly",
+    ),
     "shares": ([*FIT, "--shares", "0.5,0.5"], "shares must be four numbers"),
     "out is a file": ([*FIT, "--out", "loans.csv"], "is not a directory"),
     "out under a file": ([*FIT, "--out", "loans.csv/run"], "choose another place"),
@@ -280,8 +283,10 @@ def test_the_sentences_say_whether_the_bound_held(run):
     precise = fit_table(loans(), "default", ask("maximize precision where recall >= 50%"), Settings(epochs=2))
     assert any("certified" in line or "--confidence" in line for line in sentences(precise))
     equal = fit_table(loans(), "default", ask("maximize precision where flagged == 20%"), Settings(epochs=2))
-    assert any("there is no certificate yet for such an ask" in line for line in sentences(equal))
+    assert any("no data can certify such a bound" in line for line in sentences(equal))
     assert not any("--confidence" in line for line in sentences(equal))
+    score = fit_table(loans(), "default", ask("maximize f1"), Settings(epochs=2, confidence=0.9))
+    assert any("an estimate" in line and "not a certificate" in line for line in sentences(score))
 
 
 @pytest.mark.parametrize(

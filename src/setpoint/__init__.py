@@ -29,8 +29,9 @@ from setpoint.measure.rate import (
     tnr,
 )
 from setpoint.measure.step import HardStep, SigmoidStep, SoftplusStep
+from setpoint.problem.check import Check
 from setpoint.problem.language import ask
-from setpoint.problem.point import Certificate, OperatingPoint
+from setpoint.problem.point import Certificate, Estimate, OperatingPoint
 from setpoint.problem.problem import Problem, maximize, minimize
 from setpoint.solve.ascent import NuPI
 from setpoint.solve.augmented import AugmentedLagrangian, PerNegative, PerPositive
@@ -78,12 +79,14 @@ __all__ = [
     "AugmentedMulticlass",
     "Batches",
     "Certificate",
+    "Check",
     "ClassBalanced",
     "ClassCrossEntropy",
     "Constraint",
     "Correction",
     "CrossEntropy",
     "Ensemble",
+    "Estimate",
     "EveryOutput",
     "FScoreLoss",
     "FitResult",

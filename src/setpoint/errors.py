@@ -63,3 +63,11 @@ class DivergedPrices(SetpointError):
 
 class BadIndex(SetpointError):
     """An index that does not number the training samples."""
+
+
+class NotCertified(UserWarning):
+    """A model was trained, but the promise asked of its threshold cannot be made; the threshold is a plain one."""
+
+
+class SharedData(UserWarning):
+    """A threshold was set on the data that chose the model, where its rates look better than they are."""

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor, nn
 
 from setpoint.errors import BadProblem, TooFewSamples
-from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.settings import BASELINE, PARTS, SOLVERS, Settings, build_model, score_rows
@@ -21,7 +20,7 @@ from setpoint.table.schema import Schema, Target
 from setpoint.train.anchored import Ridge
 from setpoint.train.batch import Batch, Batches
 from setpoint.train.calibrate import calibrate, evaluate
-from setpoint.train.certify import certify
+from setpoint.train.certify import is_certifiable
 from setpoint.train.history import History
 from setpoint.train.loop import fit
 
@@ -41,6 +40,7 @@ class Outcome:
     history: History
     best_epoch: int
     seconds: float
+    refusal: str | None = None
 
     @property
     def method(self) -> str:
@@ -59,6 +59,7 @@ class Outcome:
             "best_on_test": self.best_on_test.objective,
             "best_epoch": self.best_epoch,
             "seconds": round(self.seconds, 3),
+            "refusal": self.refusal,
             **parts,
         }
 
@@ -81,13 +82,7 @@ class Run:
     @property
     def certifiable(self) -> bool:
         """Whether there is a certificate for such a problem, given enough samples."""
-        try:
-            certify(self.problem, Sample(torch.zeros(2), torch.tensor([0.0, 1.0])), 0.95)
-        except TooFewSamples:
-            return True
-        except BadProblem:
-            return False
-        return True
+        return is_certifiable(self.problem)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON: everything but parameters and history."""
@@ -161,8 +156,9 @@ def fit_parts(
         raise BadProblem(f"'{problem}' compares groups, which a run on a table cannot do yet; drop that bound")
     settings = settings.settled(len(parts["train"].labels))
     set_aside = parts["calibration"].labels
-    # Whether a bound can be certified depends on the number of samples alone: better told before training.
-    calibrate(problem, torch.zeros(len(set_aside)), set_aside, confidence=settings.confidence)
+    # If not even perfect scores could be certified there are too few samples: better told before training.
+    perfect = set_aside + torch.linspace(0, 0.5, len(set_aside))
+    calibrate(problem, perfect, set_aside, confidence=settings.confidence)
     names = dict.fromkeys([settings.solver, BASELINE])
     # Batches of tables are small: a second thread costs more than it brings, and changes the last digits.
     threads = torch.get_num_threads()
@@ -203,8 +199,18 @@ def _train(
     if on_epoch is not None:
         on_epoch(name, tries, tries)
     scores = {part: score_rows(result.model, p.x) for part, p in parts.items()}
-    point = calibrate(problem, scores["calibration"], parts["calibration"].labels, confidence=settings.confidence)
+    point, refusal = _set_point(problem, scores["calibration"], parts["calibration"].labels, settings.confidence)
     judged = {part: point.judge(scores[part], p.labels) for part, p in parts.items()}
     best = evaluate(problem, scores["test"], parts["test"].labels)
     seconds = time.perf_counter() - started
-    return Outcome(name, result.model, point, judged, best, result.history, result.best_epoch, seconds)
+    return Outcome(name, result.model, point, judged, best, result.history, result.best_epoch, seconds, refusal)
+
+
+def _set_point(
+    problem: Problem, scores: Tensor, labels: Tensor, confidence: float | None
+) -> tuple[OperatingPoint, str | None]:
+    """The point, and, where these scores allow no certificate, why: what was trained is not thrown away for it."""
+    try:
+        return calibrate(problem, scores, labels, confidence=confidence), None
+    except TooFewSamples as cause:
+        return calibrate(problem, scores, labels), str(cause)

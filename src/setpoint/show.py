@@ -112,13 +112,16 @@ def _objective(point: OperatingPoint) -> str:
 
 def _promise(run: Run) -> list[str]:
     point, held = run.chosen.point, run.chosen.judged["test"].feasible
+    estimates = [f"On the calibration rows: {estimate}." for estimate in point.estimates]
     if not point.problem.constraints:
-        return []
+        return estimates
     if not point.feasible:
         return [f"On the calibration rows {point.outcome.removeprefix('infeasible: ')}."]
     verdict = f"The bound {'held' if held else 'did not hold'} on test"
-    if point.certificate is None and not run.certifiable:
-        return [f"{verdict}; there is no certificate yet for such an ask."]
+    if not run.certifiable:
+        return [f"{verdict}; no data can certify such a bound.", *estimates]
+    if run.chosen.refusal is not None:
+        return [f"{verdict}, but nothing promises it: {run.chosen.refusal}."]
     if point.certificate is None:
         why = "but nothing promises it" if held else "as happens to about half of all uncertified thresholds"
         return [f"{verdict}, {why}; --confidence 0.95 sets a threshold that keeps it 95 times in 100."]

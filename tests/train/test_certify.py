@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 import torch
-from scipy.stats import norm
+from scipy.stats import binom, norm
 
 import setpoint as sp
-from setpoint.errors import BadProblem, BadSetting, TooFewSamples
-from setpoint.train.certify import needed
+from setpoint.errors import BadGroups, BadProblem, BadSetting, TooFewSamples
+from setpoint.train.refusal import needed
 
 ASKS = {
     "minimize fnr where fpr <= 5%": ("negative", "fpr"),
@@ -63,16 +63,184 @@ def test_the_certificate_says_what_it_promises():
 @pytest.mark.parametrize(
     ("ask", "kwargs", "error", "says"),
     [
-        ("maximize f1", {}, BadProblem, "no certificate"),
-        ("maximize recall where precision >= 50%", {}, BadProblem, "no certificate"),
-        ("maximize recall where fpr >= 5%", {}, BadProblem, "no certificate"),
-        ("minimize fnr where fpr <= 5% and precision >= 10%", {}, BadProblem, "no certificate"),
+        ("maximize precision where flagged == 5%", {}, BadProblem, "no data can show"),
         ("minimize fnr where fpr <= 0%", {}, BadProblem, "no number of samples"),
         ("minimize fnr where fpr <= 5%", {"confidence": 1.0}, BadSetting, "confidence"),
+        ("minimize fnr where fpr <= 5%", {"confidence": "95%"}, BadSetting, "confidence"),
         ("minimize fnr where fpr <= 5%", {"weights": np.linspace(1, 2, 200)}, BadProblem, "unequal weights"),
+        ("minimize fnr where fpr <= 5%", {"per_group": True}, BadGroups, "pass groups="),
+        ("minimize error where recall.gap(g) <= 5%", {"per_group": True}, BadSetting, "per_group"),
     ],
 )
 def test_what_cannot_be_promised_is_refused(ask, kwargs, error, says):
     scores, labels = np.linspace(0, 1, 200), np.arange(200) % 2
     with pytest.raises(error, match=says):
         sp.calibrate(ask, scores, labels, **{"confidence": 0.95, **kwargs})
+
+
+def test_equal_weights_count_as_none_and_weight_zero_as_absent():
+    draw = np.random.default_rng(0)
+    labels = draw.integers(0, 2, 400)
+    scores = draw.normal(size=400) + labels
+    ask = "minimize fnr where fpr <= 5%"
+    plain = sp.calibrate(ask, scores, labels, confidence=0.95)
+    assert sp.calibrate(ask, scores, labels, confidence=0.95, weights=np.full(400, 2.0)).threshold == plain.threshold
+    padded = sp.calibrate(
+        ask, np.append(scores, [9.0] * 50), np.append(labels, [0] * 50),
+        confidence=0.95, weights=np.repeat([1.0, 0.0], [400, 50]),
+    )  # fmt: skip
+    assert padded.threshold == plain.threshold
+
+
+def normal_world(draw, n, share=0.3, shift=2.0, tied=False):
+    labels = (draw.random(n) < share).astype(int)
+    scores = draw.normal(size=n) + shift * labels
+    return (np.round(scores * 4) / 4 if tied else scores), labels
+
+
+def true_rates(threshold, share=0.3, shift=2.0, tied=False):
+    edge = (np.floor(threshold * 4) + 0.5) / 4 if tied else threshold
+    tp, fp = share * norm.sf(edge - shift), (1 - share) * norm.sf(edge)
+    return {"fpr": norm.sf(edge), "recall": norm.sf(edge - shift), "precision": tp / (tp + fp), "flagged": tp + fp}
+
+
+@pytest.mark.parametrize("tied", [False, True], ids=["continuous", "tied"])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        "maximize recall where precision >= 80%",
+        "maximize precision where flagged <= 10%",
+        "maximize recall where fpr <= 5% and flagged <= 25%",
+        "maximize precision where recall >= 60% and fpr <= 10%",
+        "maximize recall where fpr <= 8% and precision >= 70%",
+    ],
+)
+def test_promises_on_precision_on_shares_and_on_several_bounds_are_kept(ask, tied):
+    """200 calibrations of 600 samples; plug-in breaks a bound far more often than one time in ten."""
+    draw, problem = np.random.default_rng(1), sp.ask(ask)
+    broken = {None: 0, 0.9: 0}
+    refused = 0
+    for _ in range(200):
+        scores, labels = normal_world(draw, 600, tied=tied)
+        for confidence in broken:
+            try:
+                rates = true_rates(sp.calibrate(problem, scores, labels, confidence=confidence).threshold, tied=tied)
+            except TooFewSamples:
+                refused += 1
+                continue
+            excess = [
+                (rates[c.quantity.name] - c.bound) * (1 if c.relation == "<=" else -1) for c in problem.constraints
+            ]
+            broken[confidence] += max(excess) > 0
+    assert broken[0.9] / 200 <= 0.1 + 2 * (0.1 * 0.9 / 200) ** 0.5
+    assert tied or refused / 200 < 0.35
+    if not tied and "precision" not in str(problem.objective):
+        assert broken[None] / 200 > 0.25
+
+
+def test_a_gap_between_groups_is_certified():
+    """60 calibrations of 2,000 samples in two groups whose scores differ in scale and place."""
+    draw = np.random.default_rng(0)
+    broken = refused = 0
+    for _ in range(60):
+        labels, groups = draw.integers(0, 2, 2000), draw.integers(0, 2, 2000)
+        scores = draw.normal(size=2000) * (1 + groups) + 3 * labels - groups
+        ask = "minimize error where recall.gap(g) <= 10%"
+        try:
+            point = sp.calibrate(ask, scores, labels, groups=groups, confidence=0.9)
+        except TooFewSamples:
+            refused += 1
+            continue
+        t0, t1 = point.threshold["0"], point.threshold["1"]
+        broken += abs(norm.sf(t0 - 3) - norm.sf((t1 - 2) / 2)) > 0.1
+    assert broken / 60 <= 0.1 + 2 * (0.1 * 0.9 / 60) ** 0.5
+    assert refused < 30
+
+
+def test_every_group_keeps_its_own_bound():
+    draw = np.random.default_rng(0)
+    broken = 0
+    for _ in range(300):
+        labels, groups = draw.integers(0, 2, 1200), draw.integers(0, 3, 1200)
+        scores = draw.normal(size=1200) + 2 * labels + groups
+        point = sp.calibrate(
+            "minimize fnr where fpr <= 10%", scores, labels, groups=groups, confidence=0.9, per_group=True
+        )
+        broken += any(norm.sf(point.threshold[str(g)] - g) > 0.1 for g in range(3))
+    assert broken / 300 <= 0.1 + 2 * (0.1 * 0.9 / 300) ** 0.5
+    assert point.feasible
+    assert {"fpr", "fpr[0]", "fpr[1]", "fpr[2]"} <= point.rates.keys()
+    assert point.judge(scores, labels, groups=groups).rates == point.rates
+
+
+def test_a_group_that_is_too_small_is_named():
+    names = np.where(np.arange(300) < 294, "a", "b")
+    scores, labels = np.linspace(0, 1, 300), np.arange(300) % 2
+    with pytest.raises(TooFewSamples, match=r"in group 'b': .* needs 44 negatives, but there are 3"):
+        sp.calibrate("minimize fnr where fpr <= 10%", scores, labels, groups=names, confidence=0.98, per_group=True)
+
+
+def test_the_walk_from_an_end_is_the_order_statistic():
+    """Against the textbook: the smallest rank k with P(Binomial(n, 1 - bound) >= k) <= 1 - confidence."""
+    draw = np.random.default_rng(3)
+    for n in (59, 100, 1000):
+        negatives, positives = np.sort(draw.normal(size=n)), draw.normal(size=50) + 1
+        k = next(k for k in range(1, n + 1) if binom.sf(k - 1, n, 0.95) <= 0.05)
+        point = sp.calibrate(
+            "minimize fnr where fpr <= 5%", np.append(negatives, positives), np.repeat([0, 1], [n, 50]), confidence=0.95
+        )
+        assert point.rates["fpr"] * n == pytest.approx((negatives > negatives[k - 1]).sum())
+
+
+def test_a_refused_precision_says_what_would_do():
+    scores, labels = normal_world(np.random.default_rng(5), 60)
+    says = (
+        r"is not certified: .* there are \d+ samples .* some .* times as many would do; they could certify precision >="
+    )
+    with pytest.raises(TooFewSamples, match=says) as refused:
+        sp.calibrate("maximize recall where precision >= 80%", scores, labels, confidence=0.95)
+    assert 0.3 < float(str(refused.value).rpartition(">= ")[2].rstrip("%")) / 100 < 0.8
+    with pytest.raises(TooFewSamples, match="there it is broken, so ask for less"):
+        sp.calibrate("maximize recall where precision >= 80%", -scores, labels, confidence=0.95)
+
+
+@pytest.mark.parametrize("ask", ["minimize fnr where fpr <= 1%", "maximize tnr where recall >= 99%"])
+def test_the_strictest_bound_that_is_named_can_be_had(ask):
+    scores, labels = np.linspace(0, 1, 80), np.arange(80) % 2
+    with pytest.raises(TooFewSamples) as refused:
+        sp.calibrate(ask, scores, labels, confidence=0.95)
+    could = str(refused.value).rpartition("could certify ")[2]
+    head = ask.partition("where ")[0]
+    assert sp.calibrate(f"{head} where {could}", scores, labels, confidence=0.95).certificate.statement == could
+    name, relation, share = could.split()
+    stricter = float(share.rstrip("%")) + (-0.02 if relation == "<=" else 0.02)
+    with pytest.raises(TooFewSamples):
+        sp.calibrate(f"{head} where {name} {relation} {stricter:.4f}%", scores, labels, confidence=0.95)
+
+
+@pytest.mark.parametrize(
+    ("ask", "name"),
+    [
+        ("maximize f1", "f_score(1)"),
+        ("maximize mcc", "mcc"),
+        ("maximize precision over recall in [50%, 100%]", "precision over recall"),
+        ("maximize recall where f1 >= 0.5", "f_score(1)"),
+    ],
+)
+def test_what_cannot_be_certified_is_estimated_and_called_so(ask, name):
+    scores, labels = normal_world(np.random.default_rng(0), 500)
+    point = sp.calibrate(ask, scores, labels, confidence=0.9)
+    assert point.certificate is None
+    estimate = {e.quantity: e for e in point.estimates}[name]
+    assert estimate.low < estimate.value < estimate.high
+    assert "not a certificate" in str(estimate)
+    assert sp.OperatingPoint.from_dict(point.to_dict()) == point
+
+
+def test_the_interval_of_a_score_covers_the_truth_about_as_often_as_it_says():
+    draw, covered = np.random.default_rng(0), 0
+    truth = sp.evaluate("maximize f1", *normal_world(np.random.default_rng(99), 400_000)).objective
+    for _ in range(200):
+        point = sp.calibrate("maximize f1", *normal_world(draw, 800), confidence=0.9)
+        covered += point.estimates[0].low <= truth <= point.estimates[0].high
+    assert 0.8 <= covered / 200 <= 0.98

@@ -1,9 +1,12 @@
+import warnings
+
 import pytest
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 import setpoint as sp
-from setpoint.errors import BadScores, BadSetting, MissingClass, ShapeMismatch
+from setpoint.errors import BadScores, BadSetting, MissingClass, NotCertified, ShapeMismatch, SharedData
+from setpoint.train.batch import halves
 from setpoint.train.loop import score
 from setpoint.train.select import preference
 
@@ -146,3 +149,33 @@ def test_batches_cover_every_row_once_in_a_new_order_each_pass():
         sp.Batches(x, torch.zeros(9))
     with pytest.raises(BadSetting, match="batch_size"):
         sp.Batches(x, torch.zeros(10), batch_size=0)
+
+
+def test_a_threshold_set_on_the_data_that_chose_the_model_is_warned_of():
+    part = sp.Batches(*data(seed=1))
+    for calibration in (None, part):
+        with pytest.warns(SharedData, match="pass calibration="):
+            sp.fit(torch.nn.Linear(4, 1), ASK, part, part, sp.CrossEntropy(), calibration=calibration, epochs=1)
+
+
+def test_confidence_without_calibration_keeps_half_of_the_held_out_rows_for_it():
+    train, held_out = sp.Batches(*data()), sp.Batches(*data(seed=1), batch_size=37)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SharedData)
+        result = sp.fit(torch.nn.Linear(4, 1), ASK, train, held_out, epochs=2, confidence=0.5)
+    rows = len(held_out.whole.labels)
+    first, second = halves(held_out)
+    sizes = [sum(len(b.labels) for b in half) for half in (first, second)]
+    assert sum(sizes) == rows
+    assert abs(sizes[0] - sizes[1]) <= 1
+    joined = torch.cat([b.x for b in (*first, *second)])
+    assert torch.equal(joined.sort(0).values, held_out.whole.x.sort(0).values)
+    assert result.point.certificate.samples < 0.6 * rows
+
+
+def test_a_model_is_not_thrown_away_for_want_of_a_certificate():
+    parts = [sp.Batches(*data(seed=seed)) for seed in range(3)]
+    ask = "minimize fnr where fpr <= 0.1%"
+    with pytest.warns(NotCertified, match="needs 2995 negatives"):
+        result = sp.fit(torch.nn.Linear(4, 1), ask, parts[0], parts[1], calibration=parts[2], confidence=0.95, epochs=1)
+    assert result.point.certificate is None

@@ -14,12 +14,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setpoint.errors import BadFile, BadGroups
+from setpoint.errors import BadFile, BadGroups, BadSetting
 from setpoint.measure.area import mean_over
+from setpoint.measure.constraint import percent
 from setpoint.measure.count import count
 from setpoint.measure.curve import curve
 from setpoint.measure.rate import Gap, Metric, Rate, accuracy, error, flagged, fnr, fpr, precision, recall, tnr
 from setpoint.measure.sample import Sample, check_sample, name_groups
+from setpoint.problem.check import Check, check_bound
 from setpoint.problem.language import ask
 from setpoint.problem.problem import Problem
 
@@ -35,6 +37,32 @@ class Certificate:
     statement: str
     confidence: float
     samples: int
+    method: str = "order statistic of the calibration scores"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.statement} with confidence {percent(self.confidence)}, from {self.samples} samples ({self.method})"
+        )
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An interval for `quantity` that is right about `confidence` of the time: no promise, since `method` is not exact
+    and the threshold was chosen on the same samples."""
+
+    quantity: str
+    value: float
+    low: float
+    high: float
+    confidence: float
+    samples: int
+    method: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.quantity} {self.value:.4g}, between {self.low:.4g} and {self.high:.4g} with confidence "
+            f"{percent(self.confidence)}: an estimate ({self.method}), not a certificate"
+        )
 
 
 @dataclass(frozen=True)
@@ -53,6 +81,7 @@ class OperatingPoint:
     feasible: bool
     violation: float
     certificate: Certificate | None = None
+    estimates: tuple[Estimate, ...] = ()
 
     @property
     def outcome(self) -> str:
@@ -91,12 +120,12 @@ class OperatingPoint:
         certificate: Certificate | None = None,
     ) -> OperatingPoint:
         """The true rates of a sample at the given thresholds, `(m,)` or one a group `(1, G)`."""
-        grouped = problem.group is not None
+        grouped = thresholds.dim() == 2
         counts = count(
             sample.scores, sample.labels, thresholds, weights=sample.weights,
             groups=sample.groups if grouped else None, n_groups=sample.n_groups,
         )  # fmt: skip
-        pooled = problem.pool(counts)
+        pooled = counts.sum(-2) if grouped else counts
         heaviest = 1.0 if sample.weights is None or not len(sample.weights) else float(sample.weights.max())
         if problem.over is None:
             objective = float(problem.objective(pooled)[0])
@@ -115,10 +144,10 @@ class OperatingPoint:
             threshold = tuple(thresholds.tolist())
         elif grouped:
             threshold = dict(zip(group_names or map(str, range(thresholds.shape[1])), thresholds[0].tolist()))
-            for constraint in problem.constraints:
-                if isinstance(constraint.quantity, Gap):
-                    each = constraint.quantity.rate(counts)[0].tolist()
-                    rates.update({f"{constraint.quantity.rate}[{n}]": v for n, v in zip(threshold, each)})
+            for quantity in (c.quantity for c in problem.constraints):
+                own = quantity.rate if isinstance(quantity, Gap) else quantity
+                if isinstance(quantity, Gap) or problem.group is None:
+                    rates.update({f"{own}[{n}]": v for n, v in zip(threshold, own(counts)[0].tolist())})
         return cls(
             problem=problem,
             threshold=threshold,
@@ -131,14 +160,43 @@ class OperatingPoint:
 
     def judge(self, scores: Any, labels: Any, *, weights: Any = None, groups: Any = None) -> OperatingPoint:
         """The same thresholds on other data. For areas the objective is the exact area of those data."""
+        sample, thresholds, names = self._meet(scores, labels, weights, groups)
+        return OperatingPoint.at(self.problem, thresholds, sample, names, self.certificate)
+
+    def check(self, scores: Any, labels: Any, *, groups: Any = None, level: float = 0.05) -> Check:
+        """Whether the bounds still hold on a later batch: an exact test of each, and of all of them together.
+
+        A promise that is kept is called broken with probability `level` at most.
+        """
+        if isinstance(level, bool) or not 0 < level < 1:
+            raise BadSetting(f"level must lie between 0 and 1, such as 0.05, got {level!r}")
+        if self.problem.over is not None:
+            return Check((), level)
+        sample, thresholds, names = self._meet(scores, labels, None, groups)
+        each = count(
+            sample.scores, sample.labels, thresholds, groups=None if names is None else sample.groups,
+            n_groups=sample.n_groups,
+        )[0]  # fmt: skip
+        rows = []
+        for constraint in self.problem.constraints:
+            compared = isinstance(constraint.quantity, Gap)
+            if names is None or compared or self.problem.group is not None:
+                seen = each if names is None or compared else each.sum(0)
+                rows.append(check_bound(constraint, seen.numpy(), float(constraint.quantity(seen))))
+            else:
+                rates = constraint.quantity(each).tolist()
+                rows += [check_bound(constraint, own.numpy(), r, n) for n, own, r in zip(names, each, rates)]
+        return Check(tuple(rows), level)
+
+    def _meet(self, scores: Any, labels: Any, weights: Any, groups: Any) -> tuple[Sample, Tensor, list[str] | None]:
+        """Other data as a sample, the thresholds as a tensor, and the names of the groups if each has its own."""
         names = list(self.threshold) if isinstance(self.threshold, dict) else None
         codes = None if names is None else self._codes(groups)
         sample = check_sample(scores, labels, weights, codes).double()
         if names is not None:
             sample = replace(sample, n_groups=len(names))
         values = list(self.threshold.values()) if isinstance(self.threshold, dict) else self.threshold
-        thresholds = torch.tensor(values, dtype=torch.float64).reshape((1, -1) if names else (-1,))
-        return OperatingPoint.at(self.problem, thresholds, sample, names, self.certificate)
+        return sample, torch.tensor(values, dtype=torch.float64).reshape((1, -1) if names else (-1,)), names
 
     def _limits(self, groups: Any) -> Tensor:
         if not isinstance(self.threshold, dict):
@@ -149,12 +207,13 @@ class OperatingPoint:
         """The place of each sample's group among the thresholds."""
         assert isinstance(self.threshold, dict)
         if groups is None:
-            raise BadGroups(f"this point has one threshold a {self.problem.group}; pass groups=")
+            raise BadGroups(f"this point has one threshold a {self.problem.group or 'group'}; pass groups=")
         codes, names = name_groups(groups)
         places = {name: place for place, name in enumerate(self.threshold)}
         for name in names:
             if name not in places:
-                raise BadGroups(f"no threshold for {self.problem.group} {name!r}; known are {', '.join(places)}")
+                kind = self.problem.group or "group"
+                raise BadGroups(f"no threshold for {kind} {name!r}; known are {', '.join(places)}")
         return torch.tensor([places[name] for name in names], dtype=torch.long)[codes]
 
     def __str__(self) -> str:
@@ -173,6 +232,7 @@ class OperatingPoint:
             "feasible": self.feasible,
             "violation": self.violation,
             "certificate": asdict(self.certificate) if self.certificate else None,
+            "estimates": [asdict(estimate) for estimate in self.estimates],
         }
 
     @classmethod
@@ -195,6 +255,7 @@ class OperatingPoint:
                 feasible=bool(data["feasible"]),
                 violation=_number(data["violation"]),
                 certificate=Certificate(**certificate) if certificate else None,
+                estimates=tuple(Estimate(**estimate) for estimate in data.get("estimates", ())),
             )
         except (KeyError, TypeError, AttributeError) as cause:
             raise BadFile(f"damaged operating point: {cause!r}") from cause

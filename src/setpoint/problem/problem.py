@@ -125,8 +125,8 @@ class Problem:
         return all(bool(c.holds(self._seen_by(c, counts), heaviest).all()) for c in self.constraints)
 
     def violations(self, counts: Tensor) -> list[float]:
-        """How far each constraint is broken by true counts."""
-        return [float(c.violation(self._seen_by(c, counts))[0]) for c in self.constraints]
+        """How far each constraint is broken by true counts, in the worst group if each has its own threshold."""
+        return [float(c.violation(self._seen_by(c, counts)).max()) for c in self.constraints]
 
     def better(self, value: float, than: float) -> bool:
         """Whether one value of the objective beats another."""

@@ -54,6 +54,24 @@ def read_batch(item: Any) -> Batch:
     raise ShapeMismatch(f"a loader must yield (x, labels), (x, labels, weights) or a mapping, but yielded {kind}")
 
 
+def halves(loader: Iterable[Any]) -> tuple[list[Batch], list[Batch]]:
+    """Two loaders, of one random half of the rows each, always the same ones; the batches are kept in memory."""
+    draw = torch.Generator().manual_seed(0)
+    first: list[Batch] = []
+    second: list[Batch] = []
+    seen = 0
+    for batch in map(read_batch, loader):
+        if not isinstance(batch.x, Tensor):
+            kind = type(batch.x).__name__
+            raise BadSetting(f"batches of {kind} cannot be split in two; pass calibration=, data that choose nothing")
+        rows = torch.randperm(len(batch.labels), generator=draw)
+        size = (seen + len(rows)) // 2 - seen // 2
+        seen += len(rows)
+        first.append(batch.map(partial(_take, rows[size:])))
+        second.append(batch.map(partial(_take, rows[:size])))
+    return [b for b in first if len(b.labels)], [b for b in second if len(b.labels)]
+
+
 def _take(rows: Tensor, part: Tensor) -> Tensor:
     return part[rows]
 

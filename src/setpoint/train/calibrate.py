@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
 import torch
 
-from setpoint.errors import BadGroups, BadScores, MissingClass
+from setpoint.errors import BadGroups, BadProblem, BadScores, BadSetting, MissingClass, NotCertified, TooFewSamples
 from setpoint.measure.rate import Gap, Rate
 from setpoint.measure.sample import Sample, check_sample, name_groups
 from setpoint.problem.language import ask
-from setpoint.problem.point import OperatingPoint
+from setpoint.problem.point import Certificate, OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.solve.threshold import find
-from setpoint.train.certify import certify
+from setpoint.train.certify import certify, is_certifiable
+from setpoint.train.certify_groups import certify_each_group, certify_gap
+from setpoint.train.estimate import estimate
+from setpoint.train.refusal import refuse_confidence
 
 
 def evaluate(
@@ -32,30 +36,63 @@ def calibrate(
     confidence: float | None = None,
     weights: Any = None,
     groups: Any = None,
+    per_group: bool = False,
 ) -> OperatingPoint:
     """The threshold to run at, set on data that the model was not trained on.
 
     Without `confidence` it is the best cut of these data (plug-in), which on new data breaks its bound about
-    half the time. With `confidence` the threshold is moved to the safe side until the bound holds with that
-    probability; if there are too few samples for that, the error says how many are needed. `groups`, names or
-    numbers, one a sample, are needed when the problem compares groups, each of which gets a threshold.
+    half the time. With `confidence` the threshold is moved to the safe side until the bounds hold with that
+    probability, and the point carries a certificate; if there are too few samples for that, the error says how many
+    are needed and what these could certify. Where no promise can be made (areas, F-scores, metrics, or no bound at
+    all) the point is the plug-in one with an estimate of its objective, and no certificate.
+
+    `groups`, names or numbers, one a sample, are needed when the problem compares groups, each of which gets a
+    threshold. With `per_group` each of them gets one though the problem does not compare them, and every bound is
+    certified in every group at once.
     """
     problem = ask(problem) if isinstance(problem, str) else problem
-    sample, names = _judged_sample(problem, scores, labels, weights, groups)
+    if per_group and (problem.group is not None or problem.over is not None or confidence is None):
+        raise BadSetting("per_group certifies plain bounds in every group: it needs confidence=, and no gap or area")
+    sample, names = _judged_sample(problem, scores, labels, weights, groups, by_group=per_group)
     if confidence is None:
         return OperatingPoint.at(problem, find(problem, sample).thresholds, sample, names)
-    threshold, certificate = certify(problem, sample, confidence)
-    return OperatingPoint.at(problem, threshold, sample, names, certificate)
+    refuse_confidence(confidence)
+    certificate: Certificate | None = None
+    if not is_certifiable(problem) and not any(c.relation == "==" for c in problem.constraints):
+        thresholds = find(problem, sample).thresholds
+    elif names is None:
+        thresholds, certificate = certify(problem, sample, confidence)
+    elif problem.group is not None:
+        thresholds, certificate = certify_gap(problem, sample, confidence)
+    else:
+        thresholds, certificate = certify_each_group(problem, sample, names, confidence)
+    point = OperatingPoint.at(problem, thresholds, sample, names, certificate)
+    return replace(point, estimates=estimate(problem, thresholds, sample, confidence))
+
+
+def calibrate_or_warn(
+    problem: Problem, scores: Any, labels: Any, confidence: float | None, *, weights: Any = None, groups: Any = None
+) -> OperatingPoint:
+    """As `calibrate`, but where no promise can be made: a warning and the plain threshold. A trained model is not
+    thrown away for want of a certificate."""
+    try:
+        return calibrate(problem, scores, labels, confidence=confidence, weights=weights, groups=groups)
+    except (TooFewSamples, BadProblem) as cause:
+        if confidence is None:
+            raise
+        warnings.warn(f"{cause}; the threshold is set without a certificate", NotCertified, stacklevel=3)
+        return calibrate(problem, scores, labels, weights=weights, groups=groups)
 
 
 def _judged_sample(
-    problem: Problem, scores: Any, labels: Any, weights: Any, groups: Any
+    problem: Problem, scores: Any, labels: Any, weights: Any, groups: Any, *, by_group: bool = False
 ) -> tuple[Sample, list[str] | None]:
     """A sample in float64 that holds every class the problem is a share of, and the names of its groups."""
     names = None
-    if problem.group is not None:
+    if problem.group is not None or by_group:
         if groups is None:
-            raise BadGroups(f"'{problem}' compares groups of {problem.group}; pass groups=, one a sample")
+            why = f"'{problem}' compares groups of {problem.group}" if problem.group else "per_group is set"
+            raise BadGroups(f"{why}; pass groups=, one a sample")
         groups, names = name_groups(groups)
     wide = check_sample(scores, labels, weights, groups if names else None).double()
     if len(wide.scores) == 0:

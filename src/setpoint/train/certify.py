@@ -1,90 +1,139 @@
-"""A threshold with a proof: the order statistic at which a bound holds with a given probability.
+"""A threshold with a proof: every bound holds on new data with a given probability, whatever the distribution.
 
-For a rate that is a share of one class, n calibration samples of that class and a threshold that lets j of them
-through, P(the rate exceeds its bound) <= P(Binomial(n, bound) <= j), whatever the distribution. All thresholds
-on the safe side of that one keep the promise at the same time, so the best of them may be chosen freely.
+Walk from a threshold that these data did not choose, cut by cut, as long as the exact test of each bound rejects
+"it is broken". The promise then holds for all cuts walked over, so that the best of them may be chosen freely: to
+end at a broken cut, the walk must have passed the first broken one, whose test errs with probability 1 - confidence.
+
+Bounds that are kept by flagging less (fpr, flagged) or by flagging more (recall, fnr) start from the end that keeps
+them, where nothing or everything is flagged: that is the order statistic of the binomial tail; with bounds of both
+kinds each kind has half of the doubt. With others among them (precision), which either end may break, the walk starts
+where a fifth of the samples, set aside, make it most certain.
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
+from functools import reduce
 
+import numpy as np
 import torch
-from scipy.stats import binom
+from numpy.typing import NDArray
 from torch import Tensor
 
-from setpoint.errors import BadProblem, BadSetting, TooFewSamples
+from setpoint.errors import BadProblem, TooFewSamples
 from setpoint.measure.constraint import Constraint
-from setpoint.measure.curve import curve
+from setpoint.measure.curve import Curve, curve
 from setpoint.measure.rate import Rate
 from setpoint.measure.sample import Sample
+from setpoint.problem.evidence import is_testable, p_if_broken, trials
 from setpoint.problem.point import Certificate
 from setpoint.problem.problem import Problem
+from setpoint.train.refusal import refusal, refuse_the_impossible, safe_side
+
+#: The share of the samples that choose where the walk starts, when neither end will do.
+SET_ASIDE = 0.2
+#: The walk sets out this much short of the cut they are most certain of, which flatters itself.
+_SHORT = 0.8
+
+
+def is_certifiable(problem: Problem) -> bool:
+    """Whether each bound can be shown to hold; if not, an estimate is all there is."""
+    return bool(problem.constraints) and all(is_testable(c) and c.relation != "==" for c in problem.constraints)
 
 
 def certify(problem: Problem, sample: Sample, confidence: float) -> tuple[Tensor, Certificate]:
-    """The best threshold `(1,)` at which the problem's one bound holds with probability `confidence`."""
-    if not 0 < confidence < 1:
-        raise BadSetting(f"confidence must lie between 0 and 1, such as 0.95, got {confidence!r}")
-    bound, on_positives, allowed = _one_class_bound(problem)
-    if sample.weights is not None and bool((sample.weights != sample.weights[0]).any()):
-        raise BadProblem("a certificate counts samples, so unequal weights cannot be certified; drop the weights")
-    if allowed <= 0:
-        raise BadProblem(f"no number of samples can certify {bound}; leave a little room, such as 0.1%")
-    scores = sample.scores[sample.labels == float(on_positives)]
-    passed = _tolerated(len(scores), allowed, confidence)
-    if passed < 0:
-        kind = "positives" if on_positives else "negatives"
-        reachable = 1 - (1 - confidence) ** (1 / len(scores)) if len(scores) else 1.0
-        strictest = reachable if bound.relation == "<=" else 1 - reachable
-        raise TooFewSamples(
-            f"{bound} at confidence {confidence:g} needs {needed(allowed, confidence)} {kind}, but there are "
-            f"{len(scores)}; they could certify {bound.quantity} {bound.relation} {strictest:.4g}"
-        )
-    if on_positives:
-        edge = torch.nextafter(scores.sort().values[passed], scores.new_tensor(-torch.inf))
+    """The best threshold `(1,)` at which all bounds hold with probability `confidence`."""
+    refuse_the_impossible(problem)
+    tested = unweighted(sample)
+    sides = {safe_side(c) for c in problem.constraints}
+    if 0 not in sides:
+        cuts = curve(tested.scores, tested.labels)
+        counts, level = cuts.counts.numpy(), (1 - confidence) / len(sides)
+        ends = {1: 0, -1: len(counts) - 1}
+        kinds = [[c for c in problem.constraints if safe_side(c) == side] for side in sides]
+        walked = [_walk(kind, counts, ends[side], side, level) for side, kind in zip(sides, kinds)]
+        certified = reduce(np.intersect1d, walked) if len(walked) > 1 else walked[0]
+        start = int(_doubt(problem.constraints, counts).argmin())
+        method = "order statistic of the calibration scores"
     else:
-        edge = scores.sort(descending=True).values[passed]
-    certificate = Certificate(statement=str(bound), confidence=confidence, samples=len(scores))
-    return _best_beyond(problem, sample, edge, above=not on_positives), certificate
+        aside, tested = drawn_apart(tested, SET_ASIDE)
+        cuts = curve(tested.scores, tested.labels)
+        counts, steps = cuts.counts.numpy(), _ways(problem)
+        level = (1 - confidence) / len(steps)
+        start = int((cuts.values > _most_certain(problem, aside, steps)).sum())
+        certified = np.concatenate([_walk(problem.constraints, counts, start, step, level) for step in steps])
+        method = f"fixed-sequence test, started by {len(aside.scores)} samples set aside"
+    if len(certified) == 0:
+        raise TooFewSamples(refusal(problem, counts[start], confidence, level))
+    best = _best_of(problem, cuts, torch.from_numpy(certified))
+    only = problem.constraints[0] if len(problem.constraints) == 1 else None
+    samples = len(tested.scores) if only is None else int(trials(only, counts[best]))
+    statement = " and ".join(map(str, problem.constraints))
+    return cuts.thresholds(torch.tensor([best])), Certificate(statement, confidence, samples, method)
 
 
-def _best_beyond(problem: Problem, sample: Sample, edge: Tensor, *, above: bool) -> Tensor:
-    """The best of all cuts `(1,)` whose threshold lies on the safe side of the edge; of equals the nearest to it."""
-    cuts = curve(sample.scores, sample.labels, sample.weights)
-    thresholds = cuts.thresholds(torch.arange(len(cuts.tp), device=edge.device))
-    cost = problem.objective(cuts.counts) * (-1 if problem.maximize else 1)
-    # Thresholds fall from cut to cut, so that above the edge the last is the nearest, below it the first.
-    safe = (thresholds >= edge if above else thresholds <= edge).nonzero().squeeze(-1)
-    equals = safe[cost[safe] <= cost[safe].min() + 1e-12]
-    return thresholds[equals[-1 if above else 0]].reshape(1)
+def unweighted(sample: Sample) -> Sample:
+    """The samples without their weights, which must be alike; those of weight 0 are not there."""
+    if sample.weights is None:
+        return sample
+    there = sample.weights > 0
+    weights = sample.weights[there]
+    if len(weights) and bool((weights != weights[0]).any()):
+        raise BadProblem(
+            "a certificate counts samples that each stand for one, so unequal weights cannot be certified; drop the "
+            "weights, or draw the calibration samples from the population that the promise is about"
+        )
+    groups = None if sample.groups is None else sample.groups[there]
+    return Sample(sample.scores[there], sample.labels[there], None, groups, sample.n_groups)
 
 
-def needed(allowed: float, confidence: float) -> int:
-    """The fewest samples of the class with which a share of `allowed` can be certified: 299 for 1 % at 95 %."""
-    return math.ceil(math.log(1 - confidence) / math.log1p(-allowed)) if allowed < 1 else 1
+def drawn_apart(sample: Sample, share: float) -> tuple[Sample, Sample]:
+    """Two parts, drawn at random; the same samples in the same order always give the same two."""
+    order = torch.randperm(len(sample.scores), generator=torch.Generator().manual_seed(0))
+    size = max(1, round(share * len(order)))
+    first, second = (
+        Sample(
+            sample.scores[rows], sample.labels[rows], None,
+            None if sample.groups is None else sample.groups[rows], sample.n_groups,
+        )
+        for rows in (order[:size], order[size:])
+    )  # fmt: skip
+    return first, second
 
 
-def _tolerated(n: int, allowed: float, confidence: float) -> int:
-    """The largest j with P(Binomial(n, allowed) <= j) <= 1 - confidence, or -1 if there is none."""
-    j = int(binom.ppf(1 - confidence, n, allowed)) if n else -1
-    while j >= 0 and binom.cdf(j, n, allowed) > 1 - confidence:
-        j -= 1
-    return min(j, n - 1)
+def _walk(
+    bounds: Sequence[Constraint], counts: NDArray[np.float64], start: int, step: int, level: float
+) -> NDArray[np.int64]:
+    """The cuts from the start on, flagging more (1) or less (-1), until the first whose test does not reject."""
+    way = np.arange(start, len(counts)) if step > 0 else np.arange(start, -1, -1)
+    failed = np.flatnonzero(_doubt(bounds, counts[way]) > level)
+    return way[: failed[0]] if len(failed) else way
 
 
-def _one_class_bound(problem: Problem) -> tuple[Constraint, bool, float]:
-    """The bound, whether it is on the positives, and the share of them that may fall on the wrong side."""
-    if len(problem.constraints) == 1 and problem.constraints[0].relation != "==":
-        bound = problem.constraints[0]
-        rate, upper = bound.quantity, bound.relation == "<="
-        if isinstance(rate, Rate) and rate.direction and rate.is_share:
-            # On the wrong side: a negative that passes, or a positive that does not.
-            if rate.whole == (0, 1, 0, 1) and upper == (rate.direction > 0):
-                return bound, False, bound.bound if upper else 1 - bound.bound
-            if rate.whole == (1, 0, 1, 0) and upper == (rate.direction < 0):
-                return bound, True, bound.bound if upper else 1 - bound.bound
-    raise BadProblem(
-        f"no certificate for '{problem}' yet: a certificate needs one bound that holds fpr or fnr down, or tnr or "
-        "recall up; calibrate without confidence= for the plug-in threshold"
-    )
+def _doubt(bounds: Sequence[Constraint], counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The p-value of "one of the bounds is broken", a cut."""
+    worst: NDArray[np.float64] = np.max([p_if_broken(c, counts) for c in bounds], axis=0)
+    return worst
+
+
+def _best_of(problem: Problem, cuts: Curve, certified: Tensor) -> int:
+    """The cut of the best objective, among equals the last, which is nearest to the bound."""
+    cost = problem.objective(cuts.counts[certified]) * (-1 if problem.maximize else 1)
+    return int(certified[(cost <= cost.min() + 1e-12).nonzero()[-1]])
+
+
+def _ways(problem: Problem) -> tuple[int, ...]:
+    """The way of the walk that betters the objective: 1 flags more, -1 less; both if neither always does."""
+    direction = problem.objective.direction if isinstance(problem.objective, Rate) else 0
+    wanted = direction if problem.maximize else -direction
+    return (wanted,) if wanted else (1, -1)
+
+
+def _most_certain(problem: Problem, sample: Sample, steps: tuple[int, ...]) -> Tensor:
+    """A threshold near the one at which these samples speak most clearly for all bounds."""
+    cuts = curve(sample.scores, sample.labels)
+    doubt = _doubt(problem.constraints, cuts.counts.numpy())
+    cut, last = int(doubt.argmin()), len(doubt) - 1
+    if not any(safe_side(c) == -steps[0] for c in problem.constraints) and len(steps) == 1:
+        cut = round(_SHORT * cut) if steps[0] > 0 else last - round(_SHORT * (last - cut))
+    return cuts.thresholds(torch.tensor([cut]))

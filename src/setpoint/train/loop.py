@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from setpoint.errors import BadSetting
+from setpoint.errors import BadSetting, SharedData
 from setpoint.measure.sample import Sample
 from setpoint.problem.language import ask
 from setpoint.problem.point import OperatingPoint
@@ -21,12 +22,13 @@ from setpoint.solve.losses import BaseLoss, MiniBatchAUC
 from setpoint.solve.sample_prices import SamplePriced
 from setpoint.solve.solver import Solver
 from setpoint.train.anchored import Anchored, Ridge, fit_linear
-from setpoint.train.batch import Batch, read_batches
-from setpoint.train.calibrate import calibrate, evaluate
+from setpoint.train.batch import Batch, halves, read_batches
+from setpoint.train.calibrate import calibrate_or_warn, evaluate
 from setpoint.train.ensemble import fit_ensemble
 from setpoint.train.head import fit_proximal_head
 from setpoint.train.history import History, device_of, join, record, score, scores_of
 from setpoint.train.index import with_index
+from setpoint.train.refusal import refuse_confidence
 from setpoint.train.select import preference
 
 Report = Callable[[dict[str, Any]], None]
@@ -74,32 +76,68 @@ def fit(
     is kept; after `patience` epochs without a better one training stops. The default optimizer is Adam, 0.01 for a
     linear model and 0.001 for others, falling to zero on a cosine.
 
-    The threshold is set on `calibration`, or on `held_out` again when there is none; with `confidence` it carries
-    a certificate, which is only honest when `calibration` is data of its own.
+    The threshold is set on `calibration`. When there is none, on `held_out` again, with a warning that its rates look
+    better than they are; but with `confidence`, which is only honest on data of its own, every second row of
+    `held_out` is kept for it. If the promise cannot be made in the end, a warning says why, and the threshold is set
+    without a certificate.
 
     With `ensemble` = k, k copies of the model are drawn and trained from the seeds `seed`, `seed + 1`, ..., and the
     result's model averages their logits; the given model is left as it was.
     """
     problem = ask(problem) if isinstance(problem, str) else problem
-    if ensemble != 1:
-        if isinstance(solver, ImplicitLastLayer):
-            raise BadSetting("ImplicitLastLayer belongs to one model's head; train the members of an ensemble by hand")
-
-        def train_one(fresh: nn.Module, seed: int) -> FitResult:
-            return fit(
-                fresh, problem, train, held_out, copy.deepcopy(solver), calibration=calibration, epochs=epochs,
-                warm_start=warm_start, patience=patience, optimizer=optimizer, on_epoch=on_epoch,
-            )  # fmt: skip
-
-        def set_point(together: nn.Module) -> OperatingPoint:
-            return _calibrated(together, problem, held_out if calibration is None else calibration, confidence)
-
-        return fit_ensemble(train_one, model, ensemble, set_point, seed=seed)
+    if confidence is not None:
+        refuse_confidence(confidence)
+        if calibration is None:
+            held_out, calibration = halves(held_out)
+    if calibration is None or calibration is held_out:
+        warnings.warn(
+            "the threshold is set on the held-out data, which also choose the model, so its rates look better than "
+            "they are; pass calibration= data of its own",
+            SharedData,
+            stacklevel=2,
+        )
+        calibration = None
     if epochs < 1 or not 0 <= warm_start <= 1 or (patience is not None and patience < 1):
         raise BadSetting(
             f"fit needs epochs >= 1, a warm_start share of 0 to 1 and patience >= 1 or None, "
             f"got {epochs}, {warm_start} and {patience}"
         )
+
+    def train_one(one: nn.Module, own: Solver | Anchored | Ridge | None) -> FitResult:
+        own, history, best = _train(
+            one, problem, own, train, held_out, refit_head=calibration is not None, epochs=epochs,
+            warm_start=warm_start, patience=patience, optimizer=optimizer, on_epoch=on_epoch,
+        )  # fmt: skip
+        return FitResult(one.eval(), set_point(one), history, own, best)
+
+    def set_point(trained: nn.Module) -> OperatingPoint:
+        sample = score(trained, held_out if calibration is None else calibration)
+        return calibrate_or_warn(
+            problem, sample.scores, sample.labels, confidence, weights=sample.weights, groups=sample.groups
+        )
+
+    if ensemble == 1:
+        return train_one(model, solver)
+    if isinstance(solver, ImplicitLastLayer):
+        raise BadSetting("ImplicitLastLayer belongs to one model's head; train the members of an ensemble by hand")
+    return fit_ensemble(lambda one, _: train_one(one, copy.deepcopy(solver)), model, ensemble, set_point, seed=seed)
+
+
+def _train(
+    model: nn.Module,
+    problem: Problem,
+    solver: Solver | Anchored | Ridge | None,
+    train: Iterable[Any],
+    held_out: Iterable[Any],
+    *,
+    refit_head: bool,
+    epochs: int,
+    warm_start: float,
+    patience: int | None,
+    optimizer: OptimizerMaker | None,
+    on_epoch: Report | None,
+) -> tuple[Solver | Anchored | Ridge, History, int]:
+    """Train in place: the solver that was used, the history, and the row of it that the model now is of."""
     is_linear = isinstance(model, nn.Linear) and model.out_features == 1
     by_default = solver is None
     if solver is None:
@@ -109,27 +147,17 @@ def fit(
         if not isinstance(model, nn.Linear) or model.out_features != 1:
             name = type(solver).__name__
             raise BadSetting(f"{name} trains nn.Linear models with one output; use a Solver for other models")
-        history, best = fit_linear(model, problem, solver, train, held_out, on_epoch)
-    else:
-        history, best = _fit_epochs(
-            model, problem, solver, train, held_out,
-            epochs=epochs, warm_start=warm_start, patience=patience, optimizer=optimizer, on_epoch=on_epoch,
-        )  # fmt: skip
-        if by_default and calibration is not None and problem.group is None:
-            row = fit_proximal_head(model, problem, held_out, len(history))
-            if row is not None:
-                history.append(row)
-                best = len(history) - 1 if row["kept"] else best
-    model.eval()
-    point = _calibrated(model, problem, held_out if calibration is None else calibration, confidence)
-    return FitResult(model, point, history, solver, best)
-
-
-def _calibrated(model: nn.Module, problem: Problem, loader: Iterable[Any], confidence: float | None) -> OperatingPoint:
-    sample = score(model, loader)
-    return calibrate(
-        problem, sample.scores, sample.labels, weights=sample.weights, groups=sample.groups, confidence=confidence
-    )
+        return solver, *fit_linear(model, problem, solver, train, held_out, on_epoch)
+    history, best = _fit_epochs(
+        model, problem, solver, train, held_out,
+        epochs=epochs, warm_start=warm_start, patience=patience, optimizer=optimizer, on_epoch=on_epoch,
+    )  # fmt: skip
+    if by_default and refit_head and problem.group is None:
+        row = fit_proximal_head(model, problem, held_out, len(history))
+        if row is not None:
+            history.append(row)
+            best = len(history) - 1 if row["kept"] else best
+    return solver, history, best
 
 
 def _fit_epochs(

@@ -1,0 +1,71 @@
+"""Does the promise still hold? Each bound against later data, by an exact test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setpoint.measure.constraint import Constraint, percent
+from setpoint.measure.rate import Gap
+from setpoint.problem.evidence import is_testable, p_if_kept, trials
+
+
+@dataclass(frozen=True)
+class BoundCheck:
+    """One bound on later data: the true rate there, among how many samples, and how likely so bad a rate would be
+    if the bound were kept; None where no exact test is known."""
+
+    bound: str
+    rate: float
+    samples: tuple[int, ...]
+    p_value: float | None
+    group: str | None = None
+
+    def __str__(self) -> str:
+        where = f" in {self.group}" if self.group else ""
+        of = " and ".join(map(str, self.samples))
+        test = "no exact test" if self.p_value is None else f"p = {self.p_value:.3g}"
+        return f"{self.bound}{where}: {percent(round(self.rate, 6))} of {of} ({test})"
+
+
+@dataclass(frozen=True)
+class Check:
+    """Whether later data speak against the bounds, taken together, at a level.
+
+    `p_value` is that of all bounds: the smallest, times their number. A promise that holds is called broken with
+    probability `level` at most; one that is broken may escape a small batch.
+    """
+
+    bounds: tuple[BoundCheck, ...]
+    level: float
+
+    @property
+    def p_value(self) -> float:
+        known = [row.p_value for row in self.bounds if row.p_value is not None]
+        return min(1.0, len(known) * min(known)) if known else 1.0
+
+    @property
+    def holds(self) -> bool:
+        """Whether the data are in keeping with the promise."""
+        return self.p_value > self.level
+
+    def __str__(self) -> str:
+        if not any(row.p_value is not None for row in self.bounds):
+            return "nothing was promised that could be tested"
+        rows = "; ".join(map(str, self.bounds))
+        if self.holds:
+            return f"no evidence that the promise is broken (p = {self.p_value:.3g}): {rows}"
+        return f"the promise is broken (p = {self.p_value:.3g}, level {self.level:g}): {rows}"
+
+
+def check_bound(
+    constraint: Constraint, counts: NDArray[np.float64], rate: float, group: str | None = None
+) -> BoundCheck:
+    """One bound against true counts `(4,)`, or by group `(G, 4)` for a gap."""
+    if not is_testable(constraint):
+        size = counts.sum() if isinstance(constraint.quantity, Gap) else counts.sum(-1)
+        return BoundCheck(str(constraint), rate, (int(size),), None, group)
+    samples = tuple(int(n) for n in np.atleast_1d(trials(constraint, counts)))
+    return BoundCheck(str(constraint), rate, samples, float(p_if_kept(constraint, counts)), group)

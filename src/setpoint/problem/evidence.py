@@ -1,0 +1,150 @@
+"""Exact tests: what true counts say for a bound, and against it, whatever the distribution of the scores.
+
+At a threshold that was fixed beforehand, the number of samples on the wrong side is binomial. For a share of what
+was flagged (precision) it is so too, given how many were flagged.
+"""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betainc, betaincinv, gammaln, xlog1py, xlogy
+
+from setpoint.measure.constraint import Constraint
+from setpoint.measure.rate import Gap, Rate
+
+Numbers = NDArray[np.float64]
+#: What is spent on narrowing down the rate that two groups are compared at.
+_BOOS = 1e-3
+_GRID = 33
+
+
+def is_testable(constraint: Constraint) -> bool:
+    """Whether the bound is on a count among a count, or holds down the gap of such a share between groups."""
+    quantity = constraint.quantity
+    if isinstance(quantity, Gap) and constraint.relation != "<=":
+        return False
+    rate = quantity.rate if isinstance(quantity, Gap) else quantity
+    if not isinstance(rate, Rate) or not rate.is_share or not any(rate.part):
+        return False
+    unit = max(rate.whole)
+    return all(weight in (0, unit) for weight in (*rate.part, *rate.whole))
+
+
+def p_if_broken(constraint: Constraint, counts: Any) -> Numbers:
+    """How likely counts so good would be if the bound were broken: small is evidence *for* the bound.
+
+    Counts `(..., 4)`, or `(..., G, 4)` for a gap. Equalities cannot be shown to hold: 1.
+    """
+    if constraint.relation == "==":
+        return np.ones(np.shape(counts)[:-1])
+    if isinstance(constraint.quantity, Gap):
+        part, whole = _trials(constraint.quantity.rate, counts)
+        return np.asarray(max([_not_less(*pair, constraint.bound) for pair in _pairs(part, whole)], default=1.0))
+    part, whole = _trials(constraint.quantity, counts)
+    tail = at_most if constraint.relation == "<=" else at_least
+    return tail(part, whole, constraint.bound)
+
+
+def p_if_kept(constraint: Constraint, counts: Any) -> Numbers:
+    """How likely counts so bad would be if the bound were kept: small is evidence *against* the bound."""
+    if isinstance(constraint.quantity, Gap):
+        part, whole = _trials(constraint.quantity.rate, counts)
+        # The mirror image: those who fell on the other side of the threshold, and the groups' order turned round.
+        each = [_not_less(*pair, -constraint.bound) for pair in _pairs(whole - part, whole)]
+        return np.asarray(min(1.0, len(each) * min(each)) if each else 1.0)
+    part, whole = _trials(constraint.quantity, counts)
+    low, high = at_most(part, whole, constraint.bound), at_least(part, whole, constraint.bound)
+    if constraint.relation == "==":
+        both: Numbers = np.clip(2 * np.minimum(low, high), 0.0, 1.0)
+        return both
+    return high if constraint.relation == "<=" else low
+
+
+def trials(constraint: Constraint, counts: Any) -> Numbers:
+    """How many samples the bound is a share of."""
+    quantity = constraint.quantity
+    return _trials(quantity.rate if isinstance(quantity, Gap) else quantity, counts)[1]
+
+
+def at_most(part: Any, whole: Any, share: float) -> Numbers:
+    """P(Binomial(whole, share) <= part); 1 where there is nothing to count."""
+    part, whole = np.asarray(part, dtype=np.float64), np.asarray(whole, dtype=np.float64)
+    inside = part < whole
+    first, second = np.where(inside, whole - part, 1.0), np.where(inside, part + 1, 1.0)
+    return np.where(inside, betainc(first, second, 1 - share), 1.0)
+
+
+def at_least(part: Any, whole: Any, share: float) -> Numbers:
+    """P(Binomial(whole, share) >= part); 1 where there is nothing to count."""
+    part, whole = np.asarray(part, dtype=np.float64), np.asarray(whole, dtype=np.float64)
+    inside = part > 0
+    first, second = np.where(inside, part, 1.0), np.where(inside, whole - part + 1, 1.0)
+    return np.where(inside, betainc(first, second, share), 1.0)
+
+
+def interval(part: Any, whole: Any, confidence: float) -> tuple[Numbers, Numbers]:
+    """The exact two-sided interval of a share (Clopper and Pearson), 0 ... 1 where there is nothing to count."""
+    part, whole = np.asarray(part, dtype=np.float64), np.asarray(whole, dtype=np.float64)
+    tail = (1 - confidence) / 2
+    some, short = part > 0, part < whole
+    low = betaincinv(np.where(some, part, 1.0), whole - part + 1, tail)
+    high = betaincinv(part + 1, np.where(short, whole - part, 1.0), 1 - tail)
+    return np.where(some, low, 0.0), np.where(short, high, 1.0)
+
+
+def _trials(quantity: Any, counts: Any) -> tuple[Numbers, Numbers]:
+    assert isinstance(quantity, Rate)
+    values = np.asarray(counts, dtype=np.float64)
+    unit = max(quantity.whole)
+    return np.rint(values @ np.array(quantity.part) / unit), np.rint(values @ np.array(quantity.whole) / unit)
+
+
+def _pairs(part: Numbers, whole: Numbers) -> list[tuple[float, float, float, float]]:
+    """All ordered pairs of groups; one without samples has no rate and takes no part."""
+    present = [group for group in range(len(part)) if whole[group] > 0]
+    return [(part[a], whole[a], part[b], whole[b]) for a, b in permutations(present, 2)]
+
+
+def _not_less(part_a: float, whole_a: float, part_b: float, whole_b: float, bound: float) -> float:
+    """The p-value of "rate a exceeds rate b by the bound or more", from the observed difference.
+
+    The unconditional exact test: the largest probability of so small a difference over all pairs of rates that the
+    hypothesis allows and the data do not rule out at one in a thousand, which is added (Berger and Boos).
+    """
+    difference = part_a / whole_a - part_b / whole_b
+    (low_a, high_a), (low_b, high_b) = (
+        interval(part, whole, 1 - _BOOS / 2) for part, whole in ((part_a, whole_a), (part_b, whole_b))
+    )
+    first, last = max(low_b, low_a - bound), min(high_b, high_a - bound)
+    if first <= last:
+        rates_b = np.linspace(first, last, _GRID)
+        rates_a = np.clip(rates_b + bound, 0.0, 1.0)
+    elif low_a - bound > high_b:
+        rates_a, rates_b = np.array([low_a]), np.array([high_b])
+    else:
+        return _BOOS
+    return min(1.0, float(_share_below(difference, whole_a, rates_a, whole_b, rates_b).max()) + _BOOS)
+
+
+def _share_below(difference: float, whole_a: float, rates_a: Numbers, whole_b: float, rates_b: Numbers) -> Numbers:
+    """P(share of a - share of b <= difference), for every pair of rates."""
+    spread = 8 * np.sqrt(whole_b * np.maximum(rates_b * (1 - rates_b), 1 / whole_b)) + 8
+    first = max(0, int((whole_b * rates_b - spread).min()))
+    last = min(int(whole_b), int((whole_b * rates_b + spread).max()) + 1)
+    part_b = np.arange(first, last + 1, dtype=np.float64)
+    chance_b = _chance(part_b, whole_b, rates_b[:, None])
+    part_a = np.floor(whole_a * (difference + part_b / whole_b) + 1e-9)
+    below_a = np.where(part_a < 0, 0.0, at_most(np.maximum(part_a, 0.0), whole_a, rates_a[:, None]))  # type: ignore[arg-type]
+    below: Numbers = (chance_b * below_a).sum(-1)
+    return below
+
+
+def _chance(part: Numbers, whole: float, share: Numbers) -> Numbers:
+    """P(Binomial(whole, share) = part)."""
+    ways = gammaln(whole + 1) - gammaln(part + 1) - gammaln(whole - part + 1)
+    chance: Numbers = np.exp(ways + xlogy(part, share) + xlog1py(whole - part, -share))
+    return chance
