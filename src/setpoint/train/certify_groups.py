@@ -22,8 +22,8 @@ from setpoint.solve.threshold import find
 from setpoint.train.certify import certify, drawn_apart, unweighted
 from setpoint.train.refusal import refusal, refuse_the_impossible
 
-#: Candidates have their bounds pulled in by three standard errors, in so many steps down to none.
-_CAUTION, _STEPS = 3.0, 13
+#: Candidates have their bounds pulled in by five standard errors (both halves err), in so many steps down to none.
+_CAUTION, _STEPS = 5.0, 11
 
 
 def certify_gap(problem: Problem, sample: Sample, confidence: float) -> tuple[Tensor, Certificate]:
@@ -86,7 +86,7 @@ def _p_if_broken(constraint: Constraint, counts: NDArray[np.float64]) -> float:
 
 
 def _tightened(problem: Problem, counts: Tensor, degree: float) -> Problem:
-    """The same question with each bound pulled in by `degree` times three of its standard errors."""
+    """The same question with each bound pulled in by `degree` times five of its standard errors."""
     return replace(problem, constraints=tuple(_pulled_in(c, counts, degree) for c in problem.constraints))
 
 
@@ -100,7 +100,9 @@ def _pulled_in(constraint: Constraint, counts: Tensor, degree: float) -> Constra
     sizes = rate.size(counts if compared else pooled.unsqueeze(0)).clamp(min=1).sort().values[:2]
     error = math.sqrt(max(level * (1 - level), 1 / float(sizes.sum())) * float((1 / sizes).sum()))
     margin = degree * _CAUTION * error * (1 if constraint.relation == "<=" else -1)
-    return replace(constraint, bound=min(max(constraint.bound - margin, 0.0), 1.0))
+    # No gap is closer to nothing than a sample: two groups are rarely alike but where all pass, or none.
+    nearest = min(constraint.bound, 2 / float(sizes.min())) if compared else 0.0
+    return replace(constraint, bound=min(max(constraint.bound - margin, nearest), 1.0))
 
 
 def _statement(problem: Problem) -> str:

@@ -72,7 +72,7 @@ def refusal(problem: Problem, counts: Counts, confidence: float, level: float) -
         enough = needed(allowed_share(constraint), 1 - level)
         if sizes[0] < enough:
             return f"{asked} needs {enough} {kind}, but there are {sizes[0]}; {could}"
-    times = next((m for m in 1.1 ** np.arange(1, 100) if p_if_broken(constraint, np.rint(m * at)) <= level), None)
+    times = next((m for m in 1.25 ** np.arange(1, 20) if p_if_broken(constraint, np.rint(m * at)) <= level), None)
     more = f"some {times:.2g} times as many would do" if times else "there it is broken, so ask for less"
     where = f"at the most promising threshold there are {' and '.join(map(str, sizes))} {kind} to judge it by"
     return f"{asked} is not certified: {where}; {more}; {could}"
