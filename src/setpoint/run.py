@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -16,6 +16,8 @@ from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.settings import BASELINE, PARTS, SOLVERS, Settings, build_model, score_rows
+from setpoint.solve.baseline import CrossEntropy
+from setpoint.solve.solver import Solver
 from setpoint.table.frame import Frame
 from setpoint.table.schema import Schema, Target
 from setpoint.train.anchored import Ridge
@@ -24,6 +26,12 @@ from setpoint.train.calibrate import calibrate, evaluate
 from setpoint.train.certify import certify
 from setpoint.train.history import History
 from setpoint.train.loop import fit
+from setpoint.train.select import preference
+
+Told = Callable[[str, int, int], None]
+#: Cross-entropy with the class weight that does best on held-out rows, lower ones among them: a name for comparisons.
+TUNED = "tuned"
+CLASS_WEIGHTS = tuple(4.0**power for power in range(-3, 4))
 
 
 @dataclass(frozen=True)
@@ -110,10 +118,12 @@ def fit_table(
     settings: Settings | None = None,
     *,
     positive: str | None = None,
-    on_epoch: Callable[[str, int, int], None] | None = None,
+    solvers: Sequence[str] = (),
+    on_epoch: Told | None = None,
 ) -> Run:
     """Train on a table for a problem; `on_epoch(solver, done, all)` is told of the progress.
 
+    Further `solvers` are trained on the same rows after that of the settings, plain cross-entropy always the last.
     The rows are split by `settings.shares`, each class apart, and the schema is learned from the training rows.
     """
     classes = Target.of(frame, target, positive)
@@ -126,7 +136,7 @@ def fit_table(
     settings = settings.settled(len(rows["train"]))
     sizes = {name: {"rows": len(p.labels), "positives": int(p.labels.sum())} for name, p in parts.items()}
     dropped = [f"column {name!r} is not used: {why}" for name, why in schema.dropped]
-    outcomes = fit_parts(parts, problem, settings, on_epoch=on_epoch)
+    outcomes = fit_parts(parts, problem, settings, solvers=solvers, on_epoch=on_epoch)
     return Run(problem, settings, schema, outcomes, sizes, (*dropped, *schema.notes(frame)))
 
 
@@ -154,23 +164,42 @@ def fit_parts(
     problem: Problem,
     settings: Settings,
     *,
-    on_epoch: Callable[[str, int, int], None] | None = None,
+    solvers: Sequence[str] = (),
+    on_epoch: Told | None = None,
 ) -> tuple[Outcome, ...]:
-    """Train the solver that was asked for, and plain cross-entropy, on features that are already split."""
+    """Train the solver that was asked for, others, and plain cross-entropy, on features that are already split."""
     if problem.group is not None:
         raise BadProblem(f"'{problem}' compares groups, which a run on a table cannot do yet; drop that bound")
     settings = settings.settled(len(parts["train"].labels))
     set_aside = parts["calibration"].labels
     # Whether a bound can be certified depends on the number of samples alone: better told before training.
     calibrate(problem, torch.zeros(len(set_aside)), set_aside, confidence=settings.confidence)
-    names = dict.fromkeys([settings.solver, BASELINE])
+    names = [name for name in dict.fromkeys([settings.solver, *solvers]) if name != BASELINE]
     # Batches of tables are small: a second thread costs more than it brings, and changes the last digits.
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return tuple(_train(name, parts, problem, settings, on_epoch) for name in names)
+        return tuple(
+            (_train_tuned if name == TUNED else _train)(name, parts, problem, settings, on_epoch)
+            for name in [*names, BASELINE]
+        )
     finally:
         torch.set_num_threads(threads)
+
+
+def _train_tuned(
+    name: str, parts: Mapping[str, Batch], problem: Problem, settings: Settings, on_epoch: Told | None
+) -> Outcome:
+    linear = settings.model == "linear"
+    outcomes = []
+    for place, weight in enumerate(CLASS_WEIGHTS, start=1):
+        solver = Ridge(weight) if linear else CrossEntropy(weight)
+        outcomes.append(_train(name, parts, problem, settings, None, solver))
+        if on_epoch is not None:
+            on_epoch(name, place, len(CLASS_WEIGHTS))
+    held_out = parts["held_out"]
+    best = max(outcomes, key=lambda o: preference(evaluate(problem, score_rows(o.model, held_out.x), held_out.labels)))
+    return replace(best, seconds=sum(outcome.seconds for outcome in outcomes))
 
 
 def _train(
@@ -178,14 +207,15 @@ def _train(
     parts: Mapping[str, Batch],
     problem: Problem,
     settings: Settings,
-    on_epoch: Callable[[str, int, int], None] | None,
+    on_epoch: Told | None,
+    solver: Solver | Ridge | None = None,
 ) -> Outcome:
     started = time.perf_counter()
     train, held_out, set_aside = parts["train"], parts["held_out"], parts["calibration"]
     size, epochs = settings.batch_size or len(train.labels), settings.epochs or 1
     whole = size >= len(train.labels)
     linear = settings.model == "linear"
-    solver = SOLVERS[name](problem, linear, whole)
+    solver = solver or SOLVERS[name](problem, linear, whole)
     # Recipes for linear models are not a matter of epochs: the default makes three tries, cross-entropy one.
     tries = 1 if isinstance(solver, Ridge) else 3 if solver is None and linear else epochs
     result = fit(
