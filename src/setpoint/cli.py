@@ -78,14 +78,14 @@ def fit(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Train a model for an operating point and write it, with its threshold, to a directory.
+    r"""Train a model for an operating point and write it, with its threshold, to a directory.
 
     setpoint fit loans.csv --target default --ask "minimize fnr where fpr <= 1%"
 
-    setpoint fit scans.parquet --target finding --confidence 0.95 --out scans
+    setpoint fit scans.parquet --target finding --confidence 0.95 --out scans \
       --ask "maximize tnr where recall >= 95%"
 
-    setpoint fit mail.csv --target spam --model mlp --out mail-run
+    setpoint fit mail.csv --target spam --model mlp --out mail-run \
       --ask "maximize precision where recall >= 90%"
 
     The rows are split at random: train, held-out (chooses the epoch),
@@ -113,11 +113,12 @@ def compare(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Train several solvers on several random splits and say which differences from cross-entropy are real.
+    r"""Train several solvers on several random splits and say which differences from cross-entropy are real.
 
-    setpoint compare loans.csv --target default --ask "minimize fnr where fpr <= 1%"
+    setpoint compare loans.csv --target default \
+      --ask "minimize fnr where fpr <= 1%"
 
-    setpoint compare loans.csv --target default --ask "maximize f1" --trials 10
+    setpoint compare loans.csv --target default --ask "maximize f1" --trials 10 \
       --solvers weighted,implicit
 
     Every solver sees the same splits, so differences are taken split by split;
@@ -199,7 +200,9 @@ def _with_body(declared: Callable[..., None]) -> Callable[..., int]:
     @functools.wraps(declared)
     def run(**given: Any) -> int:
         try:
-            return int(importlib.import_module(f"setpoint.commands.{declared.__name__}").main(**given) or 0)
+            code = importlib.import_module(f"setpoint.commands.{declared.__name__}").main(**given) or 0
+            sys.stdout.flush()
+            return int(code)
         except BrokenPipeError:
             # The reader has had enough (| head): no more output, not even when Python closes its files.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
