@@ -140,7 +140,8 @@ MISTAKES = {
     "many classes": (["fit", "loans.csv", "--target", "age", *FIT[4:]], "must hold two classes"),
     "one class": (["fit", "loans.csv", "--target", "currency", *FIT[4:]], "two classes, but holds 1: 'EUR'"),
     "bad ask": ([*FIT, "--ask", "minimize fnr wher fpr <= 1%"], "did you mean 'where'"),
-    "gap": ([*FIT, "--ask", "minimize fnr where recall.gap(married) <= 1%"], "compares groups"),
+    "gap of nothing": ([*FIT, "--ask", "minimize fnr where recall.gap(maried) <= 1%"], "did you mean 'married'"),
+    "gap of too many": ([*FIT, "--ask", "minimize fnr where recall.gap(age) <= 1%"], "at most 20 groups"),
     "positive": ([*FIT, "--positive", "maybe"], "no class 'maybe'"),
     "model": ([*FIT, "--model", "tree"], "model 'tree' is none of linear, mlp"),
     "solver": ([*FIT, "--solver", "magic"], "solver 'magic' is none of"),
@@ -514,6 +515,26 @@ def test_evaluate_tells_a_kept_promise_from_a_broken_one(table, capsys, checks):
         assert ended.value.code == code
 
 
+def test_groups_from_fit_to_predict(table, capsys):
+    main_ok("fit", "loans.csv", "--target", "default", "--ask", "minimize error where recall.gap(married) <= 10%")
+    heard = capsys.readouterr().out
+    saved = load_run("run")
+    thresholds = saved.point.threshold
+    assert f"Run at threshold false {thresholds['false']:.4g}, true {thresholds['true']:.4g}" in heard
+    new = loans(50, seed=1).drop("default")
+    new.write_csv("new.csv")
+    main_ok("predict", "run", "new.csv", "--out", "answer.csv", "--quiet")
+    limits = np.where(new["married"], thresholds["true"], thresholds["false"])
+    answer = pl.read_csv("answer.csv")
+    assert answer["decision"].to_list() == (saved.scores(new).numpy() > limits).astype(int).tolist()
+    new.with_columns(married=pl.lit("unknown")).write_csv("odd.csv")
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        main(["predict", "run", "odd.csv", "--quiet"])
+    assert ended.value.code == 2
+    assert "no threshold for married 'unknown'; known are false, true" in capsys.readouterr().err
+
+
 def test_evaluate_needs_labels(table, capsys, checks):
     main_ok(*FIT, "--quiet")
     loans().drop("default").write_csv("unlabelled.csv")
@@ -687,3 +708,23 @@ def test_a_fault_of_our_own_is_not_taken_for_a_broken_promise(monkeypatch, capsy
         main(["explain", "maximize f1"])
     assert ended.value.code == 3
     assert "please report it" in capsys.readouterr().err
+
+
+def test_the_page_on_the_command_line_knows_every_option_and_field(capsys):
+    page = (Path(__file__).parents[1] / "docs" / "cli.md").read_text()
+    for command in COMMANDS:
+        assert f"## setpoint {command.__name__}" in page
+        main_ok(command.__name__, "--help")
+        options = set(re.findall(r"(--[a-z][a-z-]+)", capsys.readouterr().out)) - {"--help"}
+        section = page.partition(f"## setpoint {command.__name__}")[2].partition("\n## setpoint")[0]
+        assert {option for option in options if f"`{option}" not in section} == set()
+    main_ok("explain", "minimize fnr where fpr <= 1%", "--json")
+    fields = set(json.loads(capsys.readouterr().out))
+    assert {field for field in fields if f"`{field}`" not in page} == set()
+
+
+def test_the_page_names_the_fields_of_runs_and_comparisons(run, compared):
+    page = (Path(__file__).parents[1] / "docs" / "cli.md").read_text()
+    answer = compared.to_dict()
+    fields = {*run.to_dict(), *run.chosen.to_dict(), *answer, *answer["solvers"][0]} - {*run.sizes}
+    assert {field for field in fields if f"`{field}`" not in page} == set()

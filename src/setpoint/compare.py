@@ -10,9 +10,9 @@ from typing import Any
 
 import scipy
 
-from setpoint.errors import BadProblem, BadSetting
+from setpoint.errors import BadSetting, SetpointError
 from setpoint.problem.problem import Problem
-from setpoint.run import TUNED, Outcome, fit_table
+from setpoint.run import TUNED, Outcome, fit_table, solver_for
 from setpoint.settings import BASELINE, SOLVERS, Settings
 from setpoint.table.frame import Frame
 
@@ -101,16 +101,17 @@ class Comparison:
 
 def usual_solvers(problem: Problem, model: str) -> list[str]:
     """The solvers worth comparing on a problem: those that exist and do not refuse it."""
+    linear = model == "linear" and problem.group is None
+    n_groups = None if problem.group is None else 2
     found = []
     for name in USUAL:
-        if name == TUNED:
-            if model == "linear":
-                found.append(name)
-        elif name in SOLVERS:
+        if name in SOLVERS:
             try:
-                SOLVERS[name](problem, model == "linear", True)
-            except BadProblem:
+                solver_for(name, problem, linear, True, n_groups)
+            except SetpointError:
                 continue
+            found.append(name)
+        elif name == TUNED and linear:
             found.append(name)
     return found
 

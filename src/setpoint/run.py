@@ -8,17 +8,21 @@ from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from setpoint.errors import BadProblem, TooFewSamples
-from setpoint.measure.sample import Sample
+from setpoint.measure.sample import Sample, name_groups
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.settings import BASELINE, PARTS, SOLVERS, Settings, build_model, score_rows
 from setpoint.solve.baseline import CrossEntropy
+from setpoint.solve.implicit import ImplicitThreshold
 from setpoint.solve.solver import Solver
 from setpoint.table.frame import Frame
+from setpoint.table.groups import group_names
 from setpoint.table.schema import Schema, Target
 from setpoint.train.anchored import Ridge
 from setpoint.train.batch import Batch, Batches
@@ -29,6 +33,8 @@ from setpoint.train.loop import fit
 from setpoint.train.select import preference
 
 Told = Callable[[str, int, int], None]
+#: The name of each row's group, a part; None where no groups are compared.
+Named = dict[str, NDArray[np.str_] | None]
 #: Cross-entropy with the class weight that does best on held-out rows, lower ones among them: a name for comparisons.
 TUNED = "tuned"
 CLASS_WEIGHTS = tuple(4.0**power for power in range(-3, 4))
@@ -132,11 +138,20 @@ def fit_table(
     rows = split(labels, settings.shares, settings.seed)
     frames = {part: frame[index.numpy()] for part, index in rows.items()}
     schema = Schema.of(frames["train"], classes)
-    parts = {part: Batch(schema.encode(frames[part]), labels[rows[part]]) for part in PARTS}
+    codes: Tensor | None = None
+    groups: list[str] = []
+    if problem.group is not None:
+        codes, groups = name_groups(group_names(frame, problem.group))
+    parts = {
+        part: Batch(
+            schema.encode(frames[part]), labels[rows[part]], groups=None if codes is None else codes[rows[part]]
+        )
+        for part in PARTS
+    }
     settings = settings.settled(len(rows["train"]))
     sizes = {name: {"rows": len(p.labels), "positives": int(p.labels.sum())} for name, p in parts.items()}
     dropped = [f"column {name!r} is not used: {why}" for name, why in schema.dropped]
-    outcomes = fit_parts(parts, problem, settings, solvers=solvers, on_epoch=on_epoch)
+    outcomes = fit_parts(parts, problem, settings, groups=groups, solvers=solvers, on_epoch=on_epoch)
     return Run(problem, settings, schema, outcomes, sizes, (*dropped, *schema.notes(frame)))
 
 
@@ -164,47 +179,83 @@ def fit_parts(
     problem: Problem,
     settings: Settings,
     *,
+    groups: Sequence[str] = (),
     solvers: Sequence[str] = (),
     on_epoch: Told | None = None,
 ) -> tuple[Outcome, ...]:
-    """Train the solver that was asked for, others, and plain cross-entropy, on features that are already split."""
-    if problem.group is not None:
-        raise BadProblem(f"'{problem}' compares groups, which a run on a table cannot do yet; drop that bound")
+    """Train the solver that was asked for, others, and plain cross-entropy, on features that are already split.
+
+    For a problem that compares groups the parts number them, and `groups` are their names.
+    """
     settings = settings.settled(len(parts["train"].labels))
+    named = _named(parts, problem, groups)
     set_aside = parts["calibration"].labels
     # Whether a bound can be certified depends on the number of samples alone: better told before training.
-    calibrate(problem, torch.zeros(len(set_aside)), set_aside, confidence=settings.confidence)
+    calibrate(
+        problem, torch.zeros(len(set_aside)), set_aside, confidence=settings.confidence, groups=named["calibration"]
+    )
     names = [name for name in dict.fromkeys([settings.solver, *solvers]) if name != BASELINE]
     # Batches of tables are small: a second thread costs more than it brings, and changes the last digits.
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         return tuple(
-            (_train_tuned if name == TUNED else _train)(name, parts, problem, settings, on_epoch)
+            (_train_tuned if name == TUNED else _train)(name, parts, named, problem, settings, on_epoch)
             for name in [*names, BASELINE]
         )
     finally:
         torch.set_num_threads(threads)
 
 
+def _named(parts: Mapping[str, Batch], problem: Problem, groups: Sequence[str]) -> Named:
+    """The group of every row of each part by its name; every group must be in every part."""
+    if problem.group is None:
+        return dict.fromkeys(parts)
+    named: Named = {}
+    for name, part in parts.items():
+        assert part.groups is not None
+        own = np.array(groups)[part.groups.numpy()]
+        absent = [group for group in groups if group not in own]
+        if absent:
+            raise TooFewSamples(
+                f"no row of {problem.group} {absent[0]!r} among the {len(own)} {name.replace('_', '-')} rows; "
+                "drop so small a group or join it to another"
+            )
+        named[name] = own
+    return named
+
+
+def solver_for(name: str, problem: Problem, linear: bool, whole: bool, n_groups: int | None) -> Any:
+    """What `fit` takes for a solver's name. Recipes for linear models know no groups: those train in epochs."""
+    if n_groups is None:
+        return SOLVERS[name](problem, linear, whole)
+    if name == "implicit":
+        return ImplicitThreshold(problem, n_groups=n_groups, memory=0 if whole else None)
+    return SOLVERS[name](problem, False, whole)
+
+
 def _train_tuned(
-    name: str, parts: Mapping[str, Batch], problem: Problem, settings: Settings, on_epoch: Told | None
+    name: str, parts: Mapping[str, Batch], named: Named, problem: Problem, settings: Settings, on_epoch: Told | None
 ) -> Outcome:
-    linear = settings.model == "linear"
+    linear = settings.model == "linear" and problem.group is None
     outcomes = []
     for place, weight in enumerate(CLASS_WEIGHTS, start=1):
         solver = Ridge(weight) if linear else CrossEntropy(weight)
-        outcomes.append(_train(name, parts, problem, settings, None, solver))
+        outcomes.append(_train(name, parts, named, problem, settings, None, solver))
         if on_epoch is not None:
             on_epoch(name, place, len(CLASS_WEIGHTS))
     held_out = parts["held_out"]
-    best = max(outcomes, key=lambda o: preference(evaluate(problem, score_rows(o.model, held_out.x), held_out.labels)))
+    points = [
+        evaluate(problem, score_rows(o.model, held_out.x), held_out.labels, groups=named["held_out"]) for o in outcomes
+    ]
+    best = max(zip(points, outcomes), key=lambda pair: preference(pair[0]))[1]
     return replace(best, seconds=sum(outcome.seconds for outcome in outcomes))
 
 
 def _train(
     name: str,
     parts: Mapping[str, Batch],
+    named: Named,
     problem: Problem,
     settings: Settings,
     on_epoch: Told | None,
@@ -214,17 +265,18 @@ def _train(
     train, held_out, set_aside = parts["train"], parts["held_out"], parts["calibration"]
     size, epochs = settings.batch_size or len(train.labels), settings.epochs or 1
     whole = size >= len(train.labels)
-    linear = settings.model == "linear"
-    solver = solver or SOLVERS[name](problem, linear, whole)
+    linear = settings.model == "linear" and problem.group is None
+    n_groups = None if named["train"] is None else len(set(named["train"]))
+    solver = solver or solver_for(name, problem, linear, whole, n_groups)
     # Recipes for linear models are not a matter of epochs: the default makes three tries, cross-entropy one.
     tries = 1 if isinstance(solver, Ridge) else 3 if solver is None and linear else epochs
     result = fit(
         build_model(settings.model, train.x.shape[1], settings.seed),
         problem,
-        Batches(train.x, train.labels, batch_size=size, shuffle=not whole, seed=settings.seed),
-        Batches(held_out.x, held_out.labels),
+        Batches(train.x, train.labels, groups=train.groups, batch_size=size, shuffle=not whole, seed=settings.seed),
+        Batches(held_out.x, held_out.labels, groups=held_out.groups),
         solver,
-        calibration=Batches(set_aside.x, set_aside.labels),
+        calibration=Batches(set_aside.x, set_aside.labels, groups=set_aside.groups),
         epochs=epochs,
         ensemble=settings.ensemble,
         seed=settings.seed,
@@ -233,8 +285,10 @@ def _train(
     if on_epoch is not None:
         on_epoch(name, tries, tries)
     scores = {part: score_rows(result.model, p.x) for part, p in parts.items()}
-    point = calibrate(problem, scores["calibration"], parts["calibration"].labels, confidence=settings.confidence)
-    judged = {part: point.judge(scores[part], p.labels) for part, p in parts.items()}
-    best = evaluate(problem, scores["test"], parts["test"].labels)
+    point = calibrate(
+        problem, scores["calibration"], set_aside.labels, confidence=settings.confidence, groups=named["calibration"]
+    )
+    judged = {part: point.judge(scores[part], p.labels, groups=named[part]) for part, p in parts.items()}
+    best = evaluate(problem, scores["test"], parts["test"].labels, groups=named["test"])
     seconds = time.perf_counter() - started
     return Outcome(name, result.model, point, judged, best, result.history, result.best_epoch, seconds)

@@ -85,7 +85,7 @@ def result_table(run: Run) -> Table:
         judged = [outcome.judged[part] for part in SHOWN]
         cells = [value_text(problem.objective, point.objective) for point in judged]
         cells += [_bounded(constraint, point) for constraint in problem.constraints for point in judged]
-        table.add_row(outcome.method, *cells, threshold_text(outcome.point))
+        table.add_row(outcome.method, *cells, threshold_text(outcome.point, brief=True))
     return table
 
 
@@ -124,8 +124,13 @@ def _bounded(constraint: Constraint, point: OperatingPoint) -> str:
     return f"[red]{text}*[/red]" if beyond and not point.feasible else text
 
 
-def threshold_text(point: OperatingPoint) -> str:
+def threshold_text(point: OperatingPoint, *, brief: bool = False) -> str:
+    """The threshold, those of groups by name unless the text is to be brief, and of several the lowest and highest."""
     values = point.threshold
+    if isinstance(values, dict) and brief:
+        values = tuple(values.values())
+    if isinstance(values, dict):
+        return ", ".join(f"{group} {value:.4g}" for group, value in values.items())
     return f"{min(values):.4g} ... {max(values):.4g}" if isinstance(values, tuple) else f"{values:.4g}"
 
 

@@ -13,6 +13,7 @@ from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.show import console, grid, objective_text, say, threshold_text, value_text, write_json
 from setpoint.table.exchange import read_anywhere
+from setpoint.table.groups import group_names
 from setpoint.train.calibrate import evaluate
 
 BROKEN = 1
@@ -23,8 +24,9 @@ def main(*, run: Path, data: Path, level: float, as_json: bool, quiet: bool) -> 
     frame = read_anywhere(data)
     labels, scores = saved.schema.labels(frame), saved.scores(frame)
     point, problem = saved.point, saved.point.problem
-    here, check = point.judge(scores, labels), point.check(scores, labels, level=level)
-    best = evaluate(problem, scores, labels)
+    groups = None if problem.group is None else group_names(frame, problem.group)
+    here, check = point.judge(scores, labels, groups=groups), point.check(scores, labels, groups=groups, level=level)
+    best = evaluate(problem, scores, labels, groups=groups)
     code = 0 if check.holds else BROKEN
     say(console(stderr=True, quiet=quiet), *(f"note: {note}" for note in saved.schema.notes(frame)))
     if as_json:
