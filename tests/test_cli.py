@@ -6,19 +6,25 @@ import dataclasses
 import io
 import json
 import os
+import re
+import statistics
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
+import scipy
 from rich.console import Console
 
 import setpoint
-from setpoint import ask
-from setpoint.artefact import load_run, version
-from setpoint.cli import main
-from setpoint.run import fit_table
+from setpoint import ask, cli
+from setpoint.artefact import load_run
+from setpoint.cli import COMMANDS, main
+from setpoint.compare import compare_table, corrected_error, usual_solvers, verdict
+from setpoint.problem.point import OperatingPoint
+from setpoint.run import TUNED, fit_table
 from setpoint.settings import Settings
 from setpoint.show import progress, result_table, sentences
 from setpoint.table.frame import read_table
@@ -27,12 +33,14 @@ from tables import loans
 ASK = "minimize fnr where fpr <= 20%"
 
 
-def setpoint_process(*arguments, cwd, path=()):
+def setpoint_process(*arguments, cwd, path=(), stdin=None, **variables):
     """`python -m setpoint.cli` in a process of its own."""
     source = str(Path(setpoint.__file__).parents[1])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*map(str, path), source])}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*map(str, path), source]), **variables}
     command = [sys.executable, "-m", "setpoint.cli", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=100, check=False)
+    return subprocess.run(
+        command, cwd=cwd, env=environment, input=stdin, capture_output=True, text=True, timeout=100, check=False
+    )
 
 
 @pytest.fixture
@@ -60,11 +68,15 @@ def test_fit_and_predict_in_processes_of_their_own(table):
     test = json.loads((table / "run" / "setpoint.json").read_text())["results"]["default"]["test"]
     assert f"{saved.point.threshold:.4g}: fnr {100 * test['objective']:.2f}% on test" in fit.stdout
 
-    predict = setpoint_process("predict", "run", "loans.parquet", cwd=table)
-    assert predict.returncode == 0, predict.stderr
+    # From a pipe to a pipe, with columns that are kept.
+    new = loans(7, seed=1).drop("default")
+    keep = ["--keep", "id", "--keep", "age"]
+    predict = setpoint_process("predict", "run", "-", *keep, cwd=table, stdin=new.write_csv())
+    assert (predict.returncode, predict.stderr) == (0, "")
     answer = pl.read_csv(io.StringIO(predict.stdout))
-    assert answer.columns == ["score", "decision"]
-    scores = saved.scores(loans())
+    assert answer.columns == ["id", "age", "score", "decision"]
+    assert answer["id"].to_list() == new["id"].to_list()
+    scores = saved.scores(new)
     assert answer["decision"].to_list() == saved.point.predict(scores).tolist()
     assert answer["score"].to_list() == pytest.approx(scores.tolist(), rel=1e-6)
 
@@ -128,7 +140,8 @@ MISTAKES = {
     "many classes": (["fit", "loans.csv", "--target", "age", *FIT[4:]], "must hold two classes"),
     "one class": (["fit", "loans.csv", "--target", "currency", *FIT[4:]], "two classes, but holds 1: 'EUR'"),
     "bad ask": ([*FIT, "--ask", "minimize fnr wher fpr <= 1%"], "did you mean 'where'"),
-    "gap": ([*FIT, "--ask", "minimize fnr where recall.gap(married) <= 1%"], "compares groups"),
+    "gap of nothing": ([*FIT, "--ask", "minimize fnr where recall.gap(maried) <= 1%"], "did you mean 'married'"),
+    "gap of too many": ([*FIT, "--ask", "minimize fnr where recall.gap(age) <= 1%"], "at most 20 groups"),
     "positive": ([*FIT, "--positive", "maybe"], "no class 'maybe'"),
     "model": ([*FIT, "--model", "tree"], "model 'tree' is none of linear, mlp"),
     "solver": ([*FIT, "--solver", "magic"], "solver 'magic' is none of"),
@@ -150,6 +163,15 @@ MISTAKES = {
     "holes": (["fit", "holes.csv", *FIT[2:]], "'default' is missing in 3 of 400 rows"),
     "few rows": (["fit", "few.csv", *FIT[2:]], "too few to split"),
     "no run": (["predict", "nowhere", "loans.csv"], "no run at nowhere"),
+    "no run to evaluate": (["evaluate", "nowhere", "loans.csv"], "no run at nowhere"),
+    "no such command": (["fti"], "No such command 'fti'"),
+    "no such option": ([*FIT, "--epoch", "3"], "--epoch"),
+    "no number": ([*FIT, "--epochs", "many"], "'--epochs'"),
+    "no data": (["fit"], "see setpoint fit --help"),
+    "compared with nothing known": (["compare", *FIT[1:], "--solvers", "weighted,magic"], "solver 'magic' is none of"),
+    "no trial": (["compare", *FIT[1:], "--trials", "0"], "trials must be at least 1"),
+    "no program": (["compare", *FIT[1:], "--solvers", "program"], "no linear program for"),
+    "unreadable ask": (["explain", "maximise happiness"], "'happiness' is not a rate"),
 }
 
 
@@ -194,30 +216,69 @@ def test_predict_refuses_tables_and_places_that_do_not_fit(table, capsys):
 
 
 def test_a_mistake_in_a_process_of_its_own(table):
-    failed = setpoint_process("fit", "loans.csv", "--target", "nothing", "--ask", ASK, cwd=table)
+    failed = setpoint_process("fit", "loans.csv", "--target", "default", cwd=table)
     assert (failed.returncode, failed.stdout) == (2, "")
-    assert failed.stderr.startswith("setpoint: no column 'nothing' to predict")
-    assert failed.stderr.count("\n") == 1
+    assert failed.stderr == "setpoint: Missing option '--ask'; see setpoint fit --help\n"
     assert not (table / "run").exists()
 
 
-@pytest.mark.parametrize("package", ["typer", "polars"])
-def test_a_missing_package_names_the_extra(table, package):
-    hidden = table / "hidden"
-    hidden.mkdir()
-    (hidden / f"{package}.py").write_text(f"raise ModuleNotFoundError('none', name={package!r})\n")
-    failed = setpoint_process("--help", cwd=table, path=[hidden])
+def test_a_missing_typer_names_the_extra(table):
+    (table / "typer.py").write_text("raise ModuleNotFoundError('none', name='typer')\n")
+    failed = setpoint_process("--help", cwd=table, path=[table])
     assert failed.returncode == 2
-    assert failed.stderr == (
-        f"setpoint: the command line needs {package}; install it with: pip install 'setpoint[cli]'\n"
-    )
+    assert failed.stderr == "setpoint: the command line needs typer; install it with: pip install 'setpoint[cli]'\n"
+
+
+@pytest.mark.parametrize("package", ["polars", "safetensors"])
+def test_another_missing_package_names_the_extra(table, monkeypatch, capsys, package):
+    for name in [*sys.modules]:
+        if name.startswith(("setpoint.commands", "setpoint.table", "setpoint.show", "setpoint.artefact")):
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(SystemExit) as ended:
+        main(FIT)
+    assert ended.value.code == 2
+    expected = f"setpoint: the command line needs {package}; install it with: pip install 'setpoint[cli]'\n"
+    assert capsys.readouterr().err == expected
 
 
 def test_version_and_help(capsys):
     main_ok("--version")
-    assert capsys.readouterr().out == f"setpoint {version()}\n"
+    assert capsys.readouterr().out == f"setpoint {setpoint.__version__}\n"
     main_ok("fit", "--help")
     assert '--ask "minimize fnr where fpr <= 1%"' in " ".join(capsys.readouterr().out.split())
+
+
+def test_alone_it_prints_its_help(capsys):
+    main_ok()
+    alone = capsys.readouterr().out
+    main_ok("-h")
+    assert alone.split() == capsys.readouterr().out.split()
+    assert all(command.__name__ in alone for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", [*(command.__name__ for command in COMMANDS), ""])
+def test_help_has_examples_that_fit_a_narrow_screen(command, tmp_path):
+    heard = setpoint_process(*command.split(), "--help", cwd=tmp_path, COLUMNS="80", TERMINAL_WIDTH="80")
+    assert heard.returncode == 0
+    assert max(map(len, heard.stdout.splitlines())) <= 80
+    examples = [line for line in heard.stdout.splitlines() if line.startswith(f" setpoint {command}".rstrip())]
+    assert len(examples) >= 2
+    # A line of an example that is broken by the screen goes on at its edge; ours go on indented.
+    after = [heard.stdout.splitlines()[heard.stdout.splitlines().index(line) + 1] for line in examples]
+    assert all(line.strip() == "" or line.startswith("   --") for line in after), after
+
+
+def test_completion_for_the_shell(tmp_path):
+    script = setpoint_process(
+        "--show-completion", "bash", cwd=tmp_path, _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1"
+    )
+    assert script.returncode == 0, script.stderr
+    assert "_SETPOINT_COMPLETE=complete_bash" in script.stdout
+    offered = setpoint_process(
+        cwd=tmp_path, _SETPOINT_COMPLETE="complete_bash", COMP_WORDS="setpoint ev", COMP_CWORD="1"
+    )  # fmt: skip
+    assert offered.stdout.split() == ["evaluate"]
 
 
 def test_progress_shows_on_a_terminal_only():
@@ -314,3 +375,361 @@ def test_every_row_of_a_file_gets_an_answer(table):
     loans(1).write_csv("one.csv")
     main_ok("predict", "run", "one.csv", "--out", "answer.csv")
     assert read_table("answer.csv").height == 1
+
+
+def test_nothing_in_the_pipe(table, capsys, monkeypatch):
+    main_ok(*FIT, "--quiet")
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
+    with pytest.raises(SystemExit) as ended:
+        main(["predict", "run", "-"])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith("setpoint: standard input is empty")
+
+
+def test_predict_writes_what_the_ending_says(table, capsys):
+    main_ok(*FIT)
+    for name in ("answer.csv", "answer.tsv", "answer.parquet"):
+        main_ok("predict", "run", "loans.csv", "--keep", "id", "--out", name)
+        answer = read_table(name)
+        assert answer.columns == ["id", "score", "decision"]
+        assert answer["id"].to_list() == loans()["id"].to_list()
+    capsys.readouterr()
+    before = sorted(table.iterdir())
+    for arguments, message in (
+        (["--out", "answer.xlsx"], "setpoint writes .csv, .tsv and .parquet"),
+        (["--out", "no/where.csv"], "no directory no"),
+        (["--keep", "nothing"], "no column 'nothing' to keep"),
+        (["--keep", "score"], "cannot be named 'score'"),
+    ):
+        loans().with_columns(score=1.0).write_csv("loans.csv")
+        with pytest.raises(SystemExit) as ended:
+            main(["predict", "run", "loans.csv", "--quiet", *arguments])
+        heard = capsys.readouterr()
+        assert (ended.value.code, heard.out, heard.err.count("\n")) == (2, "", 1)
+        assert message in heard.err
+    assert sorted(table.iterdir()) == before
+
+
+def test_a_reader_that_has_gone():
+    reader, writer = os.pipe()
+    os.close(reader)
+    code = (
+        "from types import SimpleNamespace\nfrom setpoint import cli\n"
+        "body = SimpleNamespace(main=lambda **given: print('too late'))\n"
+        "cli.importlib = SimpleNamespace(import_module=lambda name: body)\n"
+        "cli.main(['explain', 'maximize f1'])"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(setpoint.__file__).parents[1])}
+    heard = subprocess.run(
+        [sys.executable, "-c", code], env=environment, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=100,
+        check=False,
+    )  # fmt: skip
+    os.close(writer)
+    assert (heard.returncode, heard.stderr) == (141, "")
+
+
+@dataclasses.dataclass(frozen=True)
+class BoundCheck:
+    bound: str
+    rate: float
+    samples: tuple[int, ...]
+    p_value: float | None
+    group: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+    """The answer of `OperatingPoint.check`, by scipy's exact test, for one bound on fpr."""
+
+    bounds: tuple[BoundCheck, ...]
+    level: float
+
+    @property
+    def p_value(self):
+        return self.bounds[0].p_value
+
+    @property
+    def holds(self):
+        return self.p_value > self.level
+
+    def __str__(self):
+        return (
+            f"{'no evidence that the promise is' if self.holds else 'the promise is'} broken (p = {self.p_value:.3g})"
+        )
+
+
+@pytest.fixture
+def checks(monkeypatch):
+    """`OperatingPoint.check` where it does not exist yet."""
+
+    def check(self, scores, labels, *, groups=None, level=0.05):
+        flagged = self.predict(scores)[labels == 0]
+        p_value = scipy.stats.binomtest(int(flagged.sum()), len(flagged), self.problem.constraints[0].bound, "greater")
+        row = BoundCheck(
+            str(self.problem.constraints[0]), float(flagged.float().mean()), (len(flagged),), p_value.pvalue
+        )
+        return Check((row,), level)
+
+    if not hasattr(OperatingPoint, "check"):
+        monkeypatch.setattr(OperatingPoint, "check", check, raising=False)
+
+
+def test_evaluate_tells_a_kept_promise_from_a_broken_one(table, capsys, checks):
+    main_ok(*FIT[:-2], "--confidence", "0.9", "--quiet")
+    loans(900, seed=1).write_csv("later.csv")
+    main_ok("evaluate", "run", "later.csv")
+    heard = capsys.readouterr().out
+    assert "No evidence that the promise is broken (p = " in heard
+    assert "certified: fpr <= 20%, with confidence 90%" in heard
+    assert "it is a yardstick and no threshold to run at" in heard
+    main_ok("evaluate", "run", "later.csv", "--json")
+    answer = json.loads(capsys.readouterr().out)
+    # Independently: the rates of the decisions that predict writes.
+    main_ok("predict", "run", "later.csv", "--out", "decisions.csv")
+    decisions = pl.read_csv("decisions.csv")["decision"].to_numpy()
+    bad = loans(900, seed=1)["default"].to_numpy() == "yes"
+    flagged, good = int(decisions[~bad].sum()), int((~bad).sum())
+    assert answer["rates"]["fpr"] == pytest.approx(flagged / good)
+    assert answer["objective"] == pytest.approx(1 - decisions[bad].mean())
+    assert (answer["holds"], answer["rows"], answer["positives"]) == (True, 900, int(bad.sum()))
+    assert answer["bounds"][0]["p_value"] == pytest.approx(
+        scipy.stats.binomtest(flagged, good, 0.2, alternative="greater").pvalue
+    )
+    assert answer["best"]["objective"] <= answer["objective"] + 1e-9 or answer["rates"]["fpr"] > 0.2
+
+    # Now everyone asks for more, as bad debtors did: good ones are flagged by the score.
+    loans(900, seed=1).with_columns(amount=pl.col("amount") + 1500).write_csv("inflation.csv")
+    for arguments in ([], ["--quiet"], ["--json"]):
+        with pytest.raises(SystemExit) as ended:
+            main(["evaluate", "run", "inflation.csv", *arguments])
+        assert ended.value.code == 1
+        heard = capsys.readouterr()
+        assert heard.err == ""
+        assert ("--quiet" in arguments) == (heard.out == "")
+    assert json.loads(heard.out)["holds"] is False
+    # What counts as evidence is the level's to say.
+    loans(900, seed=1).with_columns(amount=pl.col("amount") + 450).write_csv("drift.csv")
+    with pytest.raises(SystemExit):
+        main(["evaluate", "run", "drift.csv", "--json"])
+    p_value = json.loads(capsys.readouterr().out)["p_value"]
+    assert 1e-9 < p_value < 0.6
+    for level, code in ((p_value / 1.5, 0), (p_value * 1.5, 1)):
+        with pytest.raises(SystemExit) as ended:
+            main(["evaluate", "run", "drift.csv", "--quiet", "--level", str(level)])
+        assert ended.value.code == code
+
+
+def test_groups_from_fit_to_predict(table, capsys):
+    main_ok("fit", "loans.csv", "--target", "default", "--ask", "minimize error where recall.gap(married) <= 10%")
+    heard = capsys.readouterr().out
+    saved = load_run("run")
+    thresholds = saved.point.threshold
+    assert f"Run at threshold false {thresholds['false']:.4g}, true {thresholds['true']:.4g}" in heard
+    new = loans(50, seed=1).drop("default")
+    new.write_csv("new.csv")
+    main_ok("predict", "run", "new.csv", "--out", "answer.csv", "--quiet")
+    limits = np.where(new["married"], thresholds["true"], thresholds["false"])
+    answer = pl.read_csv("answer.csv")
+    assert answer["decision"].to_list() == (saved.scores(new).numpy() > limits).astype(int).tolist()
+    new.with_columns(married=pl.lit("unknown")).write_csv("odd.csv")
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        main(["predict", "run", "odd.csv", "--quiet"])
+    assert ended.value.code == 2
+    assert "no threshold for married 'unknown'; known are false, true" in capsys.readouterr().err
+
+
+def test_evaluate_needs_labels(table, capsys, checks):
+    main_ok(*FIT, "--quiet")
+    loans().drop("default").write_csv("unlabelled.csv")
+    with pytest.raises(SystemExit) as ended:
+        main(["evaluate", "run", "unlabelled.csv"])
+    heard = capsys.readouterr()
+    assert (ended.value.code, heard.out) == (2, "")
+    assert "no column 'default'" in heard.err
+
+
+@pytest.mark.parametrize(
+    ("text", "bound", "of", "samples"),
+    [
+        ("minimize fnr where fpr <= 1%", "fpr <= 1%", "negatives", {"0.9": 230, "0.95": 299, "0.99": 459}),
+        ("maximize precision where recall >= 95%", "recall >= 95%", "positives", {"0.9": 45, "0.95": 59, "0.99": 90}),
+        (
+            "maximize precision where tnr >= 99.9%",
+            "tnr >= 99.9%",
+            "negatives",
+            {"0.9": 2302, "0.95": 2995, "0.99": 4603},
+        ),
+    ],
+)
+def test_explain_counts_the_samples_of_a_certificate(capsys, text, bound, of, samples):
+    main_ok("explain", text, "--json")
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["ask"] == text
+    assert answer["certificate"]["needs"] == [{"bound": bound, "of": of, "samples": samples}]
+    allowed = 1 - float(bound.split()[-1].rstrip("%")) / 100
+    allowed = 1 - allowed if "<=" in bound else allowed
+    for confidence, needed in samples.items():
+        # One sample fewer, and even no mistake at all is no evidence.
+        assert scipy.stats.binom.cdf(0, needed, allowed) <= 1 - float(confidence)
+        assert scipy.stats.binom.cdf(0, needed - 1, allowed) > 1 - float(confidence)
+
+
+def test_explain_in_words(capsys):
+    main_ok("explain", "minimize fnr where fpr <= 1%")
+    heard = capsys.readouterr().out
+    assert "Make fnr as low as it can be, at a threshold where fpr is at most 1%." in heard
+    assert "fnr: of all positives, the share that is missed" in heard
+    assert re.search(r"fpr <= 1% +230 +299 +459 +negatives", heard)
+    assert "some 1,994 negatives" in heard
+    assert "several points better than the best of 21 class weights" in heard
+    for text, expected in (
+        ("maximize f2", "recall counting 2-fold"),
+        ("maximize f2", "there is no bound to certify"),
+        ("maximize recall where fpr <= 20%", "for so mild an ask"),
+        ("maximize recall over fpr in [0%, 5%]", "on average over all thresholds at which fpr lies between 0% and 5%"),
+        ("minimize error where recall.gap(sex) <= 2%", "between any two groups of the column 'sex'"),
+        ("maximize precision where flagged == 2%", "certif"),
+        ("maximize mcc", "the correlation of decision and label"),
+    ):
+        main_ok("explain", text)
+        assert expected in capsys.readouterr().out, text
+
+
+def test_every_rate_of_the_language_has_a_meaning():
+    from setpoint.commands.explain import MEANING  # noqa: PLC0415
+    from setpoint.measure.rate import CATALOGUE  # noqa: PLC0415
+
+    assert set(MEANING) == set(CATALOGUE)
+
+
+@pytest.fixture(scope="module")
+def compared():
+    problem = ask("minimize fnr where fpr <= 20%")
+    names = ["weighted", "tuned", "cross-entropy"]
+    return compare_table(loans(), "default", problem, Settings(seed=3), names, trials=3)
+
+
+def test_a_comparison_is_that_of_the_runs_on_the_same_splits(compared):
+    assert [standing.solver for standing in compared.standings] == ["cross-entropy", "weighted", "tuned"]
+    for place, seed in enumerate((3, 4, 5)):
+        run = fit_table(
+            loans(), "default", ask("minimize fnr where fpr <= 20%"), Settings(seed=seed, solver="weighted")
+        )
+        plain, weighted, _ = compared.standings
+        assert weighted.best[place] == run.chosen.best_on_test.objective
+        assert weighted.at_threshold[place] == run.chosen.judged["test"].objective
+        assert weighted.held[place] == run.chosen.judged["test"].feasible
+        assert plain.best[place] == run.outcomes[-1].best_on_test.objective
+        assert weighted.differences[place] == weighted.best[place] - plain.best[place]
+    assert compared.standings[2].seconds[0] > compared.standings[1].seconds[0]
+
+
+def test_the_standard_error_is_corrected_for_shared_rows(compared):
+    weighted = compared.standings[1]
+    factor = np.sqrt(1 / 3 + 80 / 320)
+    assert compared.rows == {"train": 200, "held_out": 60, "calibration": 60, "test": 80}
+    assert weighted.standard_error == pytest.approx(statistics.stdev(weighted.differences) * factor)
+    assert weighted.margin == pytest.approx(weighted.standard_error * scipy.stats.t.ppf(1 - 0.05 / 4, 2))
+    assert corrected_error([1.0], 20, 80) is None
+
+
+def test_the_correction_keeps_the_error_rate_on_splits_of_one_table():
+    """Two useless rules on random splits of one sample: called different about as often as the level says."""
+    draw = np.random.default_rng(0)
+    wrong = {True: 0, False: 0}
+    for _ in range(400):
+        difference = draw.normal(size=200)
+        means = [difference[draw.permutation(200)[:40]].mean() for _ in range(10)]
+        # Each split adds what its training brings; half of the noise, here.
+        means = [mean + draw.normal() * 0.5 / np.sqrt(40) for mean in means]
+        for corrected in wrong:
+            error = corrected_error(means, 40, 160) if corrected else np.std(means, ddof=1) / np.sqrt(10)
+            wrong[corrected] += abs(np.mean(means)) > error * scipy.stats.t.ppf(0.975, 9)
+    assert wrong[True] < 0.12 * 400
+    assert wrong[False] > 1.5 * wrong[True]
+
+
+def with_differences(compared, **differences):
+    """The comparison with other differences from cross-entropy."""
+    changed = {standing.solver: standing for standing in compared.standings}
+    for name, own in differences.items():
+        error = corrected_error(own, 80, 320)
+        margin = None if error is None else error * 6.2
+        changed[name] = dataclasses.replace(changed[name], differences=tuple(own), standard_error=error, margin=margin)
+    return dataclasses.replace(compared, standings=tuple(changed.values()))
+
+
+def test_the_verdict_admits_noise(compared):
+    noisy, ahead, behind = [0.01, -0.02, 0.03], [-0.1, -0.101, -0.1], [0.1, 0.101, 0.1]
+    assert verdict(with_differences(compared, weighted=noisy, tuned=noisy)).startswith(
+        "No solver differs from cross-entropy by more than the noise of 3 splits, which hides differences up to"
+    )
+    assert verdict(with_differences(compared, weighted=ahead, tuned=noisy)) == (
+        "Compared with cross-entropy on 3 splits, weighted was better beyond noise; tuned cannot be told from it."
+    )
+    assert verdict(with_differences(compared, weighted=ahead, tuned=behind)) == (
+        "Compared with cross-entropy on 3 splits, weighted was better and tuned was worse beyond noise."
+    )
+    assert "too few splits" in verdict(with_differences(compared, weighted=[], tuned=[]))
+    assert "One split says nothing" in verdict(dataclasses.replace(compared, seeds=(1,)))
+
+
+def test_compare_on_the_command_line(table, capsys):
+    arguments = ["compare", *FIT[1:-2], "--trials", "2", "--solvers", "weighted", "--confidence", "0.8"]
+    main_ok(*arguments)
+    heard = capsys.readouterr()
+    rows = {line.split()[0]: line.split() for line in heard.out.splitlines() if line.strip()}
+    main_ok(*arguments, "--json", "--quiet")
+    quiet = capsys.readouterr()
+    answer = json.loads(quiet.out)
+    assert quiet.err == ""
+    plain, weighted = answer["solvers"]
+    assert rows["weighted"][1] == f"{100 * weighted['mean_best_on_test']:.2f}%"
+    assert rows["cross-entropy"][1] == f"{100 * plain['mean_best_on_test']:.2f}%"
+    assert rows["weighted"][2].rstrip("*") == f"{100 * weighted['difference']:+.2f}"
+    assert heard.out.splitlines()[-1] == answer["verdict"]
+    assert "certified at 0.8" in heard.out
+    assert answer["seeds"] == [0, 1]
+    main_ok(*arguments, "--quiet")
+    assert capsys.readouterr().out.splitlines() == [answer["verdict"]]
+    assert sorted(path.name for path in table.iterdir()) == ["loans.csv", "loans.parquet"]
+
+
+def test_the_usual_solvers_suit_the_ask_and_the_model():
+    problem = ask(ASK)
+    assert usual_solvers(problem, "linear")[:4] == ["cross-entropy", "weighted", TUNED, "default"]
+    assert TUNED not in usual_solvers(problem, "mlp")
+    assert "implicit" in usual_solvers(problem, "mlp")
+
+
+def test_a_fault_of_our_own_is_not_taken_for_a_broken_promise(monkeypatch, capsys):
+    def faulty(_):
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(cli.importlib, "import_module", faulty)
+    with pytest.raises(SystemExit) as ended:
+        main(["explain", "maximize f1"])
+    assert ended.value.code == 3
+    assert "please report it" in capsys.readouterr().err
+
+
+def test_the_page_on_the_command_line_knows_every_option_and_field(capsys):
+    page = (Path(__file__).parents[1] / "docs" / "cli.md").read_text()
+    for command in COMMANDS:
+        assert f"## setpoint {command.__name__}" in page
+        main_ok(command.__name__, "--help")
+        options = set(re.findall(r"(--[a-z][a-z-]+)", capsys.readouterr().out)) - {"--help"}
+        section = page.partition(f"## setpoint {command.__name__}")[2].partition("\n## setpoint")[0]
+        assert {option for option in options if f"`{option}" not in section} == set()
+    main_ok("explain", "minimize fnr where fpr <= 1%", "--json")
+    fields = set(json.loads(capsys.readouterr().out))
+    assert {field for field in fields if f"`{field}`" not in page} == set()
+
+
+def test_the_page_names_the_fields_of_runs_and_comparisons(run, compared):
+    page = (Path(__file__).parents[1] / "docs" / "cli.md").read_text()
+    answer = compared.to_dict()
+    fields = {*run.to_dict(), *run.chosen.to_dict(), *answer, *answer["solvers"][0]} - {*run.sizes}
+    assert {field for field in fields if f"`{field}`" not in page} == set()

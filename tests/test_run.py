@@ -12,7 +12,7 @@ import torch
 
 from setpoint import ask
 from setpoint.artefact import check_place, load_run, save_run
-from setpoint.errors import BadFile, BadProblem, BadSetting, TooFewSamples
+from setpoint.errors import BadFile, BadProblem, BadSetting, BadTable, TooFewSamples
 from setpoint.run import fit_table, split
 from setpoint.settings import PARTS, Settings, build_model, score_rows
 from tables import loans
@@ -190,9 +190,37 @@ def test_an_area_has_a_threshold_a_point():
     assert len(run.chosen.point.threshold) == 4
 
 
-def test_groups_are_refused_by_name():
-    with pytest.raises(BadProblem, match="compares groups"):
-        fitted(problem=ask("minimize error where recall.gap(married) <= 2%"))
+GAP = ask("minimize error where recall.gap(married) <= 10%")
+
+
+@pytest.mark.parametrize("settings", [QUICK, Settings(epochs=5), Settings(solver="weighted", model="mlp", epochs=3)])
+def test_groups_get_a_threshold_each_and_the_rates_are_theirs(settings):
+    run = fitted(settings=settings, problem=GAP)
+    assert list(run.chosen.point.threshold) == ["false", "true"]
+    frame, labels = loans(), torch.tensor((loans()["default"] == "yes").to_list()).float()
+    for part, point in run.chosen.judged.items():
+        rows = split(labels, settings.shares, settings.seed)[part].numpy()
+        scores = score_rows(run.chosen.model, run.schema.encode(frame[rows])).numpy()
+        married = frame["married"].to_numpy()[rows]
+        flagged = scores > np.where(married, *(run.chosen.point.threshold[name] for name in ("true", "false")))
+        bad = labels.numpy()[rows] > 0
+        recalls = [flagged[bad & (married == group)].mean() for group in (False, True)]
+        assert point.rates["recall.gap(married)"] == pytest.approx(abs(recalls[0] - recalls[1]))
+        assert point.objective == pytest.approx((flagged != bad).mean())
+
+
+def test_groups_that_cannot_be_compared_are_refused_by_name():
+    for column, message in (("maried", "did you mean 'married'"), ("id", "400 different values; at most 20")):
+        with pytest.raises(BadTable, match=message):
+            fitted(problem=ask(f"minimize error where recall.gap({column}) <= 2%"))
+    rare = loans().with_columns(kind=pl.when(pl.int_range(pl.len()) < 2).then(pl.lit("odd")).otherwise(pl.lit("even")))
+    with pytest.raises(TooFewSamples, match="no row of kind 'odd' among the"):
+        fitted(rare, problem=ask("minimize error where recall.gap(kind) <= 2%"))
+
+
+def test_rows_without_a_group_are_a_group():
+    run = fitted(problem=ask("minimize error where fpr.gap(job) <= 50%"), settings=Settings(epochs=2))
+    assert sorted(run.chosen.point.threshold) == ["(missing)", "clerk", "none at all", "nurse"]
 
 
 @pytest.mark.parametrize(

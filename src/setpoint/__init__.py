@@ -7,69 +7,117 @@ result = sp.fit(model, problem, train=loader, held_out=loader)
 result.point.threshold, result.point.rates
 """
 
-from setpoint import lp
-from setpoint.errors import SetpointError
-from setpoint.measure.classes import Macro, Micro, OfClass
-from setpoint.measure.constraint import Constraint
-from setpoint.measure.rate import (
-    Metric,
-    Rate,
-    accuracy,
-    error,
-    f_score,
-    flagged,
-    fnr,
-    fpr,
-    g_mean,
-    jaccard,
-    kappa,
-    mcc,
-    precision,
-    recall,
-    tnr,
-)
-from setpoint.measure.step import HardStep, SigmoidStep, SoftplusStep
-from setpoint.problem.check import Check
-from setpoint.problem.language import ask
-from setpoint.problem.point import Certificate, Estimate, OperatingPoint
-from setpoint.problem.problem import Problem, maximize, minimize
-from setpoint.solve.ascent import NuPI
-from setpoint.solve.augmented import AugmentedLagrangian, PerNegative, PerPositive
-from setpoint.solve.augmented_multiclass import AugmentedMulticlass, EveryOutput, OwnOutput
-from setpoint.solve.baseline import CrossEntropy
-from setpoint.solve.correction import Correction, Slack
-from setpoint.solve.implicit import ImplicitThreshold
-from setpoint.solve.lagrangian import Lagrangian
-from setpoint.solve.last_layer import ImplicitLastLayer
-from setpoint.solve.losses import LDAM, ClassBalanced, ClassCrossEntropy, Focal, Margin, MiniBatchAUC
-from setpoint.solve.mixture import Mixture, best_mixture
-from setpoint.solve.multilabel import OneVsRest
-from setpoint.solve.pairwise import PairwiseArea
-from setpoint.solve.penalty import Penalty
-from setpoint.solve.program import (
-    AUCLoss,
-    FScoreLoss,
-    JaccardLoss,
-    MulticlassAUCLoss,
-    PrecisionAtRecallLoss,
-    RecallAtPrecisionLoss,
-)
-from setpoint.solve.proxy import ProxyLagrangian
-from setpoint.solve.sample_prices import Growth
-from setpoint.solve.shift_point import ShiftPoint, evaluate_shifts
-from setpoint.solve.shifts import ImplicitShifts
-from setpoint.solve.solver import Solver
-from setpoint.solve.top_k import ImplicitTopK
-from setpoint.solve.with_anchor import WithAnchor
-from setpoint.train.anchored import Anchored, Ridge
-from setpoint.train.batch import Batches
-from setpoint.train.calibrate import calibrate, evaluate
-from setpoint.train.ensemble import Ensemble
-from setpoint.train.head import head_features
-from setpoint.train.index import with_index
-from setpoint.train.loop import FitResult, fit
+from typing import TYPE_CHECKING
+
+from setpoint.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from setpoint import lp
+    from setpoint.errors import SetpointError
+    from setpoint.measure.classes import Macro, Micro, OfClass
+    from setpoint.measure.constraint import Constraint
+    from setpoint.measure.rate import (
+        Metric,
+        Rate,
+        accuracy,
+        error,
+        f_score,
+        flagged,
+        fnr,
+        fpr,
+        g_mean,
+        jaccard,
+        kappa,
+        mcc,
+        precision,
+        recall,
+        tnr,
+    )
+    from setpoint.measure.step import HardStep, SigmoidStep, SoftplusStep
+    from setpoint.problem.check import Check
+    from setpoint.problem.language import ask
+    from setpoint.problem.point import Certificate, Estimate, OperatingPoint
+    from setpoint.problem.problem import Problem, maximize, minimize
+    from setpoint.solve.ascent import NuPI
+    from setpoint.solve.augmented import AugmentedLagrangian, PerNegative, PerPositive
+    from setpoint.solve.augmented_multiclass import AugmentedMulticlass, EveryOutput, OwnOutput
+    from setpoint.solve.baseline import CrossEntropy
+    from setpoint.solve.correction import Correction, Slack
+    from setpoint.solve.implicit import ImplicitThreshold
+    from setpoint.solve.lagrangian import Lagrangian
+    from setpoint.solve.last_layer import ImplicitLastLayer
+    from setpoint.solve.losses import LDAM, ClassBalanced, ClassCrossEntropy, Focal, Margin, MiniBatchAUC
+    from setpoint.solve.mixture import Mixture, best_mixture
+    from setpoint.solve.multilabel import OneVsRest
+    from setpoint.solve.pairwise import PairwiseArea
+    from setpoint.solve.penalty import Penalty
+    from setpoint.solve.program import (
+        AUCLoss,
+        FScoreLoss,
+        JaccardLoss,
+        MulticlassAUCLoss,
+        PrecisionAtRecallLoss,
+        RecallAtPrecisionLoss,
+    )
+    from setpoint.solve.proxy import ProxyLagrangian
+    from setpoint.solve.sample_prices import Growth
+    from setpoint.solve.shift_point import ShiftPoint, evaluate_shifts
+    from setpoint.solve.shifts import ImplicitShifts
+    from setpoint.solve.solver import Solver
+    from setpoint.solve.top_k import ImplicitTopK
+    from setpoint.solve.with_anchor import WithAnchor
+    from setpoint.train.anchored import Anchored, Ridge
+    from setpoint.train.batch import Batches
+    from setpoint.train.calibrate import calibrate, evaluate
+    from setpoint.train.ensemble import Ensemble
+    from setpoint.train.head import head_features
+    from setpoint.train.index import with_index
+    from setpoint.train.loop import FitResult, fit
 
 __version__ = "0.1.0"
+
+#: Where each public name lives. It is loaded when it is first asked for; the imports above say the same to
+#: editors and type checkers, and a test holds the two together.
+_HOMES = {
+    "errors": "SetpointError",
+    "measure.classes": "Macro Micro OfClass",
+    "measure.constraint": "Constraint",
+    "measure.rate": "Metric Rate accuracy error f_score flagged fnr fpr g_mean jaccard kappa mcc precision recall tnr",
+    "measure.step": "HardStep SigmoidStep SoftplusStep",
+    "problem.check": "Check",
+    "problem.language": "ask",
+    "problem.point": "Certificate Estimate OperatingPoint",
+    "problem.problem": "Problem maximize minimize",
+    "solve.ascent": "NuPI",
+    "solve.augmented": "AugmentedLagrangian PerNegative PerPositive",
+    "solve.augmented_multiclass": "AugmentedMulticlass EveryOutput OwnOutput",
+    "solve.baseline": "CrossEntropy",
+    "solve.correction": "Correction Slack",
+    "solve.implicit": "ImplicitThreshold",
+    "solve.lagrangian": "Lagrangian",
+    "solve.last_layer": "ImplicitLastLayer",
+    "solve.losses": "LDAM ClassBalanced ClassCrossEntropy Focal Margin MiniBatchAUC",
+    "solve.mixture": "Mixture best_mixture",
+    "solve.multilabel": "OneVsRest",
+    "solve.pairwise": "PairwiseArea",
+    "solve.penalty": "Penalty",
+    "solve.program": "AUCLoss FScoreLoss JaccardLoss MulticlassAUCLoss PrecisionAtRecallLoss RecallAtPrecisionLoss",
+    "solve.proxy": "ProxyLagrangian",
+    "solve.sample_prices": "Growth",
+    "solve.shift_point": "ShiftPoint evaluate_shifts",
+    "solve.shifts": "ImplicitShifts",
+    "solve.solver": "Solver",
+    "solve.top_k": "ImplicitTopK",
+    "solve.with_anchor": "WithAnchor",
+    "train.anchored": "Anchored Ridge",
+    "train.batch": "Batches",
+    "train.calibrate": "calibrate evaluate",
+    "train.ensemble": "Ensemble",
+    "train.head": "head_features",
+    "train.index": "with_index",
+    "train.loop": "FitResult fit",
+}
+_ROOMS = ("errors", "lp", "measure", "problem", "solve", "table", "train")
 
 __all__ = [
     "LDAM",
@@ -153,3 +201,7 @@ __all__ = [
     "tnr",
     "with_index",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__, {name: f"setpoint.{home}" for home, names in _HOMES.items() for name in names.split()}, _ROOMS
+)

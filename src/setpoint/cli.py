@@ -1,157 +1,277 @@
-"""The command line: `setpoint fit`, `setpoint predict`. Thin: what it does is in `run`, `artefact` and `table`."""
+"""The command line: what each command takes. What it does is in `commands`, loaded when it is run.
+
+So `--help` and shell completion load neither torch nor polars, and answer at once.
+"""
 
 from __future__ import annotations
 
-import json
+import functools
+import importlib
 import os
 import sys
+import traceback
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from setpoint.errors import BadSetting, SetpointError
-from setpoint.problem.language import ask as read_ask
+from setpoint import __version__
+from setpoint.errors import SetpointError
 
 MISSING: str | None = None
 try:
     import typer
-
-    from setpoint.artefact import check_place, load_run, save_run, version
-    from setpoint.run import fit_table
-    from setpoint.settings import Settings
-    from setpoint.show import console, progress, result_table, sentences
-    from setpoint.table.frame import read_table, write_csv
 except ModuleNotFoundError as cause:
-    if cause.name not in ("polars", "rich", "safetensors", "typer"):
+    if cause.name != "typer":
         raise
     MISSING = cause.name
 
-FIT_HELP = """Train a model for an operating point and write it, with its threshold, to a directory.
+#: Packages of the extra `cli`; a library installed without it lacks them.
+EXTRA = ("polars", "rich", "safetensors", "typer")
+MISTAKE, FAULT, STOPPED, DEAF = 2, 3, 130, 141
 
-setpoint fit loans.csv --target default --ask "minimize fnr where fpr <= 1%"
+if MISSING is None:
+    Data = Annotated[Path, typer.Argument(help="A .csv, .tsv or .parquet file.", show_default=False)]
+    RunPlace = Annotated[Path, typer.Argument(help="A directory that `setpoint fit` wrote.", show_default=False)]
+    TargetName = Annotated[
+        str, typer.Option("--target", help="The column to predict; it holds two classes.", show_default=False)
+    ]
+    Ask = Annotated[
+        str, typer.Option("--ask", help="What to train for: 'minimize fnr where fpr <= 1%'.", show_default=False)
+    ]
+    Positive = Annotated[
+        str | None,
+        typer.Option(help="The positive class; if not given: the larger number, yes, or the rarer class."),
+    ]
+    Model = Annotated[str, typer.Option(help="linear, or mlp (two hidden layers of 64).")]
+    Epochs = Annotated[int | None, typer.Option(help="Passes over the rows; if not given, some 2,000 steps.")]
+    BatchSize = Annotated[int | None, typer.Option(help="Rows a step; if not given, 512, or all up to 4,096.")]
+    Confidence = Annotated[float | None, typer.Option(help="Certify the bound with this probability, such as 0.95.")]
+    Shares = Annotated[str, typer.Option(help="Shares of train, held-out, calibration and test rows.")]
+    Members = Annotated[int, typer.Option(help="Models trained from different seeds, their logits averaged.")]
+    Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON, for machines.")]
+    Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes; errors are still told.")]
 
-setpoint fit scans.parquet --target finding --ask "maximize tnr where recall >= 95%" --confidence 0.95
-
-setpoint fit mail.csv --target spam --ask "maximize precision where recall >= 90%" --model mlp --out mail-run
-
-The rows are split at random: train, held-out (chooses the epoch), calibration (sets the threshold), test. Plain
-cross-entropy is trained beside the solver and shown with it. Missing values, words and numbers are all welcome.
-"""
-PREDICT_HELP = """Score the rows of a table: a CSV with a score and a decision a row, 1 for the positive class.
-
-setpoint predict run new.csv
-
-setpoint predict run new.parquet --out decisions.csv
-"""
+SHARES = "0.5,0.15,0.15,0.2"
 
 
 def fit(
-    data: Annotated[Path, typer.Argument(help="A .csv, .tsv or .parquet file.", show_default=False)],
-    target: Annotated[str, typer.Option(help="The column to predict; it holds two classes.", show_default=False)],
-    ask: Annotated[str, typer.Option(help="What to train for: 'minimize fnr where fpr <= 1%'.", show_default=False)],
-    positive: Annotated[
-        str | None,
-        typer.Option(help="The positive class; if not given: the larger number, yes, or the rarer class."),
-    ] = None,
-    model: Annotated[str, typer.Option(help="linear, or mlp (two hidden layers of 64).")] = "linear",
+    data: Data,
+    target: TargetName,
+    ask: Ask,
+    positive: Positive = None,
+    model: Model = "linear",
     solver: Annotated[
         str,
         typer.Option(
-            help="default (what has been measured to work for the model), implicit, weighted or cross-entropy."
+            help="default (what has been measured to work for the model), implicit, weighted, cross-entropy; "
+            "a wrong name lists them all."
         ),
     ] = "default",
-    epochs: Annotated[int | None, typer.Option(help="Passes over the rows; if not given, some 2,000 steps.")] = None,
-    batch_size: Annotated[
-        int | None, typer.Option(help="Rows a step; if not given, 512, or all of them up to 4,096.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Decides the split, the first parameters and the order.")] = 0,
-    confidence: Annotated[
-        float | None, typer.Option(help="Certify the bound with this probability, such as 0.95.")
-    ] = None,
-    shares: Annotated[
-        str, typer.Option(help="Shares of train, held-out, calibration and test rows.")
-    ] = "0.5,0.15,0.15,0.2",
-    ensemble: Annotated[int, typer.Option(help="Models trained from different seeds, their logits averaged.")] = 1,
+    confidence: Confidence = None,
     out: Annotated[Path, typer.Option(help="The directory to write.")] = Path("run"),
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier run in that directory.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    epochs: Epochs = None,
+    batch_size: BatchSize = None,
+    seed: Annotated[int, typer.Option(help="Decides the split, the first parameters and the order.")] = 0,
+    shares: Shares = SHARES,
+    ensemble: Members = 1,
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
-    problem = read_ask(ask)
-    settings = Settings(model, solver, epochs, batch_size, seed, confidence, _shares(shares), ensemble)
-    check_place(out, force=force)
-    screen, aside = console(), console(stderr=True)
-    with progress(aside) as on_epoch:
-        run = fit_table(read_table(data), target, problem, settings, positive=positive, on_epoch=on_epoch)
-    save_run(out, run, force=force)
-    for note in run.notes:
-        aside.print(f"note: {note}", markup=False, soft_wrap=True)
-    if as_json:
-        print(json.dumps({"out": str(out), **run.to_dict()}, indent=2))
-        return
-    screen.print(result_table(run))
-    for sentence in [*sentences(run), f"Written to {out}; score new rows with: setpoint predict {out} new.csv"]:
-        screen.print(sentence, markup=False, soft_wrap=True)
+    r"""Train a model for an operating point and write it, with its threshold, to a directory.
+
+    setpoint fit loans.csv --target default --ask "minimize fnr where fpr <= 1%"
+
+    setpoint fit scans.parquet --target finding --confidence 0.95 --out scans \
+      --ask "maximize tnr where recall >= 95%"
+
+    setpoint fit mail.csv --target spam --model mlp --out mail-run \
+      --ask "maximize precision where recall >= 90%"
+
+    The rows are split at random: train, held-out (chooses the epoch),
+    calibration (sets the threshold), test. Plain cross-entropy is trained beside
+    the solver and shown with it. Missing values, words and numbers are welcome.
+    """
+
+
+def compare(
+    data: Data,
+    target: TargetName,
+    ask: Ask,
+    trials: Annotated[int, typer.Option(help="Random splits, the seeds --seed and up.")] = 5,
+    solvers: Annotated[
+        str | None, typer.Option(help="Names with commas between; if not given, those that suit the ask.")
+    ] = None,
+    positive: Positive = None,
+    model: Model = "linear",
+    confidence: Confidence = None,
+    epochs: Epochs = None,
+    batch_size: BatchSize = None,
+    seed: Annotated[int, typer.Option(help="The seed of the first split.")] = 0,
+    shares: Shares = SHARES,
+    ensemble: Members = 1,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    r"""Train several solvers on several random splits and say which differences from cross-entropy are real.
+
+    setpoint compare loans.csv --target default \
+      --ask "minimize fnr where fpr <= 1%"
+
+    setpoint compare loans.csv --target default --ask "maximize f1" --trials 10 \
+      --solvers weighted,implicit
+
+    Every solver sees the same splits, so differences are taken split by split;
+    their standard errors are corrected for rows that splits share.
+    """
+
+
+def evaluate(
+    run: RunPlace,
+    data: Annotated[
+        Path, typer.Argument(help="Labelled rows: .csv, .tsv or .parquet; - reads CSV.", show_default=False)
+    ],
+    level: Annotated[float, typer.Option(help="The chance of calling a kept promise broken.")] = 0.05,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Hold a saved run against new labelled rows: its rates there, and whether its promise is broken.
+
+    setpoint evaluate run january.csv
+
+    setpoint evaluate run january.csv --quiet || echo "the model needs attention"
+
+    Every bound has an exact test, so that luck alone rarely passes for a broken
+    promise. Exit code 0: nothing speaks against the promise; 1: it is found
+    broken; 2: a mistake in the command or the file.
+    """
 
 
 def predict(
-    run: Annotated[Path, typer.Argument(help="A directory that `setpoint fit` wrote.", show_default=False)],
-    data: Annotated[Path, typer.Argument(help="A .csv, .tsv or .parquet file.", show_default=False)],
-    out: Annotated[str, typer.Option(help="The CSV file to write; - for standard output.")] = "-",
+    run: RunPlace,
+    data: Annotated[Path, typer.Argument(help="A .csv, .tsv or .parquet file; - reads CSV.", show_default=False)],
+    out: Annotated[
+        Path, typer.Option(help="The .csv, .tsv or .parquet file to write; - for CSV on standard output.")
+    ] = Path("-"),
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(help="A column to copy into the answer, such as an identifier; may be given again."),
+    ] = None,
+    quiet: Quiet = False,
 ) -> None:
-    saved = load_run(run)
-    frame = read_table(data)
-    scores = saved.scores(frame)
-    for note in saved.schema.notes(frame):
-        print(f"note: {note}", file=sys.stderr)
-    decisions = saved.point.predict(scores).reshape(len(scores), -1).T.numpy()
-    names = ["decision"] if len(decisions) == 1 else [f"decision_{i + 1}" for i in range(len(decisions))]
-    write_csv({"score": scores.numpy(), **dict(zip(names, decisions))}, None if out == "-" else Path(out))
+    """Score the rows of a table: a score and a decision a row, 1 for the positive class.
+
+    setpoint predict run new.csv
+
+    setpoint predict run new.parquet --keep customer --out decisions.parquet
+
+    zcat new.csv.gz | setpoint predict run - > decisions.csv
+    """
 
 
-def _shares(text: str) -> tuple[float, float, float, float]:
-    try:
-        train, held_out, calibration, test = (float(share) for share in text.split(","))
-    except ValueError as cause:
-        raise BadSetting(f"shares must be four numbers such as 0.5,0.15,0.15,0.2, got {text!r}") from cause
-    return train, held_out, calibration, test
+def explain(
+    ask: Annotated[str, typer.Argument(help="An ask, in quotes.", show_default=False)],
+    as_json: Json = False,
+) -> None:
+    """Say in words what an ask means, how many samples its certificate needs and which solver it would get.
+
+    setpoint explain "minimize fnr where fpr <= 1%"
+
+    setpoint explain "maximize precision where recall >= 95%"
+    """
+
+
+#: In the order of the help. A command named NAME is `setpoint.commands.NAME.main`.
+COMMANDS: tuple[Callable[..., None], ...] = (fit, compare, evaluate, predict, explain)
+
+
+def command_line() -> Any:
+    """The application, ready to be called."""
+    app = typer.Typer(pretty_exceptions_enable=False, context_settings={"help_option_names": ["--help", "-h"]})
+    app.callback(invoke_without_command=True)(_about)
+    for declared in COMMANDS:
+        app.command()(_with_body(declared))
+    return app
+
+
+def _with_body(declared: Callable[..., None]) -> Callable[..., int]:
+    """The command as declared, doing what its module does; the answer is the exit code."""
+
+    @functools.wraps(declared)
+    def run(**given: Any) -> int:
+        try:
+            code = importlib.import_module(f"setpoint.commands.{declared.__name__}").main(**given) or 0
+            sys.stdout.flush()
+            return int(code)
+        except BrokenPipeError:
+            # The reader has had enough (| head): no more output, not even when Python closes its files.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return DEAF
+
+    return run
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        print(f"setpoint {version()}")
+        print(f"setpoint {__version__}")
         raise typer.Exit
 
 
 def _about(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Train the model for the operating point it will be judged at."""
+    """Train the model for the operating point it will be judged at.
+
+    setpoint explain "minimize fnr where fpr <= 1%"
+
+    setpoint fit loans.csv --target default --ask "minimize fnr where fpr <= 1%"
+
+    setpoint predict run new.csv
+    """
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 def main(arguments: list[str] | None = None) -> None:
     """The console entry point. The user's mistakes end in one sentence and exit code 2."""
     if MISSING is not None:
         _stop(f"the command line needs {MISSING}; install it with: pip install 'setpoint[cli]'")
-    app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
-    app.callback()(_about)
-    app.command(help=FIT_HELP)(fit)
-    app.command(help=PREDICT_HELP)(predict)
     try:
-        app(arguments, prog_name="setpoint")
+        code = command_line()(arguments, prog_name="setpoint", standalone_mode=False)
     except SetpointError as cause:
         _stop(str(cause))
-    except BrokenPipeError:
-        # The reader has had enough (| head): no more output, not even when Python closes its files.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+    except ModuleNotFoundError as cause:
+        if cause.name not in EXTRA:
+            raise
+        _stop(f"the command line needs {cause.name}; install it with: pip install 'setpoint[cli]'")
     except OSError as cause:
         _stop(f"{cause.strerror or cause}: {cause.filename}")
+    except (KeyboardInterrupt, typer.Abort):
+        print("setpoint: stopped", file=sys.stderr)
+        sys.exit(STOPPED)
+    except Exception as cause:
+        # What typer itself has to say of a wrong option, from whichever click it carries.
+        if hasattr(cause, "format_message"):
+            _stop(_usage(cause))
+        traceback.print_exc()
+        print("setpoint: this is a fault in setpoint itself; please report it with the lines above", file=sys.stderr)
+        sys.exit(FAULT)
+    sys.exit(code or 0)
+
+
+def _usage(cause: Any) -> str:
+    context = getattr(cause, "ctx", None)
+    place = context.command_path if context is not None else "setpoint"
+    message = " ".join(cause.format_message().split()).rstrip(".")
+    return f"{message} See {place} --help" if message.endswith("?") else f"{message}; see {place} --help"
 
 
 def _stop(sentence: str) -> None:
     print(f"setpoint: {sentence}", file=sys.stderr)
-    sys.exit(2)
+    sys.exit(MISTAKE)
 
 
 if __name__ == "__main__":

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from setpoint.errors import BadProblem, TooFewSamples
+from setpoint.errors import TooFewSamples
+from setpoint.measure.sample import name_groups
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.settings import BASELINE, PARTS, SOLVERS, Settings, build_model, score_rows
+from setpoint.solve.baseline import CrossEntropy
+from setpoint.solve.implicit import ImplicitThreshold
+from setpoint.solve.solver import Solver
 from setpoint.table.frame import Frame
+from setpoint.table.groups import group_names
 from setpoint.table.schema import Schema, Target
 from setpoint.train.anchored import Ridge
 from setpoint.train.batch import Batch, Batches
@@ -23,6 +30,14 @@ from setpoint.train.calibrate import calibrate, evaluate
 from setpoint.train.certify import is_certifiable
 from setpoint.train.history import History
 from setpoint.train.loop import fit
+from setpoint.train.select import preference
+
+Told = Callable[[str, int, int], None]
+#: The name of each row's group, a part; None where no groups are compared.
+Named = dict[str, NDArray[np.str_] | None]
+#: Cross-entropy with the class weight that does best on held-out rows, lower ones among them: a name for comparisons.
+TUNED = "tuned"
+CLASS_WEIGHTS = tuple(4.0**power for power in range(-3, 4))
 
 
 @dataclass(frozen=True)
@@ -105,10 +120,12 @@ def fit_table(
     settings: Settings | None = None,
     *,
     positive: str | None = None,
-    on_epoch: Callable[[str, int, int], None] | None = None,
+    solvers: Sequence[str] = (),
+    on_epoch: Told | None = None,
 ) -> Run:
     """Train on a table for a problem; `on_epoch(solver, done, all)` is told of the progress.
 
+    Further `solvers` are trained on the same rows after that of the settings, plain cross-entropy always the last.
     The rows are split by `settings.shares`, each class apart, and the schema is learned from the training rows.
     """
     classes = Target.of(frame, target, positive)
@@ -117,11 +134,20 @@ def fit_table(
     rows = split(labels, settings.shares, settings.seed)
     frames = {part: frame[index.numpy()] for part, index in rows.items()}
     schema = Schema.of(frames["train"], classes)
-    parts = {part: Batch(schema.encode(frames[part]), labels[rows[part]]) for part in PARTS}
+    codes: Tensor | None = None
+    groups: list[str] = []
+    if problem.group is not None:
+        codes, groups = name_groups(group_names(frame, problem.group))
+    parts = {
+        part: Batch(
+            schema.encode(frames[part]), labels[rows[part]], groups=None if codes is None else codes[rows[part]]
+        )
+        for part in PARTS
+    }
     settings = settings.settled(len(rows["train"]))
     sizes = {name: {"rows": len(p.labels), "positives": int(p.labels.sum())} for name, p in parts.items()}
     dropped = [f"column {name!r} is not used: {why}" for name, why in schema.dropped]
-    outcomes = fit_parts(parts, problem, settings, on_epoch=on_epoch)
+    outcomes = fit_parts(parts, problem, settings, groups=groups, solvers=solvers, on_epoch=on_epoch)
     return Run(problem, settings, schema, outcomes, sizes, (*dropped, *schema.notes(frame)))
 
 
@@ -149,48 +175,103 @@ def fit_parts(
     problem: Problem,
     settings: Settings,
     *,
-    on_epoch: Callable[[str, int, int], None] | None = None,
+    groups: Sequence[str] = (),
+    solvers: Sequence[str] = (),
+    on_epoch: Told | None = None,
 ) -> tuple[Outcome, ...]:
-    """Train the solver that was asked for, and plain cross-entropy, on features that are already split."""
-    if problem.group is not None:
-        raise BadProblem(f"'{problem}' compares groups, which a run on a table cannot do yet; drop that bound")
+    """Train the solver that was asked for, others, and plain cross-entropy, on features that are already split.
+
+    For a problem that compares groups the parts number them, and `groups` are their names.
+    """
     settings = settings.settled(len(parts["train"].labels))
+    named = _named(parts, problem, groups)
     set_aside = parts["calibration"].labels
     # If not even perfect scores could be certified there are too few samples: better told before training.
     perfect = set_aside + torch.linspace(0, 0.5, len(set_aside))
-    calibrate(problem, perfect, set_aside, confidence=settings.confidence)
-    names = dict.fromkeys([settings.solver, BASELINE])
+    calibrate(problem, perfect, set_aside, confidence=settings.confidence, groups=named["calibration"])
+    names = [name for name in dict.fromkeys([settings.solver, *solvers]) if name != BASELINE]
     # Batches of tables are small: a second thread costs more than it brings, and changes the last digits.
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return tuple(_train(name, parts, problem, settings, on_epoch) for name in names)
+        return tuple(
+            (_train_tuned if name == TUNED else _train)(name, parts, named, problem, settings, on_epoch)
+            for name in [*names, BASELINE]
+        )
     finally:
         torch.set_num_threads(threads)
+
+
+def _named(parts: Mapping[str, Batch], problem: Problem, groups: Sequence[str]) -> Named:
+    """The group of every row of each part by its name; every group must be in every part."""
+    if problem.group is None:
+        return dict.fromkeys(parts)
+    named: Named = {}
+    for name, part in parts.items():
+        assert part.groups is not None
+        own = np.array(groups)[part.groups.numpy()]
+        absent = [group for group in groups if group not in own]
+        if absent:
+            raise TooFewSamples(
+                f"no row of {problem.group} {absent[0]!r} among the {len(own)} {name.replace('_', '-')} rows; "
+                "drop so small a group or join it to another"
+            )
+        named[name] = own
+    return named
+
+
+def solver_for(name: str, problem: Problem, linear: bool, whole: bool, n_groups: int | None) -> Any:
+    """What `fit` takes for a solver's name. Recipes for linear models know no groups: those train in epochs."""
+    if n_groups is None:
+        return SOLVERS[name](problem, linear, whole)
+    if name == "implicit":
+        return ImplicitThreshold(problem, n_groups=n_groups, memory=0 if whole else None)
+    return SOLVERS[name](problem, False, whole)
+
+
+def _train_tuned(
+    name: str, parts: Mapping[str, Batch], named: Named, problem: Problem, settings: Settings, on_epoch: Told | None
+) -> Outcome:
+    linear = settings.model == "linear" and problem.group is None
+    outcomes = []
+    for place, weight in enumerate(CLASS_WEIGHTS, start=1):
+        solver = Ridge(weight) if linear else CrossEntropy(weight)
+        outcomes.append(_train(name, parts, named, problem, settings, None, solver))
+        if on_epoch is not None:
+            on_epoch(name, place, len(CLASS_WEIGHTS))
+    held_out = parts["held_out"]
+    points = [
+        evaluate(problem, score_rows(o.model, held_out.x), held_out.labels, groups=named["held_out"]) for o in outcomes
+    ]
+    best = max(zip(points, outcomes), key=lambda pair: preference(pair[0]))[1]
+    return replace(best, seconds=sum(outcome.seconds for outcome in outcomes))
 
 
 def _train(
     name: str,
     parts: Mapping[str, Batch],
+    named: Named,
     problem: Problem,
     settings: Settings,
-    on_epoch: Callable[[str, int, int], None] | None,
+    on_epoch: Told | None,
+    solver: Solver | Ridge | None = None,
 ) -> Outcome:
     started = time.perf_counter()
     train, held_out, set_aside = parts["train"], parts["held_out"], parts["calibration"]
     size, epochs = settings.batch_size or len(train.labels), settings.epochs or 1
     whole = size >= len(train.labels)
-    linear = settings.model == "linear"
-    solver = SOLVERS[name](problem, linear, whole)
+    linear = settings.model == "linear" and problem.group is None
+    n_groups = None if named["train"] is None else len(set(named["train"]))
+    solver = solver or solver_for(name, problem, linear, whole, n_groups)
     # Recipes for linear models are not a matter of epochs: the default makes three tries, cross-entropy one.
     tries = 1 if isinstance(solver, Ridge) else 3 if solver is None and linear else epochs
     result = fit(
         build_model(settings.model, train.x.shape[1], settings.seed),
         problem,
-        Batches(train.x, train.labels, batch_size=size, shuffle=not whole, seed=settings.seed),
-        Batches(held_out.x, held_out.labels),
+        Batches(train.x, train.labels, groups=train.groups, batch_size=size, shuffle=not whole, seed=settings.seed),
+        Batches(held_out.x, held_out.labels, groups=held_out.groups),
         solver,
-        calibration=Batches(set_aside.x, set_aside.labels),
+        calibration=Batches(set_aside.x, set_aside.labels, groups=set_aside.groups),
         epochs=epochs,
         ensemble=settings.ensemble,
         seed=settings.seed,
@@ -199,18 +280,20 @@ def _train(
     if on_epoch is not None:
         on_epoch(name, tries, tries)
     scores = {part: score_rows(result.model, p.x) for part, p in parts.items()}
-    point, refusal = _set_point(problem, scores["calibration"], parts["calibration"].labels, settings.confidence)
-    judged = {part: point.judge(scores[part], p.labels) for part, p in parts.items()}
-    best = evaluate(problem, scores["test"], parts["test"].labels)
+    point, refusal = _set_point(
+        problem, scores["calibration"], set_aside.labels, named["calibration"], settings.confidence
+    )
+    judged = {part: point.judge(scores[part], p.labels, groups=named[part]) for part, p in parts.items()}
+    best = evaluate(problem, scores["test"], parts["test"].labels, groups=named["test"])
     seconds = time.perf_counter() - started
     return Outcome(name, result.model, point, judged, best, result.history, result.best_epoch, seconds, refusal)
 
 
 def _set_point(
-    problem: Problem, scores: Tensor, labels: Tensor, confidence: float | None
+    problem: Problem, scores: Tensor, labels: Tensor, groups: Any, confidence: float | None
 ) -> tuple[OperatingPoint, str | None]:
     """The point, and, where these scores allow no certificate, why: what was trained is not thrown away for it."""
     try:
-        return calibrate(problem, scores, labels, confidence=confidence), None
+        return calibrate(problem, scores, labels, confidence=confidence, groups=groups), None
     except TooFewSamples as cause:
-        return calibrate(problem, scores, labels), str(cause)
+        return calibrate(problem, scores, labels, groups=groups), str(cause)

@@ -1,9 +1,11 @@
-"""What a person sees of a run: progress, the table, and the sentences below it."""
+"""What a person sees: progress, tables, the sentences below them; and the same as JSON for machines."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -21,17 +23,39 @@ SHOWN = {"train": "train", "held_out": "held-out", "test": "test"}
 WIDE = 140
 
 
-def console(*, stderr: bool = False) -> Console:
-    """A console that does not squeeze the table of a run when its output goes to a file."""
-    screen = Console(stderr=stderr, highlight=False)
-    return screen if screen.is_terminal else Console(stderr=stderr, highlight=False, width=WIDE)
+def console(*, stderr: bool = False, quiet: bool = False) -> Console:
+    """A console that does not squeeze the table of a run when its output goes to a file; a quiet one is mute."""
+    screen = Console(stderr=stderr, highlight=False, quiet=quiet)
+    return screen if screen.is_terminal else Console(stderr=stderr, highlight=False, quiet=quiet, width=WIDE)
+
+
+def say(screen: Console, *lines: str) -> None:
+    """Plain lines, folded where the screen ends only if it is a terminal."""
+    for line in lines:
+        screen.print(line, markup=False, soft_wrap=not screen.is_terminal)
+
+
+def write_json(answer: Mapping[str, Any]) -> None:
+    """The answer for machines, on standard output."""
+    print(json.dumps(answer, indent=2, allow_nan=False))
+
+
+def grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """A table of texts: the first column to the left, the others to the right, narrow enough for 80 columns."""
+    table = Table(box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
+    for place, name in enumerate(head):
+        table.add_column(escape(name), justify="right" if place else "left", no_wrap=not place, vertical="bottom")
+    for row in rows:
+        table.add_row(*map(escape, row))
+    return table
 
 
 @contextmanager
 def progress(screen: Console) -> Iterator[Callable[[str, int, int], None]]:
     """A bar with the time left, a solver a line; nothing at all when the screen is not a terminal."""
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
-    with Progress(*columns, TimeRemainingColumn(), console=screen, disable=not screen.is_terminal) as bar:
+    silent = screen.quiet or not screen.is_terminal
+    with Progress(*columns, TimeRemainingColumn(), console=screen, disable=silent) as bar:
         tasks = {}
 
         def on_epoch(solver: str, done: int, epochs: int) -> None:
@@ -52,16 +76,16 @@ def result_table(run: Run) -> Table:
     table.add_column("solver", no_wrap=True)
     for name in (
         str(problem.objective),
-        *(f"{c.quantity}\n{c.relation} {_bound(c)}" for c in problem.constraints),
+        *(f"{c.quantity}\n{c.relation} {bound_text(c)}" for c in problem.constraints),
     ):
         for part in SHOWN.values():
             table.add_column(f"{escape(name)}\n{part}", justify="right", vertical="bottom")
     table.add_column("threshold", justify="right")
     for outcome in run.outcomes:
         judged = [outcome.judged[part] for part in SHOWN]
-        cells = [_value(problem.objective, point.objective) for point in judged]
+        cells = [value_text(problem.objective, point.objective) for point in judged]
         cells += [_bounded(constraint, point) for constraint in problem.constraints for point in judged]
-        table.add_row(outcome.method, *cells, _threshold(outcome.point))
+        table.add_row(outcome.method, *cells, threshold_text(outcome.point, brief=True))
     return table
 
 
@@ -70,7 +94,7 @@ def sentences(run: Run) -> list[str]:
     target, test = run.schema.target, run.chosen.judged["test"]
     change = "" if target.why == "as asked" else "; --positive changes it"
     bounds = [
-        f", {c.quantity} {_value(c.quantity, test.rates[str(c.quantity)])} for a bound of {_bound(c)}"
+        f", {c.quantity} {value_text(c.quantity, test.rates[str(c.quantity)])} for a bound of {bound_text(c)}"
         for c in run.problem.constraints
     ]
     sizes = ", ".join(f"{size['rows']} {part.replace('_', '-')}" for part, size in run.sizes.items())
@@ -78,36 +102,42 @@ def sentences(run: Run) -> list[str]:
     return [
         f"Rows: {sizes}{star}.",
         f"Positive is {target.positive!r} in {target.name!r}, {target.why}{change}.",
-        f"Run at threshold {_threshold(run.chosen.point)}: {_objective(test)} on test{''.join(bounds)}.",
+        f"Run at threshold {threshold_text(run.chosen.point)}: {objective_text(test)} on test{''.join(bounds)}.",
         *_promise(run),
         *_comparison(run),
     ]
 
 
-def _value(quantity: Quantity, value: float) -> str:
+def value_text(quantity: Quantity, value: float) -> str:
+    """A share in percent, any other quantity as it is."""
     return f"{100 * value:.2f}%" if quantity.is_share else f"{value:.4g}"
 
 
-def _bound(constraint: Constraint) -> str:
+def bound_text(constraint: Constraint) -> str:
     return percent(constraint.bound) if constraint.quantity.is_share else f"{constraint.bound:.4g}"
 
 
 def _bounded(constraint: Constraint, point: OperatingPoint) -> str:
     value = point.rates[str(constraint.quantity)]
     beyond = {"<=": value > constraint.bound, ">=": value < constraint.bound, "==": True}[constraint.relation]
-    text = _value(constraint.quantity, value)
+    text = value_text(constraint.quantity, value)
     return f"[red]{text}*[/red]" if beyond and not point.feasible else text
 
 
-def _threshold(point: OperatingPoint) -> str:
+def threshold_text(point: OperatingPoint, *, brief: bool = False) -> str:
+    """The threshold, those of groups by name unless the text is to be brief, and of several the lowest and highest."""
     values = point.threshold
+    if isinstance(values, dict) and brief:
+        values = tuple(values.values())
+    if isinstance(values, dict):
+        return ", ".join(f"{group} {value:.4g}" for group, value in values.items())
     return f"{min(values):.4g} ... {max(values):.4g}" if isinstance(values, tuple) else f"{values:.4g}"
 
 
-def _objective(point: OperatingPoint) -> str:
+def objective_text(point: OperatingPoint) -> str:
     problem = point.problem
     over = "" if problem.over is None else f" over {problem.over.rate}"
-    return f"{problem.objective}{over} {_value(problem.objective, point.objective)}"
+    return f"{problem.objective}{over} {value_text(problem.objective, point.objective)}"
 
 
 def _promise(run: Run) -> list[str]:
@@ -148,6 +178,6 @@ def _comparison(run: Run) -> list[str]:
     elif run.problem.better(second, first):
         verdict, remark = "better", f"; --solver {BASELINE} takes it"
     return [
-        f"Plain cross-entropy did {verdict} on test: {_objective(theirs)} against "
-        f"{_value(run.problem.objective, first)}, each at its best threshold there{remark}."
+        f"Plain cross-entropy did {verdict} on test: {objective_text(theirs)} against "
+        f"{value_text(run.problem.objective, first)}, each at its best threshold there{remark}."
     ]

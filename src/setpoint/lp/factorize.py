@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import scipy
 import torch
-from scipy.optimize import nnls
 from torch import Tensor
 
 from setpoint.errors import BadProgram
@@ -106,7 +106,7 @@ def _shares_of(V: Tensor, parts: Tensor) -> Tensor:
     basis = parts.detach().double().T.cpu().numpy()
     rows = []
     for row in V:
-        share, _ = nnls(basis, row.detach().double().cpu().numpy())
+        share, _ = scipy.optimize.nnls(basis, row.detach().double().cpu().numpy())
         used = torch.from_numpy(share > 0).to(V.device)
         held = torch.zeros(len(parts), dtype=V.dtype, device=V.device)
         if bool(used.any()):

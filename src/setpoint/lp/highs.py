@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 import torch
-from scipy.optimize import linprog
-from scipy.sparse import csr_array
 from torch import Tensor
 
 from setpoint.errors import BadProgram
@@ -53,10 +52,12 @@ def _one(cost: Tensor, matrix: Any, bound: Tensor, equality_matrix: Any, equalit
         "A_eq": None if equal is None else _rows(equality_matrix),
         "b_eq": equal,
     }
-    found = linprog(c, **rows, method="highs")
+    found = scipy.optimize.linprog(c, **rows, method="highs")
     if found.status == 0:
         outcome = Outcome.SOLVED
-    elif found.status == 2 or (found.status in (3, 4) and linprog(0 * c, **rows, method="highs").status == 2):
+    elif found.status == 2 or (
+        found.status in (3, 4) and scipy.optimize.linprog(0 * c, **rows, method="highs").status == 2
+    ):
         outcome = Outcome.INFEASIBLE
     else:
         outcome = Outcome.UNBOUNDED if found.status == 3 else Outcome.STALLED
@@ -80,5 +81,5 @@ def _rows(matrix: Matrix) -> Any:
     if isinstance(matrix, Operator):
         raise BadProgram("HiGHS needs its matrix written down: give a dense or sparse tensor, or use Newton")
     if isinstance(matrix, Entries):
-        return csr_array((_array(matrix.value), tuple(matrix.index.cpu().numpy())), shape=matrix.shape)
+        return scipy.sparse.csr_array((_array(matrix.value), tuple(matrix.index.cpu().numpy())), shape=matrix.shape)
     return _array(matrix)

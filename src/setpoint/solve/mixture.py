@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
 from setpoint.errors import BadSetting, ShapeMismatch
 from setpoint.measure.constraint import SLACK
@@ -57,7 +57,7 @@ def _least_violation(broken: NDArray[np.float64]) -> float:
     snapshots, bounds = broken.shape
     if bounds == 0:
         return 0.0
-    answer = linprog(
+    answer = scipy.optimize.linprog(
         np.append(np.zeros(snapshots), 1.0),
         A_ub=np.column_stack([broken.T, -np.ones(bounds)]),
         b_ub=np.zeros(bounds),
@@ -69,7 +69,7 @@ def _least_violation(broken: NDArray[np.float64]) -> float:
 
 
 def _vertex(costs: NDArray[np.float64], broken: NDArray[np.float64], allowed: float) -> NDArray[np.float64]:
-    answer = linprog(
+    answer = scipy.optimize.linprog(
         costs,
         A_ub=broken.T if broken.shape[1] else None,
         # The solver's own tolerance must not turn the best mixture of an infeasible set into no mixture.

@@ -1,0 +1,104 @@
+"""What an import costs and brings: public names are loaded when asked for, and help needs no torch."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import json
+import os
+import pickle
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import setpoint as sp
+
+SOURCE = Path(sp.__file__)
+HEAVY = {"torch", "numpy", "scipy", "polars", "typer", "rich", "sklearn", "matplotlib", "cooper", "safetensors"}
+
+
+def loaded_by(code: str) -> set[str]:
+    """The top-level packages in memory after some code has run in a process of its own."""
+    tail = "\nimport json, sys\nprint('\\n' + json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE.parents[1])}
+    done = subprocess.run(
+        [sys.executable, "-c", code + tail], env=environment, capture_output=True, text=True, timeout=100, check=True
+    )
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_the_import_alone_loads_nothing_heavy_and_knows_its_version():
+    loaded = loaded_by("import setpoint\nassert setpoint.__version__\nassert 'fit' in dir(setpoint)")
+    assert loaded & HEAVY == set()
+    assert "setpoint" in loaded
+
+
+def test_fitting_and_calibrating_load_none_of_the_optional_packages():
+    loaded = loaded_by("from setpoint import fit, calibrate, ask, Batches")
+    assert "torch" in loaded
+    assert loaded & {"polars", "typer", "rich", "sklearn", "matplotlib", "cooper", "safetensors"} == set()
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["fit", "--help"], ["compare", "--help"], ["--version"], []])
+def test_help_loads_no_torch(arguments):
+    code = f"from setpoint.cli import main\ntry: main({arguments!r})\nexcept SystemExit as end: assert not end.code"
+    loaded = loaded_by(code)
+    assert "typer" in loaded
+    assert loaded & {"torch", "numpy", "scipy", "polars", "cooper", "safetensors"} == set()
+
+
+def promised() -> dict[str, str]:
+    """The names that the file imports for type checkers, and the module of each."""
+    (block,) = [node for node in ast.parse(SOURCE.read_text()).body if isinstance(node, ast.If)]
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    assert len(imports) == len(block.body)
+    return {alias.name: str(node.module) for node in imports for alias in node.names}
+
+
+def test_table_type_checkers_and_all_agree():
+    homes = {name: f"setpoint.{home}" for home, names in sp._HOMES.items() for name in names.split()}
+    assert sum(len(names.split()) for names in sp._HOMES.values()) == len(homes), "a name has two homes"
+    assert {**homes, "lp": "setpoint"} == promised()
+    assert sorted(sp.__all__) == sorted({**homes, "lp": ""})
+
+
+def test_every_name_resolves_and_stays():
+    for name in sp.__all__:
+        assert getattr(sp, name) is getattr(sp, name)
+        assert name in vars(sp)
+        assert name in dir(sp)
+    everything: dict[str, object] = {}
+    exec("from setpoint import *", everything)
+    assert set(sp.__all__) <= set(everything)
+    for room in sp._ROOMS:
+        assert getattr(sp, room).__name__ == f"setpoint.{room}"
+
+
+def test_the_names_are_the_real_ones():
+    from setpoint.lp.layer import solve  # noqa: PLC0415
+    from setpoint.measure.rate import fpr  # noqa: PLC0415
+
+    assert sp.fpr is fpr
+    assert sp.lp.solve is solve
+    assert pickle.loads(pickle.dumps(sp.fpr <= 0.01)) == (sp.fpr <= 0.01)
+    assert pickle.loads(pickle.dumps(sp.Problem)) is sp.Problem
+    assert copy.deepcopy(sp.ask("minimize fnr where fpr <= 1%")) == sp.minimize(sp.fnr, sp.fpr <= 0.01)
+
+
+def test_a_typo_is_an_attribute_error_that_names_the_right_one():
+    with pytest.raises(AttributeError, match=re.escape("has no attribute 'minimise'; did you mean 'minimize'?")):
+        _ = sp.minimise
+    with pytest.raises(AttributeError, match=r"has no attribute 'zzzz'$"):
+        _ = sp.zzzz
+    with pytest.raises(ImportError, match="Lagrangean"):
+        exec("from setpoint import Lagrangean")
+    assert not hasattr(sp, "nothing_of_the_kind")
+    assert hasattr(sp, "Lagrangian")
+
+
+def test_the_version_is_that_of_the_project():
+    project = SOURCE.parents[2] / "pyproject.toml"
+    assert f'\nversion = "{sp.__version__}"\n' in project.read_text()
