@@ -24,7 +24,8 @@ LEFT_OF = {
     "run": {*CORE, "table", "settings"},
     "artefact": {*CORE, "table", "settings", "run"},
     "show": {*CORE, "settings", "run"},
-    "cli": {*CORE, "table", "settings", "run", "artefact", "show"},
+    "unfinished": {*CORE, "table", "settings", "run", "artefact"},
+    "cli": {*CORE, "table", "settings", "run", "artefact", "show", "unfinished"},
 }
 OPTIONAL = {
     "polars": {"table"}, "typer": {"cli"}, "rich": {"show"}, "safetensors": {"artefact"},

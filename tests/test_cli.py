@@ -113,7 +113,12 @@ def test_predict_notes_what_training_did_not_see(table, capsys):
     main_ok("fit", "loans.csv", "--target", "default", "--ask", ASK, "--epochs", "2")
     capsys.readouterr()
     loans(5, seed=1).drop("default").with_columns(job=pl.lit("pilot"), more=1).write_csv("new.csv")
-    main_ok("predict", "run", "new.csv", "--out", "-")
+    with pytest.raises(SystemExit) as ended:
+        main(["predict", "run", "new.csv"])
+    refused = capsys.readouterr()
+    assert (ended.value.code, refused.out) == (2, "")
+    assert "the table has 'more', which training never had" in refused.err
+    main_ok("predict", "run", "new.csv", "--out", "-", "--ignore-extra")
     heard = capsys.readouterr()
     assert len(heard.out.splitlines()) == 6
     assert "note: column 'more' was not there in training" in heard.err
@@ -146,6 +151,11 @@ MISTAKES = {
     "latin": (["fit", "latin.csv", *FIT[2:]], "not UTF-8"),
     "holes": (["fit", "holes.csv", *FIT[2:]], "'default' is missing in 3 of 400 rows"),
     "few rows": (["fit", "few.csv", *FIT[2:]], "too few to split"),
+    "no table": (["fit", *FIT[2:]], "name a table"),
+    "no ask": (FIT[:4], "name a table, what to predict with --target, and --ask"),
+    "nothing to resume": (["fit", "--resume", "nowhere"], "no unfinished run at nowhere"),
+    "resume and more": (["fit", "--resume", "nowhere", "--epochs", "3"], "leave out epochs"),
+    "checkpoints": ([*FIT, "--checkpoint-seconds", "-1"], "0 or more"),
     "no run": (["predict", "nowhere", "loans.csv"], "no run at nowhere"),
 }
 

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 from setpoint.errors import BadSetting, SetpointError
 from setpoint.problem.language import ask as read_ask
@@ -15,11 +15,11 @@ MISSING: str | None = None
 try:
     import typer
 
-    from setpoint.artefact import check_place, load_run, save_run, version
-    from setpoint.run import fit_table
+    from setpoint.artefact import check_place, load_run, version
     from setpoint.settings import Settings
     from setpoint.show import console, progress, result_table, sentences
     from setpoint.table.frame import read_table, write_csv
+    from setpoint.unfinished import Plan, begin, how_to_go_on, resume
 except ModuleNotFoundError as cause:
     if cause.name not in ("polars", "rich", "safetensors", "typer"):
         raise
@@ -33,8 +33,11 @@ setpoint fit scans.parquet --target finding --ask "maximize tnr where recall >= 
 
 setpoint fit mail.csv --target spam --ask "maximize precision where recall >= 90%" --model mlp --out mail-run
 
+setpoint fit --resume mail-run
+
 The rows are split at random: train, held-out (chooses the epoch), calibration (sets the threshold), test. Plain
-cross-entropy is trained beside the solver and shown with it. Missing values, words and numbers are all welcome.
+cross-entropy is trained beside the solver and shown with it. Missing values, words and numbers are all welcome. A run
+that was killed goes on with --resume, to the very same result.
 """
 PREDICT_HELP = """Score the rows of a table: a CSV with a score and a decision a row, 1 for the positive class.
 
@@ -45,9 +48,14 @@ setpoint predict run new.parquet --out decisions.csv
 
 
 def fit(
-    data: Annotated[Path, typer.Argument(help="A .csv, .tsv or .parquet file.", show_default=False)],
-    target: Annotated[str, typer.Option(help="The column to predict; it holds two classes.", show_default=False)],
-    ask: Annotated[str, typer.Option(help="What to train for: 'minimize fnr where fpr <= 1%'.", show_default=False)],
+    context: typer.Context,
+    data: Annotated[Path | None, typer.Argument(help="A .csv, .tsv or .parquet file.", show_default=False)] = None,
+    target: Annotated[
+        str | None, typer.Option(help="The column to predict; it holds two classes.", show_default=False)
+    ] = None,
+    ask: Annotated[
+        str | None, typer.Option(help="What to train for: 'minimize fnr where fpr <= 1%'.", show_default=False)
+    ] = None,
     positive: Annotated[
         str | None,
         typer.Option(help="The positive class; if not given: the larger number, yes, or the rarer class."),
@@ -73,15 +81,33 @@ def fit(
     ensemble: Annotated[int, typer.Option(help="Models trained from different seeds, their logits averaged.")] = 1,
     out: Annotated[Path, typer.Option(help="The directory to write.")] = Path("run"),
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier run in that directory.")] = False,
+    resumed: Annotated[
+        Path | None,
+        typer.Option("--resume", help="Go on with a run that was killed; takes no other option but --json."),
+    ] = None,
+    checkpoint_seconds: Annotated[float, typer.Option(help="Seconds between two checkpoints in a long epoch.")] = 30.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    problem = read_ask(ask)
-    settings = Settings(model, solver, epochs, batch_size, seed, confidence, _shares(shares), ensemble)
-    check_place(out, force=force)
     screen, aside = console(), console(stderr=True)
-    with progress(aside) as on_epoch:
-        run = fit_table(read_table(data), target, problem, settings, positive=positive, on_epoch=on_epoch)
-    save_run(out, run, force=force)
+    if resumed is not None:
+        _refuse_others(context)
+        out = resumed
+    try:
+        with progress(aside) as on_epoch:
+            if resumed is not None:
+                run = resume(out, on_epoch=on_epoch)
+            else:
+                if data is None or target is None or ask is None:
+                    raise BadSetting("name a table, what to predict with --target, and --ask; or --resume a run")
+                read_ask(ask)
+                settings = Settings(model, solver, epochs, batch_size, seed, confidence, _shares(shares), ensemble)
+                check_place(out, force=force)
+                plan = Plan(str(data), target, ask, settings, positive, checkpoint_seconds)
+                run = begin(plan, out, force=force, on_epoch=on_epoch)
+    except KeyboardInterrupt:
+        _stop(f"interrupted; {how_to_go_on(out)}", 130)
+    except OSError as cause:
+        _stop(f"{cause.filename or out} cannot be written or read: {cause.strerror or cause}; {how_to_go_on(out)}")
     for note in run.notes:
         aside.print(f"note: {note}", markup=False, soft_wrap=True)
     if as_json:
@@ -96,15 +122,27 @@ def predict(
     run: Annotated[Path, typer.Argument(help="A directory that `setpoint fit` wrote.", show_default=False)],
     data: Annotated[Path, typer.Argument(help="A .csv, .tsv or .parquet file.", show_default=False)],
     out: Annotated[str, typer.Option(help="The CSV file to write; - for standard output.")] = "-",
+    ignore_extra: Annotated[
+        bool, typer.Option("--ignore-extra", help="Allow columns that training never had.")
+    ] = False,
 ) -> None:
     saved = load_run(run)
     frame = read_table(data)
-    scores = saved.scores(frame)
-    for note in saved.schema.notes(frame):
-        print(f"note: {note}", file=sys.stderr)
+    scores = saved.scores(frame, ignore_extra=ignore_extra)
     decisions = saved.point.predict(scores).reshape(len(scores), -1).T.numpy()
     names = ["decision"] if len(decisions) == 1 else [f"decision_{i + 1}" for i in range(len(decisions))]
     write_csv({"score": scores.numpy(), **dict(zip(names, decisions))}, None if out == "-" else Path(out))
+    for note in saved.schema.notes(frame):
+        print(f"note: {note}", file=sys.stderr)
+
+
+def _refuse_others(context: typer.Context) -> None:
+    """What was asked is stored with the run, so nothing that would change it is taken."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    given = [name for name, source in sources.items() if source is not None and source.name != "DEFAULT"]
+    given = [name for name in given if name not in ("resumed", "as_json")]
+    if given:
+        raise BadSetting(f"--resume takes what was asked from the run; leave out {given[0].replace('_', ' ')}")
 
 
 def _shares(text: str) -> tuple[float, float, float, float]:
@@ -149,9 +187,9 @@ def main(arguments: list[str] | None = None) -> None:
         _stop(f"{cause.strerror or cause}: {cause.filename}")
 
 
-def _stop(sentence: str) -> None:
+def _stop(sentence: str, code: int = 2) -> NoReturn:
     print(f"setpoint: {sentence}", file=sys.stderr)
-    sys.exit(2)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -16,13 +16,16 @@ from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.settings import BASELINE, PARTS, SOLVERS, Settings, build_model, score_rows
+from setpoint.table.fingerprint import fingerprint
 from setpoint.table.frame import Frame
 from setpoint.table.schema import Schema, Target
 from setpoint.train.anchored import Ridge
 from setpoint.train.batch import Batch, Batches
 from setpoint.train.calibrate import calibrate, evaluate
 from setpoint.train.certify import certify
+from setpoint.train.checkpoint import Checkpoint
 from setpoint.train.history import History
+from setpoint.train.identity import identity_of
 from setpoint.train.loop import fit
 
 
@@ -73,6 +76,7 @@ class Run:
     outcomes: tuple[Outcome, ...]
     sizes: dict[str, dict[str, int]]
     notes: tuple[str, ...]
+    data: dict[str, Any]
 
     @property
     def chosen(self) -> Outcome:
@@ -96,6 +100,7 @@ class Run:
             "solver": self.settings.solver,
             "point": self.chosen.point.to_dict(),
             "settings": asdict(self.settings),
+            "data": self.data,
             "rows": self.sizes,
             "results": {outcome.solver: outcome.to_dict() for outcome in self.outcomes},
             "schema": self.schema.to_dict(),
@@ -111,10 +116,12 @@ def fit_table(
     *,
     positive: str | None = None,
     on_epoch: Callable[[str, int, int], None] | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Run:
     """Train on a table for a problem; `on_epoch(solver, done, all)` is told of the progress.
 
     The rows are split by `settings.shares`, each class apart, and the schema is learned from the training rows.
+    A `checkpoint` is begun once all is checked; the same call goes on from it, one for other data is refused.
     """
     classes = Target.of(frame, target, positive)
     labels = classes.labels(frame)
@@ -126,8 +133,10 @@ def fit_table(
     settings = settings.settled(len(rows["train"]))
     sizes = {name: {"rows": len(p.labels), "positives": int(p.labels.sum())} for name, p in parts.items()}
     dropped = [f"column {name!r} is not used: {why}" for name, why in schema.dropped]
-    outcomes = fit_parts(parts, problem, settings, on_epoch=on_epoch)
-    return Run(problem, settings, schema, outcomes, sizes, (*dropped, *schema.notes(frame)))
+    data = fingerprint(frame)
+    kept, asked = checkpoint or Checkpoint(None), {"target": target, "positive": positive}
+    outcomes = fit_parts(parts, problem, settings, on_epoch=on_epoch, checkpoint=kept, asked={"data": data, **asked})
+    return Run(problem, settings, schema, outcomes, sizes, (*dropped, *schema.notes(frame, ranges=False)), data)
 
 
 def split(labels: Tensor, shares: tuple[float, ...], seed: int) -> dict[str, Tensor]:
@@ -155,8 +164,13 @@ def fit_parts(
     settings: Settings,
     *,
     on_epoch: Callable[[str, int, int], None] | None = None,
+    checkpoint: Checkpoint | None = None,
+    asked: Mapping[str, Any] | None = None,
 ) -> tuple[Outcome, ...]:
-    """Train the solver that was asked for, and plain cross-entropy, on features that are already split."""
+    """Train the solver that was asked for, and plain cross-entropy, on features that are already split.
+
+    A checkpoint has a part for each of them; `asked` is what else it must have been begun with.
+    """
     if problem.group is not None:
         raise BadProblem(f"'{problem}' compares groups, which a run on a table cannot do yet; drop that bound")
     settings = settings.settled(len(parts["train"].labels))
@@ -164,13 +178,18 @@ def fit_parts(
     # Whether a bound can be certified depends on the number of samples alone: better told before training.
     calibrate(problem, torch.zeros(len(set_aside)), set_aside, confidence=settings.confidence)
     names = dict.fromkeys([settings.solver, BASELINE])
+    kept = checkpoint or Checkpoint(None)
+    if kept.open(identity_of({"ask": problem, "settings": settings, **(asked or {})})) is None:
+        kept.save({})
     # Batches of tables are small: a second thread costs more than it brings, and changes the last digits.
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return tuple(_train(name, parts, problem, settings, on_epoch) for name in names)
+        outcomes = tuple(_train(name, parts, problem, settings, on_epoch, kept.part(name)) for name in names)
     finally:
         torch.set_num_threads(threads)
+    kept.close()
+    return outcomes
 
 
 def _train(
@@ -179,6 +198,7 @@ def _train(
     problem: Problem,
     settings: Settings,
     on_epoch: Callable[[str, int, int], None] | None,
+    checkpoint: Checkpoint,
 ) -> Outcome:
     started = time.perf_counter()
     train, held_out, set_aside = parts["train"], parts["held_out"], parts["calibration"]
@@ -198,6 +218,7 @@ def _train(
         epochs=epochs,
         ensemble=settings.ensemble,
         seed=settings.seed,
+        checkpoint=checkpoint,
         on_epoch=on_epoch and (lambda row: on_epoch(name, row["epoch"] + 1, tries)),
     )
     if on_epoch is not None:
@@ -206,5 +227,5 @@ def _train(
     point = calibrate(problem, scores["calibration"], parts["calibration"].labels, confidence=settings.confidence)
     judged = {part: point.judge(scores[part], p.labels) for part, p in parts.items()}
     best = evaluate(problem, scores["test"], parts["test"].labels)
-    seconds = time.perf_counter() - started
+    seconds = checkpoint.spent_before + time.perf_counter() - started
     return Outcome(name, result.model, point, judged, best, result.history, result.best_epoch, seconds)

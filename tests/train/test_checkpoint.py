@@ -339,7 +339,7 @@ def test_a_newer_checkpoint_says_upgrade(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("setpoint.train.checkpoint.FORMAT", 2)
         begun(tmp_path / "kept")
-    with pytest.raises(BadFile, match="format 2.*upgrade setpoint"):
+    with pytest.raises(BadFile, match=r"format 2.*upgrade setpoint"):
         train(tmp_path / "kept", sp.CrossEntropy)
 
 
