@@ -143,14 +143,8 @@ def _move_out(path: Path) -> None:
     whole = path / WHOLE
     if not whole.is_dir():
         return
-    files = [entry.name for entry in whole.iterdir()]
-    # Those that moved out before a kill are named by the description, which is the last to move.
-    kept = {ABOUT, *(json.loads((whole / ABOUT).read_text(encoding="utf-8"))["files"] if ABOUT in files else FILES)}
-    for name in FILES:
-        if name not in kept:
-            (path / name).unlink(missing_ok=True)
-    for name in sorted(files, key=lambda name: name == ABOUT):
-        os.replace(whole / name, path / name)
+    for entry in list(whole.iterdir()):
+        os.replace(entry, path / entry.name)
     whole.rmdir()
     sync_directory(path)
 

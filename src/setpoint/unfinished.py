@@ -61,8 +61,9 @@ def begin(plan: Plan, out: str | os.PathLike[str], *, force: bool = False, on_ep
             frame, plan.target, problem, plan.settings, positive=plan.positive, on_epoch=on_epoch, checkpoint=kept
         )
     except SetpointError:
-        kept.remove()
-        remove_empty(missing)
+        if kept.begun:
+            kept.remove()
+            remove_empty(missing)
         raise
     _finish(out, run, kept)
     return run

@@ -16,7 +16,7 @@ from torch.utils.data import DataLoader, Dataset, RandomSampler, TensorDataset
 
 import setpoint as sp
 from setpoint.errors import BadFile, BadSetting
-from setpoint.train.checkpoint import STATE, Checkpoint, plain
+from setpoint.train.checkpoint import STATE, Checkpoint, plain, read_state
 from solve.test_contract import SOLVERS
 
 ASK = "minimize fnr where fpr <= 20%"
@@ -202,6 +202,17 @@ def test_a_state_is_kept_after_every_epoch_and_only_what_is_missing_is_trained(t
     assert told == [0, 1, 2, 2, 3, 4]
 
 
+def test_a_kill_between_the_last_batch_and_the_end_of_its_epoch(tmp_path):
+    def stop(row):
+        raise Stop
+
+    whole = train(None, sp.CrossEntropy)
+    with pytest.raises(Stop):
+        train(tmp_path / "kept", sp.CrossEntropy, on_epoch=stop)
+    assert read_state(tmp_path / "kept")["state"]["taken"] == 3
+    assert_same(whole, train(tmp_path / "kept", sp.CrossEntropy))
+
+
 def test_linear_recipes_keep_the_candidates_that_are_done(tmp_path, monkeypatch):
     def linear():
         torch.manual_seed(0)
@@ -308,7 +319,7 @@ def test_a_state_that_lacks_something_is_damaged_too(tmp_path):
     file = begun(tmp_path / "kept")
     kept = Checkpoint(tmp_path / "kept")
     whole = file.read_bytes()
-    identity = sp.train.checkpoint.read_state(tmp_path / "kept")["identity"]
+    identity = read_state(tmp_path / "kept")["identity"]
     state = kept.open(identity)
     for change in ({"epoch": None}, {"modules": {}}, {"draws": {}}, {"optimizer": {}}, {"best_state": {"values": 3}}):
         kept.save(

@@ -54,6 +54,7 @@ class Checkpoint:
         self.seconds, self.gap, self.keep, self.anew, self.about = seconds, gap, keep, anew, about
         self.identity: State = {}
         self.spent_before = 0.0
+        self.begun = False
         self.opened = self.saved = time.monotonic()
 
     @classmethod
@@ -119,6 +120,7 @@ class Checkpoint:
         written = io.BytesIO()
         torch.save(plain(whole), written)
         made = make_directory(self.path)
+        self.begun = True
         try:
             write_whole(self.path / STATE, _sealed(written.getvalue()))
         except BaseException:

@@ -108,6 +108,8 @@ class Progress:
         for name, module in self.modules.items():
             load_module(module, state["modules"][name])
         self.optimizer.load_state_dict(state["optimizer"])
+        # It stepped before the kill; a schedule that steps first would else be warned of.
+        self.optimizer._opt_called = True  # type: ignore[attr-defined]
         if self.schedule is not None:
             self.schedule.load_state_dict(state["schedule"])
         self.at_start, self.losses = state["at_start"], state["losses"]
