@@ -26,7 +26,8 @@ LEFT_OF = {
     "artefact": {*CORE, "table", "settings", "run"},
     "compare": {*CORE, "table", "settings", "run"},
     "show": {*CORE, "settings", "run"},
-    "commands": {*CORE, "table", "settings", "run", "compare", "artefact", "show"},
+    "unfinished": {*CORE, "table", "settings", "run", "artefact"},
+    "commands": {*CORE, "table", "settings", "run", "compare", "artefact", "unfinished", "show"},
     "cli": {"errors"},
 }
 OPTIONAL = {

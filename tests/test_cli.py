@@ -125,7 +125,12 @@ def test_predict_notes_what_training_did_not_see(table, capsys):
     main_ok("fit", "loans.csv", "--target", "default", "--ask", ASK, "--epochs", "2")
     capsys.readouterr()
     loans(5, seed=1).drop("default").with_columns(job=pl.lit("pilot"), more=1).write_csv("new.csv")
-    main_ok("predict", "run", "new.csv", "--out", "-")
+    with pytest.raises(SystemExit) as ended:
+        main(["predict", "run", "new.csv"])
+    refused = capsys.readouterr()
+    assert (ended.value.code, refused.out) == (2, "")
+    assert "the table has 'more', which training never had" in refused.err
+    main_ok("predict", "run", "new.csv", "--out", "-", "--ignore-extra")
     heard = capsys.readouterr()
     assert len(heard.out.splitlines()) == 6
     assert "note: column 'more' was not there in training" in heard.err
@@ -162,6 +167,11 @@ MISTAKES = {
     "latin": (["fit", "latin.csv", *FIT[2:]], "not UTF-8"),
     "holes": (["fit", "holes.csv", *FIT[2:]], "'default' is missing in 3 of 400 rows"),
     "few rows": (["fit", "few.csv", *FIT[2:]], "too few to split"),
+    "no table": (["fit", *FIT[2:]], "name a table"),
+    "no ask": (FIT[:4], "name a table, what to predict with --target, and --ask"),
+    "nothing to resume": (["fit", "--resume", "nowhere"], "no unfinished run at nowhere"),
+    "resume and more": (["fit", "--resume", "nowhere", "--epochs", "3"], "leave out epochs"),
+    "checkpoints": ([*FIT, "--checkpoint-seconds", "-1"], "0 or more"),
     "no run": (["predict", "nowhere", "loans.csv"], "no run at nowhere"),
     "no run to evaluate": (["evaluate", "nowhere", "loans.csv"], "no run at nowhere"),
     "no such command": (["fti"], "No such command 'fti'"),
@@ -404,7 +414,7 @@ def test_predict_writes_what_the_ending_says(table, capsys):
     ):
         loans().with_columns(score=1.0).write_csv("loans.csv")
         with pytest.raises(SystemExit) as ended:
-            main(["predict", "run", "loans.csv", "--quiet", *arguments])
+            main(["predict", "run", "loans.csv", "--quiet", "--ignore-extra", *arguments])
         heard = capsys.readouterr()
         assert (ended.value.code, heard.out, heard.err.count("\n")) == (2, "", 1)
         assert message in heard.err
@@ -505,7 +515,8 @@ def test_evaluate_tells_a_kept_promise_from_a_broken_one(table, capsys, checks):
             main(["evaluate", "run", "inflation.csv", *arguments])
         assert ended.value.code == 1
         heard = capsys.readouterr()
-        assert heard.err == ""
+        assert (heard.err == "") == ("--quiet" in arguments)
+        assert all("outside the range that training saw" in line for line in heard.err.splitlines())
         assert ("--quiet" in arguments) == (heard.out == "")
     assert json.loads(heard.out)["holds"] is False
     # What counts as evidence is the level's to say.

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 import torch
 
+import setpoint
 from setpoint import ask
-from setpoint.artefact import check_place, load_run, save_run
+from setpoint.artefact import check_place, load_run, save_run, seal
 from setpoint.errors import BadFile, BadProblem, BadSetting, BadTable, TooFewSamples
 from setpoint.run import fit_table, split
 from setpoint.settings import PARTS, Settings, build_model, score_rows
+from setpoint.table.fingerprint import fingerprint
 from tables import loans
 
 ASK = ask("minimize fnr where fpr <= 20%")
@@ -271,7 +278,16 @@ def test_a_run_is_read_back_as_it_was_written(tmp_path, kind):
 def test_what_setpoint_json_and_the_history_hold(tmp_path, run):
     save_run(tmp_path / "run", run)
     about = json.loads((tmp_path / "run" / "setpoint.json").read_text())
-    assert about["format"] == 1
+    assert about["format"] == "1.1"
+    assert about["data"] == fingerprint(loans())
+    assert about["data"]["rows"] == 400
+    for name, written in about["files"].items():
+        content = (tmp_path / "run" / name).read_bytes()
+        assert written == {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    assert set(about["files"]) == {"model.safetensors", "history.jsonl"}
+    columns = {column["name"]: column for column in about["schema"]["columns"]}
+    assert columns["age"]["low"] >= 18
+    assert "clerk" in columns["job"]["levels"]
     assert about["ask"] == "minimize fnr where fpr <= 20%"
     assert about["model"] == {"kind": "linear", "width": len(run.schema.features), "members": 1}
     assert about["settings"]["seed"] == 0
@@ -325,10 +341,11 @@ def test_a_failure_while_writing_leaves_what_was_there(tmp_path, run):
     assert [p.name for p in tmp_path.iterdir()] == ["run"]
 
 
-def _edit(path, change):
+def _edit(path, change, sealed=True):
+    """Change the description, and the hashes with it, so that what is behind them is seen."""
     data = json.loads(path.read_text())
     change(data)
-    path.write_text(json.dumps(data))
+    path.write_text(json.dumps({**data, "seal": seal(data)} if sealed else data))
 
 
 @pytest.mark.parametrize(
@@ -339,8 +356,17 @@ def _edit(path, change):
         (lambda place: (place / "setpoint.json").write_text("[]"), "is damaged"),
         (lambda place: (place / "setpoint.json").write_bytes(b"\xff\xfe"), "is damaged"),
         (lambda place: (place / "model.safetensors").unlink(), "is damaged"),
-        (lambda place: (place / "model.safetensors").write_bytes(b"\x80\x04pickle"), "is damaged"),
-        (lambda place: _edit(place / "setpoint.json", lambda d: d.update(format=2)), "format 2.*upgrade"),
+        (lambda place: (place / "model.safetensors").write_bytes(b"\x80\x04pickle"), "model.safetensors was changed"),
+        (lambda place: flip(place / "model.safetensors"), "model.safetensors was changed .* differs from its hash"),
+        (lambda place: flip(place / "history.jsonl"), "history.jsonl was changed after the run wrote it"),
+        (lambda place: (place / "history.jsonl").unlink(), "is damaged: .*history.jsonl"),
+        (
+            lambda place: _edit(place / "setpoint.json", lambda d: d.update(format="2.0")),
+            "format 2.0.*upgrade setpoint",
+        ),
+        (lambda place: _edit(place / "setpoint.json", lambda d: d.update(format=2)), "format 2.*upgrade setpoint"),
+        (lambda place: _edit(place / "setpoint.json", lambda d: d.update(format="new")), "is damaged"),
+        (lambda place: _edit(place / "setpoint.json", lambda d: d["files"].update({"../x": {}})), "elsewhere"),
         (lambda place: _edit(place / "setpoint.json", lambda d: d["model"].update(kind="os")), "no model that fits"),
         (lambda place: _edit(place / "setpoint.json", lambda d: d["model"].update(width=10**9)), "no model that fits"),
         (lambda place: _edit(place / "setpoint.json", lambda d: d["model"].update(kind="mlp")), "is damaged"),
@@ -355,6 +381,79 @@ def test_damaged_runs_are_refused(tmp_path, run, damage, message):
     with pytest.raises(BadFile, match=message) as caught:
         load_run(place)
     assert "\n" not in str(caught.value)
+
+
+def flip(path):
+    content = bytearray(path.read_bytes())
+    content[-20] ^= 1
+    path.write_bytes(bytes(content))
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (lambda d: d["point"].update(threshold=0.5), "point.threshold"),
+        (lambda d: d["schema"]["columns"][0].update(mean=0.0), "schema.columns"),
+        (lambda d: d["point"].pop("certificate"), "point.certificate"),
+        (lambda d: d.update(more=1), "more"),
+        (lambda d: d["files"]["model.safetensors"].update(sha256="0"), "files.model.safetensors"),
+        (lambda d: d.update(ask="minimize fnr where fpr <= 30%"), "ask"),
+    ],
+)
+def test_an_edited_description_is_noticed_and_the_entry_named(tmp_path, run, change, named):
+    place = save_run(tmp_path / "run", run)
+    _edit(place / "setpoint.json", change, sealed=False)
+    with pytest.raises(BadFile, match=f"setpoint.json was changed after the run wrote it: {named} differs"):
+        load_run(place)
+
+
+def test_formats_of_the_same_first_number_are_read(tmp_path, run):
+    place = save_run(tmp_path / "run", run)
+    _edit(place / "setpoint.json", lambda d: d.update(format="1.7", wonders={"of": "the future"}))
+    assert load_run(place).point == run.chosen.point
+
+    def age(d):
+        d.update(format=1)
+        for name in ("files", "data", "seal"):
+            d.pop(name)
+
+    _edit(place / "setpoint.json", age, sealed=False)
+    assert load_run(place).point == run.chosen.point
+
+
+def test_the_fingerprint_is_that_of_names_types_and_values():
+    frame = loans(50)
+    first = fingerprint(frame)
+    assert fingerprint(loans(50)) == first
+    assert (first["rows"], first["columns"]) == (50, 8)
+    bits = {
+        "a name": frame.rename({"age": "years"}),
+        "a type": frame.with_columns(pl.col("age").cast(pl.Float64)),
+        "a number": frame.with_columns(age=pl.when(pl.int_range(pl.len()) == 7).then(17).otherwise(pl.col("age"))),
+        "a word": frame.with_columns(job=pl.when(pl.int_range(pl.len()) == 7).then(pl.lit("x")).otherwise("job")),
+        "a blank": frame.with_columns(job=pl.when(pl.int_range(pl.len()) == 7).then(None).otherwise("job")),
+        "a boundary": frame.with_columns(id=pl.Series(["ab", "c", *frame["id"][2:]])),
+        "another": frame.with_columns(id=pl.Series(["a", "bc", *frame["id"][2:]])),
+        "a zero for a null": frame.with_columns(pl.col("amount").fill_null(0)),
+        "order of rows": frame.reverse(),
+        "order of columns": frame.select(frame.columns[::-1]),
+        "fewer": frame[:-1],
+        "dates": frame.with_columns(day=pl.date(2020, 1, 1)),
+        "other dates": frame.with_columns(day=pl.date(2020, 1, 2)),
+        "lists": frame.with_columns(more=pl.Series([[1, 2]] * 50)),
+    }
+    assert len({fingerprint(f)["sha256"] for f in [frame, *bits.values()]}) == 1 + len(bits)
+
+
+def test_the_fingerprint_does_not_depend_on_the_process():
+    code = "from tables import loans; from setpoint.table.fingerprint import fingerprint; print(fingerprint(loans(50)))"
+    paths = os.pathsep.join([str(Path(setpoint.__file__).parents[1]), str(Path(__file__).parent)])
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONPATH": paths, "PYTHONHASHSEED": seed}
+        heard = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, check=True, text=True
+        )
+        assert heard.stdout.strip() == str(fingerprint(loans(50)))
 
 
 def test_a_program_is_compared_with_cross_entropy_too():

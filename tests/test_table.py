@@ -171,8 +171,14 @@ def test_encode_wants_the_columns_of_training_in_any_order():
     with pytest.raises(BadTable, match="lacks 'age', 'job'"):
         schema.encode(frame.drop("age", "job"))
     extra = frame.drop("default", "id").with_columns(more=1)
-    assert torch.equal(schema.encode(extra), schema.encode(frame))
+    with pytest.raises(BadTable, match="the table has 'more', which training never had"):
+        schema.encode(extra)
+    assert torch.equal(schema.encode(extra, ignore_extra=True), schema.encode(frame))
     assert schema.notes(extra) == ["column 'more' was not there in training and is ignored"]
+    beyond = frame[:5].with_columns(age=pl.Series([17, 200, 40, None, 30]))
+    low, high = frame["age"].min(), frame["age"].max()
+    assert schema.notes(beyond) == [f"column 'age': 2 of 5 rows outside the range that training saw, {low} to {high}"]
+    assert schema.notes(beyond, ranges=False) == []
     with pytest.raises(BadTable, match="'age' should hold numbers but holds 'old'"):
         schema.encode(frame.with_columns(age=pl.lit("old")))
 

@@ -1,18 +1,22 @@
 """The artefact of a run: a directory with parameters, the point and the schema, and the history.
 
     model.safetensors    the parameters
-    setpoint.json        everything else that is needed to score new data, and what was measured
     history.jsonl        one line an epoch, of every solver
+    setpoint.json        everything else that is needed to score new data, what was measured, and a hash of all of it
 
-Reading it executes nothing from it.
+Reading it executes nothing from it. A new artefact replaces an earlier one so that a kill at any moment leaves one of
+them to be read: it is written to `.new`, which is renamed to `.whole`, whose files then move out one by one; a file
+that is still in `.whole` is the one that counts.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -20,7 +24,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save
+from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from setpoint.errors import BadFile
@@ -29,9 +33,27 @@ from setpoint.run import Run
 from setpoint.settings import MODELS, build_model, score_rows
 from setpoint.table.frame import Frame
 from setpoint.table.schema import Schema
+from setpoint.train.atomic import make_directory, remove_empty, sync_directory, write_whole
+from setpoint.train.checkpoint import STATE
 
-FORMAT = 1
+#: The first number grows when older versions cannot read what is written, the second when something is added.
+FORMAT = "1.1"
 MODEL, ABOUT, HISTORY = "model.safetensors", "setpoint.json", "history.jsonl"
+UNFINISHED, NEW, WHOLE = "unfinished", ".new", ".whole"
+
+
+def _parameters(run: Run) -> bytes:
+    written: bytes = save(run.chosen.model.state_dict())
+    return written
+
+
+def _history(run: Run) -> bytes:
+    rows = [{"trained": outcome.solver, **row} for outcome in run.outcomes for row in outcome.history]
+    return "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows).encode()
+
+
+#: Every file of the artefact but setpoint.json, and what makes its content; each is hashed.
+FILES: dict[str, Callable[[Run], bytes]] = {MODEL: _parameters, HISTORY: _history}
 
 
 def version() -> str:
@@ -51,9 +73,9 @@ class SavedRun:
     schema: Schema
     about: dict[str, Any]
 
-    def scores(self, frame: Frame) -> Tensor:
-        """The score of every row; `point.predict(scores)` decides."""
-        return score_rows(self.model, self.schema.encode(frame))
+    def scores(self, frame: Frame, *, ignore_extra: bool = False) -> Tensor:
+        """The score of every row; `point.predict(scores)` decides. Columns that training never had are refused."""
+        return score_rows(self.model, self.schema.encode(frame, ignore_extra=ignore_extra))
 
 
 def check_place(path: str | os.PathLike[str], *, force: bool = False) -> Path:
@@ -67,75 +89,129 @@ def check_place(path: str | os.PathLike[str], *, force: bool = False) -> Path:
     if path.is_symlink() or not path.is_dir():
         raise BadFile(f"{path} is not a directory; choose another place for the run")
     inside = sorted(entry.name for entry in path.iterdir())
-    if not inside:
-        return path
-    foreign = [name for name in inside if name not in (MODEL, ABOUT, HISTORY)]
-    if foreign or ABOUT not in inside:
+    foreign = [name for name in inside if name not in (*FILES, ABOUT, UNFINISHED, NEW, WHOLE)]
+    if foreign or not {ABOUT, UNFINISHED, NEW, WHOLE}.intersection(inside or [ABOUT]):
         raise BadFile(f"{path} holds {(foreign or inside)[0]!r}, which no run wrote; choose another place")
-    if not force:
+    if force:
+        return path
+    if _file(path, ABOUT).is_file():
         raise BadFile(f"{path} holds an earlier run; replace it with --force (force=True) or choose another place")
+    if _is_unfinished(path):
+        raise BadFile(
+            f"{path} holds an unfinished run; finish it with: setpoint fit --resume {path}, or start "
+            "anew with --force (force=True)"
+        )
     return path
 
 
 def save_run(path: str | os.PathLike[str], run: Run, *, force: bool = False) -> Path:
-    """Write a run to a directory that appears, or with `force` is replaced, only once it is whole."""
+    """Write a run to a directory, where it appears, or with `force` replaces an earlier one, only once it is whole."""
     path = check_place(path, force=force)
-    fresh = path.absolute().with_name(f".{path.absolute().name}.{os.getpid()}")
+    made = make_directory(path)
+    fresh = path / NEW
     try:
-        fresh.mkdir(parents=True)
-        _write(fresh, run)
-        _move(fresh, path)
-    finally:
+        _move_out(path)
         shutil.rmtree(fresh, ignore_errors=True)
+        fresh.mkdir()
+        _write(fresh, run)
+        fresh.rename(path / WHOLE)
+    except BaseException:
+        shutil.rmtree(fresh, ignore_errors=True)
+        remove_empty(made)
+        raise
+    sync_directory(path)
+    _move_out(path)
     return path
 
 
-def _move(fresh: Path, path: Path) -> None:
-    """Put one directory in the place of another, which is deleted only after that."""
-    aside = fresh.with_name(f"{fresh.name}.old")
-    if path.exists():
-        path.rename(aside)
-    try:
-        fresh.rename(path)
-    except OSError:
-        if aside.exists():
-            aside.rename(path)
-        raise
-    shutil.rmtree(aside, ignore_errors=True)
-
-
 def _write(place: Path, run: Run) -> None:
+    files = {}
+    for name, content in FILES.items():
+        data = content(run)
+        write_whole(place / name, data)
+        files[name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
     versions = {"setpoint": version(), "torch": torch.__version__, "python": platform.python_version()}
     settings = run.settings
     model = {"kind": settings.model, "width": len(run.schema.features), "members": settings.ensemble}
-    about = {"format": FORMAT, "versions": versions, "model": model, **run.to_dict()}
-    rows = [{"trained": outcome.solver, **row} for outcome in run.outcomes for row in outcome.history]
-    lines = [json.dumps(row, allow_nan=False) + "\n" for row in rows]
-    (place / MODEL).write_bytes(save(run.chosen.model.state_dict()))
-    (place / ABOUT).write_text(json.dumps(about, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-    (place / HISTORY).write_text("".join(lines), encoding="utf-8")
-    for file in place.iterdir():
-        with file.open("rb") as written:
-            os.fsync(written.fileno())
+    about = {"format": FORMAT, "versions": versions, "model": model, **run.to_dict(), "files": files}
+    text = json.dumps({**about, "seal": seal(about)}, indent=2, allow_nan=False) + "\n"
+    write_whole(place / ABOUT, text.encode())
+
+
+def _move_out(path: Path) -> None:
+    """Let what is whole take the place of what was there before it."""
+    whole = path / WHOLE
+    if not whole.is_dir():
+        return
+    for entry in list(whole.iterdir()):
+        os.replace(entry, path / entry.name)
+    whole.rmdir()
+    sync_directory(path)
+
+
+def _file(path: Path, name: str) -> Path:
+    """Where a file of the artefact is: among what is whole but has not moved out, or in its place."""
+    waiting = path / WHOLE / name
+    return waiting if waiting.is_file() else path / name
+
+
+def _is_unfinished(path: Path) -> bool:
+    return (path / UNFINISHED / STATE).is_file()
+
+
+def seal(about: dict[str, Any]) -> dict[str, str]:
+    """A hash of every entry, and of every entry of those that have entries of their own, by name."""
+    entries: dict[str, Any] = {}
+    for name, value in about.items():
+        if name != "seal":
+            inner = {f"{name}.{key}": part for key, part in value.items()} if isinstance(value, dict) else {name: value}
+            entries.update(inner)
+    texts = {name: json.dumps(value, sort_keys=True, allow_nan=False) for name, value in entries.items()}
+    return {name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in texts.items()}
 
 
 def load_run(path: str | os.PathLike[str]) -> SavedRun:
-    """Read what `save_run` wrote."""
+    """Read what `save_run` wrote. What was changed since, by a hash that differs, is refused by name."""
     path = Path(path)
-    if not (path / ABOUT).is_file():
+    if not _file(path, ABOUT).is_file():
+        if _is_unfinished(path):
+            raise BadFile(f"the run at {path} is unfinished; finish it with: setpoint fit --resume {path}")
         raise BadFile(f"no run at {path}: there is no {ABOUT} in it")
     try:
-        about = json.loads((path / ABOUT).read_text(encoding="utf-8"))
-        if about["format"] != FORMAT:
-            raise BadFile(f"{path} is of format {about['format']!r}, this version reads {FORMAT}; upgrade setpoint")
+        about = json.loads(_file(path, ABOUT).read_text(encoding="utf-8"))
+        files = _checked(path, about)
         schema, point = Schema.from_dict(about["schema"]), OperatingPoint.from_dict(about["point"])
         kind, width, members = (about["model"][name] for name in ("kind", "width", "members"))
         if kind not in MODELS or not 1 <= members <= 1000 or width != len(schema.features):
             raise BadFile(f"{path} holds no model that fits {len(schema.features)} features: {about['model']}")
         model = build_model(kind, width, members=members)
-        model.load_state_dict(load_file(path / MODEL))
+        model.load_state_dict(load(files[MODEL]))
     except BadFile:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, RuntimeError, OSError, SafetensorError) as cause:
         raise BadFile(f"{path} is damaged: {str(cause).partition(chr(10))[0] or type(cause).__name__}") from cause
     return SavedRun(model.eval(), point, schema, about)
+
+
+def _checked(path: Path, about: dict[str, Any]) -> dict[str, bytes]:
+    """The content of every file, if the format can be read and nothing differs from its hash."""
+    major, minor, *_ = (int(part) for part in f"{about['format']}.0".split("."))
+    reads = int(FORMAT.split(".", maxsplit=1)[0])
+    if major > reads:
+        raise BadFile(f"{path} is of format {about['format']}, this version reads {reads}; upgrade setpoint")
+    if (major, minor) < (1, 1):
+        return {MODEL: _file(path, MODEL).read_bytes()}
+    found, expected = seal(about), about["seal"]
+    changed = [name for name in {**expected, **found} if found.get(name) != expected.get(name)]
+    if changed:
+        raise BadFile(
+            f"{path / ABOUT} was changed after the run wrote it: {', '.join(changed[:5])} differs from its hash"
+        )
+    files = {}
+    for name, written in about["files"].items():
+        if Path(name).name != name:
+            raise BadFile(f"{path / ABOUT} names a file elsewhere: {name!r}")
+        files[name] = _file(path, name).read_bytes()
+        if hashlib.sha256(files[name]).hexdigest() != written["sha256"]:
+            raise BadFile(f"{path / name} was changed after the run wrote it: it differs from its hash")
+    return files

@@ -49,15 +49,21 @@ if MISSING is None:
     Shares = Annotated[str, typer.Option(help="Shares of train, held-out, calibration and test rows.")]
     Members = Annotated[int, typer.Option(help="Models trained from different seeds, their logits averaged.")]
     Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON, for machines.")]
+    IgnoreExtra = Annotated[bool, typer.Option("--ignore-extra", help="Allow columns that training never had.")]
     Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes; errors are still told.")]
 
 SHARES = "0.5,0.15,0.15,0.2"
 
 
 def fit(
-    data: Data,
-    target: TargetName,
-    ask: Ask,
+    context: typer.Context,
+    data: Annotated[Path | None, typer.Argument(help="A .csv, .tsv or .parquet file.", show_default=False)] = None,
+    target: Annotated[
+        str | None, typer.Option(help="The column to predict; it holds two classes.", show_default=False)
+    ] = None,
+    ask: Annotated[
+        str | None, typer.Option(help="What to train for: 'minimize fnr where fpr <= 1%'.", show_default=False)
+    ] = None,
     positive: Positive = None,
     model: Model = "linear",
     solver: Annotated[
@@ -75,6 +81,11 @@ def fit(
     seed: Annotated[int, typer.Option(help="Decides the split, the first parameters and the order.")] = 0,
     shares: Shares = SHARES,
     ensemble: Members = 1,
+    resume: Annotated[
+        Path | None,
+        typer.Option(help="Go on with a run that was killed; takes no other option but --json and --quiet."),
+    ] = None,
+    checkpoint_seconds: Annotated[float, typer.Option(help="Seconds between two checkpoints in a long epoch.")] = 30.0,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -91,6 +102,9 @@ def fit(
     The rows are split at random: train, held-out (chooses the epoch),
     calibration (sets the threshold), test. Plain cross-entropy is trained beside
     the solver and shown with it. Missing values, words and numbers are welcome.
+    A run that was killed goes on, to the very same result, with
+
+    setpoint fit --resume mail-run
     """
 
 
@@ -132,6 +146,7 @@ def evaluate(
         Path, typer.Argument(help="Labelled rows: .csv, .tsv or .parquet; - reads CSV.", show_default=False)
     ],
     level: Annotated[float, typer.Option(help="The chance of calling a kept promise broken.")] = 0.05,
+    ignore_extra: IgnoreExtra = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -157,6 +172,7 @@ def predict(
         list[str] | None,
         typer.Option(help="A column to copy into the answer, such as an identifier; may be given again."),
     ] = None,
+    ignore_extra: IgnoreExtra = False,
     quiet: Quiet = False,
 ) -> None:
     """Score the rows of a table: a score and a decision a row, 1 for the positive class.

@@ -21,6 +21,7 @@ from setpoint.settings import BASELINE, PARTS, SOLVERS, Settings, build_model, s
 from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.implicit import ImplicitThreshold
 from setpoint.solve.solver import Solver
+from setpoint.table.fingerprint import fingerprint
 from setpoint.table.frame import Frame
 from setpoint.table.groups import group_names
 from setpoint.table.schema import Schema, Target
@@ -28,7 +29,9 @@ from setpoint.train.anchored import Ridge
 from setpoint.train.batch import Batch, Batches
 from setpoint.train.calibrate import calibrate, evaluate
 from setpoint.train.certify import is_certifiable
+from setpoint.train.checkpoint import Checkpoint
 from setpoint.train.history import History
+from setpoint.train.identity import identity_of
 from setpoint.train.loop import fit
 from setpoint.train.select import preference
 
@@ -89,6 +92,7 @@ class Run:
     outcomes: tuple[Outcome, ...]
     sizes: dict[str, dict[str, int]]
     notes: tuple[str, ...]
+    data: dict[str, Any]
 
     @property
     def chosen(self) -> Outcome:
@@ -106,6 +110,7 @@ class Run:
             "solver": self.settings.solver,
             "point": self.chosen.point.to_dict(),
             "settings": asdict(self.settings),
+            "data": self.data,
             "rows": self.sizes,
             "results": {outcome.solver: outcome.to_dict() for outcome in self.outcomes},
             "schema": self.schema.to_dict(),
@@ -122,11 +127,13 @@ def fit_table(
     positive: str | None = None,
     solvers: Sequence[str] = (),
     on_epoch: Told | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Run:
     """Train on a table for a problem; `on_epoch(solver, done, all)` is told of the progress.
 
     Further `solvers` are trained on the same rows after that of the settings, plain cross-entropy always the last.
     The rows are split by `settings.shares`, each class apart, and the schema is learned from the training rows.
+    A `checkpoint` is begun once all is checked; the same call goes on from it, one for other data is refused.
     """
     classes = Target.of(frame, target, positive)
     labels = classes.labels(frame)
@@ -147,8 +154,12 @@ def fit_table(
     settings = settings.settled(len(rows["train"]))
     sizes = {name: {"rows": len(p.labels), "positives": int(p.labels.sum())} for name, p in parts.items()}
     dropped = [f"column {name!r} is not used: {why}" for name, why in schema.dropped]
-    outcomes = fit_parts(parts, problem, settings, groups=groups, solvers=solvers, on_epoch=on_epoch)
-    return Run(problem, settings, schema, outcomes, sizes, (*dropped, *schema.notes(frame)))
+    data = fingerprint(frame)
+    asked = {"data": data, "target": target, "positive": positive, "solvers": list(solvers)}
+    outcomes = fit_parts(
+        parts, problem, settings, groups=groups, solvers=solvers, on_epoch=on_epoch, checkpoint=checkpoint, asked=asked
+    )
+    return Run(problem, settings, schema, outcomes, sizes, (*dropped, *schema.notes(frame, ranges=False)), data)
 
 
 def split(labels: Tensor, shares: tuple[float, ...], seed: int) -> dict[str, Tensor]:
@@ -178,10 +189,13 @@ def fit_parts(
     groups: Sequence[str] = (),
     solvers: Sequence[str] = (),
     on_epoch: Told | None = None,
+    checkpoint: Checkpoint | None = None,
+    asked: Mapping[str, Any] | None = None,
 ) -> tuple[Outcome, ...]:
     """Train the solver that was asked for, others, and plain cross-entropy, on features that are already split.
 
-    For a problem that compares groups the parts number them, and `groups` are their names.
+    For a problem that compares groups the parts number them, and `groups` are their names. A checkpoint has a part
+    for each solver; `asked` is what else it must have been begun with.
     """
     settings = settings.settled(len(parts["train"].labels))
     named = _named(parts, problem, groups)
@@ -190,16 +204,23 @@ def fit_parts(
     perfect = set_aside + torch.linspace(0, 0.5, len(set_aside))
     calibrate(problem, perfect, set_aside, confidence=settings.confidence, groups=named["calibration"])
     names = [name for name in dict.fromkeys([settings.solver, *solvers]) if name != BASELINE]
+    kept = checkpoint or Checkpoint(None)
+    if kept.open(identity_of({"ask": problem, "settings": settings, **(asked or {})})) is None:
+        kept.save({})
     # Batches of tables are small: a second thread costs more than it brings, and changes the last digits.
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return tuple(
-            (_train_tuned if name == TUNED else _train)(name, parts, named, problem, settings, on_epoch)
+        outcomes = tuple(
+            (_train_tuned if name == TUNED else _train)(
+                name, parts, named, problem, settings, on_epoch, kept.part(name)
+            )
             for name in [*names, BASELINE]
         )
     finally:
         torch.set_num_threads(threads)
+    kept.close()
+    return outcomes
 
 
 def _named(parts: Mapping[str, Batch], problem: Problem, groups: Sequence[str]) -> Named:
@@ -230,13 +251,20 @@ def solver_for(name: str, problem: Problem, linear: bool, whole: bool, n_groups:
 
 
 def _train_tuned(
-    name: str, parts: Mapping[str, Batch], named: Named, problem: Problem, settings: Settings, on_epoch: Told | None
+    name: str,
+    parts: Mapping[str, Batch],
+    named: Named,
+    problem: Problem,
+    settings: Settings,
+    on_epoch: Told | None,
+    checkpoint: Checkpoint,
 ) -> Outcome:
     linear = settings.model == "linear" and problem.group is None
     outcomes = []
     for place, weight in enumerate(CLASS_WEIGHTS, start=1):
         solver = Ridge(weight) if linear else CrossEntropy(weight)
-        outcomes.append(_train(name, parts, named, problem, settings, None, solver))
+        kept = checkpoint.part(f"weight-{weight:g}")
+        outcomes.append(_train(name, parts, named, problem, settings, None, kept, solver))
         if on_epoch is not None:
             on_epoch(name, place, len(CLASS_WEIGHTS))
     held_out = parts["held_out"]
@@ -254,6 +282,7 @@ def _train(
     problem: Problem,
     settings: Settings,
     on_epoch: Told | None,
+    checkpoint: Checkpoint,
     solver: Solver | Ridge | None = None,
 ) -> Outcome:
     started = time.perf_counter()
@@ -275,6 +304,7 @@ def _train(
         epochs=epochs,
         ensemble=settings.ensemble,
         seed=settings.seed,
+        checkpoint=checkpoint,
         on_epoch=on_epoch and (lambda row: on_epoch(name, row["epoch"] + 1, tries)),
     )
     if on_epoch is not None:
@@ -285,7 +315,7 @@ def _train(
     )
     judged = {part: point.judge(scores[part], p.labels, groups=named[part]) for part, p in parts.items()}
     best = evaluate(problem, scores["test"], parts["test"].labels, groups=named["test"])
-    seconds = time.perf_counter() - started
+    seconds = checkpoint.spent_before + time.perf_counter() - started
     return Outcome(name, result.model, point, judged, best, result.history, result.best_epoch, seconds, refusal)
 
 

@@ -19,10 +19,10 @@ from setpoint.train.calibrate import evaluate
 BROKEN = 1
 
 
-def main(*, run: Path, data: Path, level: float, as_json: bool, quiet: bool) -> int:
+def main(*, run: Path, data: Path, level: float, ignore_extra: bool, as_json: bool, quiet: bool) -> int:
     saved = load_run(run)
     frame = read_anywhere(data)
-    labels, scores = saved.schema.labels(frame), saved.scores(frame)
+    labels, scores = saved.schema.labels(frame), saved.scores(frame, ignore_extra=ignore_extra)
     point, problem = saved.point, saved.point.problem
     groups = None if problem.group is None else group_names(frame, problem.group)
     here, check = point.judge(scores, labels, groups=groups), point.check(scores, labels, groups=groups, level=level)

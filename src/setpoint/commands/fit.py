@@ -1,40 +1,42 @@
-"""`setpoint fit`: from a table and an ask to a run on disk."""
+"""`setpoint fit`: from a table and an ask to a run on disk, or on with one that was killed."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
-from setpoint.artefact import check_place, save_run
+from setpoint.artefact import check_place
 from setpoint.commands.settings import read_settings
+from setpoint.errors import BadSetting
 from setpoint.problem.language import ask as read_ask
-from setpoint.run import fit_table
+from setpoint.run import Run, Told
 from setpoint.show import console, progress, result_table, say, sentences, write_json
-from setpoint.table.frame import read_table
+from setpoint.unfinished import Plan, begin, how_to_go_on
+from setpoint.unfinished import resume as go_on
+
+MISTAKE, STOPPED = 2, 130
 
 
-def main(
-    *,
-    data: Path,
-    target: str,
-    ask: str,
-    positive: str | None,
-    out: Path,
-    force: bool,
-    as_json: bool,
-    quiet: bool,
-    **how: Any,
-) -> None:
-    problem, settings = read_ask(ask), read_settings(**how)
-    check_place(out, force=force)
+def main(*, context: Any, out: Path, resume: Path | None, as_json: bool, quiet: bool, **asked: Any) -> int:
     aside = console(stderr=True, quiet=quiet)
-    with progress(aside) as on_epoch:
-        run = fit_table(read_table(data), target, problem, settings, positive=positive, on_epoch=on_epoch)
-    save_run(out, run, force=force)
+    if resume is not None:
+        _refuse_others(context)
+        out = resume
+    try:
+        with progress(aside) as on_epoch:
+            run = _start(out=out, on_epoch=on_epoch, **asked) if resume is None else go_on(out, on_epoch=on_epoch)
+    except KeyboardInterrupt:
+        print(f"setpoint: interrupted; {how_to_go_on(out)}", file=sys.stderr)
+        return STOPPED
+    except OSError as cause:
+        where = f"{cause.filename or out} cannot be written or read: {cause.strerror or cause}"
+        print(f"setpoint: {where}; {how_to_go_on(out)}", file=sys.stderr)
+        return MISTAKE
     say(aside, *(f"note: {note}" for note in run.notes))
     if as_json:
         write_json({"out": str(out), **run.to_dict()})
-        return
+        return 0
     screen = console(quiet=quiet)
     screen.print(result_table(run))
     say(
@@ -43,3 +45,33 @@ def main(
         f"Written to {out}; score new rows with: setpoint predict {out} new.csv",
         f"Check the promise on later rows with: setpoint evaluate {out} labelled.csv",
     )
+    return 0
+
+
+def _start(
+    *,
+    data: Path | None,
+    target: str | None,
+    ask: str | None,
+    positive: str | None,
+    out: Path,
+    force: bool,
+    checkpoint_seconds: float,
+    on_epoch: Told,
+    **how: Any,
+) -> Run:
+    if data is None or target is None or ask is None:
+        raise BadSetting("name a table, what to predict with --target, and --ask; or --resume a run")
+    read_ask(ask)
+    plan = Plan(str(data), target, ask, read_settings(**how), positive, checkpoint_seconds)
+    check_place(out, force=force)
+    return begin(plan, out, force=force, on_epoch=on_epoch)
+
+
+def _refuse_others(context: Any) -> None:
+    """What was asked is stored with the run, so nothing that would change it is taken."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    given = [name for name, source in sources.items() if source is not None and source.name != "DEFAULT"]
+    others = [name for name in given if name not in ("resume", "as_json", "quiet")]
+    if others:
+        raise BadSetting(f"--resume takes what was asked from the run; leave out {others[0].replace('_', ' ')}")

@@ -10,11 +10,14 @@ from setpoint.table.exchange import read_anywhere, write_anywhere
 from setpoint.table.groups import group_names
 
 
-def main(*, run: Path, data: Path, out: Path, keep: list[str] | None, quiet: bool) -> None:
+def main(*, run: Path, data: Path, out: Path, keep: list[str] | None, ignore_extra: bool, quiet: bool) -> None:
     saved = load_run(run)
     frame = read_anywhere(data)
-    scores = saved.scores(frame)
-    say(console(stderr=True, quiet=quiet), *(f"note: {note}" for note in saved.schema.notes(frame)))
+    used = {column.name for column in saved.schema.columns}
+    # A column that is only copied need not be one that training had.
+    scored = frame.drop([name for name in keep or [] if name not in used], strict=False)
+    scores = saved.scores(scored, ignore_extra=ignore_extra)
+    say(console(stderr=True, quiet=quiet), *(f"note: {note}" for note in saved.schema.notes(scored)))
     group = saved.point.problem.group
     groups = None if group is None else group_names(frame, group)
     decisions = saved.point.predict(scores, groups).reshape(len(scores), -1).T.numpy()

@@ -60,6 +60,14 @@ class Numeric:
         infinite = int(np.isinf(numbers(column)).sum())
         return [f"column {self.name!r}: {infinite} infinite values are taken as missing"] if infinite else []
 
+    def beyond(self, column: Column) -> str | None:
+        """How many rows lie outside the range that training saw, if any."""
+        values = numbers(column)
+        outside = int(((np.isfinite(values)) & ((values < self.low) | (values > self.high))).sum())
+        where = f"{outside} of {len(values)} rows"
+        seen = f"the range that training saw, {self.low:g} to {self.high:g}"
+        return f"column {self.name!r}: {where} outside {seen}" if outside else None
+
 
 @dataclass(frozen=True)
 class Categorical:

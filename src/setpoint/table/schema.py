@@ -102,23 +102,39 @@ class Schema:
         """The name of every feature that `encode` makes."""
         return [feature for column in self.columns for feature in column.features]
 
-    def encode(self, frame: Frame) -> Tensor:
-        """Features `(n, d)`, float32. Columns in any order; one that is missing is refused by name."""
+    def encode(self, frame: Frame, *, ignore_extra: bool = False) -> Tensor:
+        """Features `(n, d)`, float32. Columns in any order; one that is missing is refused by name.
+
+        So is one that training never had, unless `ignore_extra`; the target and what training dropped may be there.
+        """
         absent = [column.name for column in self.columns if column.name not in frame.columns]
         if absent:
             raise BadTable(f"the table lacks {', '.join(map(repr, absent))}, which the model was trained on")
+        extra = self._extra(frame)
+        if extra and not ignore_extra:
+            raise BadTable(
+                f"the table has {', '.join(map(repr, extra))}, which training never had; drop it, or let it be "
+                "ignored with --ignore-extra (ignore_extra=True)"
+            )
         return torch.from_numpy(np.concatenate([c.encode(frame[c.name]) for c in self.columns], axis=1))
 
     def labels(self, frame: Frame) -> Tensor:
         """1 for the positive class, 0 for the other, float32."""
         return self.target.labels(frame)
 
-    def notes(self, frame: Frame) -> list[str]:
-        """What a user should know before trusting the features of this frame."""
+    def _extra(self, frame: Frame) -> list[str]:
         known = {self.target.name, *(c.name for c in self.columns), *(name for name, _ in self.dropped)}
-        extra = [name for name in frame.columns if name not in known]
-        ignored = [f"column {name!r} was not there in training and is ignored" for name in extra]
-        return ignored + [note for c in self.columns for note in c.notes(frame[c.name])]
+        return [name for name in frame.columns if name not in known]
+
+    def notes(self, frame: Frame, *, ranges: bool = True) -> list[str]:
+        """What a user should know before trusting the features of this frame.
+
+        Without `ranges`, amounts beyond those of training go unmentioned: among rows drawn from one table some are.
+        """
+        ignored = [f"column {name!r} was not there in training and is ignored" for name in self._extra(frame)]
+        notes = [note for c in self.columns for note in c.notes(frame[c.name])]
+        beyond = [c.beyond(frame[c.name]) for c in self.columns if ranges and isinstance(c, Numeric)]
+        return ignored + notes + [note for note in beyond if note]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""

@@ -16,6 +16,8 @@ from setpoint.problem.problem import Problem
 from setpoint.solve.baseline import CrossEntropy
 from setpoint.train.batch import Batch, read_batches
 from setpoint.train.calibrate import evaluate
+from setpoint.train.checkpoint import Checkpoint, refusing_damage
+from setpoint.train.draws import Draws
 from setpoint.train.history import History, record, score
 from setpoint.train.linear import Anchor, Rows, Scaling, class_weights, cross_entropy, match, refine
 from setpoint.train.select import preference
@@ -69,8 +71,15 @@ def fit_linear(
     train: Iterable[Any],
     held_out: Iterable[Any],
     on_epoch: Callable[[dict[str, Any]], None] | None = None,
+    *,
+    checkpoint: Checkpoint | None = None,
+    identity: dict[str, Any] | None = None,
 ) -> tuple[History, int]:
-    """Set the parameters of a linear model; the candidates as rows of history, and which of them it now is."""
+    """Set the parameters of a linear model; the candidates as rows of history, and which of them it now is.
+
+    A checkpoint keeps the candidates that are done; on resuming they are judged again, which is quick.
+    """
+    made = _Candidates(checkpoint or Checkpoint(None), identity or {}, Draws([train, held_out]))
     batch = _join([*read_batches(train, torch.device("cpu"))])
     sample = check_sample(torch.zeros(len(batch.labels), dtype=torch.float64), batch.labels, batch.weights)
     weights = torch.ones_like(sample.scores) if sample.weights is None else sample.weights
@@ -94,19 +103,51 @@ def fit_linear(
             on_epoch(history[-1])
 
     if isinstance(recipe, Ridge):
-        stand("CrossEntropy", cross_entropy(rows, class_weights(rows, recipe.ratio(rows.labels, rows.weights))))
+        ratio = recipe.ratio(rows.labels, rows.weights)
+        (theta,) = made.take(lambda: (cross_entropy(rows, class_weights(rows, ratio)),))
+        stand("CrossEntropy", theta)
         return history, 0
-    stand("CrossEntropy", cross_entropy(rows, class_weights(rows, 1.0)))
-    matched, matched_weights = match(problem, rows)
+    (plain,) = made.take(lambda: (cross_entropy(rows, class_weights(rows, 1.0)),))
+    stand("CrossEntropy", plain)
+    matched, matched_weights = made.take(lambda: match(problem, rows))
     stand("CrossEntropy(matched)", matched)
     anchor = Anchor(rows.labels, matched_weights, torch.zeros_like(matched))
     for kappa in recipe.kappas:
-        stand(f"Anchored({kappa:g})", refine(problem, rows, matched, anchor, kappa))
+        (theta,) = made.take(lambda kappa=kappa: (refine(problem, rows, matched, anchor, kappa),))  # type: ignore[misc]
+        stand(f"Anchored({kappa:g})", theta)
     best = len(candidates) - 1
     if len(recipe.kappas) > 1:
         best = max(range(len(candidates)), key=lambda i: preference(candidates[i][1]))
     _set(model, *scaling.undo(candidates[best][0]))
     return history, best
+
+
+class _Candidates:
+    """Candidates in a fixed order, those that an earlier process made taken from its checkpoint."""
+
+    def __init__(self, checkpoint: Checkpoint, identity: dict[str, Any], draws: Draws) -> None:
+        self.checkpoint, self.done, self.next = checkpoint, list[tuple[Tensor, ...]](), 0
+        state = checkpoint.open(identity)
+        # The order of the rows decides the last digits of their sums, so it is drawn from where it was drawn before.
+        if state is not None:
+            with refusing_damage(checkpoint.path):
+                self.done, self.at_start = state["done"], state["at_start"]
+                draws.load(self.at_start)
+        elif checkpoint.is_on:
+            self.at_start = draws.state()
+            self._save()
+
+    def _save(self) -> None:
+        if self.checkpoint.is_on:
+            self.checkpoint.save({"done": self.done, "at_start": self.at_start})
+
+    def take(self, make: Callable[[], tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
+        """The next candidate."""
+        if self.next == len(self.done):
+            self.done.append(make())
+            self._save()
+        self.next += 1
+        return self.done[self.next - 1]
 
 
 def _join(batches: list[Batch]) -> Batch:

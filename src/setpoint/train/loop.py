@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
+import os
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from setpoint.errors import BadSetting, SharedData
 from setpoint.measure.sample import Sample
@@ -22,12 +23,16 @@ from setpoint.solve.losses import BaseLoss, MiniBatchAUC
 from setpoint.solve.sample_prices import SamplePriced
 from setpoint.solve.solver import Solver
 from setpoint.train.anchored import Anchored, Ridge, fit_linear
-from setpoint.train.batch import Batch, halves, read_batches
+from setpoint.train.batch import Batch, halves
 from setpoint.train.calibrate import calibrate_or_warn, evaluate
+from setpoint.train.checkpoint import Checkpoint
+from setpoint.train.draws import Draws
 from setpoint.train.ensemble import fit_ensemble
 from setpoint.train.head import fit_proximal_head
 from setpoint.train.history import History, device_of, join, record, score, scores_of
+from setpoint.train.identity import identity_of, loader_identity, module_identity
 from setpoint.train.index import with_index
+from setpoint.train.progress import Progress
 from setpoint.train.refusal import refuse_confidence
 from setpoint.train.select import preference
 
@@ -62,6 +67,7 @@ def fit(
     ensemble: int = 1,
     seed: int = 0,
     on_epoch: Report | None = None,
+    checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
 ) -> FitResult:
     """Train a model for a problem and set its threshold.
 
@@ -83,6 +89,10 @@ def fit(
 
     With `ensemble` = k, k copies of the model are drawn and trained from the seeds `seed`, `seed + 1`, ..., and the
     result's model averages their logits; the given model is left as it was.
+
+    With `checkpoint`, a directory, the state is kept there on the way. The same call after a kill goes on from it and
+    ends, on one thread, in the very parameters of a run that was not killed; then the directory is removed. The state
+    of another call is refused. `Checkpoint(path, ...)` says how often and for how long.
     """
     problem = ask(problem) if isinstance(problem, str) else problem
     if confidence is not None:
@@ -103,12 +113,18 @@ def fit(
             f"got {epochs}, {warm_start} and {patience}"
         )
 
-    def train_one(one: nn.Module, own: Solver | Anchored | Ridge | None) -> FitResult:
+    kept = Checkpoint.of(checkpoint)
+    settings = {"epochs": epochs, "warm_start": warm_start, "patience": patience, "ensemble": ensemble}
+
+    def train_one(one: nn.Module, own: Solver | Anchored | Ridge | None, state: Checkpoint) -> FitResult:
         own, history, best = _train(
             one, problem, own, train, held_out, refit_head=calibration is not None, epochs=epochs,
-            warm_start=warm_start, patience=patience, optimizer=optimizer, on_epoch=on_epoch,
+            warm_start=warm_start, patience=patience, optimizer=optimizer, on_epoch=on_epoch, checkpoint=state,
+            settings=settings,
         )  # fmt: skip
-        return FitResult(one.eval(), set_point(one), history, own, best)
+        result = FitResult(one.eval(), set_point(one), history, own, best)
+        state.close()
+        return result
 
     def set_point(trained: nn.Module) -> OperatingPoint:
         sample = score(trained, held_out if calibration is None else calibration)
@@ -117,10 +133,17 @@ def fit(
         )
 
     if ensemble == 1:
-        return train_one(model, solver)
+        return train_one(model, solver, kept)
     if isinstance(solver, ImplicitLastLayer):
         raise BadSetting("ImplicitLastLayer belongs to one model's head; train the members of an ensemble by hand")
-    return fit_ensemble(lambda one, _: train_one(one, copy.deepcopy(solver)), model, ensemble, set_point, seed=seed)
+    if kept.open(identity_of({"ask": problem, "solver": solver, **settings, "seed": seed})) is None:
+        kept.save({})
+    result = fit_ensemble(
+        lambda one, drawn: train_one(one, copy.deepcopy(solver), kept.part(f"seed-{drawn}")),
+        model, ensemble, set_point, seed=seed,
+    )  # fmt: skip
+    kept.close()
+    return result
 
 
 def _train(
@@ -136,6 +159,8 @@ def _train(
     patience: int | None,
     optimizer: OptimizerMaker | None,
     on_epoch: Report | None,
+    checkpoint: Checkpoint,
+    settings: dict[str, Any],
 ) -> tuple[Solver | Anchored | Ridge, History, int]:
     """Train in place: the solver that was used, the history, and the row of it that the model now is of."""
     is_linear = isinstance(model, nn.Linear) and model.out_features == 1
@@ -143,14 +168,18 @@ def _train(
     if solver is None:
         solver = Anchored() if is_linear and problem.group is None else CrossEntropy()
         patience = patience or max(5, epochs // 4)
+    identity = _identity(problem, model, solver, train, held_out, settings) if checkpoint.is_on else {}
     if isinstance(solver, Anchored | Ridge):
         if not isinstance(model, nn.Linear) or model.out_features != 1:
             name = type(solver).__name__
             raise BadSetting(f"{name} trains nn.Linear models with one output; use a Solver for other models")
-        return solver, *fit_linear(model, problem, solver, train, held_out, on_epoch)
+        return solver, *fit_linear(
+            model, problem, solver, train, held_out, on_epoch, checkpoint=checkpoint, identity=identity
+        )
     history, best = _fit_epochs(
         model, problem, solver, train, held_out,
         epochs=epochs, warm_start=warm_start, patience=patience, optimizer=optimizer, on_epoch=on_epoch,
+        checkpoint=checkpoint, identity=identity,
     )  # fmt: skip
     if by_default and refit_head and problem.group is None:
         row = fit_proximal_head(model, problem, held_out, len(history))
@@ -158,6 +187,19 @@ def _train(
             history.append(row)
             best = len(history) - 1 if row["kept"] else best
     return solver, history, best
+
+
+def _identity(
+    problem: Problem,
+    model: nn.Module,
+    solver: Solver | Anchored | Ridge,
+    train: Iterable[Any],
+    held_out: Iterable[Any],
+    settings: dict[str, Any],
+) -> dict[str, Any]:
+    """What makes a checkpoint one of this very call."""
+    data = {"training data": loader_identity(train), "held-out data": loader_identity(held_out)}
+    return {"ask": str(problem), "model": module_identity(model), "solver": identity_of(solver), **settings, **data}
 
 
 def _fit_epochs(
@@ -172,6 +214,8 @@ def _fit_epochs(
     patience: int | None,
     optimizer: OptimizerMaker | None,
     on_epoch: Report | None,
+    checkpoint: Checkpoint,
+    identity: dict[str, Any],
 ) -> tuple[History, int]:
     """Warm start, train, judge every epoch, keep the best: the history and the epoch that the model now is of."""
     device = device_of(model)
@@ -186,46 +230,48 @@ def _fit_epochs(
     if isinstance(solver, SamplePriced):
         train = with_index(train)
 
-    history: History = []
-    best_epoch, best_state, best_judged = -1, model.state_dict(), None
-    for epoch in range(epochs):
+    modules: dict[str, nn.Module] = {"model": model, "solver": solver, "warm start": warm}
+    progress = Progress(modules, stepper, schedule, Draws([train, held_out]))
+    progress.resume(checkpoint, {**identity, "optimizer": identity_of(stepper)})
+    while not progress.stopped:
+        epoch = progress.epoch
         criterion = warm if epoch < warm_epochs else solver
-        loss, seen = _train_epoch(model, criterion, stepper, read_batches(train, device))
+        batches = progress.batches(train, device, checkpoint)
+        loss, seen = _train_epoch(model, criterion, stepper, batches, progress)
         if schedule is not None:
             schedule.step()
         on_train, on_held_out = _judge(problem, seen), _judge(problem, score(model, held_out))
         status = {"loss": loss, **criterion.status()}
-        history.append(record(problem, epoch, type(criterion).__name__, seen, on_train, on_held_out, **status))
-        if best_judged is None or preference(on_held_out) > preference(best_judged):
-            best_epoch, best_state, best_judged = epoch, copy.deepcopy(model.state_dict()), on_held_out
+        progress.history.append(record(problem, epoch, type(criterion).__name__, seen, on_train, on_held_out, **status))
+        progress.judged(on_held_out, model)
         if criterion is solver:
             solver.step_metric(preference(on_held_out)[1])
         if on_epoch is not None:
-            on_epoch(history[-1])
-        if patience is not None and epoch - max(best_epoch, warm_epochs) >= patience:
-            break
-    model.load_state_dict(best_state)
-    return history, best_epoch
+            on_epoch(progress.history[-1])
+        stale = patience is not None and epoch - max(progress.best_epoch, warm_epochs) >= patience
+        progress.next_epoch(stopped=stale or epoch + 1 == epochs)
+        if progress.stopped or checkpoint.is_due(epoch_ended=True):
+            checkpoint.save(progress.state())
+    model.load_state_dict(progress.best_state or {})
+    return progress.history, progress.best_epoch
 
 
 def _train_epoch(
-    model: nn.Module, criterion: Solver, optimizer: torch.optim.Optimizer, batches: Iterable[Batch]
+    model: nn.Module, criterion: Solver, optimizer: torch.optim.Optimizer, batches: Iterable[Batch], progress: Progress
 ) -> tuple[float, Sample]:
     """One pass; the mean loss, and the scores as they were when each batch was seen."""
     model.train()
     criterion.train()
-    losses: list[Tensor] = []
-    parts: list[Sample] = []
     for batch in batches:
         scores = scores_of(model, batch)
         loss = criterion(scores, batch.labels, weights=batch.weights, groups=batch.groups, index=batch.index)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        losses.append(loss.detach())
-        parts.append(Sample(scores.detach(), batch.labels, batch.weights, batch.groups))
-    seen = join(parts)
-    return float(torch.stack(losses).mean()), seen
+        progress.losses.append(loss.detach())
+        progress.seen.append(Sample(scores.detach(), batch.labels, batch.weights, batch.groups))
+    seen = join(progress.seen)
+    return float(torch.stack(progress.losses).mean()), seen
 
 
 def _judge(problem: Problem, sample: Sample) -> OperatingPoint:

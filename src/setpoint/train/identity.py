@@ -1,0 +1,102 @@
+"""What a piece of work is, in plain data: two that train the same model the same way on the same data are equal."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from setpoint.problem.problem import Problem
+from setpoint.train.batch import Batch, Batches
+
+
+def identity_of(value: Any) -> Any:
+    """Settings as plain data: dataclasses and solvers by their fields, functions by their names."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Problem):
+        return str(value)
+    if isinstance(value, list | tuple):
+        return [identity_of(part) for part in value]
+    if isinstance(value, Mapping):
+        return {str(name): identity_of(part) for name, part in value.items()}
+    if isinstance(value, nn.Module):
+        return module_identity(value)
+    if isinstance(value, torch.optim.Optimizer):
+        return {"kind": type(value).__name__, **identity_of(value.defaults)}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return {"kind": type(value).__name__, **identity_of(fields)}
+    return getattr(value, "__qualname__", type(value).__name__)
+
+
+def module_identity(module: nn.Module) -> dict[str, Any]:
+    """The kinds of all layers, their settings, and the shapes of all parameters and buffers."""
+    settings = {
+        f"{place}.{name}": identity_of(value)
+        for place, layer in module.named_modules()
+        for name, value in vars(layer).items()
+        if not name.startswith("_") and name != "training" and not isinstance(value, Tensor | nn.Module)
+    }
+    return {
+        "layers": [f"{place}: {type(layer).__name__}" for place, layer in module.named_modules()],
+        "shapes": {name: f"{value.dtype} {tuple(value.shape)}" for name, value in _tensors(module)},
+        "settings": {name: value for name, value in settings.items() if _is_setting(value)},
+    }
+
+
+def _tensors(module: nn.Module) -> Iterable[tuple[str, Tensor]]:
+    yield from module.named_parameters()
+    yield from module.named_buffers()
+
+
+def _is_setting(value: Any) -> bool:
+    return value is None or isinstance(value, bool | int | float | str | list | dict)
+
+
+def loader_identity(loader: Iterable[Any]) -> dict[str, Any]:
+    """The size of a loader, and the content of what it holds in memory."""
+    kind = {"kind": type(loader).__name__, "batches": _length(loader)}
+    if isinstance(loader, Batches):
+        settings = {"batch_size": loader.batch_size, "shuffle": loader.shuffle}
+        return {**kind, **settings, "content": content_hash(loader.whole)}
+    if isinstance(loader, list | tuple):
+        return {**kind, "content": content_hash(loader)}
+    if isinstance(loader, DataLoader):
+        held = loader.dataset.tensors if isinstance(loader.dataset, TensorDataset) else None
+        size = {"batch_size": loader.batch_size, "rows": _length(loader.dataset)}
+        return {**kind, **size, "sampler": type(loader.sampler).__name__, "content": content_hash(held)}
+    return kind
+
+
+def _length(sized: Any) -> int | None:
+    try:
+        return len(sized)
+    except TypeError:
+        return None
+
+
+def content_hash(value: Any) -> str:
+    """A hash of all tensors in a batch, a list or a mapping, in their order."""
+    found = hashlib.blake2b(digest_size=16)
+    for tensor in _walk(value):
+        found.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode())
+        found.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return found.hexdigest()
+
+
+def _walk(value: Any) -> Iterable[Tensor]:
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, Batch):
+        yield from _walk([value.x, value.labels, value.weights, value.groups])
+    elif isinstance(value, Mapping):
+        yield from _walk(list(value.values()))
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _walk(part)

@@ -1,0 +1,150 @@
+"""Where training in epochs stands: all that the rest of it depends on, to be saved and gone on from."""
+
+from __future__ import annotations
+
+import copy
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from setpoint.errors import BadFile
+from setpoint.measure.sample import Sample
+from setpoint.problem.point import OperatingPoint
+from setpoint.train.batch import Batch, read_batches
+from setpoint.train.checkpoint import Checkpoint, refusing_damage
+from setpoint.train.draws import Draws
+from setpoint.train.history import History, join
+from setpoint.train.select import preference
+
+
+@dataclass
+class Progress:
+    """The modules that learn, the optimizer and its schedule, the epoch, the batches taken in it, and the best so far.
+
+    `losses` and `seen` are those of the batches taken. Every change is to buffers and parameters, so a solver whose
+    state is elsewhere is not one that can be resumed.
+    """
+
+    modules: dict[str, nn.Module]
+    optimizer: torch.optim.Optimizer
+    schedule: torch.optim.lr_scheduler.LRScheduler | None
+    draws: Draws
+    epoch: int = 0
+    taken: int = 0
+    stopped: bool = False
+    losses: list[Tensor] = field(default_factory=list)
+    seen: list[Sample] = field(default_factory=list)
+    history: History = field(default_factory=list)
+    best_epoch: int = -1
+    best: tuple[bool, float] | None = None
+    best_state: dict[str, Any] | None = None
+    at_start: dict[str, Any] | None = None
+
+    def resume(self, checkpoint: Checkpoint, identity: dict[str, Any]) -> None:
+        """Go on from a checkpoint that holds this very work, or begin one."""
+        state = checkpoint.open(identity)
+        if state is None:
+            if checkpoint.is_on:
+                checkpoint.save(self.state())
+            return
+        with refusing_damage(checkpoint.path):
+            self._load(state)
+
+    def batches(self, loader: Iterable[Any], device: torch.device, checkpoint: Checkpoint) -> Iterator[Batch]:
+        """The batches of this epoch that are not taken yet; a state is saved between them when it is due.
+
+        The order of an epoch is drawn anew from the generators as they stood at its start, and the batches that were
+        taken are passed over.
+        """
+        now = self.draws.state() if checkpoint.is_on else None
+        if self.taken and now is not None and self.at_start is not None:
+            self.draws.load(self.at_start)
+        else:
+            self.at_start = now
+        left = read_batches(loader, device)
+        for place in range(self.taken):
+            if next(left, None) is None:
+                raise BadFile(f"the loader yielded {place} batches; before the kill it had yielded {self.taken}")
+        if self.taken and now is not None:
+            self.draws.load(now)
+        for batch in left:
+            yield batch
+            self.taken += 1
+            if checkpoint.is_due():
+                checkpoint.save(self.state())
+
+    def judged(self, point: OperatingPoint, model: nn.Module) -> None:
+        """Keep the model of this epoch if it is the best so far."""
+        if self.best is None or preference(point) > self.best:
+            self.best_epoch, self.best = self.epoch, preference(point)
+            self.best_state = copy.deepcopy(model.state_dict())
+
+    def next_epoch(self, stopped: bool) -> None:
+        """This epoch is over."""
+        self.epoch, self.stopped, self.taken, self.at_start = self.epoch + 1, stopped, 0, None
+        self.losses, self.seen = [], []
+
+    def state(self) -> dict[str, Any]:
+        """Everything, in what a checkpoint can hold."""
+        seen = join(self.seen) if self.seen else None
+        return {
+            "modules": {name: module_state(module) for name, module in self.modules.items()},
+            "optimizer": self.optimizer.state_dict(),
+            "schedule": None if self.schedule is None else self.schedule.state_dict(),
+            "draws": self.draws.state(),
+            "at_start": self.at_start,
+            "losses": self.losses,
+            "seen": None if seen is None else [seen.scores, seen.labels, seen.weights, seen.groups],
+            "best_state": None if self.best_state is None else state_parts(self.best_state),
+            "best": self.best,
+            **{name: getattr(self, name) for name in _PLAIN},
+        }
+
+    def _load(self, state: dict[str, Any]) -> None:
+        for name, module in self.modules.items():
+            load_module(module, state["modules"][name])
+        self.optimizer.load_state_dict(state["optimizer"])
+        # It stepped before the kill; a schedule that steps first would else be warned of.
+        self.optimizer._opt_called = True  # type: ignore[attr-defined]
+        if self.schedule is not None:
+            self.schedule.load_state_dict(state["schedule"])
+        self.at_start, self.losses = state["at_start"], state["losses"]
+        self.seen = [] if state["seen"] is None else [Sample(*state["seen"])]
+        self.best_state = None if state["best_state"] is None else state_dict(state["best_state"])
+        self.best = state["best"]
+        for name in _PLAIN:
+            setattr(self, name, state[name])
+        self.draws.load(state["draws"])
+
+
+_PLAIN = ("epoch", "taken", "stopped", "history", "best_epoch")
+
+
+def module_state(module: nn.Module) -> dict[str, Any]:
+    """The state of a module, with the buffers that its `state_dict` leaves out."""
+    state = module.state_dict()
+    return {**state_parts(state), "left_out": {n: b for n, b in module.named_buffers() if n not in state}}
+
+
+def load_module(module: nn.Module, saved: dict[str, Any]) -> None:
+    """Set a module to a saved state."""
+    module.load_state_dict(state_dict(saved))
+    with torch.no_grad():
+        for name, value in saved["left_out"].items():
+            module.get_buffer(name).copy_(value)
+
+
+def state_parts(state: dict[str, Any]) -> dict[str, Any]:
+    """A `state_dict` as plain data: its values, and the versions of its layers."""
+    return {"values": state, "metadata": getattr(state, "_metadata", {})}
+
+
+def state_dict(parts: dict[str, Any]) -> dict[str, Any]:
+    """A `state_dict` from `state_parts`."""
+    state: OrderedDict[str, Any] = OrderedDict(parts["values"])
+    state._metadata = parts["metadata"]  # type: ignore[attr-defined]
+    return state

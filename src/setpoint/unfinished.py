@@ -1,0 +1,109 @@
+"""Runs that may be killed: what was asked is kept with the checkpoint, inside the directory of the run, until it is
+whole; `resume` needs nothing else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from setpoint.artefact import UNFINISHED, check_place, save_run
+from setpoint.errors import BadFile, BadTable, SetpointError
+from setpoint.problem.language import ask
+from setpoint.run import Run, fit_table
+from setpoint.settings import Settings
+from setpoint.table.fingerprint import fingerprint
+from setpoint.table.frame import read_table
+from setpoint.train.atomic import missing_directories, remove_empty
+from setpoint.train.checkpoint import STATE, Checkpoint, read_state, refusing_damage
+
+OnEpoch = Callable[[str, int, int], None]
+#: Seconds between two states on the command line, where epochs can be shorter than writing one.
+GAP = 1.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that a run was asked for; `data` is the path of its table."""
+
+    data: str
+    target: str
+    ask: str
+    settings: Settings
+    positive: str | None = None
+    seconds: float = 30.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, good in any working directory."""
+        return {**asdict(self), "data": str(Path(self.data).absolute())}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Plan:
+        """The plan that `to_dict` wrote."""
+        settings = Settings(**{**data["settings"], "shares": tuple(data["settings"]["shares"])})
+        return cls(**{**data, "settings": settings})
+
+
+def begin(plan: Plan, out: str | os.PathLike[str], *, force: bool = False, on_epoch: OnEpoch | None = None) -> Run:
+    """Carry out a plan and write the run. A mistake leaves nothing behind; a kill, what `resume` goes on from.
+
+    An earlier run in that place, to be replaced by `force`, can be read until the new one is whole.
+    """
+    out = check_place(out, force=force)
+    problem, frame = ask(plan.ask), read_table(plan.data)
+    about = {**plan.to_dict(), "fingerprint": fingerprint(frame)}
+    kept = Checkpoint(out / UNFINISHED, seconds=plan.seconds, gap=GAP, keep=True, anew=True, about=about)
+    missing = missing_directories(out)
+    try:
+        run = fit_table(
+            frame, plan.target, problem, plan.settings, positive=plan.positive, on_epoch=on_epoch, checkpoint=kept
+        )
+    except SetpointError:
+        if kept.begun:
+            kept.remove()
+            remove_empty(missing)
+        raise
+    _finish(out, run, kept)
+    return run
+
+
+def resume(out: str | os.PathLike[str], *, on_epoch: OnEpoch | None = None) -> Run:
+    """Go on with a run that was killed. Data that are no longer those it began with are refused."""
+    out = Path(out)
+    kept = out / UNFINISHED
+    if not (kept / STATE).is_file():
+        raise BadFile(f"no unfinished run at {out}, so there is nothing to resume")
+    with refusing_damage(kept):
+        about = dict(read_state(kept)["about"])
+        then = about.pop("fingerprint")
+        plan = Plan.from_dict(about)
+    if not Path(plan.data).is_file():
+        raise BadFile(f"{plan.data}, which the run at {out} was training on, is no longer there; put it back")
+    frame = read_table(plan.data)
+    now = fingerprint(frame)
+    if now != then:
+        raise BadTable(
+            f"{plan.data} has changed since the run at {out} began ({then['rows']} rows, hash {then['sha256'][:12]}; "
+            f"now {now['rows']}, hash {now['sha256'][:12]}); put it back, or start anew with --force"
+        )
+    checkpoint = Checkpoint(kept, seconds=plan.seconds, gap=GAP, keep=True, about={**about, "fingerprint": then})
+    run = fit_table(
+        frame, plan.target, ask(plan.ask), plan.settings, positive=plan.positive, on_epoch=on_epoch,
+        checkpoint=checkpoint,
+    )  # fmt: skip
+    _finish(out, run, checkpoint)
+    return run
+
+
+def _finish(out: Path, run: Run, kept: Checkpoint) -> None:
+    save_run(out, run, force=True)
+    kept.remove()
+
+
+def how_to_go_on(out: str | os.PathLike[str]) -> str:
+    """What to do about a run that stopped."""
+    if (Path(out) / UNFINISHED / STATE).is_file():
+        return f"go on with: setpoint fit --resume {out}"
+    return "nothing was kept; start it again"
