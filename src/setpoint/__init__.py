@@ -63,6 +63,7 @@ from setpoint.solve.with_anchor import WithAnchor
 from setpoint.train.anchored import Anchored, Ridge
 from setpoint.train.batch import Batches
 from setpoint.train.calibrate import calibrate, evaluate
+from setpoint.train.checkpoint import Checkpoint
 from setpoint.train.ensemble import Ensemble
 from setpoint.train.head import head_features
 from setpoint.train.index import with_index
@@ -78,6 +79,7 @@ __all__ = [
     "AugmentedMulticlass",
     "Batches",
     "Certificate",
+    "Checkpoint",
     "ClassBalanced",
     "ClassCrossEntropy",
     "Constraint",
