@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from setpoint.train.anchored import Anchored, Ridge
     from setpoint.train.batch import Batches
     from setpoint.train.calibrate import calibrate, evaluate
+    from setpoint.train.checkpoint import Checkpoint
     from setpoint.train.ensemble import Ensemble
     from setpoint.train.head import head_features
     from setpoint.train.index import with_index
@@ -116,6 +117,7 @@ _HOMES = {
     "train.head": "head_features",
     "train.index": "with_index",
     "train.loop": "FitResult fit",
+    "train.checkpoint": "Checkpoint",
 }
 _ROOMS = ("errors", "lp", "measure", "problem", "solve", "table", "train")
 
@@ -128,6 +130,7 @@ __all__ = [
     "Batches",
     "Certificate",
     "Check",
+    "Checkpoint",
     "ClassBalanced",
     "ClassCrossEntropy",
     "Constraint",
