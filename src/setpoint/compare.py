@@ -204,10 +204,8 @@ def verdict(comparison: Comparison) -> str:
             parts.append(f"{_listed([s.solver for s in group])} {'was' if len(group) == 1 else 'were'} {word}")
     rest = [s for s in judged if not s.is_clear]
     if not parts:
-        largest = max(s.margin or 0.0 for s in rest)
-        smallest = min(s.margin or 0.0 for s in rest)
-        size = _points(problem, smallest)
-        size = size if largest == smallest else f"{size} to {_points(problem, largest)}"
+        margins = sorted(s.margin or 0.0 for s in rest)
+        size = _points(problem, margins[0], margins[-1])
         return (
             f"No solver differs from cross-entropy by more than the noise of {trials} splits, which hides differences "
             f"up to {size}: take the simplest, or give more --trials or more rows."
@@ -222,5 +220,8 @@ def _listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _points(problem: Problem, size: float) -> str:
-    return f"{100 * size:.2g} points" if problem.objective.is_share else f"{size:.2g}"
+def _points(problem: Problem, low: float, high: float) -> str:
+    if not problem.objective.is_share:
+        return " to ".join(dict.fromkeys(f"{size:.2g}" for size in (low, high)))
+    texts = dict.fromkeys(f"{100 * size:.{1 if size < 0.1 else 0}f}" for size in (low, high))
+    return f"{' to '.join(texts)} points"
