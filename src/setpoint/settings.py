@@ -69,7 +69,8 @@ class Settings:
             raise BadSetting(f"seed must be a whole number from 0 up, got {self.seed}")
         if self.confidence is not None and not 0 < self.confidence < 1:
             raise BadSetting(f"confidence must lie between 0 and 1, such as 0.95, got {self.confidence}")
-        if len(self.shares) != len(PARTS) or min(self.shares) <= 0 or abs(sum(self.shares) - 1) > 1e-9:
+        positive = len(self.shares) == len(PARTS) and all(share > 0 for share in self.shares)
+        if not positive or not abs(sum(self.shares) - 1) <= 1e-9:
             raise BadSetting(f"shares must be four numbers above 0 that add up to 1, got {self.shares}")
 
     def settled(self, rows: int) -> Settings:

@@ -10,7 +10,7 @@ import torch
 from setpoint.errors import BadGroups, BadScores, MissingClass
 from setpoint.measure.rate import Gap, Rate
 from setpoint.measure.sample import Sample, check_sample, name_groups
-from setpoint.problem.language import ask
+from setpoint.problem.language import read_problem
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.solve.threshold import find
@@ -40,7 +40,7 @@ def calibrate(
     probability; if there are too few samples for that, the error says how many are needed. `groups`, names or
     numbers, one a sample, are needed when the problem compares groups, each of which gets a threshold.
     """
-    problem = ask(problem) if isinstance(problem, str) else problem
+    problem = read_problem(problem)
     sample, names = _judged_sample(problem, scores, labels, weights, groups)
     if confidence is None:
         return OperatingPoint.at(problem, find(problem, sample).thresholds, sample, names)

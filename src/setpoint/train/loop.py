@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from setpoint.errors import BadSetting
 from setpoint.measure.sample import Sample
-from setpoint.problem.language import ask
+from setpoint.problem.language import read_problem
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.solve.baseline import CrossEntropy
@@ -80,7 +80,9 @@ def fit(
     With `ensemble` = k, k copies of the model are drawn and trained from the seeds `seed`, `seed + 1`, ..., and the
     result's model averages their logits; the given model is left as it was.
     """
-    problem = ask(problem) if isinstance(problem, str) else problem
+    problem = read_problem(problem)
+    if isinstance(solver, str):
+        raise BadSetting(f"a solver is an object such as sp.ImplicitThreshold(problem), got the text {solver!r}")
     if ensemble != 1:
         if isinstance(solver, ImplicitLastLayer):
             raise BadSetting("ImplicitLastLayer belongs to one model's head; train the members of an ensemble by hand")
