@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -11,11 +12,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from setpoint.capacity import available_memory, gigabytes, refuse_beyond_memory
 from setpoint.errors import BadProblem, TooFewSamples
 from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
-from setpoint.settings import BASELINE, PARTS, SOLVERS, Settings, build_model, score_rows
+from setpoint.settings import BASELINE, PARTS, SOLVERS, Settings, build_model, by_steps, score_rows
 from setpoint.table.frame import Frame
 from setpoint.table.schema import Schema, Target
 from setpoint.train.anchored import Ridge
@@ -23,6 +25,7 @@ from setpoint.train.batch import Batch, Batches
 from setpoint.train.calibrate import calibrate, evaluate
 from setpoint.train.certify import certify
 from setpoint.train.history import History
+from setpoint.train.linear import recipe_bytes
 from setpoint.train.loop import fit
 
 
@@ -122,12 +125,36 @@ def fit_table(
     rows = split(labels, settings.shares, settings.seed)
     frames = {part: frame[index.numpy()] for part, index in rows.items()}
     schema = Schema.of(frames["train"], classes)
+    _refuse_wide_tables(frame.height, schema)
     parts = {part: Batch(schema.encode(frames[part]), labels[rows[part]]) for part in PARTS}
     settings = settings.settled(len(rows["train"]))
+    shortage = _shortage(settings, len(rows["train"]), len(schema.features))
     sizes = {name: {"rows": len(p.labels), "positives": int(p.labels.sum())} for name, p in parts.items()}
     dropped = [f"column {name!r} is not used: {why}" for name, why in schema.dropped]
     outcomes = fit_parts(parts, problem, settings, on_epoch=on_epoch)
-    return Run(problem, settings, schema, outcomes, sizes, (*dropped, *schema.notes(frame)))
+    return Run(problem, settings, schema, outcomes, sizes, (*dropped, *schema.notes(frame), *shortage))
+
+
+def _refuse_wide_tables(rows: int, schema: Schema) -> None:
+    """Before anything is written out as numbers, four bytes a feature; a column at a time beside that."""
+    widths = {column.name: len(column.features) for column in schema.columns}
+    widest = max(widths, key=lambda name: widths[name])
+    refuse_beyond_memory(
+        f"a table of {rows} rows and {sum(widths.values())} features",
+        4 * rows * (sum(widths.values()) + 2 * widths[widest]),
+        f"take fewer rows, or leave out columns with many levels, such as {widest!r} ({widths[widest]} features)",
+    )
+
+
+def _shortage(settings: Settings, rows: int, features: int) -> list[str]:
+    """A note if a linear model has to go without its full-batch recipe, for want of memory."""
+    available, needed = available_memory(), recipe_bytes(rows, features)
+    if settings.model != "linear" or available is None or needed <= available:
+        return []
+    return [
+        f"the full-batch recipe for {rows} rows of {features} features needs about {gigabytes(needed)}, but "
+        f"{gigabytes(available)} are free; trained in batches of {settings.batch_size} instead"
+    ]
 
 
 def split(labels: Tensor, shares: tuple[float, ...], seed: int) -> dict[str, Tensor]:
@@ -141,12 +168,18 @@ def split(labels: Tensor, shares: tuple[float, ...], seed: int) -> dict[str, Ten
         ends = [0, *(edges * len(rows)).round().long().tolist()]
         for place, (start, end) in enumerate(pairwise(ends)):
             if start >= end:
+                held = f"the {kind} class has {len(rows)} row{'' if len(rows) == 1 else 's'}"
                 raise TooFewSamples(
-                    f"{len(rows)} rows of the {kind} class are too few to split into {', '.join(PARTS)}; "
-                    "each part needs at least one"
+                    f"{held}, too few to split into {', '.join(PARTS)} with at least one in each; "
+                    f"{fewest_rows(shares)} are enough"
                 )
             chosen[place].append(rows[start:end])
     return {part: torch.cat(rows).sort().values for part, rows in zip(PARTS, chosen)}
+
+
+def fewest_rows(shares: tuple[float, ...]) -> int:
+    """The number from which on every part gets a row of a class."""
+    return math.ceil(1 / min(shares))
 
 
 def fit_parts(
@@ -186,6 +219,8 @@ def _train(
     whole = size >= len(train.labels)
     linear = settings.model == "linear"
     solver = SOLVERS[name](problem, linear, whole)
+    if _shortage(settings, *train.x.shape):
+        solver = by_steps(solver, problem, whole)
     # Recipes for linear models are not a matter of epochs: the default makes three tries, cross-entropy one.
     tries = 1 if isinstance(solver, Ridge) else 3 if solver is None and linear else epochs
     result = fit(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,11 +92,11 @@ def check_sample(scores: Any, labels: Any, weights: Any = None, groups: Any = No
 
 def check_scores(scores: Any) -> Tensor:
     """Finite real numbers of any shape, as a tensor."""
-    scores = _tensor(scores, "scores", BadScores)
-    if scores.is_complex():
+    tensor = _tensor(scores, "scores", BadScores)
+    if tensor.is_complex():
         raise BadScores("scores must be real numbers, but are complex; pass scores.real or scores.abs()")
-    _refuse_odd_scores(scores)
-    return scores
+    _refuse_odd_scores(tensor)
+    return tensor
 
 
 def name_groups(groups: Any) -> tuple[Tensor, list[str]]:
@@ -103,7 +104,11 @@ def name_groups(groups: Any) -> tuple[Tensor, list[str]]:
     values = groups.detach().cpu().numpy() if isinstance(groups, Tensor) else np.asarray(groups)
     # NumPy turns a NaN among names into the name 'nan', so a list is looked at as it came.
     each = groups if isinstance(groups, list | tuple) else values.ravel()
-    missing = sum(value is None or value != value for value in each) if values.dtype.kind in "OUf" else 0
+    missing = (
+        sum(value is None or (isinstance(value, float) and math.isnan(value)) for value in each)
+        if values.dtype.kind in "OUf"
+        else 0
+    )
     if missing:
         raise BadGroups(
             f"groups are missing for {missing} of {len(values)} samples; drop those, or give them a group of their own"

@@ -122,7 +122,9 @@ class Categorical:
             notes.append(f"column {self.name!r} is taken as words: {odd}")
         if self.other and unseen.any():
             most = f"the {len(self.levels)} most frequent levels"
-            notes.append(f"column {self.name!r}: {int(unseen.sum())} of {rows} rows hold none of {most}: all one, 'other'")
+            notes.append(
+                f"column {self.name!r}: {int(unseen.sum())} of {rows} rows hold none of {most}: all one, 'other'"
+            )
         elif unseen.any():
             where, example = f"{int(unseen.sum())} of {rows} rows", levels(column)[int(unseen.argmax())]
             notes.append(f"column {self.name!r}: levels that training never saw in {where}, such as {example!r}")

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from setpoint.capacity import refuse_beyond_memory
 from setpoint.errors import BadFeatures, BadSetting, ShapeMismatch
 from setpoint.measure.sample import Sample, check_sample
 from setpoint.problem.point import OperatingPoint
@@ -17,7 +18,7 @@ from setpoint.solve.baseline import CrossEntropy
 from setpoint.train.batch import Batch, read_batches
 from setpoint.train.calibrate import evaluate
 from setpoint.train.history import History, record, score
-from setpoint.train.linear import Anchor, Rows, Scaling, class_weights, cross_entropy, match, refine
+from setpoint.train.linear import Anchor, Rows, Scaling, class_weights, cross_entropy, match, recipe_bytes, refine
 from setpoint.train.select import preference
 
 
@@ -72,6 +73,12 @@ def fit_linear(
 ) -> tuple[History, int]:
     """Set the parameters of a linear model; the candidates as rows of history, and which of them it now is."""
     batch = _join([*read_batches(train, torch.device("cpu"))])
+    size, features = len(batch.x), batch.x[:1].numel()
+    refuse_beyond_memory(
+        f"the full-batch recipe for {size} rows of {features} features",
+        recipe_bytes(size, features),
+        "train in mini-batches, with a solver such as sp.CrossEntropy() or sp.ImplicitThreshold(problem)",
+    )
     sample = check_sample(torch.zeros(len(batch.labels), dtype=torch.float64), batch.labels, batch.weights)
     weights = torch.ones_like(sample.scores) if sample.weights is None else sample.weights
     present = weights > 0

@@ -40,7 +40,9 @@ def read_batches(loader: Iterable[Any], device: torch.device) -> Iterator[Batch]
             part = getattr(batch, name)
             if part is not None and not isinstance(part, Tensor):
                 kind = type(part).__name__
-                raise ShapeMismatch(f"{name} in a batch must be a tensor, but are a {kind}; use torch.as_tensor({name})")
+                raise ShapeMismatch(
+                    f"{name} in a batch must be a tensor, but are a {kind}; use torch.as_tensor({name})"
+                )
         yield batch.map(lambda part: part.to(device))
 
 

@@ -54,6 +54,12 @@ class Rows:
         return (self.labels == label).nonzero().squeeze(-1)
 
 
+def recipe_bytes(rows: int, features: int) -> int:
+    """What a recipe holds at its peak: five copies of the rows, six matrices of a Newton step, in float64."""
+    width = features + 1
+    return 8 * (5 * rows * width + 6 * width**2)
+
+
 @dataclass(frozen=True)
 class Anchor:
     """What holds the refinement back: cross-entropy to `targets` under `weights`, and a pull to `centre`."""
