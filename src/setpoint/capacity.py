@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 
 from setpoint.errors import NotEnoughMemory
 
 _GROUP = Path("/sys/fs/cgroup")
+_UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 
 
 def available_memory() -> int | None:
@@ -20,12 +22,13 @@ def refuse_beyond_memory(what: str, needed: float, remedy: str) -> None:
     """An error with both numbers if `what` needs more than there is."""
     available = available_memory()
     if available is not None and needed > available:
-        raise NotEnoughMemory(f"{what} needs about {gigabytes(needed)}, but {gigabytes(available)} are free; {remedy}")
+        raise NotEnoughMemory(f"{what} needs about {amount(needed)}, but {amount(available)} are free; {remedy}")
 
 
-def gigabytes(size: float) -> str:
+def amount(size: float) -> str:
     """`1.5 GB`."""
-    return f"{size / 1e9:.3g} GB"
+    power = min(max(int(math.log10(max(size, 1))) // 3, 0), len(_UNITS) - 1)
+    return f"{size / 1000**power:.3g} {_UNITS[power]}"
 
 
 def _machine() -> int | None:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from setpoint.capacity import available_memory, gigabytes, refuse_beyond_memory
+from setpoint.capacity import amount, available_memory, refuse_beyond_memory
 from setpoint.errors import BadProblem, TooFewSamples
 from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
@@ -142,7 +142,7 @@ def _refuse_wide_tables(rows: int, schema: Schema) -> None:
     refuse_beyond_memory(
         f"a table of {rows} rows and {sum(widths.values())} features",
         4 * rows * (sum(widths.values()) + 2 * widths[widest]),
-        f"take fewer rows, or leave out columns with many levels, such as {widest!r} ({widths[widest]} features)",
+        f"take fewer rows, or leave out columns with many levels, such as {widest!r}",
     )
 
 
@@ -152,8 +152,8 @@ def _shortage(settings: Settings, rows: int, features: int) -> list[str]:
     if settings.model != "linear" or available is None or needed <= available:
         return []
     return [
-        f"the full-batch recipe for {rows} rows of {features} features needs about {gigabytes(needed)}, but "
-        f"{gigabytes(available)} are free; trained in batches of {settings.batch_size} instead"
+        f"the full-batch recipe for {rows} rows of {features} features needs about {amount(needed)}, but "
+        f"{amount(available)} are free; trained in batches of {settings.batch_size} instead"
     ]
 
 
