@@ -25,6 +25,10 @@ class BadGroups(SetpointError):
     """Groups that are missing, or not whole numbers from 0 up."""
 
 
+class BadFeatures(SetpointError):
+    """Features that are not finite numbers, or not as many as the model takes."""
+
+
 class MissingClass(SetpointError):
     """A rate was asked of data that lacks the class it is a share of."""
 
@@ -55,6 +59,10 @@ class BadSetting(SetpointError):
 
 class TooFewSamples(SetpointError):
     """Too few samples for the promise that was asked for."""
+
+
+class NotEnoughMemory(SetpointError):
+    """Work that would not fit into the memory there is, refused before it starts."""
 
 
 class DivergedPrices(SetpointError):

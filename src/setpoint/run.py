@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -13,11 +14,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from setpoint.capacity import amount, available_memory, refuse_beyond_memory
 from setpoint.errors import TooFewSamples
 from setpoint.measure.sample import name_groups
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
-from setpoint.settings import BASELINE, PARTS, SOLVERS, Settings, build_model, score_rows
+from setpoint.settings import BASELINE, PARTS, SOLVERS, Settings, build_model, by_steps, score_rows
 from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.implicit import ImplicitThreshold
 from setpoint.solve.solver import Solver
@@ -32,6 +34,7 @@ from setpoint.train.certify import is_certifiable
 from setpoint.train.checkpoint import Checkpoint
 from setpoint.train.history import History
 from setpoint.train.identity import identity_of
+from setpoint.train.linear import recipe_bytes
 from setpoint.train.loop import fit
 from setpoint.train.select import preference
 
@@ -141,6 +144,7 @@ def fit_table(
     rows = split(labels, settings.shares, settings.seed)
     frames = {part: frame[index.numpy()] for part, index in rows.items()}
     schema = Schema.of(frames["train"], classes)
+    _refuse_wide_tables(frame.height, schema)
     codes: Tensor | None = None
     groups: list[str] = []
     if problem.group is not None:
@@ -152,6 +156,7 @@ def fit_table(
         for part in PARTS
     }
     settings = settings.settled(len(rows["train"]))
+    shortage = _shortage(settings, len(rows["train"]), len(schema.features))
     sizes = {name: {"rows": len(p.labels), "positives": int(p.labels.sum())} for name, p in parts.items()}
     dropped = [f"column {name!r} is not used: {why}" for name, why in schema.dropped]
     data = fingerprint(frame)
@@ -159,7 +164,31 @@ def fit_table(
     outcomes = fit_parts(
         parts, problem, settings, groups=groups, solvers=solvers, on_epoch=on_epoch, checkpoint=checkpoint, asked=asked
     )
-    return Run(problem, settings, schema, outcomes, sizes, (*dropped, *schema.notes(frame, ranges=False)), data)
+    return Run(
+        problem, settings, schema, outcomes, sizes, (*dropped, *schema.notes(frame, ranges=False), *shortage), data
+    )
+
+
+def _refuse_wide_tables(rows: int, schema: Schema) -> None:
+    """Before anything is written out as numbers, four bytes a feature; a column at a time beside that."""
+    widths = {column.name: len(column.features) for column in schema.columns}
+    widest = max(widths, key=lambda name: widths[name])
+    refuse_beyond_memory(
+        f"a table of {rows} rows and {sum(widths.values())} features",
+        4 * rows * (sum(widths.values()) + 2 * widths[widest]),
+        f"take fewer rows, or leave out columns with many levels, such as {widest!r}",
+    )
+
+
+def _shortage(settings: Settings, rows: int, features: int) -> list[str]:
+    """A note if a linear model has to go without its full-batch recipe, for want of memory."""
+    available, needed = available_memory(), recipe_bytes(rows, features)
+    if settings.model != "linear" or available is None or needed <= available:
+        return []
+    return [
+        f"the full-batch recipe for {rows} rows of {features} features needs about {amount(needed)}, but "
+        f"{amount(available)} are free; trained in batches of {settings.batch_size} instead"
+    ]
 
 
 def split(labels: Tensor, shares: tuple[float, ...], seed: int) -> dict[str, Tensor]:
@@ -173,12 +202,18 @@ def split(labels: Tensor, shares: tuple[float, ...], seed: int) -> dict[str, Ten
         ends = [0, *(edges * len(rows)).round().long().tolist()]
         for place, (start, end) in enumerate(pairwise(ends)):
             if start >= end:
+                held = f"the {kind} class has {len(rows)} row{'' if len(rows) == 1 else 's'}"
                 raise TooFewSamples(
-                    f"{len(rows)} rows of the {kind} class are too few to split into {', '.join(PARTS)}; "
-                    "each part needs at least one"
+                    f"{held}, too few to split into {', '.join(PARTS)} with at least one in each; "
+                    f"{fewest_rows(shares)} are enough"
                 )
             chosen[place].append(rows[start:end])
     return {part: torch.cat(rows).sort().values for part, rows in zip(PARTS, chosen)}
+
+
+def fewest_rows(shares: tuple[float, ...]) -> int:
+    """The number from which on every part gets a row of a class."""
+    return math.ceil(1 / min(shares))
 
 
 def fit_parts(
@@ -292,6 +327,8 @@ def _train(
     linear = settings.model == "linear" and problem.group is None
     n_groups = None if named["train"] is None else len(set(named["train"]))
     solver = solver or solver_for(name, problem, linear, whole, n_groups)
+    if _shortage(settings, *train.x.shape):
+        solver = by_steps(solver, problem, whole)
     # Recipes for linear models are not a matter of epochs: the default makes three tries, cross-entropy one.
     tries = 1 if isinstance(solver, Ridge) else 3 if solver is None and linear else epochs
     result = fit(

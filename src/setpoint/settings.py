@@ -23,6 +23,8 @@ PARTS = ("train", "held_out", "calibration", "test")
 #: Training tables up to this many rows are one batch.
 SMALL = 4096
 BASELINE = "cross-entropy"
+#: Rows scored together.
+AT_ONCE = 65_536
 
 
 def _linear(width: int) -> nn.Module:
@@ -43,6 +45,15 @@ SOLVERS: dict[str, Callable[[Problem, bool, bool], Solver | Ridge | None]] = {
     "weighted": lambda problem, linear, whole: Ridge("balanced") if linear else CrossEntropy("balanced"),
     BASELINE: lambda problem, linear, whole: Ridge() if linear else CrossEntropy(),
 }
+
+
+def by_steps(solver: Solver | Ridge | None, problem: Problem, whole: bool) -> Solver:
+    """What stands in for a recipe for linear models where its full batch does not fit into memory."""
+    if isinstance(solver, Solver):
+        return solver
+    return (
+        ImplicitThreshold(problem, memory=0 if whole else None) if solver is None else CrossEntropy(solver.pos_weight)
+    )
 
 
 @dataclass(frozen=True)
@@ -69,7 +80,8 @@ class Settings:
             raise BadSetting(f"seed must be a whole number from 0 up, got {self.seed}")
         if self.confidence is not None and not 0 < self.confidence < 1:
             raise BadSetting(f"confidence must lie between 0 and 1, such as 0.95, got {self.confidence}")
-        if len(self.shares) != len(PARTS) or min(self.shares) <= 0 or abs(sum(self.shares) - 1) > 1e-9:
+        positive = len(self.shares) == len(PARTS) and all(share > 0 for share in self.shares)
+        if not positive or not abs(sum(self.shares) - 1) <= 1e-9:
             raise BadSetting(f"shares must be four numbers above 0 that add up to 1, got {self.shares}")
 
     def settled(self, rows: int) -> Settings:
@@ -98,5 +110,5 @@ def score_rows(model: nn.Module, x: Tensor) -> Tensor:
     """
     precise = copy.deepcopy(model).double().eval()
     with torch.no_grad():
-        scores: Tensor = precise(x.double())
+        scores = torch.cat([precise(rows.double()) for rows in x.split(AT_ONCE)])
     return scores.squeeze(-1).float()

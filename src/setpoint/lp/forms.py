@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from setpoint.capacity import refuse_beyond_memory
 from setpoint.errors import MissingClass
 from setpoint.lp.checks import check_binary, check_margin, check_price, check_share
 from setpoint.lp.closed import Squash, class_pairs, limits, one_vs_all
@@ -151,6 +152,10 @@ def _pairs(duels: Iterator[tuple[Tensor, Tensor, Tensor, Tensor]], margin: float
     check_margin(margin, least=0.0)
     costs, bounds = [], []
     for above, below, above_weights, below_weights in duels:
+        pairs = len(above) * len(below)
+        refuse_beyond_memory(
+            f"the program of {pairs} pairs", 64 * pairs, "sp.lp.closed has its value from the scores alone"
+        )
         cost = (above_weights.unsqueeze(1) * below_weights).reshape(-1)
         if float(cost.sum()) > 0:
             costs.append(cost / cost.sum())

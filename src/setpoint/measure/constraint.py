@@ -93,10 +93,10 @@ class Constraint:
             raise BadProblem(f"the bound of {self.quantity} must be a finite number, but got {self.bound!r}")
         object.__setattr__(self, "bound", float(self.bound))
         if self.quantity.is_share and not 0 <= self.bound <= 1:
-            raise BadProblem(
-                f"{self.quantity} {self.relation} {self.bound:g} asks for a share outside 0 ... 1; "
-                f"for {self.bound:g} percent write {self.bound / 100:g}"
-            )
+            remedy = "choose one within"
+            if 1 < self.bound <= 100:
+                remedy = f"for {self.bound:g} percent write {self.bound / 100:g} or, in an ask, {self.bound:g}%"
+            raise BadProblem(f"{self.quantity} {self.relation} {self.bound:g} is a share outside 0 ... 1; {remedy}")
 
     def excess(self, counts: Tensor) -> Tensor:
         """How far the value lies beyond the bound; for `==` the signed distance."""

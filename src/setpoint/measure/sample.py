@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setpoint.errors import BadGroups, BadLabels, BadScores, BadWeights, ShapeMismatch
+from setpoint.errors import BadGroups, BadLabels, BadScores, BadWeights, SetpointError, ShapeMismatch
+
+#: What to do with scores of one or two columns.
+_HINTS = {1: "; use scores.squeeze(-1)", 2: "; of two classes' logits pass the difference, scores[:, 1] - scores[:, 0]"}
+#: What to do with words.
+_WORDS = {
+    "labels": "; compare them with the positive class first, as in np.asarray(labels) == 'yes'",
+    "groups": "; number the groups from 0 up first",
+}
 
 
 @dataclass(frozen=True)
@@ -58,20 +67,21 @@ class Sample:
 
 def check_sample(scores: Any, labels: Any, weights: Any = None, groups: Any = None) -> Sample:
     """Tensors, arrays or lists in; a `Sample` out, or one clear error."""
-    scores = _tensor(scores, "scores")
+    scores = check_scores(scores)
     if scores.dim() != 1:
-        hint = "; use scores.squeeze(-1)" if scores.dim() == 2 and scores.shape[1] == 1 else ""
+        hint = _HINTS.get(scores.shape[1], "") if scores.dim() == 2 else ""
         raise ShapeMismatch(f"scores {tuple(scores.shape)} must hold one number a sample, shape (n,){hint}")
     if not scores.is_floating_point():
         scores = scores.to(torch.get_default_dtype())
-    _refuse_odd_scores(scores)
     labels = _labels(labels, scores)
     if weights is not None:
-        weights = _like(weights, scores, "weights")
+        weights = _like(weights, scores, "weights", BadWeights)
         if not bool(torch.isfinite(weights).all()) or bool((weights < 0).any()):
             raise BadWeights("weights must be finite and not negative; drop such samples or set their weight to 0")
+        if len(weights) and not bool(weights.any()):
+            raise BadWeights("all weights are 0, so that nothing is left to count; give some samples a weight above 0")
     if groups is not None:
-        groups = _tensor(groups, "groups").to(scores.device)
+        groups = _tensor(groups, "groups", BadGroups).to(scores.device)
         if groups.shape != scores.shape:
             raise ShapeMismatch(f"groups {tuple(groups.shape)} and scores {tuple(scores.shape)} must match")
         if groups.is_floating_point() or groups.dtype == torch.bool or bool((groups < 0).any()):
@@ -80,15 +90,38 @@ def check_sample(scores: Any, labels: Any, weights: Any = None, groups: Any = No
     return Sample(scores, labels, weights, groups)
 
 
+def check_scores(scores: Any) -> Tensor:
+    """Finite real numbers of any shape, as a tensor."""
+    tensor = _tensor(scores, "scores", BadScores)
+    if tensor.is_complex():
+        raise BadScores("scores must be real numbers, but are complex; pass scores.real or scores.abs()")
+    _refuse_odd_scores(tensor)
+    return tensor
+
+
 def name_groups(groups: Any) -> tuple[Tensor, list[str]]:
     """Groups given by any values (names, numbers) as codes from 0 up, and the name of each code."""
     values = groups.detach().cpu().numpy() if isinstance(groups, Tensor) else np.asarray(groups)
+    # NumPy turns a NaN among names into the name 'nan', so a list is looked at as it came.
+    each = groups if isinstance(groups, list | tuple) else values.ravel()
+    missing = (
+        sum(value is None or (isinstance(value, float) and math.isnan(value)) for value in each)
+        if values.dtype.kind in "OUf"
+        else 0
+    )
+    if missing:
+        raise BadGroups(
+            f"groups are missing for {missing} of {len(values)} samples; drop those, or give them a group of their own"
+        )
     names, codes = np.unique(values.astype(str), return_inverse=True)
     return torch.from_numpy(codes.reshape(values.shape).astype(np.int64)), [str(name) for name in names]
 
 
 def _labels(values: Any, scores: Tensor) -> Tensor:
-    labels = _like(values, scores, "labels")
+    labels = _like(values, scores, "labels", BadLabels)
+    missing = int(labels.isnan().sum())
+    if missing:
+        raise BadLabels(f"labels are missing (NaN or None) for {missing} of {len(labels)} samples; drop those samples")
     odd = (labels != 0) & (labels != 1)
     if bool(odd.any()):
         found = labels[odd][0].item()
@@ -102,25 +135,36 @@ def _refuse_odd_scores(scores: Tensor) -> None:
     if bool(odd.any()):
         nans = int(torch.isnan(scores).sum())
         raise BadScores(
-            f"{int(odd.sum())} of {len(scores)} scores are not finite ({nans} NaN); "
+            f"{int(odd.sum())} of {scores.numel()} scores are not finite ({nans} NaN); "
             "the model has diverged or its input holds such values: lower the learning rate or clean the input"
         )
 
 
-def _tensor(values: Any, name: str) -> Tensor:
+def _tensor(values: Any, name: str, error: type[SetpointError]) -> Tensor:
     if isinstance(values, Tensor):
         return values
+    if values is None:
+        raise error(f"{name} are missing; pass one number a sample")
     try:
         array = np.asarray(values)
-        if array.dtype == object or array.dtype.kind in "USMm":
-            raise TypeError(f"values of type {array.dtype}")
+        words = array.flat if array.dtype.kind in "OUS" else ()
+        for word in (str(value) for value in words if isinstance(value, str | bytes)):
+            raise error(f"{name} must be numbers, but hold words such as {word!r}{_WORDS.get(name, '')}")
+        if array.dtype.kind in "Mm":
+            raise error(f"{name} must be numbers, but hold dates or times; turn them into numbers first")
+        # Booleans and numbers that a table has mixed with None: what is None becomes NaN, and is named as such later.
+        array = array.astype(np.float64) if array.dtype == object else array
         return torch.from_numpy(np.ascontiguousarray(array))
     except (TypeError, ValueError) as cause:
-        raise ShapeMismatch(f"{name} must be numbers, one a sample, but could not be read: {cause}") from cause
+        if isinstance(cause, SetpointError):
+            raise
+        kind = type(values).__name__
+        raise error(f"{name} must be numbers, one a sample, but this {kind} could not be read as such") from cause
 
 
-def _like(values: Any, scores: Tensor, name: str) -> Tensor:
-    tensor = _tensor(values, name)
+def _like(values: Any, scores: Tensor, name: str, error: type[SetpointError]) -> Tensor:
+    tensor = _tensor(values, name, error)
     if tensor.shape != scores.shape:
-        raise ShapeMismatch(f"scores {tuple(scores.shape)} and {name} {tuple(tensor.shape)} must match")
+        hint = f"; use {name}.squeeze(-1)" if tensor.shape == (*scores.shape, 1) else ""
+        raise ShapeMismatch(f"scores {tuple(scores.shape)} and {name} {tuple(tensor.shape)} must match{hint}")
     return tensor.detach().to(device=scores.device, dtype=scores.dtype)

@@ -10,8 +10,8 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import betainc, betaincinv, gammaln, xlog1py, xlogy
 
 from setpoint.measure.constraint import Constraint
 from setpoint.measure.rate import Gap, Rate
@@ -75,7 +75,7 @@ def at_most(part: Any, whole: Any, share: float) -> Numbers:
     part, whole = np.asarray(part, dtype=np.float64), np.asarray(whole, dtype=np.float64)
     inside = part < whole
     first, second = np.where(inside, whole - part, 1.0), np.where(inside, part + 1, 1.0)
-    return np.where(inside, betainc(first, second, 1 - share), 1.0)
+    return np.where(inside, scipy.special.betainc(first, second, 1 - share), 1.0)
 
 
 def at_least(part: Any, whole: Any, share: float) -> Numbers:
@@ -83,7 +83,7 @@ def at_least(part: Any, whole: Any, share: float) -> Numbers:
     part, whole = np.asarray(part, dtype=np.float64), np.asarray(whole, dtype=np.float64)
     inside = part > 0
     first, second = np.where(inside, part, 1.0), np.where(inside, whole - part + 1, 1.0)
-    return np.where(inside, betainc(first, second, share), 1.0)
+    return np.where(inside, scipy.special.betainc(first, second, share), 1.0)
 
 
 def interval(part: Any, whole: Any, confidence: float) -> tuple[Numbers, Numbers]:
@@ -91,8 +91,8 @@ def interval(part: Any, whole: Any, confidence: float) -> tuple[Numbers, Numbers
     part, whole = np.asarray(part, dtype=np.float64), np.asarray(whole, dtype=np.float64)
     tail = (1 - confidence) / 2
     some, short = part > 0, part < whole
-    low = betaincinv(np.where(some, part, 1.0), whole - part + 1, tail)
-    high = betaincinv(part + 1, np.where(short, whole - part, 1.0), 1 - tail)
+    low = scipy.special.betaincinv(np.where(some, part, 1.0), whole - part + 1, tail)
+    high = scipy.special.betaincinv(part + 1, np.where(short, whole - part, 1.0), 1 - tail)
     return np.where(some, low, 0.0), np.where(short, high, 1.0)
 
 
@@ -145,6 +145,6 @@ def _share_below(difference: float, whole_a: float, rates_a: Numbers, whole_b: f
 
 def _chance(part: Numbers, whole: float, share: Numbers) -> Numbers:
     """P(Binomial(whole, share) = part)."""
-    ways = gammaln(whole + 1) - gammaln(part + 1) - gammaln(whole - part + 1)
-    chance: Numbers = np.exp(ways + xlogy(part, share) + xlog1py(whole - part, -share))
+    ways = scipy.special.gammaln(whole + 1) - scipy.special.gammaln(part + 1) - scipy.special.gammaln(whole - part + 1)
+    chance: Numbers = np.exp(ways + scipy.special.xlogy(part, share) + scipy.special.xlog1py(whole - part, -share))
     return chance

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable
 from decimal import Decimal
 
-from setpoint.errors import BadAsk
+from setpoint.errors import BadAsk, BadProblem
 from setpoint.measure.constraint import Constraint, Quantity, Relation
 from setpoint.measure.rate import CATALOGUE, Metric, Range, Rate, f_score
 from setpoint.problem.problem import Problem
@@ -42,6 +42,15 @@ def ask(text: str, metrics: Iterable[Metric] = ()) -> Problem:
     if not isinstance(text, str):
         raise BadAsk(f"an ask is a text such as 'minimize fnr where fpr <= 1%', got {type(text).__name__}")
     return _Reader(text, {metric.name: metric for metric in metrics}).problem()
+
+
+def read_problem(problem: Problem | str) -> Problem:
+    """The problem that was handed over, as it is or as the text of an ask."""
+    if isinstance(problem, str):
+        return ask(problem)
+    if not isinstance(problem, Problem):
+        raise BadProblem(f"expected an ask such as 'minimize fnr where fpr <= 1%' or a problem, got {problem!r}")
+    return problem
 
 
 class _Reader:

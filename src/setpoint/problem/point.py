@@ -10,17 +10,16 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from setpoint.errors import BadFile, BadGroups, BadSetting
+from setpoint.errors import BadFile, BadGroups, BadScores, BadSetting, MissingClass
 from setpoint.measure.area import mean_over
 from setpoint.measure.constraint import percent
 from setpoint.measure.count import count
 from setpoint.measure.curve import curve
 from setpoint.measure.rate import Gap, Metric, Rate, accuracy, error, flagged, fnr, fpr, precision, recall, tnr
-from setpoint.measure.sample import Sample, check_sample, name_groups
+from setpoint.measure.sample import Sample, check_sample, check_scores, name_groups
 from setpoint.problem.check import Check, check_bound
 from setpoint.problem.language import ask
 from setpoint.problem.problem import Problem
@@ -85,27 +84,28 @@ class OperatingPoint:
 
     @property
     def outcome(self) -> str:
-        """`feasible`, or `infeasible` with the bound that no threshold meets and the nearest value."""
+        """`feasible`, or `infeasible` with the bounds that no threshold meets and the nearest values.
+
+        Of several bounds each may well be met alone, so that all are named together.
+        """
         if self.feasible:
             return "feasible"
-        broken = [
-            f"{constraint} (nearest: {self.rates[str(constraint.quantity)]:.6g})"
-            for constraint in self.problem.constraints
-            if self._breaks(str(constraint.quantity), constraint.relation, constraint.bound)
+        bounds = self.problem.constraints
+        together = " together" if len(bounds) > 1 else ""
+        nearest = [
+            f"{c.quantity} {self.rates[str(c.quantity)]:.6g}" if together else f"{self.rates[str(c.quantity)]:.6g}"
+            for c in bounds
         ]
-        return f"infeasible: no threshold meets {' and '.join(broken) or str(self.problem)}"
-
-    def _breaks(self, name: str, relation: str, bound: float) -> bool:
-        distance = self.rates[name] - bound
-        return bool({"<=": distance, ">=": -distance, "==": abs(distance)}[relation] > 1e-9)
+        return (
+            f"infeasible: no threshold meets {' and '.join(map(str, bounds))}{together} (nearest: {', '.join(nearest)})"
+        )
 
     def predict(self, scores: Any, groups: Any = None) -> Any:
         """1 where the score is strictly above the threshold, else 0; one column a threshold for areas.
 
         A tensor gives a tensor, anything else a NumPy array.
         """
-        values = scores.detach() if isinstance(scores, Tensor) else torch.as_tensor(np.asarray(scores))
-        values = values.double()
+        values = check_scores(scores).detach().double()
         passed = (values.unsqueeze(-1) if isinstance(self.threshold, tuple) else values) > self._limits(groups)
         answer = passed.long()
         return answer if isinstance(scores, Tensor) else answer.numpy()
@@ -193,6 +193,7 @@ class OperatingPoint:
         names = list(self.threshold) if isinstance(self.threshold, dict) else None
         codes = None if names is None else self._codes(groups)
         sample = check_sample(scores, labels, weights, codes).double()
+        refuse_absent_classes(self.problem, sample)
         if names is not None:
             sample = replace(sample, n_groups=len(names))
         values = list(self.threshold.values()) if isinstance(self.threshold, dict) else self.threshold
@@ -269,11 +270,28 @@ class OperatingPoint:
         """Read what `save` wrote."""
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
-        except FileNotFoundError as cause:
-            raise BadFile(f"no operating point at {path}") from cause
+        except OSError as cause:
+            raise BadFile(f"no operating point at {path}: {cause.strerror or cause}") from cause
         except (json.JSONDecodeError, UnicodeDecodeError) as cause:
             raise BadFile(f"{path} is not JSON: {cause}") from cause
         return cls.from_dict(data, metrics)
+
+
+def refuse_absent_classes(problem: Problem, sample: Sample) -> None:
+    """A rate of a class that has no samples, or none with weight, is no rate."""
+    if len(sample.scores) == 0:
+        raise BadScores("no scores to judge; pass at least one sample of each class")
+    weights = torch.ones_like(sample.scores) if sample.weights is None else sample.weights
+    positives, everything = float((weights * sample.labels).sum()), float(weights.sum())
+    # Flag nothing: then all positives are missed and all negatives passed over.
+    counts = torch.tensor([0.0, 0.0, positives, everything - positives], dtype=torch.float64)
+    asked = [problem.objective, *(c.quantity for c in problem.bounds)]
+    for quantity in (q.rate if isinstance(q, Gap) else q for q in asked):
+        if isinstance(quantity, Rate) and quantity.has_fixed_whole and float(quantity.size(counts)) <= 0:
+            kind = "positive" if positives <= 0 else "negative"
+            raise MissingClass(
+                f"{quantity} needs {kind} samples, but these {len(sample.scores)} hold none; add some of that class"
+            )
 
 
 def _number(value: Any) -> float:

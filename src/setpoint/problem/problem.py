@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from setpoint.errors import BadProblem
-from setpoint.measure.constraint import Constraint, Quantity
-from setpoint.measure.rate import Gap, Range
+from setpoint.measure.constraint import SLACK, Constraint, Quantity
+from setpoint.measure.rate import Gap, Range, Rate
 
 
 @dataclass(frozen=True)
@@ -48,20 +48,12 @@ class Problem:
         return {c.quantity.group for c in self.constraints if isinstance(c.quantity, Gap)}
 
     def _refuse_contradictions(self) -> None:
-        lowest: dict[Quantity, Constraint] = {}
-        highest: dict[Quantity, Constraint] = {}
-        for c in self.constraints:
-            if c.relation in (">=", "==") and (c.quantity not in lowest or c.bound > lowest[c.quantity].bound):
-                lowest[c.quantity] = c
-            if c.relation in ("<=", "==") and (c.quantity not in highest or c.bound < highest[c.quantity].bound):
-                highest[c.quantity] = c
-        for quantity in lowest.keys() & highest.keys():
-            low, high = lowest[quantity], highest[quantity]
-            if low.bound > high.bound:
-                raise BadProblem(
-                    f"{quantity} {low.relation} {low.bound:g} and {quantity} {high.relation} {high.bound:g} "
-                    "contradict each other; drop one"
-                )
+        """Two bounds on one rate, or on a rate and its complement (recall and fnr), that leave nothing between."""
+        for low in (c for c in self.constraints if c.relation in (">=", "==")):
+            for high in self.constraints:
+                limit = _upper_limit(high, low.quantity)
+                if limit is not None and low.bound > limit + SLACK:
+                    raise BadProblem(f"{low} and {high} contradict each other; drop one")
 
     def __str__(self) -> str:
         """The ask, in words that `ask` reads back."""
@@ -131,6 +123,18 @@ class Problem:
     def better(self, value: float, than: float) -> bool:
         """Whether one value of the objective beats another."""
         return value > than if self.maximize else value < than
+
+
+def _upper_limit(constraint: Constraint, quantity: Quantity) -> float | None:
+    """The most that a constraint allows a quantity, if it is about that one or its complement."""
+    other = constraint.quantity
+    if constraint.relation in ("<=", "==") and bool(other == quantity):
+        return constraint.bound
+    if constraint.relation in (">=", "==") and isinstance(other, Rate) and isinstance(quantity, Rate):
+        parts = zip(other.part, quantity.part, quantity.whole)
+        if other.whole == quantity.whole and all(one + rest == whole for one, rest, whole in parts):
+            return 1 - constraint.bound
+    return None
 
 
 def minimize(objective: Quantity, *constraints: Constraint, over: Range | None = None) -> Problem:

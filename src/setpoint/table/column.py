@@ -8,7 +8,16 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint.table.frame import Column, holds_levels, holds_numbers, level_codes, level_counts, levels, numbers
+from setpoint.table.frame import (
+    Column,
+    holds_levels,
+    holds_numbers,
+    level_codes,
+    level_counts,
+    levels,
+    numbers,
+    odd_numbers,
+)
 
 #: Standardised values beyond this many deviations are pulled back to it.
 CLIP = 5.0
@@ -57,8 +66,13 @@ class Numeric:
         return np.stack([standard, unknown] if self.missing else [standard], axis=1).astype(np.float32)
 
     def notes(self, column: Column) -> list[str]:
-        infinite = int(np.isinf(numbers(column)).sum())
-        return [f"column {self.name!r}: {infinite} infinite values are taken as missing"] if infinite else []
+        values = numbers(column)
+        infinite, missing = int(np.isinf(values).sum()), int((~np.isfinite(values)).sum())
+        notes = [f"column {self.name!r}: {infinite} infinite values are taken as missing"] if infinite else []
+        if missing and not self.missing:
+            where = f"{missing} of {len(column)} rows"
+            notes.append(f"column {self.name!r}: missing in {where} but never in training; the mean stands in for it")
+        return notes
 
     def beyond(self, column: Column) -> str | None:
         """How many rows lie outside the range that training saw, if any."""
@@ -85,13 +99,15 @@ class Categorical:
     @classmethod
     def of(cls, column: Column) -> Categorical | str:
         """The column as training saw it, or why it is of no use."""
-        counts = level_counts(column)
-        missing = sum(counts.values()) < len(column)
-        if len(counts) + missing < 2:
+        counts = level_counts(column, MOST_LEVELS)
+        if counts.different == 0:
+            return "every value is missing"
+        if counts.different == 1 and not counts.missing:
             return "it is constant"
-        if len(counts) > 2 and max(counts.values()) == 1:
-            return "no value occurs twice, as in a name or an identifier"
-        return cls(column.name, tuple(counts)[:MOST_LEVELS], missing, len(counts) > MOST_LEVELS)
+        if counts.different > 2 and max(counts.times.values()) == 1:
+            odd = _odd(column)
+            return f"no value occurs twice, as in a name or an identifier{odd and f', and {odd}'}"
+        return cls(column.name, tuple(counts.times), counts.missing > 0, counts.different > MOST_LEVELS)
 
     @property
     def features(self) -> list[str]:
@@ -107,16 +123,37 @@ class Categorical:
         return np.eye(width + 1, width, dtype=np.float32)[codes]
 
     def notes(self, column: Column) -> list[str]:
-        unseen = level_codes(column, self.levels) < 0
-        if self.other or not unseen.any():
-            return []
-        example = levels(column)[int(unseen.argmax())]
-        where = f"{int(unseen.sum())} of {len(column)} rows"
-        return [f"column {self.name!r}: levels that training never saw in {where}, such as {example!r}"]
+        codes, rows = level_codes(column, self.levels), len(column)
+        unseen, missing = codes < 0, int((codes == len(self.levels)).sum())
+        notes = []
+        if odd := _odd(column):
+            notes.append(f"column {self.name!r} is taken as words: {odd}")
+        if self.other and unseen.any():
+            most = f"the {len(self.levels)} most frequent levels"
+            notes.append(
+                f"column {self.name!r}: {int(unseen.sum())} of {rows} rows hold none of {most}: all one, 'other'"
+            )
+        elif unseen.any():
+            where, example = f"{int(unseen.sum())} of {rows} rows", levels(column)[int(unseen.argmax())]
+            notes.append(f"column {self.name!r}: levels that training never saw in {where}, such as {example!r}")
+        if missing and not self.missing:
+            notes.append(f"column {self.name!r}: missing in {missing} of {rows} rows but never in training")
+        return notes
+
+
+def _odd(column: Column) -> str:
+    """What keeps a column of numbers from being read as such, or nothing."""
+    found = odd_numbers(column, MOST_CODES)
+    if found is None:
+        return ""
+    where = f"{found[0]} of {len(column)} values {'is no number' if found[0] == 1 else 'are no numbers'}"
+    return f"{where}, such as {found[1]!r}; write numbers as 1234.5 and leave missing ones empty"
 
 
 def describe(column: Column) -> Numeric | Categorical | str:
     """What training saw in a column, or why it is of no use."""
+    if not column.name:
+        return "it has no name, as the row numbers that some programs write"
     if holds_numbers(column):
         return Categorical.of(column) if _holds_codes(column) else Numeric.of(column)
     return Categorical.of(column) if holds_levels(column) else f"its values are of type {column.dtype}"

@@ -6,7 +6,7 @@ The only file that knows polars; `Frame` and `Column` are its data frame and its
 from __future__ import annotations
 
 import os
-from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -14,63 +14,88 @@ import polars as pl
 from numpy.typing import NDArray
 
 from setpoint.errors import BadFile, BadTable
+from setpoint.table.text import blank_rows, column_names, not_utf8, why_unreadable
 
 Frame = pl.DataFrame
 Column = pl.Series
 
 #: Texts that stand for a missing value, in any mix of upper and lower case.
 MISSING = ("", "?", "na", "n/a", "nan", "null")
+_LIKE_A_NUMBER = r"^[-+]?[$€£]?\s?\d[\d.,'\s]*[%$€£]?$"
 
 
 def read_table(path: str | os.PathLike[str]) -> Frame:
     """The table in a .csv, .tsv or .parquet file; text columns that hold only numbers become numbers."""
     path = Path(path)
+    if path.is_dir():
+        raise BadFile(f"{path} is a directory; give the path of a .csv, .tsv or .parquet file")
     if not path.is_file():
         raise BadFile(f"no file at {path}; give the path of a .csv, .tsv or .parquet file")
     ending = path.suffix.lower()
     if ending not in (".csv", ".tsv", ".parquet", ".pq"):
-        raise BadFile(f"{path} ends in {ending or 'nothing'}; setpoint reads .csv, .tsv and .parquet")
+        unpack = "; unpack it first" if ending in (".gz", ".zip", ".bz2", ".zst", ".xz") else ""
+        raise BadFile(f"{path} ends in {ending or 'nothing'}; setpoint reads .csv, .tsv and .parquet{unpack}")
+    if not os.access(path, os.R_OK):
+        raise BadFile(f"{path} may not be read; change its permissions or copy it")
     if path.stat().st_size == 0:
         raise BadTable(f"{path} is empty; it should hold column names and rows")
-    try:
-        frame = _read_text(path, "\t" if ending == ".tsv" else ",") if "sv" in ending else pl.read_parquet(path)
-    except pl.exceptions.PolarsError as cause:
-        reason = str(cause).splitlines()[0]
-        if "utf-8" in reason:
-            raise BadTable(f"{path} is not UTF-8 text; save it as UTF-8") from cause
-        raise BadTable(f"{path} cannot be read as {ending.lstrip('.')}: {reason}") from cause
+    frame = _read_text(path, "\t" if ending == ".tsv" else ",") if "sv" in ending else _read_parquet(path)
     if frame.height == 0:
         raise BadTable(f"{path} has column names but no rows")
     return frame.with_columns([_inferred(column) for column in frame if column.dtype == pl.String])
 
 
-def _read_text(path: Path, separator: str) -> Frame:
+def _read_parquet(path: Path) -> Frame:
     with path.open("rb") as file:
-        if b"\0" in file.read(4096):
-            raise BadTable(f"{path} is not UTF-8 text; save it as UTF-8")
-    header = pl.read_csv(path, separator=separator, has_header=False, n_rows=1, infer_schema=False).row(0)
-    names = [(name or "").strip() for name in header]
-    if not any(names):
-        raise BadTable(f"{path} is empty where the names of its columns should be, in the first line")
-    if len(names) == 1:
-        mark = next((mark for mark in (";", "\t", "|", ",") if mark in names[0]), None)
-        hint = f"; it seems to be separated by {mark!r}, write it with {separator!r}" if mark else ""
-        raise BadTable(f"{path} has everything in one column, {names[0]!r}{hint}")
-    twice = [name or "(no name)" for name, times in Counter(names).items() if times > 1]
-    if twice:
-        raise BadTable(f"{path} has more than one column named {twice[0]!r}; rename them")
-    # Read as text, since blanks after a comma and words for "missing" would hide the numbers.
-    frame = pl.read_csv(path, separator=separator, infer_schema=False)
-    return frame.rename(dict(zip(frame.columns, names)))
+        if file.read(4) != b"PAR1":
+            raise BadTable(f"{path} is no Parquet file, whatever its name; if it is text, name it .csv")
+    try:
+        return pl.read_parquet(path)
+    except pl.exceptions.PolarsError as cause:
+        reason = str(cause).splitlines()[0]
+        raise BadTable(f"{path} cannot be read as parquet: {reason}; write it again") from cause
+
+
+def _read_text(path: Path, separator: str) -> Frame:
+    names = column_names(path, separator)
+    try:
+        # Read as text, since blanks after a comma and words for "missing" would hide the numbers.
+        frame = pl.read_csv(path, separator=separator, infer_schema=False)
+    except pl.exceptions.PolarsError as cause:
+        reason = str(cause).splitlines()[0]
+        if "utf-8" in reason:
+            raise not_utf8(path) from cause
+        reason = why_unreadable(path, separator, len(names)) or reason
+        raise BadTable(f"{path} cannot be read as {path.suffix.lower().lstrip('.')}: {reason}") from cause
+    frame = frame.rename(dict(zip(frame.columns, names)))
+    # To the parser, an empty line and a line that ends early look like missing values at the end of a row.
+    if frame.height and frame[names[-1]].null_count():
+        blank = blank_rows(path, separator, len(names))
+        frame = frame.filter(~pl.int_range(pl.len()).is_in(blank)) if blank else frame
+    return frame
 
 
 def write_csv(columns: dict[str, NDArray[np.generic]], path: Path | None) -> None:
-    """A CSV file with these columns, or on standard output when there is no path."""
+    """A CSV file with these columns, whole or not at all, or on standard output when there is no path."""
     frame = pl.DataFrame(columns)
     if path is None:
         print(frame.write_csv(), end="")
-    else:
-        frame.write_csv(path)
+        return
+    if path.is_dir():
+        raise BadFile(f"{path} is a directory; give the path of the CSV file to write")
+    if not path.absolute().parent.is_dir():
+        raise BadFile(f"there is no directory {path.parent} to write {path.name} to; make it first")
+    if path.exists() and not path.is_file():
+        # A pipe or a device: there is nothing to replace.
+        path.write_text(frame.write_csv(), encoding="utf-8")
+        return
+    whole = path.resolve()
+    fresh = whole.with_name(f".{whole.name}.{os.getpid()}")
+    try:
+        fresh.write_text(frame.write_csv(), encoding="utf-8")
+        fresh.replace(whole)
+    finally:
+        fresh.unlink(missing_ok=True)
 
 
 def _tidy(text: Column) -> Column:
@@ -124,10 +149,38 @@ def levels(column: Column) -> Column:
     return whole.cast(pl.String).zip_with(is_whole, values.cast(pl.String))
 
 
-def level_counts(column: Column) -> dict[str, int]:
-    """How often each level occurs, the most frequent first; missing values are left out."""
-    counts = levels(column).drop_nulls().alias("level").value_counts(name="times")
-    return dict(counts.sort(["times", "level"], descending=[True, False]).iter_rows())
+@dataclass(frozen=True)
+class LevelCounts:
+    """How often the most frequent levels occur, in that order; how many levels there are; how many values miss."""
+
+    times: dict[str, int]
+    different: int
+    missing: int
+
+
+def level_counts(column: Column, most: int) -> LevelCounts:
+    """The `most` most frequent levels of a column, which may hold millions."""
+    text = levels(column)
+    counts = text.drop_nulls().alias("level").value_counts(name="times")
+    top = counts.top_k(most, by=["times", "level"], reverse=[False, True])
+    top = top.sort(["times", "level"], descending=[True, False])
+    return LevelCounts(dict(top.iter_rows()), counts.height, text.null_count())
+
+
+def odd_numbers(column: Column, codes: int) -> tuple[int, str] | None:
+    """How many values keep a column from being read as numbers, and one of them, if most values look like numbers.
+
+    Numbers written as 1,234 or 5% look like numbers too. Up to `codes` different ones are taken as words on purpose.
+    """
+    if column.dtype != pl.String:
+        return None
+    text = levels(column).drop_nulls()
+    reads = text.cast(pl.Float64, strict=False).is_not_null()
+    looks = text.filter(reads | text.str.contains(_LIKE_A_NUMBER))
+    odd = text.filter(~reads)
+    if len(odd) == 0 or 2 * len(looks) <= len(text) or looks.n_unique() <= codes:
+        return None
+    return len(odd), str(odd[0])
 
 
 def level_codes(column: Column, known: tuple[str, ...]) -> NDArray[np.int64]:

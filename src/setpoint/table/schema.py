@@ -13,7 +13,7 @@ from torch import Tensor
 
 from setpoint.errors import BadFile, BadTable
 from setpoint.table.column import Categorical, Numeric, describe, read_column, typed
-from setpoint.table.frame import Frame, level_codes, level_counts, levels
+from setpoint.table.frame import Frame, holds_levels, holds_numbers, level_codes, level_counts, levels
 
 _YES = ("1", "true", "t", "yes", "y", "positive", "pos")
 
@@ -32,10 +32,12 @@ class Target:
         """The classes of a column. Unless told, the positive one is the larger number, the one that says yes or
         true, or else the rarer one."""
         _refuse_missing_labels(frame, name)
-        counts = level_counts(frame[name])
-        if len(counts) != 2:
-            listed = ", ".join(map(repr, list(counts)[:4])) + (", ..." if len(counts) > 4 else "")
-            raise BadTable(f"target {name!r} must hold two classes, but holds {len(counts)}: {listed}")
+        found = level_counts(frame[name], most=4)
+        counts = found.times
+        if found.different != 2:
+            listed = ", ".join(map(repr, counts)) + (", ..." if found.different > 4 else "")
+            remedy = "keep two of them" if found.different > 2 else "add rows of the other"
+            raise BadTable(f"target {name!r} must hold two classes, but holds {found.different}: {listed}; {remedy}")
         common, rare = counts
         says_yes = [level for level in counts if level.lower() in _YES]
         if positive is not None:
@@ -64,12 +66,22 @@ class Target:
 
 def _refuse_missing_labels(frame: Frame, name: str) -> None:
     if name not in frame.columns:
-        near = difflib.get_close_matches(name, frame.columns, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, frame.columns[:20]))}"
-        raise BadTable(f"no column {name!r} to predict; {hint}")
-    missing = levels(frame[name]).null_count()
+        raise BadTable(f"no column {name!r} to predict; {_instead(name, frame)}")
+    column = frame[name]
+    if not (holds_numbers(column) or holds_levels(column)):
+        raise BadTable(f"target {name!r} holds values of type {column.dtype}; it must hold numbers, words or booleans")
+    missing = levels(column).null_count()
     if missing:
         raise BadTable(f"target {name!r} is missing in {missing} of {frame.height} rows; fill it in or drop those rows")
+
+
+def _instead(name: str, frame: Frame) -> str:
+    """The column that a name which is not there may stand for, or else the columns there are."""
+    same = [column for column in frame.columns if column.lower() == name.strip().lower()]
+    near = same or difflib.get_close_matches(name, frame.columns, n=1, cutoff=0.5)
+    if near:
+        return f"did you mean {near[0]!r}?"
+    return f"there are {', '.join(map(repr, frame.columns[:20]))}{', ...' if frame.width > 20 else ''}"
 
 
 @dataclass(frozen=True)
@@ -109,14 +121,21 @@ class Schema:
         """
         absent = [column.name for column in self.columns if column.name not in frame.columns]
         if absent:
-            raise BadTable(f"the table lacks {', '.join(map(repr, absent))}, which the model was trained on")
+            listed = ", ".join(map(repr, absent[:20])) + (", ..." if len(absent) > 20 else "")
+            raise BadTable(f"the table lacks {listed}, which the model was trained on; {_instead(absent[0], frame)}")
         extra = self._extra(frame)
         if extra and not ignore_extra:
             raise BadTable(
                 f"the table has {', '.join(map(repr, extra))}, which training never had; drop it, or let it be "
                 "ignored with --ignore-extra (ignore_extra=True)"
             )
-        return torch.from_numpy(np.concatenate([c.encode(frame[c.name]) for c in self.columns], axis=1))
+        features = np.empty((frame.height, len(self.features)), dtype=np.float32)
+        start = 0
+        for column in self.columns:
+            end = start + len(column.features)
+            features[:, start:end] = column.encode(frame[column.name])
+            start = end
+        return torch.from_numpy(features)
 
     def labels(self, frame: Frame) -> Tensor:
         """1 for the positive class, 0 for the other, float32."""

@@ -9,7 +9,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from setpoint.errors import BadSetting
+from setpoint.capacity import refuse_beyond_memory
+from setpoint.errors import BadFeatures, BadSetting, ShapeMismatch
 from setpoint.measure.sample import Sample, check_sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
@@ -19,7 +20,7 @@ from setpoint.train.calibrate import evaluate
 from setpoint.train.checkpoint import Checkpoint, refusing_damage
 from setpoint.train.draws import Draws
 from setpoint.train.history import History, record, score
-from setpoint.train.linear import Anchor, Rows, Scaling, class_weights, cross_entropy, match, refine
+from setpoint.train.linear import Anchor, Rows, Scaling, class_weights, cross_entropy, match, recipe_bytes, refine
 from setpoint.train.select import preference
 
 
@@ -81,10 +82,17 @@ def fit_linear(
     """
     made = _Candidates(checkpoint or Checkpoint(None), identity or {}, Draws([train, held_out]))
     batch = _join([*read_batches(train, torch.device("cpu"))])
+    size, features = len(batch.x), batch.x[:1].numel()
+    refuse_beyond_memory(
+        f"the full-batch recipe for {size} rows of {features} features",
+        recipe_bytes(size, features),
+        "train in mini-batches, with a solver such as sp.CrossEntropy() or sp.ImplicitThreshold(problem)",
+    )
     sample = check_sample(torch.zeros(len(batch.labels), dtype=torch.float64), batch.labels, batch.weights)
     weights = torch.ones_like(sample.scores) if sample.weights is None else sample.weights
     present = weights > 0
     x, labels, weights = batch.x.double().flatten(1)[present], sample.labels[present], weights[present]
+    _refuse_odd_features(x, model)
     scaling = Scaling.of(x, weights)
     rows = Rows(scaling.apply(x), labels, weights / weights.mean())
 
@@ -150,9 +158,22 @@ class _Candidates:
         return self.done[self.next - 1]
 
 
+def _refuse_odd_features(x: Tensor, model: nn.Linear) -> None:
+    if not len(x):
+        raise BadFeatures("there are no rows to train on; the loader yielded empty batches")
+    if x.shape[1] != model.in_features:
+        raise BadFeatures(f"the model takes {model.in_features} features, but the rows have {x.shape[1]}")
+    odd = int((~x.isfinite()).any(1).sum())
+    if odd:
+        raise BadFeatures(f"{odd} of {len(x)} rows hold NaN or infinite features; fill them in or drop those rows")
+
+
 def _join(batches: list[Batch]) -> Batch:
     if not batches:
         raise BadSetting("the loader yielded no batch; pass a list, a DataLoader or sp.Batches, not a spent generator")
+    if not all(isinstance(b.x, Tensor) for b in batches):
+        kind = next(type(b.x).__name__ for b in batches if not isinstance(b.x, Tensor))
+        raise ShapeMismatch(f"a linear model takes batches of tensors, but x is a {kind}; use torch.as_tensor(x)")
     weights = [b.weights for b in batches if b.weights is not None]
     return Batch(
         torch.cat([b.x for b in batches]),

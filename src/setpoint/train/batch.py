@@ -35,7 +35,15 @@ class Batch:
 def read_batches(loader: Iterable[Any], device: torch.device) -> Iterator[Batch]:
     """Batches of any loader: `(x, labels)`, `(x, labels, weights)`, or a mapping with the names of `Batch`."""
     for item in loader:
-        yield read_batch(item).map(lambda part: part.to(device))
+        batch = read_batch(item)
+        for name in _NAMES[1:]:
+            part = getattr(batch, name)
+            if part is not None and not isinstance(part, Tensor):
+                kind = type(part).__name__
+                raise ShapeMismatch(
+                    f"{name} in a batch must be a tensor, but are a {kind}; use torch.as_tensor({name})"
+                )
+        yield batch.map(lambda part: part.to(device))
 
 
 def read_batch(item: Any) -> Batch:

@@ -6,13 +6,10 @@ import warnings
 from dataclasses import replace
 from typing import Any
 
-import torch
-
-from setpoint.errors import BadGroups, BadProblem, BadScores, BadSetting, MissingClass, NotCertified, TooFewSamples
-from setpoint.measure.rate import Gap, Rate
+from setpoint.errors import BadGroups, BadProblem, BadSetting, NotCertified, TooFewSamples
 from setpoint.measure.sample import Sample, check_sample, name_groups
-from setpoint.problem.language import ask
-from setpoint.problem.point import Certificate, OperatingPoint
+from setpoint.problem.language import read_problem
+from setpoint.problem.point import Certificate, OperatingPoint, refuse_absent_classes
 from setpoint.problem.problem import Problem
 from setpoint.solve.threshold import find
 from setpoint.train.certify import certify, is_certifiable
@@ -50,7 +47,7 @@ def calibrate(
     threshold. With `per_group` each of them gets one though the problem does not compare them, and every bound is
     certified in every group at once.
     """
-    problem = ask(problem) if isinstance(problem, str) else problem
+    problem = read_problem(problem)
     if per_group and (problem.group is not None or problem.over is not None or confidence is None):
         raise BadSetting("per_group certifies plain bounds in every group: it needs confidence=, and no gap or area")
     sample, names = _judged_sample(problem, scores, labels, weights, groups, by_group=per_group)
@@ -95,17 +92,7 @@ def _judged_sample(
             raise BadGroups(f"{why}; pass groups=, one a sample")
         groups, names = name_groups(groups)
     wide = check_sample(scores, labels, weights, groups if names else None).double()
-    if len(wide.scores) == 0:
-        raise BadScores("no scores to judge; pass at least one sample of each class")
+    refuse_absent_classes(problem, wide)
     if names:
         wide = replace(wide, n_groups=len(names))
-    weights = torch.ones_like(wide.scores) if wide.weights is None else wide.weights
-    positives, everything = float((weights * wide.labels).sum()), float(weights.sum())
-    # Flag nothing: then all positives are missed and all negatives passed over.
-    counts = torch.tensor([0.0, 0.0, positives, everything - positives], dtype=torch.float64)
-    asked = [problem.objective, *(c.quantity for c in problem.bounds)]
-    for quantity in (q.rate if isinstance(q, Gap) else q for q in asked):
-        if isinstance(quantity, Rate) and quantity.has_fixed_whole and float(quantity.size(counts)) <= 0:
-            kind = "positive" if positives <= 0 else "negative"
-            raise MissingClass(f"{quantity} needs {kind} samples, but these {len(wide.scores)} hold none")
     return wide, names

@@ -54,6 +54,13 @@ class Rows:
         return (self.labels == label).nonzero().squeeze(-1)
 
 
+def recipe_bytes(rows: int, features: int) -> int:
+    """What a recipe holds at its peak, in float64, as measured: five copies of the rows, some 25 numbers a row for
+    scores and curves, and six matrices of a Newton step."""
+    width = features + 1
+    return 8 * (rows * (5 * width + 25) + 6 * width**2)
+
+
 @dataclass(frozen=True)
 class Anchor:
     """What holds the refinement back: cross-entropy to `targets` under `weights`, and a pull to `centre`."""

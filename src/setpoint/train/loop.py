@@ -14,7 +14,7 @@ from torch import nn
 
 from setpoint.errors import BadSetting, SharedData
 from setpoint.measure.sample import Sample
-from setpoint.problem.language import ask
+from setpoint.problem.language import read_problem
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.solve.baseline import CrossEntropy
@@ -94,7 +94,9 @@ def fit(
     ends, on one thread, in the very parameters of a run that was not killed; then the directory is removed. The state
     of another call is refused. `Checkpoint(path, ...)` says how often and for how long.
     """
-    problem = ask(problem) if isinstance(problem, str) else problem
+    problem = read_problem(problem)
+    if isinstance(solver, str):
+        raise BadSetting(f"a solver is an object such as sp.ImplicitThreshold(problem), got the text {solver!r}")
     if confidence is not None:
         refuse_confidence(confidence)
         if calibration is None:

@@ -1,0 +1,579 @@
+"""docs/bad_input.md, row by row: each situation is made, and what is said and done is held against the page.
+
+A row without a situation here fails, and so does a situation without a row.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+
+import setpoint as sp
+from setpoint import capacity, errors
+from setpoint.cli import main
+from setpoint.table.frame import read_table
+from setpoint.table.schema import Schema, Target
+from tables import loans
+
+PAGE = Path(__file__).parents[1] / "docs" / "bad_input.md"
+ASK = "minimize fnr where fpr <= 20%"
+#: The quickest solver: what is tested here happens before or beside training.
+QUICK = ["--solver", "cross-entropy", "--epochs", "1"]
+MILLION = 1_000_000
+
+
+def rows_of_the_page():
+    """Input, what is said, and the code or error of every row of every table."""
+    lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    cells = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+    return [tuple(row) for row in cells if row[0] != "input"]
+
+
+ROWS = rows_of_the_page()
+#: Rows with an exit code are of the command line, the others of the library.
+FROM_OUTSIDE = [row for row in ROWS if row[2][0].isdigit()]
+FROM_WITHIN = [row for row in ROWS if not row[2][0].isdigit()]
+ON_THE_COMMAND_LINE, IN_PYTHON = {}, {}
+
+
+def on_the_command_line(name):
+    """Registers a function that makes files where it is called, and returns the arguments of `setpoint`."""
+
+    def register(make):
+        assert name not in ON_THE_COMMAND_LINE
+        ON_THE_COMMAND_LINE[name] = make
+        return make
+
+    return register
+
+
+def in_python(name):
+    """Registers a function that does something with the library, and returns what came of it."""
+
+    def register(do):
+        assert name not in IN_PYTHON
+        IN_PYTHON[name] = do
+        return do
+
+    return register
+
+
+def says(sentence, heard):
+    """Whether a sentence of the page, in which ... stands for anything, is part of what was heard."""
+    pattern = ".*".join(map(re.escape, sentence.strip("`").split("...")))
+    return re.search(pattern, heard) is not None
+
+
+def test_every_row_has_its_test_and_every_test_its_row():
+    names = [name for name, _, _ in ROWS]
+    assert len(set(names)) == len(names) > 100
+    assert sorted(names) == sorted([*ON_THE_COMMAND_LINE, *IN_PYTHON])
+
+
+def test_a_sentence_is_found_only_where_it_is_said():
+    assert says("`needs 3 ... but 2`", "fpr needs 3 negatives, but 2 are there")
+    assert not says("`needs 3 ... but 2`", "fpr needs 4 negatives, but 2 are there")
+    assert not says("`(a.b)`", "(acb)")
+
+
+# Tables
+
+
+def table(rows=200, **columns):
+    """A column that tells the classes apart, a target, and whatever else is given."""
+    draw = np.random.default_rng(0)
+    y = (np.arange(rows) % 3 == 0).astype(int)
+    return pl.DataFrame({"x": draw.normal(size=rows) + 2 * y, "y": y} | columns)
+
+
+def fit(path="t.csv", *more, ask=ASK, target="y"):
+    return ["fit", path, "--target", target, "--ask", ask, *QUICK, *more]
+
+
+def fit_table(frame, *more, **options):
+    frame.write_csv("t.csv")
+    return fit("t.csv", *more, **options)
+
+
+def fit_text(content, **options):
+    Path("t.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
+    return fit("t.csv", **options)
+
+
+def fit_parquet(frame, **options):
+    frame.write_parquet("t.parquet")
+    return fit("t.parquet", **options)
+
+
+def command(name, arguments):
+    """A situation that needs no patience: arguments, or files and arguments made when it is tested."""
+    on_the_command_line(name)(lambda monkeypatch, trained: arguments())
+
+
+Y = (np.arange(200) % 3 == 0).astype(int)
+PAIRS = "\n".join(f"{i % 7},{i % 2}" for i in range(60))
+
+command("no such file", lambda: fit("no.csv"))
+command("a directory", lambda: os.mkdir("data") or fit("data"))
+command("a workbook, `.xlsx`", lambda: Path("t.xlsx").write_bytes(b"PK") and fit("t.xlsx"))
+command("a compressed file, `.csv.gz`", lambda: Path("t.csv.gz").write_bytes(b"\x1f\x8b") and fit("t.csv.gz"))
+command("an empty file", lambda: fit_text(""))
+command("blank lines only", lambda: fit_text("\n \n"))
+command("column names and no rows", lambda: fit_text("x,y\n"))
+command("semicolons for commas", lambda: fit_text(table().write_csv(separator=";")))
+command("semicolons, and a comma in a name", lambda: fit_text("x;a,b;y\n1;2;0\n"))
+command("semicolons and decimal commas", lambda: fit_text("x;z;y\n1,5;2,5;0\n"))
+command("Latin-1", lambda: fit_text("x,y\n1,0\ncaf\xe9,1\n".encode("latin-1")))
+command("UTF-16", lambda: fit_text(table().write_csv().encode("utf-16")))
+command("a binary file named .csv", lambda: fit_text(b"\x7fELF\x02\x01\x01\0\0\0" + bytes(range(1, 250))))
+command("a Parquet file named .csv", lambda: table().write_parquet("t.csv") or fit())
+command("a workbook named .csv", lambda: fit_text(b"PK\x03\x04 and so on"))
+command("text named .parquet", lambda: Path("t.parquet").write_text("x,y\n1,0\n") and fit("t.parquet"))
+command("a row with too many values", lambda: fit_text("x,y\n1,0\n1,2,3\n"))
+command("a row with too few values", lambda: fit_text(f"y,x\n1,0\n1,2\n1\n{PAIRS}\n"))
+command("a quote that never closes", lambda: fit_text('x,y\n1,0\n1,"0\n2,1\n'))
+command(
+    'a stray quote (`5" wide`)',
+    lambda: fit_text("x,z,y\n" + "\n".join(f'{i % 7},5" wide,{i % 2}' for i in range(100))),
+)
+command("lines that end in carriage returns alone", lambda: fit_text(table().write_csv().replace("\n", "\r")))
+command("two columns of one name", lambda: fit_text("x,x,y\n1,2,0\n"))
+command(
+    "a byte order mark, CRLF, blank lines at the end",
+    lambda: fit_text("\ufeff" + table().write_csv().replace("\n", "\r\n") + "\r\n\r\n"),
+)
+command(
+    "line breaks and commas within quotes",
+    lambda: fit_table(table().with_columns(pl.Series("a\nname", ["one,\ntwo", "three"] * 100))),
+)
+
+
+@in_python("a file that may not be read, in Python")
+def _(monkeypatch):
+    # The command line asks for this itself, and root may read everything.
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with tempfile.TemporaryDirectory() as place:
+        table().write_csv(Path(place) / "t.csv")
+        return read_table(Path(place) / "t.csv")
+
+
+@on_the_command_line("half a Parquet file")
+def _(monkeypatch, trained):
+    table().write_parquet("t.parquet")
+    content = Path("t.parquet").read_bytes()
+    Path("t.parquet").write_bytes(content[: len(content) // 2])
+    return fit("t.parquet")
+
+
+WRITTEN = [f"{1000 * i:,}" for i in range(1, 201)]
+MIXED = ["about 3" if i % 10 == 0 else str(i % 40) for i in range(200)]
+
+command("a constant column", lambda: fit_table(table(c=[1.0] * 200)))
+command("a column with every value missing", lambda: fit_table(table(c=[None] * 200)))
+command("a column without a name", lambda: fit_table(table(**{"": range(200)})))
+command("a column of lists", lambda: fit_parquet(table(c=[[i] for i in range(200)])))
+command("nothing but constant columns", lambda: fit_table(table(x=[1.0] * 200)))
+command("no column but the target", lambda: fit_parquet(table().select("y")))
+command(
+    "missing values and NaN among features",
+    lambda: fit_table(table(c=[None if i % 5 == 0 else float("nan") if i % 5 == 1 else i for i in range(200)])),
+)
+command("infinities among features", lambda: fit_table(table(x=[np.inf] * 3 + [float(i) for i in range(197)])))
+command(
+    "numbers up to 1e308 and down to 1e-308",
+    lambda: fit_table(table(c=[(-1) ** i * 1e308 for i in range(200)], d=[i * 1e-308 for i in range(200)])),
+)
+command("numbers and words in one column", lambda: fit_table(table(m=MIXED)))
+command("numbers with thousands separators", lambda: fit_table(table(m=WRITTEN)))
+command("a misspelt target", lambda: fit_table(loans(), target="defalt"))
+command("a target in the wrong case", lambda: fit_table(table(), target="Y"))
+command("a target like no column", lambda: fit_table(table(), target="outcome"))
+command("classes that are words", lambda: fit_table(table(y=np.where(Y, "bad", "good"))))
+command("classes that are booleans", lambda: fit_table(table(y=Y > 0)))
+command("classes -1 and 1", lambda: fit_table(table(y=2 * Y - 1)))
+command("classes 0.0 and 1.0", lambda: fit_table(table(y=Y.astype(float))))
+command("a class that is not there", lambda: fit_table(table(), "--positive", "maybe"))
+command("missing labels", lambda: fit_table(table(y=[None] * 3 + Y[3:].tolist())))
+command("one class", lambda: fit_table(table(y=[1] * 200)))
+command("one row", lambda: fit_table(table(1)))
+command("three classes", lambda: fit_table(table(y=np.arange(200) % 3)))
+command("a label between the classes", lambda: fit_table(table(y=np.where(np.arange(200) == 4, 0.5, Y))))
+command("a target of lists", lambda: fit_parquet(table(y=[[int(y)] for y in Y])))
+command("fewer positives than parts need", lambda: fit_table(table(y=(np.arange(200) < 3).astype(int))))
+
+
+@on_the_command_line("a million different names")
+def _(monkeypatch, trained):
+    return fit(str(trained / "million.parquet"))
+
+
+@on_the_command_line("a million classes")
+def _(monkeypatch, trained):
+    return fit(str(trained / "million.parquet"), target="c")
+
+
+@in_python("a million levels, some of them often")
+def _(monkeypatch):
+    often = [f"often {i % 98}" for i in range(MILLION // 10)]
+    frame = pl.DataFrame({"c": [f"level {i}" for i in range(MILLION)] + often})
+    frame = frame.with_columns(y=pl.int_range(pl.len()) % 2)
+    schema = Schema.of(frame, Target.of(frame, "y"))
+    assert len(schema.features) == 101
+    (note,) = schema.notes(frame)
+    return note
+
+
+command("a misspelt word in the ask", lambda: fit_table(table(), ask="minimize fnr wher fpr <= 1%"))
+command("a misspelt rate", lambda: fit_table(table(), ask="minimize fnrr"))
+command("an empty ask", lambda: fit_table(table(), ask=""))
+command(
+    "an ask that contradicts itself", lambda: fit_table(table(), ask="minimize fnr where fpr <= 50% and fpr >= 60%")
+)
+command(
+    "one that does so through a complement",
+    lambda: fit_table(table(), ask="maximize precision where recall >= 20% and fnr >= 90%"),
+)
+command("a bound outside 0 ... 1", lambda: fit_table(table(), ask="minimize fnr where fpr <= 5"))
+command("a strict bound", lambda: fit_table(table(), ask="minimize fnr where fpr < 1%"))
+command(
+    "groups of a column that is not there", lambda: fit_table(table(), ask="minimize fnr where recall.gap(sex) <= 1%")
+)
+command(
+    "a bound that cannot be met",
+    lambda: fit_table(
+        table(x=np.where(np.arange(200) % 5 < 2, Y, 1 - Y)), ask="maximize recall where precision >= 99.9%"
+    ),
+)
+command(
+    "bounds that cannot be met together",
+    lambda: fit_table(table(), ask="maximize recall where precision >= 99.9% and flagged >= 60%"),
+)
+command("an unknown solver", lambda: fit_table(table(), "--solver", "magic"))
+command("a solver without a program for the ask", lambda: fit_table(table(), "--solver", "program"))
+command("an unknown model", lambda: fit_table(table(), "--model", "tree"))
+command("a confidence of 95", lambda: fit_table(table(), "--confidence", "95"))
+command("a confidence in words", lambda: fit_table(table(), "--confidence", "high"))
+command(
+    "too few samples for the confidence",
+    lambda: fit_table(table(), "--confidence", "0.95", ask="minimize fnr where fpr <= 1%"),
+)
+command("two shares", lambda: fit_table(table(), "--shares", "0.5,0.5"))
+command("shares that do not add up, or NaN", lambda: fit_table(table(), "--shares", "nan,0.1,0.1,0.1"))
+command("no epochs", lambda: fit_table(table(), "--epochs", "0"))
+command("a file in the way", lambda: fit_table(table(), "--out", "t.csv"))
+
+
+@on_the_command_line("an earlier run in the way")
+def _(monkeypatch, trained):
+    shutil.copytree(trained / "run", "run")
+    return fit_table(table())
+
+
+def foreign():
+    os.mkdir("data")
+    Path("data/letter.txt").write_text("dear all")
+    return "data"
+
+
+command("somebody's directory in the way", lambda: fit_table(table(), "--out", foreign()))
+command("no run there", lambda: loans().write_csv("new.csv") or ["predict", "nowhere", "new.csv"])
+command("a directory that is no run", lambda: loans().write_csv("new.csv") or ["predict", foreign(), "new.csv"])
+
+
+@on_the_command_line("a damaged run")
+def _(monkeypatch, trained):
+    shutil.copytree(trained / "run", "copy")
+    Path("copy/setpoint.json").write_text("{")
+    loans(20).write_csv("new.csv")
+    return ["predict", "copy", "new.csv"]
+
+
+def predict(name, change, *more):
+    def make(monkeypatch, trained):
+        change(loans(20, seed=1)).write_csv("new.csv")
+        return ["predict", trained / "run", "new.csv", *(part() if callable(part) else part for part in more)]
+
+    on_the_command_line(name)(make)
+
+
+predict("a missing column", lambda frame: frame.rename({"age": "Age"}))
+predict("words in a column of numbers", lambda frame: frame.with_columns(age=pl.lit("old")))
+predict("no rows to predict", lambda frame: frame.head(0))
+predict("a category that training never saw", lambda frame: frame.with_columns(job=pl.lit("pilot")))
+predict("missing values that training never saw", lambda frame: frame.with_columns(age=pl.lit(float("nan"))))
+predict("infinities in features", lambda frame: frame.with_columns(age=pl.lit(float("inf"))))
+predict("decisions into a directory", lambda frame: frame, "--out", foreign)
+predict("decisions into a place that is not there", lambda frame: frame, "--out", "no/such/x.csv")
+
+
+@on_the_command_line("a table too large for the linear recipe")
+def _(monkeypatch, trained):
+    monkeypatch.setattr(capacity, "_machine", lambda: 10_000)
+    return fit_table(table(c=Y * 0.5 + np.arange(200), d=np.arange(200) ** 0.5), "--solver", "default")
+
+
+@on_the_command_line("a table too large to be written out")
+def _(monkeypatch, trained):
+    monkeypatch.setattr(capacity, "_machine", lambda: 1_000)
+    return fit_table(table(c=Y * 0.5 + np.arange(200), d=np.arange(200) ** 0.5))
+
+
+# The command line
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A directory with a finished run on the loans, and a table of a million different names."""
+    place = tmp_path_factory.mktemp("trained")
+    loans().write_csv(place / "loans.csv")
+    with pytest.raises(SystemExit) as ended:
+        main([*map(str, fit(place / "loans.csv", "--out", place / "run", target="default"))])
+    assert ended.value.code == 0
+    big = pl.DataFrame({"c": np.arange(MILLION)}).select(
+        pl.format("name {}", "c").alias("c"),
+        ((pl.col("c") * 7919) % 1000 / 100).alias("x"),
+        (pl.col("c") % 3 == 0).alias("y"),
+    )
+    big.write_parquet(place / "million.parquet")
+    return place
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def everything(place):
+    return sorted((str(path), path.read_bytes() if path.is_file() else b"") for path in place.rglob("*"))
+
+
+@pytest.mark.parametrize(("name", "said", "code"), FROM_OUTSIDE, ids=[row[0] for row in FROM_OUTSIDE])
+def test_on_the_command_line(name, said, code, here, monkeypatch, trained, capsys):
+    arguments = [str(part) for part in ON_THE_COMMAND_LINE[name](monkeypatch, trained)]
+    before = everything(here)
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    heard = capsys.readouterr()
+    assert str(ended.value.code) == code.split()[0]
+    assert says(said, heard.out + heard.err)
+    if code == "0":
+        made = {"run"} if arguments[0] == "fit" else set()
+        assert {path.name for path in here.iterdir()} == made | {Path(path).name for path, _ in before}
+        return
+    assert everything(here) == before
+    assert heard.out == ""
+    if code != "2 (usage)":
+        assert heard.err.startswith("setpoint: ")
+        assert heard.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["a row with too many values", "an ask that contradicts itself"])
+def test_in_a_process_of_its_own(name, here, monkeypatch, trained):
+    (said,) = [said for row, said, _ in ROWS if row == name]
+    arguments = [str(part) for part in ON_THE_COMMAND_LINE[name](monkeypatch, trained)]
+    before = everything(here)
+    environment = {**os.environ, "PYTHONPATH": str(Path(sp.__file__).parents[1])}
+    ended = subprocess.run(
+        [sys.executable, "-m", "setpoint.cli", *arguments],
+        cwd=here, env=environment, capture_output=True, text=True, timeout=100, check=False,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert says(said, ended.stderr)
+    assert ended.stderr.count("\n") == 1
+    assert everything(here) == before
+
+
+# The library
+
+PROBLEM = "minimize fnr where fpr <= 50%"
+BY_GROUP = "minimize error where recall.gap(sex) <= 10%"
+SCORES, LABELS = [0.1, 0.4, 0.6, 0.9], [0, 0, 1, 1]
+NAN, INF = float("nan"), float("inf")
+
+
+def library(name, do):
+    in_python(name)(lambda monkeypatch: do())
+
+
+def at_the_border(name, scores=SCORES, labels=LABELS, **more):
+    """The same input to `calibrate`, `evaluate` and a solver, which must all say the same."""
+
+    def do():
+        results = []
+        for door in (
+            sp.calibrate,
+            sp.evaluate,
+            lambda problem, *a, **k: sp.ImplicitThreshold(sp.ask(problem))(*a, **k),
+        ):
+            try:
+                results.append(door(PROBLEM, scores, labels, **more))
+            except errors.SetpointError as refusal:
+                results.append(refusal)
+        calibrated, evaluated, loss = results
+        assert str(calibrated) == str(evaluated)
+        if isinstance(calibrated, Exception):
+            assert (type(loss), str(loss)) == (type(calibrated), str(calibrated))
+            raise calibrated
+        assert torch.isfinite(loss)
+        assert calibrated == sp.evaluate(PROBLEM, SCORES, LABELS)
+        return str(calibrated)
+
+    library(name, do)
+
+
+at_the_border("labels that are booleans", labels=[False, False, True, True])
+at_the_border("labels 0.0 and 1.0", labels=[0.0, 0.0, 1.0, 1.0])
+at_the_border("labels as objects, as pandas has them", labels=np.array([False, 0, True, 1], dtype=object))
+at_the_border("labels that are words", labels=["no", "no", "yes", "yes"])
+at_the_border("labels -1 and 1", labels=[-1, -1, 1, 1])
+at_the_border("labels 1 and 2", labels=[1, 1, 2, 2])
+at_the_border("labels in between", labels=[0, 0.5, 1, 1])
+at_the_border("labels with NaN or None", labels=[0, None, 1, 1])
+at_the_border("no labels", labels=None)
+at_the_border("labels of shape (n, 1)", labels=torch.tensor(LABELS).unsqueeze(-1))
+at_the_border("fewer labels than scores", labels=[0, 1, 1])
+at_the_border("scores with NaN", [0.1, 0.4, 0.6, NAN])
+at_the_border("infinite scores", [0.1, 0.4, 0.6, INF])
+at_the_border("scores that are words", list("abcd"))
+at_the_border("complex scores", torch.tensor(SCORES) * 1j)
+at_the_border("scores of shape (n, 1)", torch.tensor(SCORES).unsqueeze(-1))
+at_the_border("scores of shape (n, 2)", torch.zeros(4, 2))
+at_the_border("lists of different lengths for scores", [[0.1, 0.2], [0.3]])
+at_the_border("negative weights", weights=[1, 1, 1, -1])
+at_the_border("weights with NaN", weights=[1, 1, 1, NAN])
+at_the_border("weights that are all 0", weights=[0, 0, 0, 0])
+
+
+def criterion(scores, labels):
+    return sp.ImplicitThreshold(sp.ask(PROBLEM))(torch.tensor(scores), torch.tensor(labels))
+
+
+library("scores that are all equal", lambda: sp.evaluate(PROBLEM, [1.0] * 4, LABELS))
+library(
+    "scores that are all equal, a bound out of reach",
+    lambda: sp.evaluate("maximize recall where precision >= 99%", [1.0] * 4, LABELS),
+)
+library("nothing to judge", lambda: sp.evaluate(PROBLEM, [], []))
+library("an empty batch in training", lambda: float(criterion([], [])))
+library(
+    "a batch of one class in training",
+    lambda: "finite" if torch.isfinite(criterion(SCORES, [1, 1, 1, 1])) else "not finite",
+)
+library("one class to judge", lambda: sp.evaluate(PROBLEM, SCORES, [1] * 4))
+library("one class for a point from elsewhere", lambda: sp.evaluate(PROBLEM, SCORES, LABELS).judge(SCORES, [0] * 4))
+library("a question that is none", lambda: sp.evaluate(None, SCORES, LABELS))
+library("groups asked for and not given", lambda: sp.evaluate(BY_GROUP, SCORES, LABELS))
+library("groups missing for some", lambda: sp.evaluate(BY_GROUP, SCORES, LABELS, groups=["a", NAN, "b", "b"]))
+library("a confidence outside 0 ... 1", lambda: sp.calibrate(PROBLEM, SCORES, LABELS, confidence=95))
+library(
+    "a confidence that few samples cannot give",
+    lambda: sp.calibrate("minimize fnr where fpr <= 1%", SCORES, LABELS, confidence=0.95),
+)
+library("decisions for NaN", lambda: sp.evaluate(PROBLEM, SCORES, LABELS).predict([0.5, NAN]))
+library("a directory for a saved point", lambda: sp.OperatingPoint.load(PAGE.parent))
+
+
+def batches(width=3, rows=100):
+    x = torch.arange(rows * width).reshape(rows, width) % 17 / 17
+    return x, (torch.arange(rows) % 2).float()
+
+
+def fit_model(x, labels, *solver, width=3):
+    held_out = sp.Batches(*batches())
+    return sp.fit(torch.nn.Linear(width, 1), PROBLEM, [(x, labels)], held_out, *solver)
+
+
+X, LABELLED = batches()
+WITH_NAN = torch.where(torch.arange(300).reshape(100, 3) == 7, NAN, X)
+library("NaN among the features of a linear model", lambda: fit_model(WITH_NAN, LABELLED))
+library("more features than the model takes", lambda: fit_model(X, LABELLED, width=4))
+library("empty batches for a linear model", lambda: fit_model(X[:0], LABELLED[:0]))
+library("a loader without batches", lambda: sp.fit(torch.nn.Linear(3, 1), PROBLEM, [], sp.Batches(*batches())))
+library("arrays for tensors in a batch", lambda: fit_model(X, LABELLED.numpy()))
+library("the name of a solver", lambda: fit_model(X, LABELLED, "implicit"))
+library(
+    "a program of too many pairs",
+    lambda: sp.lp.forms.auc(torch.zeros(400_000), (torch.arange(400_000) % 2).float()),
+)
+
+
+@in_python("tensors too large for the linear recipe")
+def _(monkeypatch):
+    monkeypatch.setattr(capacity, "_machine", lambda: 10_000)
+    return fit_model(X, LABELLED)
+
+
+@pytest.mark.parametrize(("name", "said", "error"), FROM_WITHIN, ids=[row[0] for row in FROM_WITHIN])
+def test_in_python(name, said, error, monkeypatch):
+    if error == "works":
+        assert says(said, str(IN_PYTHON[name](monkeypatch)))
+        return
+    with pytest.raises(errors.SetpointError) as refusal:
+        IN_PYTHON[name](monkeypatch)
+    assert type(refusal.value).__name__ == error
+    assert says(said, str(refusal.value))
+    assert "\n" not in str(refusal.value)
+
+
+# What the estimates of memory rest on
+
+
+def test_the_memory_of_a_container_is_the_limit_if_it_is_less(tmp_path, monkeypatch):
+    monkeypatch.setattr(capacity, "_GROUP", tmp_path)
+    monkeypatch.setattr(capacity, "_machine", lambda: 1000)
+    assert capacity.available_memory() == 1000
+    (tmp_path / "memory.max").write_text("900\n")
+    (tmp_path / "memory.current").write_text("500\n")
+    (tmp_path / "memory.stat").write_text("anon 100\ninactive_file 70\n")
+    assert capacity.available_memory() == 470
+    (tmp_path / "memory.max").write_text("max\n")
+    assert capacity.available_memory() == 1000
+
+
+def test_memory_is_what_the_system_says_it_is(tmp_path, monkeypatch):
+    size = capacity.available_memory()
+    assert size is None or 2**20 < size < 2**60
+
+
+#: Prints the peak of memory over the estimate, for each pair of rows and features.
+PEAK = """
+import re, sys, torch, setpoint as sp
+from pathlib import Path
+from setpoint.train.linear import recipe_bytes
+
+def held(kind):
+    return 1024 * int(re.search(kind + r":\\s*(\\d+)", Path("/proc/self/status").read_text())[1])
+
+def train(rows, features):
+    x, labels = torch.randn(rows, features), (torch.arange(rows) % 3 == 0).float()
+    Path("/proc/self/clear_refs").write_text("5")
+    before = held("VmRSS")
+    few = sp.Batches(x[:50], labels[:50])
+    sp.fit(torch.nn.Linear(features, 1), "minimize fnr where fpr <= 50%", [(x, labels)], few, sp.Ridge())
+    return (held("VmHWM") - before) / recipe_bytes(rows, features)
+
+train(50, 2)
+print(train(300, 1500), train(150_000, 20))
+"""
+
+
+@pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="the peak of memory is read as on Linux")
+def test_the_estimate_for_linear_recipes_is_about_what_they_take():
+    environment = {**os.environ, "PYTHONPATH": str(Path(sp.__file__).parents[1]), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", PEAK]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100, check=False)
+    assert ended.returncode == 0, ended.stderr
+    for share in map(float, ended.stdout.split()):
+        # Allocators differ by a third from run to run.
+        assert 0.5 < share < 1.5
