@@ -24,11 +24,13 @@ LEFT_OF = {
     "run": {*CORE, "table", "settings"},
     "artefact": {*CORE, "table", "settings", "run"},
     "show": {*CORE, "settings", "run"},
-    "cli": {*CORE, "table", "settings", "run", "artefact", "show"},
+    "report": {"errors", "measure", "problem"},
+    "report_run": {"errors", "problem", "report", "artefact"},
+    "cli": {*CORE, "table", "settings", "run", "artefact", "show", "report_run"},
 }
 OPTIONAL = {
     "polars": {"table"}, "typer": {"cli"}, "rich": {"show"}, "safetensors": {"artefact"},
-    "sklearn": set(), "matplotlib": set(),
+    "sklearn": set(), "matplotlib": {"report"},
 }  # fmt: skip
 
 

@@ -237,7 +237,7 @@ def test_a_run_is_read_back_as_it_was_written(tmp_path, kind):
     assert saved.schema == run.schema
     assert sorted(p.name for p in (tmp_path / "deep").iterdir()) == ["run"]
     files = sorted(p.name for p in (tmp_path / "deep" / "run").iterdir())
-    assert files == ["history.jsonl", "model.safetensors", "setpoint.json"]
+    assert files == ["history.jsonl", "model.safetensors", "scores.safetensors", "setpoint.json"]
 
 
 def test_what_setpoint_json_and_the_history_hold(tmp_path, run):

@@ -3,6 +3,8 @@
     model.safetensors    the parameters
     setpoint.json        everything else that is needed to score new data, and what was measured
     history.jsonl        one line an epoch, of every solver
+    scores.safetensors   scores of every solver, and labels, of the calibration and test rows
+    report.html, .png    written later, by `setpoint report`
 
 Reading it executes nothing from it.
 """
@@ -32,6 +34,7 @@ from setpoint.table.schema import Schema
 
 FORMAT = 1
 MODEL, ABOUT, HISTORY = "model.safetensors", "setpoint.json", "history.jsonl"
+SCORES, REPORTS = "scores.safetensors", ("report.html", "report.png")
 
 
 def version() -> str:
@@ -69,7 +72,7 @@ def check_place(path: str | os.PathLike[str], *, force: bool = False) -> Path:
     inside = sorted(entry.name for entry in path.iterdir())
     if not inside:
         return path
-    foreign = [name for name in inside if name not in (MODEL, ABOUT, HISTORY)]
+    foreign = [name for name in inside if name not in (MODEL, ABOUT, HISTORY, SCORES, *REPORTS)]
     if foreign or ABOUT not in inside:
         raise BadFile(f"{path} holds {(foreign or inside)[0]!r}, which no run wrote; choose another place")
     if not force:
@@ -112,11 +115,41 @@ def _write(place: Path, run: Run) -> None:
     rows = [{"trained": outcome.solver, **row} for outcome in run.outcomes for row in outcome.history]
     lines = [json.dumps(row, allow_nan=False) + "\n" for row in rows]
     (place / MODEL).write_bytes(save(run.chosen.model.state_dict()))
+    (place / SCORES).write_bytes(save(_scores(run)))
     (place / ABOUT).write_text(json.dumps(about, indent=2, allow_nan=False) + "\n", encoding="utf-8")
     (place / HISTORY).write_text("".join(lines), encoding="utf-8")
     for file in place.iterdir():
         with file.open("rb") as written:
             os.fsync(written.fileno())
+
+
+def _scores(run: Run) -> dict[str, Tensor]:
+    named = {f"scores/{part}/{o.solver}": scores for o in run.outcomes for part, scores in o.scores.items()}
+    return {name: values.contiguous() for name, values in named.items()} | {
+        f"labels/{part}": labels.to(torch.uint8) for part, labels in run.labels.items()
+    }
+
+
+def load_scores(path: str | os.PathLike[str]) -> tuple[dict[str, dict[str, Tensor]], dict[str, Tensor]]:
+    """The scores of every solver by part, and the labels of every part."""
+    path = Path(path) / SCORES
+    if not path.is_file():
+        raise BadFile(f"{path.parent} holds no {SCORES}: an earlier version wrote it; fit it again with --force")
+    try:
+        tensors = load_file(path)
+        labels = {name.split("/", 1)[1]: values for name, values in tensors.items() if name.startswith("labels/")}
+        scores: dict[str, dict[str, Tensor]] = {}
+        for name, values in tensors.items():
+            if name.startswith("scores/"):
+                _, part, solver = name.split("/", 2)
+                if values.shape != labels[part].shape:
+                    raise BadFile(f"{path} is damaged: {name} and its labels differ in length")
+                scores.setdefault(solver, {})[part] = values
+    except BadFile:
+        raise
+    except (ValueError, KeyError, OSError, SafetensorError) as cause:
+        raise BadFile(f"{path} is damaged: {str(cause).partition(chr(10))[0]}") from cause
+    return scores, labels
 
 
 def load_run(path: str | os.PathLike[str]) -> SavedRun:

@@ -1,10 +1,11 @@
-"""The command line: `setpoint fit`, `setpoint predict`. Thin: what it does is in `run`, `artefact` and `table`."""
+"""The command line: `setpoint fit`, `predict`, `report`. Thin: what it does is in `run`, `artefact` and `table`."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
+import webbrowser
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,7 @@ try:
     import typer
 
     from setpoint.artefact import check_place, load_run, save_run, version
+    from setpoint.report_run import write_report
     from setpoint.run import fit_table
     from setpoint.settings import Settings
     from setpoint.show import console, progress, result_table, sentences
@@ -41,6 +43,12 @@ PREDICT_HELP = """Score the rows of a table: a CSV with a score and a decision a
 setpoint predict run new.csv
 
 setpoint predict run new.parquet --out decisions.csv
+"""
+REPORT_HELP = """Write the report of a run: one HTML file with curves, a slider for the threshold, and all figures.
+
+setpoint report run
+
+setpoint report run --png --open
 """
 
 
@@ -107,6 +115,18 @@ def predict(
     write_csv({"score": scores.numpy(), **dict(zip(names, decisions))}, None if out == "-" else Path(out))
 
 
+def report(
+    run: Annotated[Path, typer.Argument(help="A directory that `setpoint fit` wrote.", show_default=False)],
+    out: Annotated[Path | None, typer.Option(help="The HTML file; if not given, report.html in the run.")] = None,
+    png: Annotated[bool, typer.Option("--png", help="Write a picture beside it (needs matplotlib).")] = False,
+    show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+) -> None:
+    written = write_report(run, out, png=png)
+    print(f"Written to {' and '.join(map(str, written))}.")
+    if show:
+        webbrowser.open(written[0].absolute().as_uri())
+
+
 def _shares(text: str) -> tuple[float, float, float, float]:
     try:
         train, held_out, calibration, test = (float(share) for share in text.split(","))
@@ -137,6 +157,7 @@ def main(arguments: list[str] | None = None) -> None:
     app.callback()(_about)
     app.command(help=FIT_HELP)(fit)
     app.command(help=PREDICT_HELP)(predict)
+    app.command(help=REPORT_HELP)(report)
     try:
         app(arguments, prog_name="setpoint")
     except SetpointError as cause:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -25,6 +25,9 @@ from setpoint.train.certify import certify
 from setpoint.train.history import History
 from setpoint.train.loop import fit
 
+#: The parts whose scores are kept: what a report draws.
+JUDGED = ("calibration", "test")
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -41,6 +44,7 @@ class Outcome:
     history: History
     best_epoch: int
     seconds: float
+    scores: dict[str, Tensor] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def method(self) -> str:
@@ -73,6 +77,7 @@ class Run:
     outcomes: tuple[Outcome, ...]
     sizes: dict[str, dict[str, int]]
     notes: tuple[str, ...]
+    labels: dict[str, Tensor] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def chosen(self) -> Outcome:
@@ -127,7 +132,8 @@ def fit_table(
     sizes = {name: {"rows": len(p.labels), "positives": int(p.labels.sum())} for name, p in parts.items()}
     dropped = [f"column {name!r} is not used: {why}" for name, why in schema.dropped]
     outcomes = fit_parts(parts, problem, settings, on_epoch=on_epoch)
-    return Run(problem, settings, schema, outcomes, sizes, (*dropped, *schema.notes(frame)))
+    kept = {part: parts[part].labels for part in JUDGED}
+    return Run(problem, settings, schema, outcomes, sizes, (*dropped, *schema.notes(frame)), kept)
 
 
 def split(labels: Tensor, shares: tuple[float, ...], seed: int) -> dict[str, Tensor]:
@@ -207,4 +213,5 @@ def _train(
     judged = {part: point.judge(scores[part], p.labels) for part, p in parts.items()}
     best = evaluate(problem, scores["test"], parts["test"].labels)
     seconds = time.perf_counter() - started
-    return Outcome(name, result.model, point, judged, best, result.history, result.best_epoch, seconds)
+    kept = {part: scores[part] for part in JUDGED}
+    return Outcome(name, result.model, point, judged, best, result.history, result.best_epoch, seconds, kept)
