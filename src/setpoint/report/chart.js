@@ -44,7 +44,7 @@ function makeChart(host, options) {
   host.replaceChildren();
   const width = Math.max(host.clientWidth, 200);
   const height = Math.round(Math.min(Math.max(width * (options.ratio || 0.72), 190), 400));
-  const edge = { left: 54, right: 14, top: 10, bottom: 42 };
+  const edge = { left: 54, right: 22, top: 10, bottom: 42 };
   const [x0, x1] = options.x, [y0, y1] = options.y;
   const right = width - edge.right, floor = height - edge.bottom;
   const x = (v) => edge.left + (v - x0) / (x1 - x0) * (right - edge.left);

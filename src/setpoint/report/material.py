@@ -54,6 +54,11 @@ class Material:
     def parts(self) -> list[str]:
         return list(self.labels)
 
+    @property
+    def grouping(self) -> str:
+        """The column that groups come from."""
+        return self.problem.group or self.group_by
+
     def group_names(self) -> list[str]:
         """The groups of all parts, in the order of their thresholds if they have any."""
         if isinstance(self.point.threshold, dict):
@@ -90,12 +95,12 @@ class Material:
 
     def _codes(self, part: str, names: list[str], rows: int) -> Tensor:
         if self.groups is None or part not in self.groups:
-            raise BadGroups(f"this point has one threshold a {self.group_by}; pass the groups of the {part} rows")
+            raise BadGroups(f"this point has one threshold a {self.grouping}; pass the groups of the {part} rows")
         codes, own = name_groups(self.groups[part])
         if len(codes) != rows:
             raise ShapeMismatch(f"{len(codes)} groups and {rows} {part} rows must match")
         places = {name: place for place, name in enumerate(names)}
         unknown = [name for name in own if name not in places]
         if unknown:
-            raise BadGroups(f"no threshold for {self.group_by} {unknown[0]!r}; known are {', '.join(names)}")
+            raise BadGroups(f"no threshold for {self.grouping} {unknown[0]!r}; known are {', '.join(names)}")
         return torch.tensor([places[name] for name in own], dtype=torch.long)[codes]

@@ -154,7 +154,7 @@ function select() {
   put(find('part-note'), part.key === 'calibration'
     ? 'The threshold was set on these rows, so they flatter it.'
     : 'A threshold that is picked by looking at these rows is no longer judged by them.');
-  put(find('histogram-title'), `${data.margins ? 'Margins' : 'Scores'} by class: solid is flagged, pale is not${beyond ? `; ${whole(beyond)} rows beyond the edges stand in the outermost bins` : ''}`);
+  put(find('histogram-title'), `${data.margins ? 'Margins' : 'Scores'} by class: solid is flagged, pale is not${beyond ? `; ${whole(beyond)} beyond the edges, in the outermost bins` : ''}`);
   draw();
 }
 

@@ -22,6 +22,7 @@ SHOWN = ("train", "held_out", "test")
 
 def make_page(material: Material, most: int = MOST) -> str:
     """One self-contained HTML file; the same material gives the same bytes."""
+    data = page_data(material, most)
     style = _asset("style.css")
     script = "'use strict';\n(() => {\n" + "\n".join(_asset(name) for name in SCRIPTS) + "})();\n"
     return Template(_asset("page.html")).substitute(
@@ -43,7 +44,7 @@ def make_page(material: Material, most: int = MOST) -> str:
         style_hash=_hash(style),
         script=script,
         script_hash=_hash(script),
-        data=as_json(page_data(material, most)),
+        data=as_json(data),
     )
 
 
@@ -65,7 +66,7 @@ def _hash(text: str) -> str:
 def _groups(material: Material) -> str:
     if not material.group_names():
         return ""
-    by = escape(material.problem.group or material.group_by)
+    by = escape(material.grouping)
     return (
         f'<figure><figcaption>By {by}, at the threshold of the slider</figcaption><div class="wide" tabindex="0" '
         f'role="region" aria-label="Rates by {by}"><table class="groups" id="groups"></table></div></figure>'

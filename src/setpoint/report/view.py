@@ -42,6 +42,8 @@ def view(problem: Problem, seen: list[Positions]) -> dict[str, list[float]]:
     widest = max((line["at"] for line in lines if line["axis"] == "fpr"), default=None)
     lowest = min((line["at"] for line in lines if line["axis"] == "recall"), default=None)
     room = 1.5 if problem.over is not None else 4.0
+    if problem.over is not None and AXES.get(str(problem.over.rate), ("",))[0] == "fpr":
+        widest = problem.over.high if problem.over.rate == fpr else 1 - problem.over.low
     if widest is None and lowest is not None:
         # As far to the right as it takes to come three quarters of the way from the bound to a recall of 1.
         level = lowest + 0.75 * (1 - lowest)
@@ -50,7 +52,7 @@ def view(problem: Problem, seen: list[Positions]) -> dict[str, list[float]]:
         right = room * (widest if widest is not None else max(float(own_fpr.max()), 0.005))
     right = min(max(right, 1.25 * float(own_fpr.max()), 0.001), 1.0)
     if lowest is not None:
-        bottom, top = 1 - room * (1 - lowest), 1.0
+        bottom, top = 1 - min(room, 3.0) * (1 - lowest), 1.0
     else:
         bottom = min(_first(recall(p.counts), fpr(p.counts) >= right / 10) for p in seen)
         top = max(float(recall(p.counts)[fpr(p.counts) <= right].max()) for p in seen)
