@@ -283,6 +283,7 @@ WIDE = {
         "maximize recall where fpr <= 5% and precision >= 50%", names=("Anchored(0.25)", "cross-entropy", "x" * 80),
     ),
     "groups": lambda: material(rows=200, groups=["a", "b" * 60, "c d"], notes=["y" * 300], facts=[("Rows", "z" * 200)]),
+    "gap": lambda: material("minimize error where recall.gap(sex) <= 5%", groups=["f", "m", "not stated"]),
     "area": lambda: material("maximize precision over recall in [50%, 90%] with 10 points", rows=40),
 }  # fmt: skip
 

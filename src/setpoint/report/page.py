@@ -94,9 +94,10 @@ def _solver_row(material: Material, contender: Contender) -> str:
     judged = {part: contender.judged.get(part) for part in SHOWN}
     cells = [show_value(objective, j["objective"]) if j else "" for j in judged.values()]
     cells += [_bounded(c, j) if j else "" for c in material.problem.constraints for j in judged.values()]
-    cells += [escape(show_threshold(contender.threshold))]
-    cells += ["" if contender.seconds is None else f"{contender.seconds:.1f}"]
     row = "".join(f'<td class="n">{cell}</td>' for cell in cells)
+    each = " each" if isinstance(contender.threshold, dict) else ""
+    row += f'<td class="n{each}">{escape(show_threshold(contender.threshold))}</td>'
+    row += f'<td class="n">{"" if contender.seconds is None else f"{contender.seconds:.1f}"}</td>'
     return f'<tr><th scope="row">{escape(contender.name)}</th>{row}</tr>'
 
 
