@@ -123,33 +123,43 @@ def _write(place: Path, run: Run) -> None:
             os.fsync(written.fileno())
 
 
+@dataclass(frozen=True)
+class SavedScores:
+    """What a run was judged by: scores by solver and part, labels by part, and, where groups were compared, the number
+    of each row's group by part, in the order of their thresholds."""
+
+    scores: dict[str, dict[str, Tensor]]
+    labels: dict[str, Tensor]
+    groups: dict[str, Tensor]
+
+
 def _scores(run: Run) -> dict[str, Tensor]:
     named = {f"scores/{part}/{o.solver}": scores for o in run.outcomes for part, scores in o.scores.items()}
-    return {name: values.contiguous() for name, values in named.items()} | {
-        f"labels/{part}": labels.to(torch.uint8) for part, labels in run.labels.items()
-    }
+    named |= {f"labels/{part}": labels.to(torch.uint8) for part, labels in run.labels.items()}
+    named |= {f"groups/{part}": groups.to(torch.int32) for part, groups in run.groups.items()}
+    return {name: values.contiguous() for name, values in named.items()}
 
 
-def load_scores(path: str | os.PathLike[str]) -> tuple[dict[str, dict[str, Tensor]], dict[str, Tensor]]:
-    """The scores of every solver by part, and the labels of every part."""
+def load_scores(path: str | os.PathLike[str]) -> SavedScores:
+    """The scores and labels that a run was judged by."""
     path = Path(path) / SCORES
     if not path.is_file():
         raise BadFile(f"{path.parent} holds no {SCORES}: an earlier version wrote it; fit it again with --force")
+    saved = SavedScores({}, {}, {})
     try:
-        tensors = load_file(path)
-        labels = {name.split("/", 1)[1]: values for name, values in tensors.items() if name.startswith("labels/")}
-        scores: dict[str, dict[str, Tensor]] = {}
-        for name, values in tensors.items():
-            if name.startswith("scores/"):
-                _, part, solver = name.split("/", 2)
-                if values.shape != labels[part].shape:
-                    raise BadFile(f"{path} is damaged: {name} and its labels differ in length")
-                scores.setdefault(solver, {})[part] = values
-    except BadFile:
-        raise
-    except (ValueError, KeyError, OSError, SafetensorError) as cause:
+        for name, values in load_file(path).items():
+            kind, part, *solver = name.split("/", 2)
+            if kind == "scores":
+                saved.scores.setdefault(solver[0], {})[part] = values
+            else:
+                {"labels": saved.labels, "groups": saved.groups}[kind][part] = values
+        for by_part in (*saved.scores.values(), saved.groups):
+            for part, values in by_part.items():
+                if values.shape != saved.labels[part].shape:
+                    raise ValueError(f"the {part} rows differ in number")
+    except (ValueError, KeyError, IndexError, OSError, SafetensorError) as cause:
         raise BadFile(f"{path} is damaged: {str(cause).partition(chr(10))[0]}") from cause
-    return scores, labels
+    return saved
 
 
 def load_run(path: str | os.PathLike[str]) -> SavedRun:

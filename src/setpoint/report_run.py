@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from setpoint.artefact import HISTORY, REPORTS, SavedRun, load_run, load_scores
 from setpoint.errors import BadFile
 from setpoint.problem.point import write_text
@@ -34,14 +36,14 @@ def write_report(
 def read_material(run: str | os.PathLike[str]) -> Material:
     """What a report is made of, from a directory that `setpoint fit` wrote."""
     saved = load_run(run)
-    scores, labels = load_scores(run)
+    kept = load_scores(run)
     rows = _history(Path(run) / HISTORY)
     try:
         contenders = [
             Contender(
                 name=result["method"],
                 threshold=_threshold(result["threshold"]),
-                scores=scores[name],
+                scores=kept.scores[name],
                 judged={part: result[part] for part in ("train", "held_out", "test")},
                 history=[row for row in rows if row.get("trained") == name],
                 best_epoch=result["best_epoch"],
@@ -49,11 +51,21 @@ def read_material(run: str | os.PathLike[str]) -> Material:
             )
             for name, result in saved.about["results"].items()
         ]
-        shown = {part: labels[part] for part in SHOWN}
-        facts = _facts(saved)
-    except (KeyError, TypeError, AttributeError) as cause:
+        shown = {part: kept.labels[part] for part in SHOWN}
+        groups = {part: _group_names(saved, codes) for part, codes in kept.groups.items()}
+        refusal = next(iter(saved.about["results"].values())).get("refusal")
+        facts, notes = _facts(saved), saved.about["notes"]
+    except (KeyError, TypeError, AttributeError, IndexError) as cause:
         raise BadFile(f"{run} is damaged: {cause!r}") from cause
-    return Material(saved.point, contenders, shown, facts=facts, notes=saved.about["notes"])
+    return Material(
+        saved.point, contenders, shown, groups=groups or None, facts=facts, notes=notes, refusal=refusal or ""
+    )
+
+
+def _group_names(saved: SavedRun, codes: Tensor) -> list[str]:
+    assert isinstance(saved.point.threshold, dict)
+    names = list(saved.point.threshold)
+    return [names[code] for code in codes.tolist()]
 
 
 def _threshold(value: Any) -> Any:

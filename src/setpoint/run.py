@@ -78,6 +78,7 @@ class Run:
     sizes: dict[str, dict[str, int]]
     notes: tuple[str, ...]
     labels: dict[str, Tensor] = field(default_factory=dict, compare=False, repr=False)
+    groups: dict[str, Tensor] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def chosen(self) -> Outcome:
@@ -133,7 +134,8 @@ def fit_table(
     dropped = [f"column {name!r} is not used: {why}" for name, why in schema.dropped]
     outcomes = fit_parts(parts, problem, settings, on_epoch=on_epoch)
     kept = {part: parts[part].labels for part in JUDGED}
-    return Run(problem, settings, schema, outcomes, sizes, (*dropped, *schema.notes(frame)), kept)
+    groups = {part: g for part in JUDGED if (g := parts[part].groups) is not None}
+    return Run(problem, settings, schema, outcomes, sizes, (*dropped, *schema.notes(frame)), kept, groups)
 
 
 def split(labels: Tensor, shares: tuple[float, ...], seed: int) -> dict[str, Tensor]:

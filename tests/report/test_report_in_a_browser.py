@@ -179,6 +179,8 @@ def test_marks_and_line_move_and_the_button_leads_back(page):
 
 def test_the_mark_stands_on_the_curve(page):
     page.run("document.querySelector('#zoom input[value=all]').click()")
+    own = "['cx', 'cy'].map((name) => [...document.querySelectorAll('#roc .own.ours')].at(-1).getAttribute(name))"
+    assert page.run(own) == page.mark("roc")[:2]
     left, right = (page.run(f"document.querySelector('#roc .axis').getAttribute('{x}')") for x in ("x1", "x2"))
     floor = float(page.run("document.querySelector('#roc .axis').getAttribute('y1')"))
     top = float(page.run("document.querySelector('#roc clipPath rect').getAttribute('y')"))

@@ -29,6 +29,7 @@ from setpoint.report.page import as_json, make_page
 from setpoint.report_run import read_material, write_report
 from setpoint.run import fit_table
 from setpoint.settings import Settings
+from setpoint.train.calibrate import calibrate
 from tables import loans
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&<!--'\"\u2028$title"
@@ -157,12 +158,13 @@ def test_groups_that_do_not_fit_are_refused():
 
 
 def test_scores_and_labels_are_saved_as_they_were(run, place):
-    scores, labels = load_scores(place)
-    assert set(labels) == {"calibration", "test"}
+    saved = load_scores(place)
+    assert set(saved.labels) == {"calibration", "test"}
+    assert saved.groups == {}
     for outcome in run.outcomes:
-        for part in labels:
-            assert torch.equal(scores[outcome.solver][part], outcome.scores[part])
-            point = outcome.point.judge(scores[outcome.solver][part], labels[part])
+        for part, labels in saved.labels.items():
+            assert torch.equal(saved.scores[outcome.solver][part], outcome.scores[part])
+            point = outcome.point.judge(saved.scores[outcome.solver][part], labels)
             assert point.rates == outcome.judged[part].rates
 
 
@@ -191,6 +193,31 @@ def test_the_report_of_a_run_tells_what_the_run_found(run, place):
     before = path.read_bytes()
     write_report(place)
     assert path.read_bytes() == before
+
+
+def test_a_run_that_compared_groups_shows_them(run, tmp_path):
+    gap = ask("minimize error where recall.gap(married) <= 20%")
+    rng = np.random.default_rng(0)
+    codes = {part: torch.from_numpy(rng.integers(0, 2, len(labels))) for part, labels in run.labels.items()}
+    names = {part: np.array(["no", "yes"])[c.numpy()] for part, c in codes.items()}
+    outcomes = []
+    for outcome in run.outcomes:
+        point = calibrate(gap, outcome.scores["calibration"], run.labels["calibration"], groups=names["calibration"])
+        judged = point.judge(outcome.scores["test"], run.labels["test"], groups=names["test"])
+        outcomes.append(dataclasses.replace(outcome, point=point, judged=dict.fromkeys(outcome.judged, judged)))
+    grouped = dataclasses.replace(run, problem=gap, outcomes=tuple(outcomes), groups=codes)
+    place = save_run(tmp_path / "run", grouped)
+    told = read_material(place)
+    assert {part: list(groups) for part, groups in told.groups.items()} == {p: n.tolist() for p, n in names.items()}
+    (path,) = write_report(place)
+    rows = data_of(path.read_text())["contenders"][0]["parts"]["test"]
+    assert [group["name"] for group in rows["groups"]] == ["no", "yes"]
+    gap_there = outcomes[0].judged["test"].rates["recall.gap(married)"]
+    assert rows["values"]["recall.gap(married)"][rows["own"][0]] == pytest.approx(gap_there)
+
+
+def test_a_refused_certificate_says_why():
+    assert "Not certified: too few of them.</p>" in make_page(material(refusal="too few of them"))
 
 
 def test_a_run_with_a_report_can_be_replaced_by_force(run, place):

@@ -35,7 +35,8 @@ class Contender:
 class Material:
     """Everything that is shown. The first contender is the one that `point` belongs to; parts come in reading order.
 
-    `facts` are pairs of a word and what there is to say about it; `groups` hold a name or number a row, by part.
+    `facts` are pairs of a word and what there is to say about it; `groups` hold a name or number a row, by part;
+    `refusal` says why there is no certificate, if one was asked for.
     """
 
     point: OperatingPoint
@@ -45,6 +46,7 @@ class Material:
     group_by: str = "group"
     facts: Sequence[tuple[str, str]] = ()
     notes: Sequence[str] = ()
+    refusal: str = ""
 
     @property
     def problem(self) -> Problem:

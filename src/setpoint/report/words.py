@@ -110,6 +110,8 @@ def promise(material: Material) -> str:
             f"Certified: {c.statement} with confidence {percent(c.confidence)} on data like these that nobody has "
             f"seen, from {c.samples:,} calibration samples."
         )
+    if material.refusal:
+        return f"Not certified: {material.refusal.rstrip('.')}."
     if not problem.constraints:
         return "Not certified: the ask has no bound, so there is nothing to promise."
     if not point.feasible:
