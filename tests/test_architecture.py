@@ -28,12 +28,14 @@ LEFT_OF = {
     "compare": {*CORE, "table", "settings", "run"},
     "show": {*CORE, "settings", "run"},
     "unfinished": {*CORE, "table", "settings", "run", "artefact"},
-    "commands": {*CORE, "table", "settings", "run", "compare", "artefact", "unfinished", "show"},
+    "report": {"errors", "measure", "problem"},
+    "report_run": {"errors", "problem", "report", "artefact"},
+    "commands": {*CORE, "table", "settings", "run", "compare", "artefact", "unfinished", "show", "report_run"},
     "cli": {"errors"},
 }
 OPTIONAL = {
     "polars": {"table"}, "typer": {"cli"}, "rich": {"show"}, "safetensors": {"artefact"},
-    "sklearn": set(), "matplotlib": set(),
+    "sklearn": set(), "matplotlib": {"report"},
 }  # fmt: skip
 
 

@@ -228,7 +228,7 @@ def test_predict_refuses_tables_and_places_that_do_not_fit(table, capsys):
 def test_a_mistake_in_a_process_of_its_own(table):
     failed = setpoint_process("fit", "loans.csv", "--target", "default", cwd=table)
     assert (failed.returncode, failed.stdout) == (2, "")
-    assert failed.stderr == "setpoint: Missing option '--ask'; see setpoint fit --help\n"
+    assert failed.stderr == "setpoint: --ask is missing; see setpoint fit --help\n"
     assert not (table / "run").exists()
 
 

@@ -272,7 +272,7 @@ def test_a_run_is_read_back_as_it_was_written(tmp_path, kind):
     assert saved.schema == run.schema
     assert sorted(p.name for p in (tmp_path / "deep").iterdir()) == ["run"]
     files = sorted(p.name for p in (tmp_path / "deep" / "run").iterdir())
-    assert files == ["history.jsonl", "model.safetensors", "setpoint.json"]
+    assert files == ["history.jsonl", "model.safetensors", "scores.safetensors", "setpoint.json"]
 
 
 def test_what_setpoint_json_and_the_history_hold(tmp_path, run):
@@ -284,7 +284,7 @@ def test_what_setpoint_json_and_the_history_hold(tmp_path, run):
     for name, written in about["files"].items():
         content = (tmp_path / "run" / name).read_bytes()
         assert written == {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-    assert set(about["files"]) == {"model.safetensors", "history.jsonl"}
+    assert set(about["files"]) == {"model.safetensors", "history.jsonl", "scores.safetensors"}
     columns = {column["name"]: column for column in about["schema"]["columns"]}
     assert columns["age"]["low"] >= 18
     assert "clerk" in columns["job"]["levels"]

@@ -181,7 +181,7 @@ def test_encode_wants_the_columns_of_training_in_any_order():
     beyond = frame[:5].with_columns(age=pl.Series([17, 200, 40, None, 30]))
     low, high = frame["age"].min(), frame["age"].max()
     assert schema.notes(beyond)[-1] == f"column 'age': 2 of 5 rows outside the range that training saw, {low} to {high}"
-    assert schema.notes(beyond, ranges=False) == []
+    assert not any("range" in note for note in schema.notes(beyond, ranges=False))
     with pytest.raises(BadTable, match="'age' should hold numbers but holds 'old'"):
         schema.encode(frame.with_columns(age=pl.lit("old")))
 

@@ -3,6 +3,8 @@
     model.safetensors    the parameters
     history.jsonl        one line an epoch, of every solver
     setpoint.json        everything else that is needed to score new data, what was measured, and a hash of all of it
+    scores.safetensors   scores of every solver, and labels, of the calibration and test rows
+    report.html, .png    written later, by `setpoint report`
 
 Reading it executes nothing from it. A new artefact replaces an earlier one so that a kill at any moment leaves one of
 them to be read: it is written to `.new`, which is renamed to `.whole`, whose files then move out one by one; a file
@@ -39,6 +41,7 @@ from setpoint.train.checkpoint import STATE
 #: The first number grows when older versions cannot read what is written, the second when something is added.
 FORMAT = "1.1"
 MODEL, ABOUT, HISTORY = "model.safetensors", "setpoint.json", "history.jsonl"
+SCORES, REPORTS = "scores.safetensors", ("report.html", "report.png")
 UNFINISHED, NEW, WHOLE = "unfinished", ".new", ".whole"
 
 
@@ -52,8 +55,13 @@ def _history(run: Run) -> bytes:
     return "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows).encode()
 
 
+def _judged_scores(run: Run) -> bytes:
+    written: bytes = save(_scores(run))
+    return written
+
+
 #: Every file of the artefact but setpoint.json, and what makes its content; each is hashed.
-FILES: dict[str, Callable[[Run], bytes]] = {MODEL: _parameters, HISTORY: _history}
+FILES: dict[str, Callable[[Run], bytes]] = {MODEL: _parameters, HISTORY: _history, SCORES: _judged_scores}
 
 
 def version() -> str:
@@ -89,7 +97,7 @@ def check_place(path: str | os.PathLike[str], *, force: bool = False) -> Path:
     if path.is_symlink() or not path.is_dir():
         raise BadFile(f"{path} is not a directory; choose another place for the run")
     inside = sorted(entry.name for entry in path.iterdir())
-    foreign = [name for name in inside if name not in (*FILES, ABOUT, UNFINISHED, NEW, WHOLE)]
+    foreign = [name for name in inside if name not in (*FILES, *REPORTS, ABOUT, UNFINISHED, NEW, WHOLE)]
     if foreign or not {ABOUT, UNFINISHED, NEW, WHOLE}.intersection(inside or [ABOUT]):
         raise BadFile(f"{path} holds {(foreign or inside)[0]!r}, which no run wrote; choose another place")
     if force:
@@ -143,6 +151,8 @@ def _move_out(path: Path) -> None:
     whole = path / WHOLE
     if not whole.is_dir():
         return
+    for name in REPORTS:
+        (path / name).unlink(missing_ok=True)
     for entry in list(whole.iterdir()):
         os.replace(entry, path / entry.name)
     whole.rmdir()
@@ -168,6 +178,45 @@ def seal(about: dict[str, Any]) -> dict[str, str]:
             entries.update(inner)
     texts = {name: json.dumps(value, sort_keys=True, allow_nan=False) for name, value in entries.items()}
     return {name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in texts.items()}
+
+
+@dataclass(frozen=True)
+class SavedScores:
+    """What a run was judged by: scores by solver and part, labels by part, and, where groups were compared, the number
+    of each row's group by part, in the order of their thresholds."""
+
+    scores: dict[str, dict[str, Tensor]]
+    labels: dict[str, Tensor]
+    groups: dict[str, Tensor]
+
+
+def _scores(run: Run) -> dict[str, Tensor]:
+    named = {f"scores/{part}/{o.solver}": scores for o in run.outcomes for part, scores in o.scores.items()}
+    named |= {f"labels/{part}": labels.to(torch.uint8) for part, labels in run.labels.items()}
+    named |= {f"groups/{part}": groups.to(torch.int32) for part, groups in run.groups.items()}
+    return {name: values.contiguous() for name, values in named.items()}
+
+
+def load_scores(path: str | os.PathLike[str]) -> SavedScores:
+    """The scores and labels that a run was judged by."""
+    place, path = Path(path), _file(Path(path), SCORES)
+    if not path.is_file():
+        raise BadFile(f"{place} holds no {SCORES}: an earlier version wrote it; fit it again with --force")
+    saved = SavedScores({}, {}, {})
+    try:
+        for name, values in load(path.read_bytes()).items():
+            kind, part, *solver = name.split("/", 2)
+            if kind == "scores":
+                saved.scores.setdefault(solver[0], {})[part] = values
+            else:
+                {"labels": saved.labels, "groups": saved.groups}[kind][part] = values
+        for by_part in (*saved.scores.values(), saved.groups):
+            for part, values in by_part.items():
+                if values.shape != saved.labels[part].shape:
+                    raise ValueError(f"the {part} rows differ in number")
+    except (ValueError, KeyError, IndexError, OSError, SafetensorError) as cause:
+        raise BadFile(f"{path} is damaged: {str(cause).partition(chr(10))[0]}") from cause
+    return saved
 
 
 def load_run(path: str | os.PathLike[str]) -> SavedRun:
@@ -211,6 +260,8 @@ def _checked(path: Path, about: dict[str, Any]) -> dict[str, bytes]:
     for name, written in about["files"].items():
         if Path(name).name != name:
             raise BadFile(f"{path / ABOUT} names a file elsewhere: {name!r}")
+        if not _file(path, name).is_file():
+            raise BadFile(f"{path} is damaged: it lacks {name}, which the run wrote; fit it again with --force")
         files[name] = _file(path, name).read_bytes()
         if hashlib.sha256(files[name]).hexdigest() != written["sha256"]:
             raise BadFile(f"{path / name} was changed after the run wrote it: it differs from its hash")

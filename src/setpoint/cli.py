@@ -185,6 +185,20 @@ def predict(
     """
 
 
+def report(
+    run: RunPlace,
+    out: Annotated[Path | None, typer.Option(help="The HTML file; if not given, report.html in the run.")] = None,
+    png: Annotated[bool, typer.Option("--png", help="Write a picture beside it (needs matplotlib).")] = False,
+    show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+) -> None:
+    """Write the report of a run: one HTML file with curves, a slider for the threshold, and all figures.
+
+    setpoint report run
+
+    setpoint report run --png --open
+    """
+
+
 def explain(
     ask: Annotated[str, typer.Argument(help="An ask, in quotes.", show_default=False)],
     as_json: Json = False,
@@ -198,7 +212,7 @@ def explain(
 
 
 #: In the order of the help. A command named NAME is `setpoint.commands.NAME.main`.
-COMMANDS: tuple[Callable[..., None], ...] = (fit, compare, evaluate, predict, explain)
+COMMANDS: tuple[Callable[..., None], ...] = (fit, compare, evaluate, predict, report, explain)
 
 
 def command_line() -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -45,6 +45,9 @@ Named = dict[str, NDArray[np.str_] | None]
 TUNED = "tuned"
 CLASS_WEIGHTS = tuple(4.0**power for power in range(-3, 4))
 
+#: The parts whose scores are kept: what a report draws.
+JUDGED = ("calibration", "test")
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -62,6 +65,7 @@ class Outcome:
     best_epoch: int
     seconds: float
     refusal: str | None = None
+    scores: dict[str, Tensor] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def method(self) -> str:
@@ -96,6 +100,8 @@ class Run:
     sizes: dict[str, dict[str, int]]
     notes: tuple[str, ...]
     data: dict[str, Any]
+    labels: dict[str, Tensor] = field(default_factory=dict, compare=False, repr=False)
+    groups: dict[str, Tensor] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def chosen(self) -> Outcome:
@@ -164,9 +170,10 @@ def fit_table(
     outcomes = fit_parts(
         parts, problem, settings, groups=groups, solvers=solvers, on_epoch=on_epoch, checkpoint=checkpoint, asked=asked
     )
-    return Run(
-        problem, settings, schema, outcomes, sizes, (*dropped, *schema.notes(frame, ranges=False), *shortage), data
-    )
+    notes = (*dropped, *schema.notes(frame, ranges=False), *shortage)
+    kept = {part: parts[part].labels for part in JUDGED}
+    codes_of = {part: own for part in JUDGED if (own := parts[part].groups) is not None}
+    return Run(problem, settings, schema, outcomes, sizes, notes, data, kept, codes_of)
 
 
 def _refuse_wide_tables(rows: int, schema: Schema) -> None:
@@ -353,7 +360,8 @@ def _train(
     judged = {part: point.judge(scores[part], p.labels, groups=named[part]) for part, p in parts.items()}
     best = evaluate(problem, scores["test"], parts["test"].labels, groups=named["test"])
     seconds = checkpoint.spent_before + time.perf_counter() - started
-    return Outcome(name, result.model, point, judged, best, result.history, result.best_epoch, seconds, refusal)
+    kept = {part: scores[part] for part in JUDGED}
+    return Outcome(name, result.model, point, judged, best, result.history, result.best_epoch, seconds, refusal, kept)
 
 
 def _set_point(

@@ -61,7 +61,8 @@ def _start(
     **how: Any,
 ) -> Run:
     if data is None or target is None or ask is None:
-        raise BadSetting("name a table, what to predict with --target, and --ask; or --resume a run")
+        lacking = "a table" if data is None else "--target" if target is None else "--ask"
+        raise BadSetting(f"{lacking} is missing; see setpoint fit --help")
     read_ask(ask)
     plan = Plan(str(data), target, ask, read_settings(**how), positive, checkpoint_seconds)
     check_place(out, force=force)

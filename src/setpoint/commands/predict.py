@@ -17,9 +17,9 @@ def main(*, run: Path, data: Path, out: Path, keep: list[str] | None, ignore_ext
     # A column that is only copied need not be one that training had.
     scored = frame.drop([name for name in keep or [] if name not in used], strict=False)
     scores = saved.scores(scored, ignore_extra=ignore_extra)
-    say(console(stderr=True, quiet=quiet), *(f"note: {note}" for note in saved.schema.notes(scored)))
     group = saved.point.problem.group
     groups = None if group is None else group_names(frame, group)
     decisions = saved.point.predict(scores, groups).reshape(len(scores), -1).T.numpy()
     names = ["decision"] if len(decisions) == 1 else [f"decision_{i + 1}" for i in range(len(decisions))]
     write_anywhere(frame, keep or [], {"score": scores.numpy(), **dict(zip(names, decisions))}, out)
+    say(console(stderr=True, quiet=quiet), *(f"note: {note}" for note in saved.schema.notes(scored)))

@@ -1,0 +1,1 @@
+"""The report: one page about a finished run, from its scores, labels and history."""

@@ -1,0 +1,151 @@
+"""The numbers that the page draws, as plain data: curves, histograms, reliability, history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from torch import Tensor
+
+from setpoint.measure.constraint import Quantity, percent
+from setpoint.measure.rate import Gap, Rate, accuracy, flagged, fnr, fpr, precision, recall, tnr
+from setpoint.problem.problem import Problem
+from setpoint.report.bins import histogram, reliability
+from setpoint.report.material import Contender, Material
+from setpoint.report.positions import MOST, Positions, find_positions
+from setpoint.report.view import limits, view
+from setpoint.report.words import MEANS, is_counted, part_name
+
+#: A history of more rows than this is thinned.
+MOST_EPOCHS = 500
+
+
+def page_data(material: Material, most: int = MOST) -> dict[str, Any]:
+    """Everything that the page's script needs, ready for JSON."""
+    problem, parts = material.problem, material.parts
+    shown = shown_quantities(problem)
+    samples = {(c.name, part): material.sample(c, part) for c in material.contenders for part in parts}
+    found = {key: find_positions(sample, own, most) for key, (sample, own) in samples.items()}
+    contenders = []
+    for contender in material.contenders:
+        judged = {}
+        for part in parts:
+            sample, own = samples[contender.name, part]
+            raw = material.raw(contender, part)
+            judged[part] = {
+                **positions_data(found[contender.name, part], problem, shown, material.group_names()),
+                "histogram": asdict(histogram(sample, own)),
+                "reliability": reliability(raw),
+            }
+        thresholds = contender.threshold if isinstance(contender.threshold, dict) else {}
+        contenders.append(
+            {"name": contender.name, "thresholds": thresholds, "parts": judged, **history_data(contender)}
+        )
+    return {
+        "ask": str(problem),
+        "parts": [{"key": part, "name": part_name(part)} for part in parts],
+        "quantities": [_quantity(q, problem) for q in shown],
+        "bounds": [{"text": str(c), "quantity": shown.index(c.quantity)} for c in problem.constraints],
+        "limits": limits(problem),
+        "view": {part: view(problem, [found[c.name, part] for c in material.contenders]) for part in parts},
+        "own_title": "" if problem.over is None else f"Own thresholds, by {problem.over.rate}:",
+        "own_names": [] if problem.over is None else [percent(float(f"{b:.4g}")) for b in problem.over.bounds],
+        "group_rates": [_quantity(q, problem) for q in group_rates(problem)] if material.group_names() else [],
+        "margins": isinstance(material.point.threshold, dict),
+        "contenders": contenders,
+    }
+
+
+def shown_quantities(problem: Problem) -> list[Quantity]:
+    """What was asked for, then what people look at."""
+    asked = [problem.objective, *(c.quantity for c in problem.bounds)]
+    return list(dict.fromkeys([*asked, fpr, fnr, recall, tnr, precision, flagged, accuracy]))
+
+
+def group_rates(problem: Problem) -> list[Quantity]:
+    """What is shown of each group: shares of its rows that were asked for, and the four that tell the story."""
+    asked = [problem.objective, *(c.quantity for c in problem.constraints)]
+    plain = [q.rate if isinstance(q, Gap) else q for q in asked]
+    return list(dict.fromkeys([*filter(is_counted, plain), recall, fpr, precision, flagged]))
+
+
+def _quantity(quantity: Quantity, problem: Problem) -> dict[str, Any]:
+    plain: dict[str, Any] = {
+        "name": str(quantity),
+        "means": MEANS.get(str(quantity), ""),
+        "share": quantity.is_share,
+        "counted": is_counted(quantity),
+        "asked": bool(quantity == problem.objective) or any(quantity == c.quantity for c in problem.bounds),
+    }
+    if isinstance(quantity, Rate):
+        plain |= {"part": list(quantity.part), "whole": list(quantity.whole)}
+    return plain
+
+
+def positions_data(
+    positions: Positions, problem: Problem, shown: Sequence[Quantity], group_names: Sequence[str]
+) -> dict[str, Any]:
+    """Thresholds and counts, whether each bound holds there, and the values that counts of one group cannot give."""
+    counts = positions.counts
+    split = positions.by_group
+    seen = {c: split if isinstance(c.quantity, Gap) else counts for c in problem.constraints}
+    holds = [_flags(c.holds(_given(seen[c]))) for c in problem.constraints]
+    values = {
+        str(q): [round(v, 12) for v in q(_given(split) if isinstance(q, Gap) else counts).tolist()]
+        for q in shown
+        if not isinstance(q, Rate)
+    }
+    plain: dict[str, Any] = {
+        "threshold": positions.thresholds.tolist(),
+        "tp": _whole(counts[:, 0]),
+        "fp": _whole(counts[:, 1]),
+        "positives": int(counts[0, 0] + counts[0, 2]),
+        "negatives": int(counts[0, 1] + counts[0, 3]),
+        "own": positions.own,
+        "kept": positions.kept,
+        "cuts": positions.cuts,
+        "holds": holds,
+        "values": values,
+    }
+    if split is not None:
+        plain["groups"] = [
+            {
+                "name": name,
+                "tp": _whole(split[:, g, 0]),
+                "fp": _whole(split[:, g, 1]),
+                "positives": int(split[0, g, 0] + split[0, g, 2]),
+                "negatives": int(split[0, g, 1] + split[0, g, 3]),
+            }
+            for g, name in enumerate(group_names)
+        ]
+    return plain
+
+
+def history_data(contender: Contender) -> dict[str, Any]:
+    """The three numbers of every epoch, thinned evenly; the best epoch always stays."""
+    history = list(contender.history)
+    step = max(1, -(-len(history) // MOST_EPOCHS))
+    kept = [i for i in range(len(history)) if i % step == 0 or i in (contender.best_epoch, len(history) - 1)]
+    return {
+        "history": [_epoch(history[i], i) for i in kept],
+        "best": kept.index(contender.best_epoch) if contender.best_epoch in kept else None,
+    }
+
+
+def _epoch(row: Mapping[str, Any], place: int) -> dict[str, Any]:
+    values = {name: row.get(name) for name in ("soft", "train", "held_out")}
+    return {"epoch": place + 1, "name": str(row.get("solver", "")), "member": row.get("member", 0), **values}
+
+
+def _whole(values: Tensor) -> list[int]:
+    return [int(value) for value in values.tolist()]
+
+
+def _flags(held: Tensor) -> str:
+    return "".join("1" if h else "0" for h in held.tolist())
+
+
+def _given(counts: Tensor | None) -> Tensor:
+    assert counts is not None, "a gap is asked for, so there are groups"
+    return counts

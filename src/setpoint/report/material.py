@@ -1,0 +1,108 @@
+"""What a report is made of: a point, the solvers that were trained, and their scores on the rows they are judged by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from setpoint.errors import BadGroups, ShapeMismatch
+from setpoint.measure.sample import Sample, check_sample, name_groups
+from setpoint.problem.point import OperatingPoint, Threshold
+from setpoint.problem.problem import Problem
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One trained solver: its threshold, its scores by part, and what was measured on the way.
+
+    `judged` holds `objective`, `feasible` and `rates` by part, `history` a row an epoch (`soft`, `train`, `held_out`).
+    """
+
+    name: str
+    threshold: Threshold
+    scores: Mapping[str, Any]
+    judged: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    history: Sequence[Mapping[str, Any]] = ()
+    best_epoch: int = 0
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Material:
+    """Everything that is shown. The first contender is the one that `point` belongs to; parts come in reading order.
+
+    `facts` are pairs of a word and what there is to say about it; `groups` hold a name or number a row, by part;
+    `refusal` says why there is no certificate, if one was asked for.
+    """
+
+    point: OperatingPoint
+    contenders: Sequence[Contender]
+    labels: Mapping[str, Any]
+    groups: Mapping[str, Any] | None = None
+    group_by: str = "group"
+    facts: Sequence[tuple[str, str]] = ()
+    notes: Sequence[str] = ()
+    refusal: str = ""
+
+    @property
+    def problem(self) -> Problem:
+        return self.point.problem
+
+    @property
+    def parts(self) -> list[str]:
+        return list(self.labels)
+
+    @property
+    def grouping(self) -> str:
+        """The column that groups come from."""
+        return self.problem.group or self.group_by
+
+    def group_names(self) -> list[str]:
+        """The groups of all parts, in the order of their thresholds if they have any."""
+        if isinstance(self.point.threshold, dict):
+            return list(self.point.threshold)
+        found = (
+            [] if self.groups is None else [name for part in self.parts for name in name_groups(self.groups[part])[1]]
+        )
+        return sorted(set(found))
+
+    def raw(self, contender: Contender, part: str) -> Sample:
+        """Scores as the model gives them, and labels, in float64."""
+        return check_sample(contender.scores[part], self.labels[part]).double()
+
+    def sample(self, contender: Contender, part: str) -> tuple[Sample, list[float]]:
+        """What a threshold moves over, with groups where there are any, and the contender's own thresholds on it.
+
+        Where every group has a threshold of its own, the scores are margins (score - threshold of the group), and
+        the threshold is 0: moving it moves the thresholds of all groups together.
+        """
+        names, raw, threshold = self.group_names(), self.raw(contender, part), contender.threshold
+        codes = self._codes(part, names, len(raw.scores)) if names else None
+        if isinstance(threshold, dict):
+            assert codes is not None
+            shifts = torch.tensor([threshold[name] for name in names], dtype=torch.float64)[codes]
+            return Sample(raw.scores - shifts, raw.labels, None, codes, len(names)), [0.0]
+        own = list(threshold) if isinstance(threshold, tuple) else [threshold]
+        return Sample(raw.scores, raw.labels, None, codes, len(names) or None), own
+
+    def judge(self, contender: Contender, part: str) -> OperatingPoint:
+        """The contender's own threshold on the rows of a part."""
+        groups = self.groups[part] if self.groups is not None and isinstance(contender.threshold, dict) else None
+        point = replace(self.point, threshold=contender.threshold)
+        return point.judge(contender.scores[part], self.labels[part], groups=groups)
+
+    def _codes(self, part: str, names: list[str], rows: int) -> Tensor:
+        if self.groups is None or part not in self.groups:
+            raise BadGroups(f"this point has one threshold a {self.grouping}; pass the groups of the {part} rows")
+        codes, own = name_groups(self.groups[part])
+        if len(codes) != rows:
+            raise ShapeMismatch(f"{len(codes)} groups and {rows} {part} rows must match")
+        places = {name: place for place, name in enumerate(names)}
+        unknown = [name for name in own if name not in places]
+        if unknown:
+            raise BadGroups(f"no threshold for {self.grouping} {unknown[0]!r}; known are {', '.join(names)}")
+        return torch.tensor([places[name] for name in own], dtype=torch.long)[codes]

@@ -1,0 +1,222 @@
+// The page: what is selected, and everything that changes when the threshold moves.
+
+const data = JSON.parse(document.getElementById('data').textContent);
+const state = { contender: 0, part: 0, place: 0, zoom: 'near' };
+const find = (id) => document.getElementById(id);
+const slider = find('threshold');
+let movers = [];
+
+const rowsNow = () => data.contenders[state.contender].parts[data.parts[state.part].key];
+const countsAt = (rows, i) => [rows.tp[i], rows.fp[i], rows.positives - rows.tp[i], rows.negatives - rows.fp[i]];
+const dot = (a, b) => a.reduce((sum, v, i) => sum + v * b[i], 0);
+
+// The value of a quantity from counts, and where it is k of n rows, k, n and the interval.
+function measure(quantity, counts, values) {
+  if (!quantity.part) return { value: values };
+  const k = dot(quantity.part, counts), n = dot(quantity.whole, counts), value = ratio(k, n);
+  if (!quantity.counted) return { value };
+  const [low, high] = clopperPearson(k, n);
+  return { value, k, n, low, high };
+}
+
+function put(host, text, value) {
+  host.textContent = text;
+  if (value !== undefined) host.dataset.value = value;
+}
+
+function showCounts(counts) {
+  const words = ['found', 'false alarms', 'missed', 'left alone'];
+  ['tp', 'fp', 'fn', 'tn'].forEach((name, i) => {
+    put(find(name), whole(counts[i]), counts[i]);
+    element('small', {}, find(name), `${words[i]} (${name})`);
+  });
+  const all = counts.reduce((sum, n) => sum + n, 0);
+  const each = (n) => { const v = 1000 * n / all; return v > 0 && v < 10 ? v.toFixed(1) : whole(v); };
+  const [tp, fp, fn] = counts;
+  put(find('plain'), `In 1,000 rows like these ${each(tp + fp)} are flagged, of which ${each(tp)} are positive and ${each(fp)} are false alarms; ${each(fn)} positives are missed.`);
+}
+
+function showRates(rows, counts) {
+  const body = find('rates').tBodies[0];
+  body.replaceChildren();
+  return data.quantities.map((quantity) => {
+    const m = measure(quantity, counts, (rows.values[quantity.name] || [])[state.place]);
+    const row = element('tr', quantity.asked ? { class: 'asked', 'data-name': quantity.name } : { 'data-name': quantity.name }, body);
+    const head = element('th', { scope: 'row' }, row, quantity.name);
+    if (quantity.means) element('small', {}, head, quantity.means);
+    const value = element('td', { class: 'n value', 'data-value': m.value }, row, shown(quantity.share, m.value));
+    if (m.k !== undefined) element('small', {}, value, `${whole(m.k)} of ${whole(m.n)}`);
+    element('td', m.k === undefined ? { class: 'n' } : { class: 'n interval', 'data-low': m.low, 'data-high': m.high }, row,
+      m.k === undefined ? '' : `${percent(m.low)} to ${percent(m.high)}`);
+    return m;
+  });
+}
+
+function showBounds(rows, measured) {
+  find('bounds').replaceChildren();
+  data.bounds.forEach((bound, i) => {
+    const holds = rows.holds[i][state.place] === '1', quantity = data.quantities[bound.quantity];
+    element('span', { class: holds ? 'holds' : 'broken', 'data-holds': holds }, find('bounds'),
+      `${bound.text} ${holds ? 'holds' : 'is broken'}, at ${shown(quantity.share, measured[bound.quantity].value)}`);
+  });
+}
+
+function showGroups(rows) {
+  if (!rows.groups) return;
+  const table = find('groups');
+  table.replaceChildren();
+  const head = element('tr', {}, element('thead', {}, table));
+  ['group', 'rows', 'positives', ...(data.margins ? ['own threshold'] : []), ...data.group_rates.map((q) => q.name)].forEach((name, i) => {
+    const cell = element('th', i ? { scope: 'col', class: 'n' } : { scope: 'col' }, head, name);
+    const rate = data.group_rates.find((q) => q.name === name);
+    if (rate && rate.means) element('small', {}, cell, rate.means);
+  });
+  const body = element('tbody', {}, table), seen = data.group_rates.map(() => []);
+  const all = rows.groups.map((group) => data.group_rates.map((q) => measure(q, countsAt(group, state.place))));
+  const top = data.group_rates.map((_, j) => Math.max(...all.map((each) => (each[j].n > 0 ? each[j].high : 0))) || 1);
+  rows.groups.forEach((group, g) => {
+    const row = element('tr', { 'data-group': group.name }, body);
+    element('th', { scope: 'row' }, row, group.name);
+    element('td', { class: 'n' }, row, whole(group.positives + group.negatives));
+    element('td', { class: 'n' }, row, whole(group.positives));
+    if (data.margins) element('td', { class: 'n' }, row, number(data.contenders[state.contender].thresholds[group.name] + rows.threshold[state.place]));
+    data.group_rates.forEach((q, j) => {
+      const m = all[g][j], cell = element('td', { class: 'n', 'data-rate': q.name, 'data-value': m.value, 'data-low': m.low, 'data-high': m.high }, row, m.n > 0 ? percent(m.value) : 'no rows');
+      if (!(m.n > 0)) return;
+      seen[j].push(m.value);
+      const svg = node('svg', { viewBox: '0 0 100 12', preserveAspectRatio: 'none', 'aria-hidden': 'true' }, cell), at = (v) => 2 + 96 * v / top[j];
+      node('line', { class: 'gridline', x1: 0, x2: 100, y1: 6, y2: 6 }, svg);
+      node('line', { class: 'whisker ours', x1: at(m.low), x2: at(m.high), y1: 6, y2: 6 }, svg);
+      node('rect', { class: 'dot ours', x: at(m.value) - 1.5, width: 3, y: 2, height: 8 }, svg);
+    });
+  });
+  const last = element('tr', { 'data-gaps': '' }, body);
+  element('th', { scope: 'row', colspan: data.margins ? 4 : 3 }, last, 'largest difference');
+  seen.forEach((values, j) => {
+    const gap = values.length ? Math.max(...values) - Math.min(...values) : 0;
+    element('td', { class: 'n', 'data-rate': data.group_rates[j].name, 'data-value': gap }, last, percent(gap));
+  });
+}
+
+function update() {
+  const rows = rowsNow(), counts = countsAt(rows, state.place), threshold = rows.threshold[state.place];
+  put(find('threshold-value'), number(threshold), threshold);
+  slider.value = state.place;
+  showCounts(counts);
+  const measured = showRates(rows, counts);
+  showBounds(rows, measured);
+  showGroups(rows);
+  const asked = data.quantities.map((q, i) => (q.asked ? `, ${q.name} ${shown(q.share, measured[i].value)}` : '')).join('');
+  slider.setAttribute('aria-valuetext', `${number(threshold)}${asked}`);
+  for (const button of find('own').querySelectorAll('button')) {
+    const there = Number(button.value) === state.place;
+    if (data.own_names.length) button.setAttribute('aria-pressed', there);
+    else button.disabled = there;
+    if (!data.own_names.length) button.textContent = there ? "This is the run's own threshold" : `Back to the run's own threshold, ${number(rows.threshold[rows.own[0]])}`;
+  }
+  for (const move of movers) move(state.place);
+}
+
+function moveTo(place) {
+  state.place = place;
+  update();
+}
+
+function draw() {
+  movers = [
+    drawCurve(find('roc'), 'roc', data, state, moveTo),
+    drawCurve(find('pr'), 'pr', data, state, moveTo),
+    drawHistogram(find('histogram'), data, state, moveTo),
+  ];
+  const part = data.parts[state.part];
+  find('reliability').querySelectorAll('.chart').forEach((host, i) => {
+    drawReliability(host, data.contenders[i].parts[part.key].reliability, data.contenders[i].name, i === 0);
+  });
+  find('history').querySelectorAll('.chart').forEach((host) => drawHistory(host, data.contenders[Number(host.dataset.contender)], data.quantities[0]));
+  update();
+}
+
+// After a change of solver or rows: other cuts, and the run's own threshold among them.
+function select() {
+  const rows = rowsNow(), part = data.parts[state.part], beyond = rows.histogram.beyond;
+  slider.max = rows.threshold.length - 1;
+  state.place = rows.own[Math.floor((rows.own.length - 1) / 2)];
+  const own = find('own');
+  own.replaceChildren();
+  if (data.own_names.length) element('span', {}, own, data.own_title);
+  rows.own.forEach((place, i) => {
+    const button = element('button', { type: 'button', value: place }, own, data.own_names[i]);
+    button.addEventListener('click', () => moveTo(place));
+  });
+  put(find('thinned'), rows.kept < rows.cuts
+    ? `Of ${whole(rows.cuts)} different cuts the slider and the curves hold ${whole(rows.kept)}, all of them near the run's own threshold; the counts at each are exact.`
+    : `The slider holds all ${whole(rows.cuts)} different cuts of these rows.`);
+  put(find('part-note'), part.key === 'calibration'
+    ? 'The threshold was set on these rows, so they flatter it.'
+    : 'A threshold that is picked by looking at these rows is no longer judged by them.');
+  put(find('histogram-title'), `${data.margins ? 'Margins' : 'Scores'} by class: solid is flagged, pale is not${beyond ? `; ${whole(beyond)} beyond the edges, in the outermost bins` : ''}`);
+  draw();
+}
+
+function choices(id, names) {
+  names.forEach((name, i) => {
+    const label = element('label', {}, find(id)), radio = element('input', { type: 'radio', name: id, value: i }, label);
+    radio.checked = i === 0;
+    label.append(name);
+    radio.addEventListener('change', () => { state[id] = i; select(); });
+  });
+  find(id).hidden = names.length < 2;
+}
+
+function legend() {
+  const host = find('legend');
+  const entry = (text, drawing) => {
+    const span = element('span', {}, host);
+    drawing(node('svg', { width: 26, height: 12, 'aria-hidden': 'true' }, span));
+    span.append(text);
+  };
+  data.contenders.forEach((c, i) => entry(c.name, (svg) => {
+    node('path', { class: i === 0 ? 'curve ours' : 'curve', 'stroke-dasharray': DASHES[i % DASHES.length], d: 'M0 6H26' }, svg);
+  }));
+  entry('slider', (svg) => node('circle', { class: 'here', r: 5, cx: 13, cy: 6 }, svg));
+  entry('own threshold', (svg) => node('circle', { class: 'own ours', r: 4, cx: 13, cy: 6 }, svg));
+  if (data.limits.length) entry(data.bounds.length ? 'bound broken' : 'outside the area', (svg) => node('rect', { class: 'shade', width: 26, height: 12 }, svg));
+}
+
+function tries(host, contender) {
+  const quantity = data.quantities[0], table = element('table', {}, host), head = element('tr', {}, element('thead', {}, table));
+  ['tried', 'soft', 'train', 'held-out'].forEach((name, i) => element('th', i ? { scope: 'col', class: 'n' } : { scope: 'col' }, head, name));
+  const body = element('tbody', {}, table);
+  contender.history.forEach((row, i) => {
+    const line = element('tr', {}, body), kept = i === contender.best && contender.history.length > 1;
+    element('th', { scope: 'row' }, line, `${row.name}${kept ? ' (kept)' : ''}`);
+    for (const key of ['soft', 'train', 'held_out']) element('td', { class: 'n' }, line, row[key] === null ? '' : shown(quantity.share, row[key]));
+  });
+}
+
+function start() {
+  choices('contender', data.contenders.map((c) => c.name));
+  choices('part', data.parts.map((p) => p.name));
+  if (data.margins) put(find('threshold-name'), 'All thresholds moved by');
+  legend();
+  data.contenders.forEach((contender, i) => {
+    const reliability = element('figure', {}, find('reliability'));
+    element('figcaption', {}, reliability, contender.name);
+    element('div', { class: 'chart' }, reliability);
+    if (!contender.history.length) return;
+    const history = element('figure', {}, find('history'));
+    element('figcaption', {}, history, contender.name);
+    if (contender.history.length <= 5) tries(history, contender);
+    else element('div', { class: 'chart', 'data-contender': i }, history);
+    if (contender.history.length > 5) find('history-legend').hidden = false;
+  });
+  slider.addEventListener('input', () => moveTo(Number(slider.value)));
+  for (const radio of find('zoom').querySelectorAll('input')) radio.addEventListener('change', () => { state.zoom = radio.value; draw(); });
+  let width = 0;
+  new ResizeObserver(() => {
+    if (find('roc').clientWidth !== width) { width = find('roc').clientWidth; draw(); }
+  }).observe(find('roc'));
+  select();
+}
+
+start();

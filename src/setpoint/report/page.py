@@ -1,0 +1,127 @@
+"""The page: sentences and tables in HTML, numbers as JSON, style and script inside. It loads nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from html import escape
+from importlib import resources
+from string import Template
+from typing import Any
+
+from setpoint.measure.constraint import Constraint
+from setpoint.report.data import page_data
+from setpoint.report.material import Contender, Material
+from setpoint.report.positions import MOST
+from setpoint.report.words import answer, part_name, promise, show_bound, show_threshold, show_value, verdicts
+
+SCRIPTS = ("interval.js", "chart.js", "curves.js", "page.js")
+SHOWN = ("train", "held_out", "test")
+
+
+def make_page(material: Material, most: int = MOST) -> str:
+    """One self-contained HTML file; the same material gives the same bytes."""
+    data = page_data(material, most)
+    style = _asset("style.css")
+    script = "'use strict';\n(() => {\n" + "\n".join(_asset(name) for name in SCRIPTS) + "})();\n"
+    return Template(_asset("page.html")).substitute(
+        title=escape(f"{material.problem} - setpoint report"),
+        ask=escape(str(material.problem)),
+        answer=f'<p class="answer">{escape(answer(material))}</p>',
+        verdicts="\n".join(
+            f'<p class="verdict {"holds" if held else "broken"}">{escape(said)}</p>'
+            for held, said in verdicts(material)
+        ),
+        promise=escape(promise(material)),
+        promise_kind="kept" if material.point.certificate else "open",
+        groups=_groups(material),
+        solvers=_solvers(material),
+        history_note=_history_note(material),
+        facts=_facts(material),
+        notes=_notes(material),
+        style=style,
+        style_hash=_hash(style),
+        script=script,
+        script_hash=_hash(script),
+        data=as_json(data),
+    )
+
+
+def as_json(data: Any) -> str:
+    """JSON that can stand inside a script element, whatever names it holds: nothing in it can close the element."""
+    text = json.dumps(data, allow_nan=False, ensure_ascii=True, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _asset(name: str) -> str:
+    return resources.files("setpoint.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    """What the page's own policy allows to run: this text, and nothing that a name might smuggle in."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _groups(material: Material) -> str:
+    if not material.group_names():
+        return ""
+    by = escape(material.grouping)
+    return (
+        f'<figure><figcaption>By {by}, at the threshold of the slider</figcaption><div class="wide" tabindex="0" '
+        f'role="region" aria-label="Rates by {by}"><table class="groups" id="groups"></table></div></figure>'
+    )
+
+
+def _solvers(material: Material) -> str:
+    problem = material.problem
+    over = "" if problem.over is None else f", mean over {problem.over.rate}"
+    heads = [f"{problem.objective}{over}", *map(str, problem.constraints)]
+    above = "".join(f'<th scope="colgroup" colspan="{len(SHOWN)}">{escape(head)}</th>' for head in heads)
+    below = "".join(f'<th scope="col" class="n">{part_name(part)}</th>' for part in SHOWN) * len(heads)
+    rows = "\n".join(_solver_row(material, contender) for contender in material.contenders)
+    broken = '<p class="note">&#9888; beyond the bound on those rows.</p>' if "&#9888;" in rows else ""
+    return (
+        '<div class="wide" tabindex="0" role="region" aria-label="All solvers"><table class="solvers"><thead>'
+        f'<tr><th scope="col" rowspan="2">solver</th>{above}<th scope="col" rowspan="2" class="n">threshold</th>'
+        f'<th scope="col" rowspan="2" class="n">seconds</th></tr><tr>{below}</tr></thead>'
+        f"<tbody>\n{rows}\n</tbody></table></div>{broken}"
+    )
+
+
+def _solver_row(material: Material, contender: Contender) -> str:
+    objective = material.problem.objective
+    judged = {part: contender.judged.get(part) for part in SHOWN}
+    cells = [show_value(objective, j["objective"]) if j else "" for j in judged.values()]
+    cells += [_bounded(c, j) if j else "" for c in material.problem.constraints for j in judged.values()]
+    row = "".join(f'<td class="n">{cell}</td>' for cell in cells)
+    each = " each" if isinstance(contender.threshold, dict) else ""
+    row += f'<td class="n{each}">{escape(show_threshold(contender.threshold))}</td>'
+    row += f'<td class="n">{"" if contender.seconds is None else f"{contender.seconds:.1f}"}</td>'
+    return f'<tr><th scope="row">{escape(contender.name)}</th>{row}</tr>'
+
+
+def _bounded(constraint: Constraint, judged: Any) -> str:
+    value, bound = judged["rates"][str(constraint.quantity)], constraint.bound
+    beyond = {"<=": value > bound, ">=": value < bound, "==": True}[constraint.relation] and not judged["feasible"]
+    text = show_value(constraint.quantity, value)
+    told = f'<span class="sr">beyond the bound of {show_bound(constraint)}</span>'
+    return f'<span class="broken"><span aria-hidden="true">&#9888; </span>{text}{told}</span>' if beyond else text
+
+
+def _history_note(material: Material) -> str:
+    objective = escape(str(material.problem.objective))
+    return (
+        f"By epoch: {objective} as the gradient sees it (soft, through the smooth step), and its true value on the "
+        "train and held-out rows, each at the best threshold there. The epoch that was kept is marked."
+    )
+
+
+def _facts(material: Material) -> str:
+    rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in material.facts)
+    return f"<dl>{rows}</dl>" if rows else ""
+
+
+def _notes(material: Material) -> str:
+    rows = "".join(f"<li>{escape(note)}</li>" for note in material.notes)
+    return f'<h3>Notes</h3><ul class="notes">{rows}</ul>' if rows else ""

@@ -1,0 +1,327 @@
+"""The page as a file: self-contained, the same every time, safe with any name, and the command that writes it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+from PIL import Image
+
+import setpoint
+from materials import ASK, material
+from setpoint.artefact import check_place, load_scores, save_run
+from setpoint.cli import main
+from setpoint.errors import BadFile, BadGroups, SetpointError, ShapeMismatch
+from setpoint.problem.language import ask
+from setpoint.report.data import page_data
+from setpoint.report.material import Contender
+from setpoint.report.page import as_json, make_page
+from setpoint.report_run import read_material, write_report
+from setpoint.run import fit_table
+from setpoint.settings import Settings
+from setpoint.train.calibrate import calibrate
+from tables import loans
+
+EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&<!--'\"\u2028$title"
+
+
+class Outline(HTMLParser):
+    """Elements with their attributes, and the text inside each kind."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.elements, self.text, self.open = [], {}, []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        if tag not in ("meta", "link", "input", "img"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, f"{tag} closes what is not open"
+
+    def handle_data(self, data):
+        if self.open:
+            self.text.setdefault(self.open[-1], []).append(data)
+
+
+def data_of(page):
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S).group(1))
+
+
+@pytest.fixture(scope="module")
+def run():
+    return fit_table(loans(), "default", ask("minimize fnr where fpr <= 20%"), Settings(solver="implicit", epochs=8))
+
+
+@pytest.fixture
+def place(run, tmp_path):
+    return save_run(tmp_path / "run", run)
+
+
+def test_the_page_loads_nothing_and_is_well_formed():
+    page = make_page(material(groups=["a", "b"]))
+    outline = Outline(page)
+    assert outline.open == []
+    for tag, attributes in outline.elements:
+        for name in ("src", "href", "srcset", "action", "data"):
+            assert attributes.get(name, "data:,") == "data:,", tag
+        assert not any(name.startswith("on") or name == "style" for name in attributes)
+    assert "default-src 'none'" in page
+    assert "@import" not in page
+    assert "url(#" in page
+    assert "http://www.w3.org/2000/svg" in page
+    assert re.findall(r"https?://(?!www\.w3\.org/2000/svg)", page) == []
+    assert {"main", "h1", "h2", "input", "table", "fieldset"} <= {tag for tag, _ in outline.elements}
+
+
+def test_names_cannot_break_out():
+    told = material(
+        names=(EVIL, "b"), groups=[EVIL, "x"], group_by=EVIL, facts=[(EVIL, EVIL)], notes=[EVIL],
+    )  # fmt: skip
+    page = make_page(told)
+    outline, plain = Outline(page), Outline(make_page(material(groups=["a", "x"], facts=[("a", "b")], notes=["c"])))
+    assert [tag for tag, _ in outline.elements] == [tag for tag, _ in plain.elements]
+    assert EVIL in "".join(outline.text["li"])
+    assert data_of(page)["contenders"][0]["name"] == EVIL
+    assert page.count("</script>") == 2
+    assert "alert(1)</script>" not in page
+
+
+def test_an_ask_cannot_break_out():
+    question = setpoint.minimize(setpoint.error, setpoint.recall.gap("</script><b>") <= 0.5)
+    page = make_page(material(str(question), groups=["a", "b"]))
+    assert "<b>" not in page
+    assert data_of(page)["ask"] == str(question)
+
+
+def test_json_for_a_script_element_reads_back():
+    assert json.loads(as_json({EVIL: [EVIL, 0.1]})) == {EVIL: [EVIL, 0.1]}
+    assert not set("<>&\u2028") & set(as_json(EVIL))
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        as_json(float("nan"))
+
+
+def test_the_same_material_gives_the_same_bytes_and_all_its_numbers():
+    one, other = make_page(material()), make_page(material())
+    assert one == other
+    assert data_of(one) == json.loads(json.dumps(page_data(material())))
+
+
+def test_a_large_run_stays_small():
+    told = material(rows=60_000)
+    page = make_page(told)
+    assert len(page) < 500_000
+    rows = data_of(page)["contenders"][0]["parts"]["test"]
+    assert rows["kept"] <= 2000 < rows["cuts"]
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["maximize recall over fpr in [0%, 20%] with 4 points", "maximize kappa", "maximize precision where flagged == 10%",
+     "maximize recall where precision >= 100% and fpr <= 1%"],
+)  # fmt: skip
+def test_every_kind_of_ask_has_a_page(question):
+    data = data_of(make_page(material(question, rows=20)))
+    assert data["ask"] == str(ask(question))
+    assert len(data["contenders"][0]["parts"]["test"]["own"]) == ask(question).n_thresholds
+
+
+def test_separable_and_constant_scores_have_a_page():
+    told = material(rows=60)
+    labels = told.labels["test"]
+    for scores in (20 * labels - 10, torch.zeros(60)):
+        contender = Contender("x", 0.5, {"test": scores})
+        page = make_page(dataclasses.replace(told, contenders=[contender], labels={"test": labels}))
+        assert data_of(page)["contenders"][0]["parts"]["test"]["cuts"] == len(set(scores.tolist())) + 1
+
+
+def test_groups_that_do_not_fit_are_refused():
+    told = material("minimize error where recall.gap(sex) <= 5%", groups=["f", "m"])
+    with pytest.raises(BadGroups, match="one threshold a sex; pass the groups of the test rows"):
+        make_page(dataclasses.replace(told, groups=None))
+    with pytest.raises(BadGroups, match="no threshold for sex 'x'; known are f, m"):
+        make_page(dataclasses.replace(told, groups={**told.groups, "test": np.full(400, "x")}))
+    with pytest.raises(ShapeMismatch, match="3 groups and 400 test rows"):
+        make_page(dataclasses.replace(told, groups={**told.groups, "test": ["f", "m", "f"]}))
+
+
+def test_scores_and_labels_are_saved_as_they_were(run, place):
+    saved = load_scores(place)
+    assert set(saved.labels) == {"calibration", "test"}
+    assert saved.groups == {}
+    for outcome in run.outcomes:
+        for part, labels in saved.labels.items():
+            assert torch.equal(saved.scores[outcome.solver][part], outcome.scores[part])
+            point = outcome.point.judge(saved.scores[outcome.solver][part], labels)
+            assert point.rates == outcome.judged[part].rates
+
+
+def test_the_report_of_a_run_tells_what_the_run_found(run, place):
+    (path,) = write_report(place)
+    assert path == place / "report.html"
+    page = path.read_text()
+    data = data_of(page)
+    assert [contender["name"] for contender in data["contenders"]] == ["implicit", "cross-entropy"]
+    for outcome, contender in zip(run.outcomes, data["contenders"]):
+        rows = contender["parts"]["test"]
+        own = rows["own"][0]
+        assert rows["threshold"][own] == outcome.point.threshold
+        assert rows["fp"][own] / rows["negatives"] == pytest.approx(outcome.judged["test"].rates["fpr"])
+        assert [row["held_out"] for row in contender["history"]] == [row["held_out"] for row in outcome.history]
+        assert contender["best"] == outcome.best_epoch
+    text = "".join(piece for pieces in Outline(page).text.values() for piece in pieces)
+    for word in (
+        "minimize fnr where fpr <= 20%",
+        "'yes' in 'default'",
+        "'id': no value occurs twice",
+        "torch ",
+        "Seed",
+    ):
+        assert word in text
+    before = path.read_bytes()
+    write_report(place)
+    assert path.read_bytes() == before
+
+
+def test_a_run_that_compared_groups_shows_them(run, tmp_path):
+    gap = ask("minimize error where recall.gap(married) <= 20%")
+    rng = np.random.default_rng(0)
+    codes = {part: torch.from_numpy(rng.integers(0, 2, len(labels))) for part, labels in run.labels.items()}
+    names = {part: np.array(["no", "yes"])[c.numpy()] for part, c in codes.items()}
+    outcomes = []
+    for outcome in run.outcomes:
+        point = calibrate(gap, outcome.scores["calibration"], run.labels["calibration"], groups=names["calibration"])
+        judged = point.judge(outcome.scores["test"], run.labels["test"], groups=names["test"])
+        outcomes.append(dataclasses.replace(outcome, point=point, judged=dict.fromkeys(outcome.judged, judged)))
+    grouped = dataclasses.replace(run, problem=gap, outcomes=tuple(outcomes), groups=codes)
+    place = save_run(tmp_path / "run", grouped)
+    told = read_material(place)
+    assert {part: list(groups) for part, groups in told.groups.items()} == {p: n.tolist() for p, n in names.items()}
+    (path,) = write_report(place)
+    rows = data_of(path.read_text())["contenders"][0]["parts"]["test"]
+    assert [group["name"] for group in rows["groups"]] == ["no", "yes"]
+    gap_there = outcomes[0].judged["test"].rates["recall.gap(married)"]
+    assert rows["values"]["recall.gap(married)"][rows["own"][0]] == pytest.approx(gap_there)
+
+
+def test_a_refused_certificate_says_why():
+    assert "Not certified: too few of them.</p>" in make_page(material(refusal="too few of them"))
+
+
+def test_a_run_with_a_report_can_be_replaced_by_force(run, place):
+    write_report(place, png=True)
+    assert sorted(p.name for p in place.iterdir() if p.name.startswith("report")) == ["report.html", "report.png"]
+    with pytest.raises(BadFile, match="--force"):
+        check_place(place)
+    save_run(place, run, force=True)
+    assert not (place / "report.html").exists()
+
+
+def test_the_picture_shows_something(place, tmp_path):
+    page, picture = write_report(place, tmp_path / "deep" / "mine.html", png=True)
+    assert (page.name, picture.name) == ("mine.html", "mine.png")
+    with Image.open(picture) as image:
+        assert min(image.size) > 1000
+        shown = {colour for _, colour in image.convert("RGB").getcolors(1 << 24)}
+    assert (0x0B, 0x64, 0x85) in shown
+
+
+@pytest.mark.parametrize(
+    "question", [ASK, "maximize recall over fpr in [0%, 5%]", "minimize error where recall.gap(x) <= 9%"]
+)
+def test_every_kind_of_run_has_a_picture(tmp_path, question):
+    from setpoint.report.figure import draw_figure  # noqa: PLC0415
+
+    names = ("$ours", "b", "c")
+    told = material(question, names=names, groups=["f", "m"] if "gap" in question else None)
+    assert draw_figure(told, tmp_path / "x.png").stat().st_size > 10_000
+
+
+def test_without_matplotlib_one_sentence(place, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(SetpointError, match=r"pip install 'setpoint\[report\]'"):
+        write_report(place, png=True)
+    assert not (place / "report.html").exists()
+
+
+def broken(place, name, change):
+    (place / name).write_bytes(change((place / name).read_bytes()))
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda p: (p / "scores.safetensors").unlink(), "lacks scores.safetensors.*fit it again with --force"),
+        (lambda p: (p / "scores.safetensors").write_bytes(b"\x80\x04"), "scores.safetensors was changed"),
+        (lambda p: (p / "history.jsonl").write_text("{"), "history.jsonl was changed"),
+        (lambda p: (p / "history.jsonl").unlink(), "lacks history.jsonl"),
+        (lambda p: broken(p, "setpoint.json", lambda b: b.replace(b'"best_epoch"', b'"worst"')), "was changed"),
+        (lambda p: broken(p, "scores.safetensors", lambda b: b.replace(b"labels/test", b"labels/tess")), "was changed"),
+    ],
+)  # fmt: skip
+def test_damaged_runs_end_in_one_sentence(place, damage, message):
+    damage(place)
+    with pytest.raises(BadFile, match=message) as caught:
+        write_report(place)
+    assert "\n" not in str(caught.value)
+    assert not (place / "report.html").exists()
+
+
+def test_the_command_in_a_process_of_its_own(place, tmp_path):
+    environment = {**os.environ, "PYTHONPATH": str(Path(setpoint.__file__).parents[1])}
+    command = [sys.executable, "-m", "setpoint.cli", "report", "run"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=100
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"Written to {Path('run') / 'report.html'}.\n"
+    assert (place / "report.html").read_text().startswith("<!doctype html>")
+
+
+def test_the_command_opens_the_browser_when_asked(place, monkeypatch, capsys):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    with pytest.raises(SystemExit) as ended:
+        main(["report", str(place), "--open", "--out", str(place / "report.html")])
+    assert ended.value.code == 0
+    assert opened == [(place / "report.html").as_uri()]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"), [(["nowhere"], "no run at nowhere"), (["run", "--out", "run"], "is a directory")]
+)
+def test_mistakes_end_in_one_sentence(place, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(place.parent)
+    before = sorted(place.parent.rglob("*"))
+    with pytest.raises(SystemExit) as ended:
+        main(["report", *arguments])
+    heard = capsys.readouterr()
+    assert (ended.value.code, heard.out) == (2, "")
+    assert message in heard.err
+    assert heard.err.count("\n") == 1
+    assert sorted(place.parent.rglob("*")) == before
+
+
+def test_columns_with_evil_names(tmp_path):
+    frame = loans().rename({"amount": EVIL, "default": "</script>"}).with_columns(pl.lit("x").alias("<img src=x>"))
+    run = fit_table(
+        frame, "</script>", ask("minimize fnr where fpr <= 20%"), Settings(solver="cross-entropy", epochs=1)
+    )
+    place = save_run(tmp_path / "run", run)
+    (path,) = write_report(place)
+    outline = Outline(path.read_text())
+    assert "img" not in {tag for tag, _ in outline.elements}
+    assert "'<img src=x>': it is constant" in "".join(outline.text["dd"])
+    assert read_material(place).contenders[0].name == "cross-entropy"
