@@ -63,3 +63,7 @@ class DivergedPrices(SetpointError):
 
 class BadIndex(SetpointError):
     """An index that does not number the training samples."""
+
+
+class MissingPackage(SetpointError, ImportError):
+    """A package that this part of the library stands on is not installed."""
