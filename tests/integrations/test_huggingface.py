@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from packages import needs
 from sklearn.metrics import roc_curve
 
 import setpoint as sp
+from packages import needs
 from setpoint.errors import BadFile, BadLabels, BadSetting, ShapeMismatch
 
 transformers = needs("transformers")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 import torch
-from packages import needs
 from torch.utils.data import DataLoader, TensorDataset
-from worlds import tilted
 
 import setpoint as sp
+from packages import needs
 from setpoint.errors import BadSetting
 from setpoint.train.select import preference
+from worlds import tilted
 
 pl = needs("lightning.pytorch")
 ours = needs("setpoint.integrations.lightning")
@@ -149,7 +149,7 @@ def test_feasible_epochs_come_first_in_a_module_of_ones_own():
     assert "train" not in callback.history[0]
     assert seen == callback.history
     assert callback.best_epoch == 3
-    assert float(scripted.weight) == 3
+    assert scripted.weight.item() == 3
     assert callback.point == points[3]
     assert scripted.solver.told == [preference(p)[1] for p in points]
     assert float(run.callback_metrics["own"]) == points[4].objective

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import builtins
+import importlib
 import itertools
 import math
 import sys
 
 import pytest
 import torch
-from packages import needs
-from worlds import tilted
 
 import setpoint as sp
+from packages import needs
 from setpoint.errors import MissingPackage
 from setpoint.integrations.scalars import preference_number, scalars
-from setpoint.integrations.trackers import to_mlflow, to_tensorboard
+from setpoint.integrations.tensorboard import to_tensorboard
 from setpoint.train.select import preference
+from worlds import tilted
 
 ASK = "minimize fnr where fpr <= 5% and precision >= 0.5"
 
@@ -89,7 +90,7 @@ def test_mlflow_reads_back_what_was_written(tmp_path, monkeypatch):
     mlflow.set_tracking_uri(tmp_path.as_uri())
     client = mlflow.MlflowClient()
     run_id = client.create_run(client.create_experiment("setpoint")).info.run_id
-    history = fit_with(to_mlflow(run_id)).history
+    history = fit_with(needs("setpoint.integrations.mlflow").to_mlflow(run_id)).history
     for row in history:
         for name, value in by_hand(row).items():
             found = {metric.step: metric.value for metric in client.get_metric_history(run_id, name)}
@@ -103,7 +104,7 @@ def test_mlflow_reads_back_what_was_written(tmp_path, monkeypatch):
         ("lightning", "setpoint.integrations.lightning", "lightning"),
         ("transformers", "setpoint.integrations.huggingface", "huggingface"),
         ("torchmetrics", "setpoint.integrations.torchmetrics", "torchmetrics"),
-        ("mlflow", None, "tracking"),
+        ("mlflow", "setpoint.integrations.mlflow", "tracking"),
     ],
 )
 def test_a_missing_package_is_named_with_the_command_that_brings_it(package, module, extra, monkeypatch):
@@ -115,11 +116,8 @@ def test_a_missing_package_is_named_with_the_command_that_brings_it(package, mod
         return true_import(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    if module is not None:
-        monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.delitem(sys.modules, module, raising=False)
     with pytest.raises(MissingPackage) as error:
-        to_mlflow() if module is None else __import__(module)
-    assert str(error.value) == (
-        f"this needs the package {package}; install it with: pip install 'setpoint[{extra}]'"
-    )
+        importlib.import_module(module)
+    assert str(error.value) == (f"this needs the package {package}; install it with: pip install 'setpoint[{extra}]'")
     assert isinstance(error.value, ImportError)

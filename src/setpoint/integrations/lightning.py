@@ -171,7 +171,7 @@ class OperatingPointCallback(Callback):
             if self.keep_best:
                 self._best["module"] = {n: v.detach().cpu().clone() for n, v in pl_module.state_dict().items()}
         solver = _solver_of(pl_module)
-        if solver is not None and _trains_by(pl_module, solver):
+        if solver is not None and solver is not getattr(pl_module, "warm", None):
             solver.step_metric(preference(point)[1])
         if self.on_epoch is not None and trainer.is_global_zero:
             self.on_epoch(row)
@@ -233,8 +233,9 @@ def _has_scores(outputs: Any) -> bool:
 
 
 def _read(outputs: Mapping[str, Any]) -> Sample:
-    parts = [outputs.get(name) for name in ("scores", "labels", "weights", "groups")]
-    return Sample(*(None if part is None else part.detach().cpu() for part in parts))
+    given = {name: outputs.get(name) for name in ("scores", "labels", "weights", "groups")}
+    parts: dict[str, Any] = {name: None if part is None else part.detach().cpu() for name, part in given.items()}
+    return Sample(**parts)
 
 
 def _evaluate(problem: Problem, sample: Sample) -> OperatingPoint:
@@ -246,7 +247,3 @@ def _solver_of(module: LightningModule) -> Solver | None:
     if isinstance(module, SetpointModule):
         return module.criterion
     return next((part for part in module.modules() if isinstance(part, Solver)), None)
-
-
-def _trains_by(module: LightningModule, solver: Solver) -> bool:
-    return not isinstance(module, SetpointModule) or solver is module.solver

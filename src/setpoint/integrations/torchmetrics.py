@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint.errors import MissingClass
+from setpoint.errors import BadGroups, MissingClass
 from setpoint.integrations.missing import missing
 from setpoint.measure.sample import Sample, check_sample
 from setpoint.problem.language import ask
@@ -50,14 +50,13 @@ class OperatingPointMetric(Metric):
     def update(self, scores: Tensor, labels: Tensor, weights: Tensor | None = None, groups: Any = None) -> None:
         """Remember a batch; `groups` are whole numbers, needed when the problem compares groups."""
         batch = check_sample(scores, labels, weights, groups if self.problem.group is not None else None)
-        kept = {
-            "scores": batch.scores,
-            "labels": batch.labels,
-            "weights": torch.ones_like(batch.scores) if batch.weights is None else batch.weights,
-            "groups": batch.groups,
-        }
-        for name in self._kept:
-            getattr(self, name).append(kept[name].detach().double())
+        if self.problem.group is not None:
+            if batch.groups is None:
+                raise BadGroups(f"'{self.problem}' compares groups of {self.problem.group}; pass groups=, one a sample")
+            self.groups.append(batch.groups.double())
+        self.scores.append(batch.scores.detach().double())
+        self.labels.append(batch.labels.double())
+        self.weights.append(torch.ones_like(self.scores[-1]) if batch.weights is None else batch.weights.double())
 
     def compute(self) -> Tensor:
         """The objective at the best feasible cut."""
@@ -80,7 +79,7 @@ class OperatingPointMetric(Metric):
         return value
 
     @property
-    def higher_is_better(self) -> bool:  # type: ignore[override]
+    def higher_is_better(self) -> bool:
         """Whether the problem maximises."""
         return self.problem.maximize
 
