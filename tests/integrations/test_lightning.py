@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from torch.utils.data import DataLoader, TensorDataset
@@ -94,6 +96,16 @@ def test_the_values_on_training_data_are_those_of_a_model_that_stands_still():
     assert callback.point == sp.evaluate(PROBLEM, scores_of(still, x), labels)
 
 
+def test_rare_validation_sees_the_training_data_of_its_own_epoch_only():
+    histories = []
+    for every in (1, 2):
+        callback = ours.OperatingPointCallback(PROBLEM)
+        trainer(4, callback, check_val_every_n_epoch=every).fit(module(), mixed(0), mixed(1))
+        histories.append(callback.history)
+    assert histories[1] == histories[0][1::2]
+    assert len(histories[1]) == 2
+
+
 class Scripted(pl.LightningModule):
     """A module of a user's own: one weight, which is the epoch, and validation scores that are written down."""
 
@@ -101,7 +113,7 @@ class Scripted(pl.LightningModule):
         super().__init__()
         self.weight = torch.nn.Parameter(torch.zeros(()))
         self.solver = CountsMetrics()
-        self.metric = OperatingPointMetric("maximize recall where precision >= 60%")
+        self.metric = OperatingPointMetric("minimize fnr where precision >= 60%")
         self.script, self.labels, self.answer = script, labels, answer
 
     def training_step(self, batch, batch_idx):
@@ -134,30 +146,32 @@ INFEASIBLE, HALF, WHOLE = [1.0, 2.0, 3.0, 4.0], [5.0, 1.0, 2.0, 3.0], [3.0, 4.0,
 ONE = DataLoader(TensorDataset(torch.zeros(1)))
 
 
-def test_feasible_epochs_come_first_in_a_module_of_ones_own():
-    script = [INFEASIBLE, HALF, INFEASIBLE, WHOLE, HALF]
+@pytest.mark.parametrize(
+    ("script", "best"), [([INFEASIBLE, HALF, INFEASIBLE, WHOLE, HALF], 3), ([INFEASIBLE, HALF, INFEASIBLE], 1)]
+)
+def test_feasible_epochs_come_first_in_a_module_of_ones_own(script, best):
     scripted = Scripted(script, LABELS)
-    problem = sp.ask("maximize recall where precision >= 60%")
+    problem = sp.ask("minimize fnr where precision >= 60%")
     callback = ours.OperatingPointCallback(problem)
     seen = []
     callback.on_epoch = seen.append
-    run = trainer(5, callback)
+    run = trainer(len(script), callback)
     run.fit(scripted, ONE, ONE)
     points = [sp.evaluate(problem, scores, LABELS) for scores in script]
     assert [row["held_out"] for row in callback.history] == [p.objective for p in points]
-    assert [row["feasible"] for row in callback.history] == [False, True, False, True, True]
+    assert [row["feasible"] for row in callback.history] == [scores is not INFEASIBLE for scores in script]
     assert "train" not in callback.history[0]
     assert seen == callback.history
-    assert callback.best_epoch == 3
-    assert scripted.weight.item() == 3
-    assert callback.point == points[3]
+    assert callback.best_epoch == best
+    assert scripted.weight.item() == best
+    assert callback.point == points[best]
     assert scripted.solver.told == [preference(p)[1] for p in points]
-    assert float(run.callback_metrics["own"]) == points[4].objective
+    assert float(run.callback_metrics["own"]) == (points[-1].objective if points[-1].feasible else math.inf)
 
 
 def test_without_keeping_the_best_the_last_epoch_stays():
     scripted = Scripted([WHOLE, HALF], LABELS)
-    callback = ours.OperatingPointCallback("maximize recall where precision >= 60%", keep_best=False)
+    callback = ours.OperatingPointCallback("minimize fnr where precision >= 60%", keep_best=False)
     trainer(2, callback).fit(scripted, ONE, ONE)
     assert callback.best_epoch == 1
     assert callback.point == sp.evaluate(callback.problem, HALF, LABELS)
@@ -165,7 +179,7 @@ def test_without_keeping_the_best_the_last_epoch_stays():
 
 def test_validate_logs_and_leaves_the_history_alone():
     scripted = Scripted([HALF], LABELS)
-    callback = ours.OperatingPointCallback("maximize recall where precision >= 60%", prefix="")
+    callback = ours.OperatingPointCallback("minimize fnr where precision >= 60%", prefix="")
     (logged,) = trainer(1, callback).validate(scripted, ONE, verbose=False)
     assert logged["held_out"] == 0.5
     assert callback.history == []
