@@ -53,6 +53,10 @@ class BadSetting(SetpointError):
     """A setting outside its range."""
 
 
+class MissingPackage(SetpointError, ImportError):
+    """A package that this part of the library stands on is not installed."""
+
+
 class TooFewSamples(SetpointError):
     """Too few samples for the promise that was asked for."""
 
@@ -63,7 +67,3 @@ class DivergedPrices(SetpointError):
 
 class BadIndex(SetpointError):
     """An index that does not number the training samples."""
-
-
-class MissingPackage(SetpointError, ImportError):
-    """A package that this part of the library stands on is not installed."""

@@ -201,16 +201,16 @@ def test_a_checkpoint_holds_the_solver_and_a_resumed_run_ends_where_an_unbroken_
     saving = pl.callbacks.ModelCheckpoint(tmp_path, filename="half", save_top_k=-1)
     trainer(2, first, saving, enable_checkpointing=True).fit(broken, mixed(0), mixed(1))
 
+    assert torch.load(tmp_path / "half.ckpt", weights_only=True)["epoch"] == 1
+
     fresh = module(seed=9)
-    loaded = ours.SetpointModule.load_from_checkpoint(
-        tmp_path / "half.ckpt", model=fresh.model, solver=fresh.solver, weights_only=True
-    )
+    loaded = ours.SetpointModule.load_from_checkpoint(tmp_path / "half.ckpt", model=fresh.model, solver=fresh.solver)
     assert float(loaded.solver.temperature) > 0
     assert int(loaded.solver.memory.batches) == 8
     assert loaded.solver.memory.scores.count_nonzero() == 800
 
     resumed, second = module(seed=9), ours.OperatingPointCallback(PROBLEM)
-    trainer(4, second).fit(resumed, mixed(0), mixed(1), ckpt_path=tmp_path / "half.ckpt", weights_only=True)
+    trainer(4, second).fit(resumed, mixed(0), mixed(1), ckpt_path=tmp_path / "half.ckpt")
     assert second.history == kept.history
     assert second.best_epoch == kept.best_epoch
     assert same(resumed.state_dict(), unbroken.state_dict())

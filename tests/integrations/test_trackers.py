@@ -14,6 +14,7 @@ import torch
 import setpoint as sp
 from packages import needs
 from setpoint.errors import MissingPackage
+from setpoint.integrations.missing import missing
 from setpoint.integrations.scalars import preference_number, scalars
 from setpoint.integrations.tensorboard import to_tensorboard
 from setpoint.train.select import preference
@@ -112,7 +113,7 @@ def test_a_missing_package_is_named_with_the_command_that_brings_it(package, mod
 
     def without(name, *rest):
         if name.split(".")[0] == package:
-            raise ModuleNotFoundError(f"No module named {name!r}")
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return true_import(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", without)
@@ -121,3 +122,8 @@ def test_a_missing_package_is_named_with_the_command_that_brings_it(package, mod
         importlib.import_module(module)
     assert str(error.value) == (f"this needs the package {package}; install it with: pip install 'setpoint[{extra}]'")
     assert isinstance(error.value, ImportError)
+
+
+def test_an_installed_package_that_does_not_load_is_not_called_missing():
+    for cause in (ImportError("cannot import name", name="mlflow"), ModuleNotFoundError("no yaml", name="yaml")):
+        assert missing("mlflow", "tracking", cause) is cause

@@ -24,7 +24,7 @@ try:
     from transformers import TrainerCallback
     from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 except ImportError as cause:
-    raise missing("transformers", "huggingface") from cause
+    raise missing("transformers", "huggingface", cause) from None
 
 SOLVER_FILE = "solver.pt"
 

@@ -27,7 +27,7 @@ from setpoint.train.select import preference
 try:
     from lightning.pytorch import Callback, LightningModule, Trainer
 except ImportError as cause:
-    raise missing("lightning", "lightning") from cause
+    raise missing("lightning", "lightning", cause) from None
 
 
 class SetpointModule(LightningModule):

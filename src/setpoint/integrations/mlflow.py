@@ -11,7 +11,7 @@ from setpoint.integrations.scalars import scalars
 try:
     import mlflow
 except ImportError as cause:
-    raise missing("mlflow", "tracking") from cause
+    raise missing("mlflow", "tracking", cause) from None
 
 
 def to_mlflow(run_id: str | None = None) -> Callable[[Mapping[str, Any]], None]:

@@ -17,9 +17,9 @@ from setpoint.train.calibrate import evaluate
 
 try:
     from torchmetrics import Metric
-    from torchmetrics.utilities import dim_zero_cat
+    from torchmetrics.utilities.data import dim_zero_cat
 except ImportError as cause:
-    raise missing("torchmetrics", "torchmetrics") from cause
+    raise missing("torchmetrics", "torchmetrics", cause) from None
 
 
 class OperatingPointMetric(Metric):
