@@ -57,6 +57,10 @@ class BadSetting(SetpointError):
     """A setting outside its range."""
 
 
+class MissingPackage(SetpointError, ImportError):
+    """A package that this part of the library stands on is not installed."""
+
+
 class TooFewSamples(SetpointError):
     """Too few samples for the promise that was asked for."""
 

@@ -1,0 +1,143 @@
+"""Hugging Face: what a `Trainer` needs to train by a solver, judge by the exact metric, and resume."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from setpoint.errors import BadFile, BadLabels, BadSetting, ShapeMismatch
+from setpoint.integrations.missing import missing
+from setpoint.integrations.scalars import preference_number, scalars
+from setpoint.problem.language import ask
+from setpoint.problem.point import OperatingPoint
+from setpoint.problem.problem import Problem
+from setpoint.solve.solver import Solver
+from setpoint.train.calibrate import calibrate
+
+try:
+    from transformers import TrainerCallback
+    from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
+except ImportError as cause:
+    raise missing("transformers", "huggingface", cause) from None
+
+SOLVER_FILE = "solver.pt"
+
+
+class SolverLoss:
+    """`Trainer(compute_loss_func=SolverLoss(solver))`: the solver as the loss, its state untouched by evaluation.
+
+    With gradient accumulation each part of a batch counts by its share of the samples, as a mean over all would.
+    """
+
+    def __init__(self, solver: Solver) -> None:
+        self.solver = solver
+
+    def __call__(self, outputs: Any, labels: Tensor | None, num_items_in_batch: Any = None) -> Tensor:
+        if labels is None:
+            raise BadLabels("the batch holds no labels; the dataset must have a column named labels")
+        scores = scores_from(_logits_of(outputs))
+        labels = labels.reshape(scores.shape) if labels.numel() == scores.numel() else labels
+        self.solver.to(scores.device)
+        self.solver.train(scores.requires_grad)
+        try:
+            loss: Tensor = self.solver(scores, labels)
+        finally:
+            self.solver.train()
+        if num_items_in_batch is None:
+            return loss
+        return loss * (len(scores) / torch.as_tensor(num_items_in_batch, device=loss.device).float().mean())
+
+
+class SolverCheckpoint(TrainerCallback):
+    """Writes the solver's state into every checkpoint of the run, and reads it back when the run is resumed.
+
+    A resumed run is looked for in its `output_dir`; give `resume_from` when its checkpoint lies elsewhere.
+    """
+
+    def __init__(self, solver: Solver, resume_from: str | os.PathLike[str] | None = None) -> None:
+        self.solver = solver
+        self.resume_from = resume_from
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self._refuse_unlearned(kwargs.get("optimizer"))
+        if state.global_step == 0:
+            return
+        place = Path(self.resume_from or _checkpoint(args, state)) / SOLVER_FILE
+        if not place.exists():
+            raise BadFile(
+                f"no {place.name} in {place.parent}, so the solver cannot be resumed; "
+                "pass SolverCheckpoint(solver, resume_from=...) the checkpoint that the run continues"
+            )
+        self.solver.load_state_dict(torch.load(place, map_location="cpu", weights_only=True))
+
+    def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if not state.is_world_process_zero:
+            return
+        place = _checkpoint(args, state) / SOLVER_FILE
+        unfinished = place.with_suffix(".unfinished")
+        torch.save(self.solver.state_dict(), unfinished)
+        os.replace(unfinished, place)
+
+    def _refuse_unlearned(self, optimizer: Any) -> None:
+        """A Trainer's own optimizer holds the model only; thresholds that are learned would stand still unseen."""
+        own = {id(parameter) for parameter in self.solver.parameters()}
+        learned = {id(p) for group in getattr(optimizer, "param_groups", []) for p in group["params"]}
+        if own - learned:
+            raise BadSetting(
+                f"{type(self.solver).__name__} has parameters that the optimizer lacks; give the Trainer "
+                "optimizers=(torch.optim.AdamW([*model.parameters(), *solver.parameters()]), None)"
+            )
+
+
+def metrics_for(problem: Problem | str) -> Callable[[Any], dict[str, float]]:
+    """`Trainer(compute_metrics=metrics_for(problem))`: the objective and the true rates at the best cut.
+
+    For the best checkpoint set `metric_for_best_model="preference"` and `greater_is_better=True`: every feasible
+    model then comes before every infeasible one.
+    """
+    problem = ask(problem) if isinstance(problem, str) else problem
+
+    def metrics(prediction: Any) -> dict[str, float]:
+        point = point_from(problem, prediction)
+        return {
+            **scalars({"rates": point.rates, "threshold": point.threshold, "feasible": point.feasible}),
+            "objective": point.objective,
+            "preference": preference_number(point),
+        }
+
+    return metrics
+
+
+def point_from(problem: Problem | str, prediction: Any, *, confidence: float | None = None) -> OperatingPoint:
+    """The threshold to run at, from `trainer.predict(dataset)` on data that nothing was chosen on."""
+    predictions, labels = prediction.predictions, prediction.label_ids
+    logits = predictions[0] if isinstance(predictions, tuple | list) else predictions
+    if labels is None:
+        raise BadLabels("the predictions come without labels; predict a dataset that has a column named labels")
+    return calibrate(problem, scores_from(torch.as_tensor(logits)), np.reshape(labels, -1), confidence=confidence)
+
+
+def scores_from(logits: Tensor) -> Tensor:
+    """One score a row: of two logits the second less the first, whose order is that of the probability."""
+    if logits.dim() == 2 and logits.shape[1] == 2:
+        return logits[:, 1] - logits[:, 0]
+    if logits.dim() == 2 and logits.shape[1] == 1:
+        return logits[:, 0]
+    if logits.dim() == 1:
+        return logits
+    raise ShapeMismatch(f"logits {tuple(logits.shape)} must be (n,), (n, 1) or (n, 2); set num_labels to 1 or 2")
+
+
+def _logits_of(outputs: Any) -> Tensor:
+    logits: Tensor = outputs["logits"] if isinstance(outputs, Mapping) else outputs[0]
+    return logits
+
+
+def _checkpoint(args: Any, state: Any) -> Path:
+    return Path(args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}"

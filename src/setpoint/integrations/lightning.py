@@ -1,0 +1,249 @@
+"""Lightning: a module that trains any model by a solver, and a callback that judges, keeps the best and calibrates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from setpoint.errors import BadSetting
+from setpoint.integrations.gather import gathered
+from setpoint.integrations.missing import missing
+from setpoint.integrations.scalars import preference_number, scalars
+from setpoint.measure.sample import Sample
+from setpoint.problem.language import ask
+from setpoint.problem.point import OperatingPoint
+from setpoint.problem.problem import Problem
+from setpoint.solve.baseline import CrossEntropy
+from setpoint.solve.solver import Solver
+from setpoint.train.batch import Batch, read_batch
+from setpoint.train.calibrate import calibrate, evaluate
+from setpoint.train.history import History, join, record, score, scores_of
+from setpoint.train.select import preference
+
+try:
+    from lightning.pytorch import Callback, LightningModule, Trainer
+except ImportError as cause:
+    raise missing("lightning", "lightning", cause) from None
+
+
+class SetpointModule(LightningModule):
+    """A model and the solver that trains it; the solver's state is part of the module, so checkpoints keep it.
+
+    Batches are what `fit` takes: `(x, labels)`, `(x, labels, weights)` or a mapping. The first `warm_epochs` epochs
+    are balanced cross-entropy. `optimizer` makes, from the parameters of model and solver, whatever Lightning
+    accepts from `configure_optimizers`; the default is Adam at 0.001.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        solver: Solver,
+        *,
+        warm_epochs: int = 0,
+        optimizer: Callable[[list[nn.Parameter]], Any] | None = None,
+    ) -> None:
+        super().__init__()
+        self.model = model
+        self.solver = solver
+        self.warm = CrossEntropy(pos_weight="balanced")
+        self.warm_epochs = warm_epochs
+        self.make_optimizer = optimizer or _adam
+
+    @property
+    def criterion(self) -> Solver:
+        """What this epoch is trained by."""
+        return self.warm if self.current_epoch < self.warm_epochs else self.solver
+
+    def forward(self, x: Any) -> Any:
+        return self.model(x)
+
+    def training_step(self, batch: Any, batch_idx: int) -> dict[str, Any]:
+        batch = read_batch(batch)
+        scores = scores_of(self.model, batch)
+        loss = self.criterion(scores, batch.labels, weights=batch.weights, groups=batch.groups, index=batch.index)
+        self.log("loss", loss, on_step=False, on_epoch=True, batch_size=len(scores))
+        return {"loss": loss, **_judged(scores, batch)}
+
+    def validation_step(self, batch: Any, batch_idx: int) -> dict[str, Any]:
+        batch = read_batch(batch)
+        return _judged(scores_of(self.model, batch), batch)
+
+    def configure_optimizers(self) -> Any:
+        return self.make_optimizer(list(self.parameters()))
+
+    def transfer_batch_to_device(self, batch: Any, device: torch.device, dataloader_idx: int) -> Any:
+        if isinstance(batch, Batch):
+            return batch.map(lambda part: part.to(device))
+        return super().transfer_batch_to_device(batch, device, dataloader_idx)
+
+
+class OperatingPointCallback(Callback):
+    """Judges every validation epoch by the exact metric, keeps the best one, and sets the threshold at the end.
+
+    `validation_step` must return a mapping with `scores` and `labels` (and `weights`, `groups` where there are
+    any); when `training_step` returns them too, beside `loss`, the soft and true values on training data are logged
+    as well. A `SetpointModule` does both. Logged under `prefix`: what `scalars` makes of a row of `history`, and
+    `preference`, one number to monitor, larger being better and every feasible epoch above every infeasible one.
+
+    At the end of `fit` the module is given back the weights of its best epoch, unless `keep_best` is False, and
+    `point` is set on `calibration`, a loader whose batches `forward` can score, or on the validation data again when
+    there is none; with `confidence` it carries a certificate, only honest when `calibration` is data of its own.
+    """
+
+    def __init__(
+        self,
+        problem: Problem | str,
+        *,
+        calibration: Iterable[Any] | None = None,
+        confidence: float | None = None,
+        keep_best: bool = True,
+        on_epoch: Callable[[dict[str, Any]], None] | None = None,
+        prefix: str = "setpoint/",
+    ) -> None:
+        self.problem = ask(problem) if isinstance(problem, str) else problem
+        self.calibration = calibration
+        self.confidence = confidence
+        self.keep_best = keep_best
+        self.on_epoch = on_epoch
+        self.prefix = prefix
+        self.history: History = []
+        self.best_epoch = -1
+        self.point: OperatingPoint | None = None
+        self._train: list[Sample] = []
+        self._held_out: list[Sample] = []
+        self._best: dict[str, Any] | None = None
+
+    @property
+    def state_key(self) -> str:
+        """Two callbacks with different problems may stand side by side."""
+        return f"{type(self).__name__}[{self.problem}]"
+
+    def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        self._train.clear()
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        if _has_scores(outputs):
+            self._train.append(_read(outputs))
+
+    def on_validation_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        self._held_out.clear()
+
+    def on_validation_batch_end(
+        self,
+        trainer: Trainer,
+        pl_module: LightningModule,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
+        dataloader_idx: int = 0,
+    ) -> None:
+        if dataloader_idx > 0:
+            raise BadSetting("OperatingPointCallback judges one validation loader, but there are several; pass one")
+        if not _has_scores(outputs):
+            raise BadSetting(
+                "OperatingPointCallback needs scores: let validation_step return "
+                '{"scores": scores, "labels": labels}, one number a sample'
+            )
+        self._held_out.append(_read(outputs))
+
+    def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if trainer.sanity_checking:
+            return
+        held_out = gathered(join(self._held_out))
+        point = _evaluate(self.problem, held_out)
+        row = self._row(pl_module, point)
+        logged = {**scalars(row), "preference": preference_number(point)}
+        pl_module.log_dict(
+            {self.prefix + name: value for name, value in logged.items()}, sync_dist=trainer.world_size > 1
+        )
+        if trainer.state.fn != "fit":
+            return
+        self.history.append(row)
+        if not self.keep_best or self._best is None or preference(point) > tuple(self._best["preference"]):
+            self.best_epoch = pl_module.current_epoch
+            self._best = {"preference": list(preference(point)), "held_out": asdict(held_out)}
+            if self.keep_best:
+                self._best["module"] = {n: v.detach().cpu().clone() for n, v in pl_module.state_dict().items()}
+        solver = _solver_of(pl_module)
+        if solver is not None and solver is not getattr(pl_module, "warm", None):
+            solver.step_metric(preference(point)[1])
+        if self.on_epoch is not None and trainer.is_global_zero:
+            self.on_epoch(row)
+
+    def _row(self, pl_module: LightningModule, on_held_out: OperatingPoint) -> dict[str, Any]:
+        """A row as `fit` writes it; without the values on training data when nobody handed them over."""
+        solver = _solver_of(pl_module)
+        status = {} if solver is None else solver.status()
+        name = "" if solver is None else type(solver).__name__
+        seen = gathered(join(self._train)) if self._train else None
+        self._train.clear()
+        if seen is not None and seen.has_both_classes:
+            on_train = _evaluate(self.problem, seen)
+            return record(self.problem, pl_module.current_epoch, name, seen, on_train, on_held_out, **status)
+        return {
+            "epoch": pl_module.current_epoch,
+            "solver": name,
+            "held_out": on_held_out.objective,
+            "bounds": {
+                str(c): {"held_out": on_held_out.rates[str(c.quantity)]} for c in self.problem.constraints
+            },
+            "feasible": on_held_out.feasible,
+            **status,
+        }  # fmt: skip
+
+    def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if self._best is not None and self.keep_best:
+            pl_module.load_state_dict(self._best["module"])
+        if self.calibration is not None:
+            sample = score(pl_module, self.calibration)
+        elif self._best is not None:
+            sample = Sample(**self._best["held_out"])
+        else:
+            return
+        self.point = calibrate(
+            self.problem, sample.scores.cpu(), sample.labels.cpu(), weights=sample.weights, groups=sample.groups,
+            confidence=self.confidence,
+        )  # fmt: skip
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"history": self.history, "best_epoch": self.best_epoch, "best": self._best}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.history = list(state_dict["history"])
+        self.best_epoch = state_dict["best_epoch"]
+        self._best = state_dict["best"]
+
+
+def _adam(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+    return torch.optim.Adam(parameters, lr=0.001)
+
+
+def _judged(scores: Tensor, batch: Batch) -> dict[str, Any]:
+    return {"scores": scores.detach(), "labels": batch.labels, "weights": batch.weights, "groups": batch.groups}
+
+
+def _has_scores(outputs: Any) -> bool:
+    return isinstance(outputs, Mapping) and "scores" in outputs and "labels" in outputs
+
+
+def _read(outputs: Mapping[str, Any]) -> Sample:
+    given = {name: outputs.get(name) for name in ("scores", "labels", "weights", "groups")}
+    parts: dict[str, Any] = {name: None if part is None else part.detach().cpu() for name, part in given.items()}
+    return Sample(**parts)
+
+
+def _evaluate(problem: Problem, sample: Sample) -> OperatingPoint:
+    return evaluate(problem, sample.scores, sample.labels, weights=sample.weights, groups=sample.groups)
+
+
+def _solver_of(module: LightningModule) -> Solver | None:
+    """The solver that the module trains by now: its criterion, or the first solver among its parts."""
+    if isinstance(module, SetpointModule):
+        return module.criterion
+    return next((part for part in module.modules() if isinstance(part, Solver)), None)
