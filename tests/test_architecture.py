@@ -21,6 +21,7 @@ LEFT_OF = {
     "train": CORE,
     "table": {"errors"},
     "settings": CORE,
+    "estimator": {*CORE, "settings"},
     "run": {*CORE, "table", "settings"},
     "artefact": {*CORE, "table", "settings", "run"},
     "show": {*CORE, "settings", "run"},
@@ -28,7 +29,7 @@ LEFT_OF = {
 }
 OPTIONAL = {
     "polars": {"table"}, "typer": {"cli"}, "rich": {"show"}, "safetensors": {"artefact"},
-    "sklearn": set(), "matplotlib": set(),
+    "sklearn": {"estimator"}, "matplotlib": set(),
 }  # fmt: skip
 
 

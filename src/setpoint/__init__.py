@@ -7,6 +7,9 @@ result = sp.fit(model, problem, train=loader, held_out=loader)
 result.point.threshold, result.point.rates
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from setpoint import lp
 from setpoint.errors import SetpointError
 from setpoint.measure.classes import Macro, Micro, OfClass
@@ -68,6 +71,9 @@ from setpoint.train.head import head_features
 from setpoint.train.index import with_index
 from setpoint.train.loop import FitResult, fit
 
+if TYPE_CHECKING:
+    from setpoint.estimator import SetpointClassifier, Tuned
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -118,12 +124,14 @@ __all__ = [
     "Rate",
     "RecallAtPrecisionLoss",
     "Ridge",
+    "SetpointClassifier",
     "SetpointError",
     "ShiftPoint",
     "SigmoidStep",
     "Slack",
     "SoftplusStep",
     "Solver",
+    "Tuned",
     "WithAnchor",
     "accuracy",
     "ask",
@@ -150,3 +158,10 @@ __all__ = [
     "tnr",
     "with_index",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Names that need scikit-learn are loaded when they are first asked for."""
+    if name in ("SetpointClassifier", "Tuned"):
+        return getattr(importlib.import_module("setpoint.estimator"), name)
+    raise AttributeError(f"module 'setpoint' has no attribute {name!r}")
