@@ -12,7 +12,7 @@ from sklearn import get_config
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold, check_cv
-from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
+from sklearn.utils import _safe_indexing, assert_all_finite, check_random_state, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -210,6 +210,7 @@ def _read_rows(X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
     if y is None:
         raise BadLabels("Tuned requires y to be passed, but the target y is None")
     y = column_or_1d(y, warn=True)
+    assert_all_finite(y, input_name="y")
     check_classification_targets(y)
     X, y = indexable(X, y)
     return X, np.asarray(y)
