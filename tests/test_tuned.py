@@ -288,5 +288,6 @@ def test_the_example_shows_what_a_threshold_brings(capsys):
     runpy.run_path(str(Path(__file__).parents[1] / "examples" / "keep_your_model.py"), run_name="__main__")
     shown = capsys.readouterr().out
     assert "recall >= 90%" in shown
-    assert shown.count("feasible") == 2 and "infeasible" not in shown
+    assert shown.count("feasible") == 2
+    assert "infeasible" not in shown
     assert ", chosen" in shown

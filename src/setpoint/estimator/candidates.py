@@ -128,6 +128,7 @@ class Plan:
         finally:
             torch.set_num_threads(threads)
         if solver == AUTO:
+            # A search has chosen already, and is alone; until there is one, the better of the two is run.
             found.sort(key=lambda candidate: preference(candidate.point), reverse=True)
         return found
 

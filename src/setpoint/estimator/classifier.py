@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from setpoint.errors import BadSetting, TooFewSamples
-from setpoint.estimator.candidates import Part, Parts, Plan
+from setpoint.estimator.candidates import AUTO, Part, Parts, Plan
 from setpoint.estimator.decision import DecidesAtPoint
 from setpoint.estimator.features import Scorer, read_features
 from setpoint.estimator.rows import (
@@ -28,7 +28,7 @@ from setpoint.estimator.rows import (
     two_classes,
 )
 from setpoint.problem.problem import Problem
-from setpoint.settings import Settings
+from setpoint.settings import BASELINE, Settings
 from setpoint.train.history import History
 
 PARAMETER = "module__"
@@ -116,9 +116,11 @@ class SetpointClassifier(DecidesAtPoint):
         parts = self._split(Part(x, labels, weights, groups).take(kept), seed)
         # Whether a bound can be certified depends on the number of samples alone: better told before training.
         parts.calibration.point(problem, np.zeros(len(parts.calibration.labels)), self.confidence)
+        # With nothing held out there is nothing to choose by: the simplest stands.
+        solver = BASELINE if self.solver == AUTO and parts.held_out is parts.train else self.solver
         parts = replace(parts, train=parts.train.repeated())
         plan = self._plan(problem, len(parts.train.labels), seed)
-        candidates = plan.candidates(self.solver, parts)
+        candidates = plan.candidates(solver, parts)
         chosen = candidates[0]
         self.model_, self.history_ = chosen.scorer, chosen.history
         self.comparison_ = [row for candidate in candidates for row in candidate.rows(candidate is chosen)]
