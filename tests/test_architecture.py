@@ -23,6 +23,7 @@ LEFT_OF = {
     "train": CORE,
     "table": {"errors"},
     "settings": CORE,
+    "estimator": {*CORE, "settings"},
     "run": {*CORE, "table", "settings"},
     "artefact": {*CORE, "table", "settings", "run"},
     "compare": {*CORE, "table", "settings", "run"},
@@ -37,7 +38,8 @@ LEFT_OF = {
 #: Each optional package and the rooms, or the single files, that may import it.
 OPTIONAL = {
     "polars": {"table"}, "typer": {"cli"}, "rich": {"show"}, "safetensors": {"artefact"},
-    "sklearn": set(), "matplotlib": {"report"}, "accelerate": set(), "tensorboard": set(), "pytorch_lightning": set(),
+    "sklearn": {"estimator"}, "matplotlib": {"report"}, "accelerate": set(), "tensorboard": set(),
+    "pytorch_lightning": set(),
     "lightning": {"integrations/lightning.py"}, "transformers": {"integrations/huggingface.py"},
     "torchmetrics": {"integrations/torchmetrics.py"}, "mlflow": {"integrations/mlflow.py"},
 }  # fmt: skip

@@ -60,8 +60,9 @@ def promised() -> dict[str, str]:
 
 def test_table_type_checkers_and_all_agree():
     homes = {name: f"setpoint.{home}" for home, names in sp._HOMES.items() for name in names.split()}
+    extras = {name: f"setpoint.{home}" for home, names in sp._EXTRAS.items() for name in names.split()}
     assert sum(len(names.split()) for names in sp._HOMES.values()) == len(homes), "a name has two homes"
-    assert {**homes, "lp": "setpoint"} == promised()
+    assert {**homes, **extras, "lp": "setpoint"} == promised()
     assert sorted(sp.__all__) == sorted({**homes, "lp": ""})
 
 

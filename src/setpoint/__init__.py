@@ -14,6 +14,8 @@ from setpoint.lazy import lazy_names
 if TYPE_CHECKING:
     from setpoint import lp
     from setpoint.errors import SetpointError
+    from setpoint.estimator import SetpointClassifier as SetpointClassifier
+    from setpoint.estimator import Tuned as Tuned
     from setpoint.measure.classes import Macro, Micro, OfClass
     from setpoint.measure.constraint import Constraint
     from setpoint.measure.rate import (
@@ -119,6 +121,8 @@ _HOMES = {
     "train.loop": "FitResult fit",
     "train.checkpoint": "Checkpoint",
 }
+#: Names of extras: not in `__all__`, since `import *` must work without scikit-learn.
+_EXTRAS = {"estimator": "SetpointClassifier Tuned"}
 _ROOMS = ("errors", "lp", "measure", "problem", "solve", "table", "train")
 
 __all__ = [
@@ -206,5 +210,7 @@ __all__ = [
 ]
 
 __getattr__, __dir__ = lazy_names(
-    __name__, {name: f"setpoint.{home}" for home, names in _HOMES.items() for name in names.split()}, _ROOMS
+    __name__,
+    {name: f"setpoint.{home}" for home, names in (*_HOMES.items(), *_EXTRAS.items()) for name in names.split()},
+    _ROOMS,
 )

@@ -1,0 +1,184 @@
+"""Train the solver that was asked for, and plain cross-entropy beside it, on rows that are already set apart."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from setpoint.errors import BadSetting
+from setpoint.estimator.features import Scorer, Standardise
+from setpoint.estimator.module import build_module, is_own
+from setpoint.measure.sample import name_groups
+from setpoint.problem.point import OperatingPoint
+from setpoint.problem.problem import Problem
+from setpoint.settings import BASELINE, SMALL, SOLVERS, Settings
+from setpoint.solve.implicit import ImplicitThreshold
+from setpoint.solve.solver import Solver
+from setpoint.train.batch import Batches
+from setpoint.train.calibrate import calibrate
+from setpoint.train.history import History
+from setpoint.train.loop import fit
+from setpoint.train.select import preference
+
+AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some of the rows: raw features, labels of 0 and 1, and weights and groups where there are any."""
+
+    x: NDArray[np.float64]
+    labels: NDArray[np.float32]
+    weights: NDArray[np.float64] | None = None
+    groups: NDArray[Any] | None = None
+
+    def take(self, rows: NDArray[Any]) -> Part:
+        weights = None if self.weights is None else self.weights[rows]
+        return Part(self.x[rows], self.labels[rows], weights, None if self.groups is None else self.groups[rows])
+
+    def repeated(self) -> Part:
+        """Whole-number weights as that many rows each, where the table stays small: there the ridge weighs in, and
+        solvers take weights by their ratios alone."""
+        if self.weights is None or (self.weights % 1).any() or self.weights.sum() > SMALL:
+            return self
+        part = self.take(np.repeat(np.arange(len(self.labels)), self.weights.astype(np.int64)))
+        return Part(part.x, part.labels, None, part.groups)
+
+    def point(self, problem: Problem, scores: NDArray[np.float64], confidence: float | None = None) -> OperatingPoint:
+        """The best cut of these rows' scores, or with `confidence` the threshold that is safe beyond them."""
+        known = {"weights": self.weights, "groups": self.groups}
+        return calibrate(problem, scores, self.labels, confidence=confidence, **known)
+
+    def batches(self, standardise: Standardise, **how: Any) -> Batches:
+        """A loader of standardised features."""
+        with torch.no_grad():
+            x = standardise(torch.from_numpy(self.x)).float()
+        weights = None if self.weights is None else torch.from_numpy(self.weights).float()
+        groups = None if self.groups is None else name_groups(self.groups)[0]
+        return Batches(x, torch.from_numpy(self.labels), weights=weights, groups=groups, **how)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Rows to train on, to choose by, and to set the threshold on."""
+
+    train: Part
+    held_out: Part
+    calibration: Part
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A trained model with its best cut of the held-out rows."""
+
+    name: str
+    scorer: Scorer
+    point: OperatingPoint
+    history: History
+    trials: tuple[Any, ...]
+    seconds: float
+    note: str
+
+    def rows(self, chosen: bool) -> list[dict[str, Any]]:
+        """What is to be shown of it: a row, or one for each of the candidates that it was itself chosen from."""
+        if not self.trials:
+            return [_row(self.name, self.point, chosen, self.seconds, self.note)]
+        return [_row(t.name, t.point, chosen and t.chosen, t.seconds, t.note) for t in self.trials]
+
+
+def _row(name: str, point: OperatingPoint | None, chosen: bool, seconds: float, note: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "objective": None if point is None else point.objective,
+        "feasible": None if point is None else point.feasible,
+        "chosen": chosen,
+        "seconds": seconds,
+        "note": note,
+    }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to train, whatever the solver."""
+
+    problem: Problem
+    module: Any
+    module_parameters: Mapping[str, Any]
+    settings: Settings
+    device: str
+
+    def candidates(self, solver: Any, parts: Parts) -> list[Candidate]:
+        """The solver that was asked for, which is to be run at, first; then cross-entropy unless it was in there."""
+        threads = torch.get_num_threads()
+        if is_own(self.module):
+            # Batches of tables are small: a second thread costs more than it brings, and changes the last digits.
+            torch.set_num_threads(1)
+        try:
+            found = [self.train(solver, parts)]
+            if not found[0].trials and found[0].name != BASELINE:
+                found.append(self.train(BASELINE, parts))
+        finally:
+            torch.set_num_threads(threads)
+        if solver == AUTO:
+            # A search has chosen already, and is alone; until there is one, the better of the two is run.
+            found.sort(key=lambda candidate: preference(candidate.point), reverse=True)
+        return found
+
+    def train(self, solver: Any, parts: Parts) -> Candidate:
+        """One solver from a fresh model."""
+        started = time.perf_counter()
+        standardise = Standardise.of(parts.train.x, parts.train.weights)
+        size, epochs = self.settings.batch_size or len(parts.train.labels), self.settings.epochs or 1
+        whole = size >= len(parts.train.labels)
+        model = build_module(self.module, parts.train.x.shape[1], self.module_parameters, self.settings.seed)
+        device = torch.device(self.device)
+        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+            torch.manual_seed(self.settings.seed)
+            result = fit(
+                model.to(device),
+                self.problem,
+                parts.train.batches(standardise, batch_size=size, shuffle=not whole, seed=self.settings.seed),
+                parts.held_out.batches(standardise),
+                self._solver(solver, whole, parts.train, isinstance(model, nn.Linear)),
+                calibration=parts.calibration.batches(standardise),
+                epochs=epochs,
+            )
+        scorer = Scorer(standardise, result.model.cpu(), precise=is_own(self.module)).eval()
+        point = parts.held_out.point(self.problem, scorer.score(parts.held_out.x))
+        note = str(result.history[result.best_epoch]["solver"])
+        trials = tuple(getattr(result, "comparison", ()))
+        seconds = time.perf_counter() - started
+        return Candidate(_name(solver), scorer, point, result.history, trials, seconds, note)
+
+    def _solver(self, solver: Any, whole: bool, train: Part, linear: bool) -> Any:
+        """What `fit` takes, from a name, a recipe, a solver or a function that makes one."""
+        if isinstance(solver, Solver):
+            return copy.deepcopy(solver)
+        if not isinstance(solver, str):
+            return solver(self.problem) if callable(solver) else solver
+        if solver == AUTO and AUTO not in SOLVERS:
+            # Until there is a search over solvers: the default, and the better of it and cross-entropy is kept.
+            solver = "default"
+        if solver not in SOLVERS:
+            raise BadSetting(f"solver {solver!r} is none of {', '.join(dict.fromkeys([AUTO, *SOLVERS]))}")
+        if self.problem.group is None:
+            return SOLVERS[solver](self.problem, linear, whole)
+        if solver == "implicit":
+            n_groups = len(name_groups(train.groups)[1])
+            return ImplicitThreshold(self.problem, n_groups=n_groups, memory=0 if whole else None)
+        # Recipes for linear models know nothing of groups.
+        return SOLVERS[solver](self.problem, False, whole)
+
+
+def _name(solver: Any) -> str:
+    if isinstance(solver, str):
+        return solver
+    return str(getattr(solver, "__name__", type(solver).__name__))

@@ -1,0 +1,173 @@
+"""A scikit-learn classifier that is trained for its ask, with plain cross-entropy trained beside it."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from setpoint.errors import BadSetting, TooFewSamples
+from setpoint.estimator.candidates import AUTO, Part, Parts, Plan
+from setpoint.estimator.decision import DecidesAtPoint
+from setpoint.estimator.features import Scorer, read_features
+from setpoint.estimator.rows import (
+    SHARED,
+    check_shares,
+    positive_place,
+    read_ask,
+    read_groups,
+    read_weights,
+    split_rows,
+    too_few,
+    two_classes,
+)
+from setpoint.problem.problem import Problem
+from setpoint.settings import BASELINE, Settings
+from setpoint.train.history import History
+
+PARAMETER = "module__"
+
+
+class SetpointClassifier(DecidesAtPoint):
+    """Trained for the operating point that `ask` names, and run at it.
+
+    `solver` is "auto", a name of the command line's, a recipe (`sp.Anchored()`), a solver, or a function that makes one
+    from a problem. `module` is None (linear), "mlp", or an `nn.Module` class; `module__x=...` goes to its constructor,
+    and the number of features too if that takes `in_features` or `n_features`. Features are standardised inside.
+
+    Of the rows, the share `held_out` chooses (epochs, solvers) and the share `calibration` sets the threshold; with
+    `confidence` that carries a certificate. `held_out=0` judges on the training rows, `calibration=0` sets the
+    threshold on the held-out ones. The positive class is the second of the sorted classes, unless `positive` says.
+    """
+
+    model_: Scorer
+    history_: History
+    comparison_: list[dict[str, Any]]
+
+    def __init__(
+        self,
+        ask: Any = "maximize f_score(1)",
+        *,
+        solver: Any = "auto",
+        module: Any = None,
+        epochs: int | None = None,
+        batch_size: int | None = None,
+        confidence: float | None = None,
+        held_out: float = 0.2,
+        calibration: float = 0.2,
+        positive: Any = None,
+        random_state: Any = 0,
+        device: str = "cpu",
+        **module_parameters: Any,
+    ) -> None:
+        self.ask = ask
+        self.solver = solver
+        self.module = module
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.confidence = confidence
+        self.held_out = held_out
+        self.calibration = calibration
+        self.positive = positive
+        self.random_state = random_state
+        self.device = device
+        for name, value in module_parameters.items():
+            setattr(self, name, value)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """All parameters, with the module's own as `module__x`."""
+        return {**super().get_params(deep=deep), **self._more_params()}
+
+    def set_params(self, **params: Any) -> SetpointClassifier:
+        """Set parameters; any `module__x` is taken, and checked when the module is built."""
+        super().set_params(**{name: value for name, value in params.items() if not name.startswith(PARAMETER)})
+        for name, value in params.items():
+            if name.startswith(PARAMETER):
+                setattr(self, name, value)
+        return self
+
+    def _more_params(self) -> dict[str, Any]:
+        """Parameters beyond those that the constructor names: not learned, hence without a `_` at either end."""
+        named = self._get_param_names()
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if name not in named and not name.startswith("_") and not name.endswith("_")
+        }
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> SetpointClassifier:
+        """Train, choose and set the threshold. Rows of weight 0 are left out; `groups` for asks that compare them."""
+        problem = read_ask(self.ask)
+        check_shares(held_out=self.held_out, calibration=self.calibration)
+        x, y = read_features(self, X, y, reset=True)
+        weights, groups = read_weights(sample_weight, len(x)), read_groups(problem, groups, len(x))
+        kept = np.ones(len(x), dtype=bool) if weights is None else weights > 0
+        self.classes_, codes = two_classes(y[kept])
+        place = positive_place(self.classes_, self.positive)
+        labels = np.zeros(len(x), dtype=np.float32)
+        labels[kept] = codes == place
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        parts = self._split(Part(x, labels, weights, groups).take(kept), seed)
+        # Whether a bound can be certified depends on the number of samples alone: better told before training.
+        parts.calibration.point(problem, np.zeros(len(parts.calibration.labels)), self.confidence)
+        # With nothing held out there is nothing to choose by: the simplest stands.
+        solver = BASELINE if self.solver == AUTO and parts.held_out is parts.train else self.solver
+        parts = replace(parts, train=parts.train.repeated())
+        plan = self._plan(problem, len(parts.train.labels), seed)
+        candidates = plan.candidates(solver, parts)
+        chosen = candidates[0]
+        self.model_, self.history_ = chosen.scorer, chosen.history
+        self.comparison_ = [row for candidate in candidates for row in candidate.rows(candidate is chosen)]
+        point = parts.calibration.point(problem, self.model_.score(parts.calibration.x), self.confidence)
+        if isinstance(point.threshold, float):
+            # Folded into the model: scikit-learn expects decision_function to change its sign where predict does.
+            self.model_.threshold.fill_(point.threshold)
+            point = replace(point, threshold=0.0)
+        self.operating_point_ = point
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The logistic function of `decision_function`, a column a class: a half at the operating point.
+
+        An order, not a calibrated probability; for that put `CalibratedClassifierCV` around the classifier.
+        """
+        second = expit(self.decision_function(X))
+        return np.stack([1 - second, second], axis=1)
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        check_is_fitted(self)
+        return self.model_.score(read_features(self, X, reset=False))
+
+    def _plan(self, problem: Problem, rows: int, seed: int) -> Plan:
+        for name in ("epochs", "batch_size"):
+            number = getattr(self, name)
+            if number is not None and (isinstance(number, bool) or not isinstance(number, int | np.integer)):
+                raise BadSetting(f"{name} must be a whole number or None, got {number!r}")
+        settings = Settings(epochs=self.epochs, batch_size=self.batch_size, seed=seed, confidence=self.confidence)
+        more = self._more_params()
+        for name in more:
+            if not name.startswith(PARAMETER):
+                raise BadSetting(f"SetpointClassifier takes no parameter {name!r}; those of its module are module__x")
+        own = {name.removeprefix(PARAMETER): value for name, value in more.items()}
+        return Plan(problem, self.module, own, settings.settled(rows), self.device)
+
+    def _split(self, whole: Part, seed: int) -> Parts:
+        if self.confidence is not None and self.calibration == 0:
+            raise BadSetting("a certificate needs rows of its own; set calibration to a share such as 0.2")
+        shares = (1 - self.held_out - self.calibration, self.held_out, self.calibration)
+        rows = split_rows(whole.labels, whole.groups, shares, seed)
+        if rows is not None:
+            train, held_out, calibration = (whole.take(part) for part in rows)
+            held_out = held_out if self.held_out else train
+            return Parts(train, held_out, calibration if self.calibration else held_out)
+        shortage = too_few(whole.labels, whole.groups, held_out=self.held_out, calibration=self.calibration)
+        if self.confidence is not None:
+            raise TooFewSamples(f"{shortage}, and a certificate needs rows of its own; bring more rows")
+        warnings.warn(f"{shortage}; {SHARED}", stacklevel=3)
+        return Parts(whole, whole, whole)

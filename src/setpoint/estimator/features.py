@@ -1,0 +1,106 @@
+"""From what scikit-learn users call X to scores: numbers, standardised and clipped, and a network on top of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.utils.validation import validate_data
+from torch import Tensor, nn
+
+from setpoint.errors import BadTable
+from setpoint.settings import score_rows
+
+#: Standardised values beyond this many deviations are pulled back to it, as on the command line.
+CLIP = 5.0
+#: Rows that are scored at a time.
+AT_ONCE = 65_536
+
+
+def read_features(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
+    """X as float64, checked by scikit-learn, and y if it is given; columns of words are refused by name."""
+    words = _columns_of_words(X)
+    if words:
+        listed = ", ".join(map(repr, words[:4])) + (", ..." if len(words) > 4 else "")
+        raise BadTable(
+            f"X must hold numbers, but categories or text stand in {listed}; put an encoder in front, such as "
+            f"make_pipeline(make_column_transformer((OneHotEncoder(handle_unknown='ignore'), {words[:4]}), "
+            f"remainder='passthrough'), {type(estimator).__name__}())"
+        )
+    return validate_data(estimator, X, y, reset=reset, dtype=np.float64)
+
+
+def _columns_of_words(X: Any) -> list[str]:
+    """The columns of a data frame that hold no numbers; whatever is no frame has none."""
+    if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
+        return []
+    return [str(name) for name, dtype in zip(X.columns, X.dtypes) if not _holds_numbers(X[name], dtype)]
+
+
+def _holds_numbers(column: Any, dtype: Any) -> bool:
+    if hasattr(dtype, "is_numeric"):  # polars
+        return bool(dtype.is_numeric()) or str(dtype) in ("Boolean", "Null")
+    if str(dtype) == "category" or getattr(dtype, "kind", "O") not in "biufcO":
+        return False
+    return dtype.kind != "O" or not any(isinstance(value, str) for value in column)
+
+
+class Standardise(nn.Module):
+    """Features less their mean in training, in deviations, clipped; one that was constant is 0 ever after."""
+
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(self, mean: Tensor, deviation: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("mean", mean)
+        self.register_buffer("deviation", deviation)
+
+    @classmethod
+    def of(cls, x: NDArray[np.float64], weights: NDArray[np.float64] | None) -> Standardise:
+        """Mean and deviation of the rows, in float64."""
+        # Scaled first: the squares of huge numbers overflow.
+        size = np.abs(x).max(axis=0)
+        scaled = x / np.where(size > 0, size, 1.0)
+        mean = np.average(scaled, axis=0, weights=weights)
+        deviation = np.sqrt(np.average((scaled - mean) ** 2, axis=0, weights=weights))
+        constant = (x.min(axis=0) == x.max(axis=0)) | (deviation * size == 0)
+        return cls(torch.from_numpy(mean * size), torch.from_numpy(np.where(constant, np.inf, deviation * size)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        standard = x / self.deviation - self.mean / self.deviation
+        return standard.clamp(-CLIP, CLIP).to(x.dtype)
+
+
+class Scorer(nn.Module):
+    """A network on raw features, whose scores are taken to pass above 0 once a threshold has been folded in.
+
+    `precise` scores are worked out in float64 and rounded to float32 before the threshold comes off, so that a row's
+    score does not depend on the rows beside it. A network of the user's own may know no float64.
+    """
+
+    threshold: Tensor
+
+    def __init__(self, standardise: Standardise, network: nn.Module, *, precise: bool) -> None:
+        super().__init__()
+        self.standardise = standardise
+        self.network = network
+        self.precise = precise
+        self.register_buffer("threshold", torch.zeros((), dtype=torch.float64))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Scores `(n,)` of raw features `(n, d)`."""
+        scores: Tensor = self.network(self.standardise(x)).reshape(len(x))
+        return (scores - self.threshold).to(scores.dtype)
+
+    def score(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same of an array, a batch of rows at a time."""
+        with torch.no_grad():
+            parts = [self.standardise(part) for part in torch.from_numpy(x).split(AT_ONCE)]
+            scores = [
+                score_rows(self.network, part) if self.precise else self.network(part.float()).reshape(len(part))
+                for part in parts
+            ]
+        return np.asarray((torch.cat(scores).double() - self.threshold).numpy())

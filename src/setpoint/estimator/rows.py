@@ -1,0 +1,137 @@
+"""What a user hands in beside the features: the two classes, weights, groups; and how rows are set aside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+
+from setpoint.errors import BadGroups, BadLabels, BadProblem, BadSetting, BadWeights, ShapeMismatch
+from setpoint.problem.language import ask
+from setpoint.problem.problem import Problem
+
+#: A part with fewer rows of a class than this says next to nothing of a threshold.
+FEWEST = 5
+#: What happens when there are fewer, and no certificate is asked for.
+SHARED = "the threshold is set on the rows the model is trained on, and looks better than it is"
+Rows = NDArray[np.int64]
+
+
+def read_ask(question: Any) -> Problem:
+    """The problem, which may be given as text."""
+    if isinstance(question, str):
+        return ask(question)
+    if not isinstance(question, Problem):
+        raise BadProblem(f"ask must be a text such as 'minimize fnr where fpr <= 5%' or a problem, got {question!r}")
+    return question
+
+
+def two_classes(y: NDArray[Any]) -> tuple[NDArray[Any], Rows]:
+    """The two classes of `y`, sorted, and the place of each row's class among them."""
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) == 1:
+        raise BadLabels(f"y holds one class, {classes.tolist()[0]!r}; hand over rows of both classes")
+    if len(classes) != 2:
+        listed = ", ".join(map(repr, classes.tolist()[:4])) + (", ..." if len(classes) > 4 else "")
+        raise BadLabels(f"Only binary classification is supported. y holds {len(classes)} classes: {listed}")
+    return classes, codes
+
+
+def known_codes(y: Any, classes: NDArray[Any]) -> Rows:
+    """The place of each row's class among classes that are known already."""
+    values = np.asarray(y, dtype=object).reshape(-1)
+    codes = np.full(len(values), -1, dtype=np.int64)
+    for place, name in enumerate(classes.tolist()):
+        codes[values == name] = place
+    if (codes < 0).any():
+        first, second = classes.tolist()
+        raise BadLabels(f"y holds {values[codes < 0][0]!r}, but the classes are {first!r} and {second!r}")
+    return codes
+
+
+def positive_place(classes: NDArray[Any], positive: Any) -> int:
+    """Which of the two sorted classes is the positive one: the second, unless told."""
+    names = classes.tolist()
+    if positive is None:
+        return 1
+    if positive not in names:
+        raise BadLabels(f"positive is {positive!r}, but the classes are {names[0]!r} and {names[1]!r}")
+    return int(names.index(positive))
+
+
+def read_weights(sample_weight: Any, size: int) -> NDArray[np.float64] | None:
+    """One weight a row, 0 or more and not all of them 0; a single number is the weight of every row."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    weights = np.full(size, weights) if weights.ndim == 0 else weights
+    if weights.shape != (size,):
+        raise ShapeMismatch(f"sample_weight has shape {weights.shape} for {size} rows; give one number a row")
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise BadWeights("sample_weight must be finite and not negative; drop such rows or set their weight to 0")
+    if not weights.any():
+        raise BadWeights("sample_weight is zero for every row; leave at least one row of each class a weight")
+    return weights
+
+
+def read_groups(problem: Problem, groups: Any, size: int) -> NDArray[Any] | None:
+    """One group a row, for asks that compare groups; others have no use for them."""
+    if problem.group is None:
+        return None
+    if groups is None:
+        raise BadGroups(f"'{problem}' compares groups of {problem.group}; pass groups=, one a row")
+    values = np.asarray(groups)
+    if values.shape != (size,):
+        raise ShapeMismatch(f"groups have shape {values.shape} for {size} rows; give one group a row")
+    return values
+
+
+def check_shares(**shares: Any) -> None:
+    """Shares of the rows to be set aside: each from 0 up, and something left to train on."""
+    for name, share in shares.items():
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share < 1:
+            raise BadSetting(f"{name} must be a share of the rows from 0 up to below 1, such as 0.2, got {share!r}")
+    if sum(shares.values()) >= 1:
+        raise BadSetting(f"{' and '.join(shares)} leave no rows to train on; make them smaller")
+
+
+def split_rows(
+    labels: NDArray[Any], groups: NDArray[Any] | None, shares: Sequence[float], seed: int
+) -> list[Rows] | None:
+    """Row numbers of one part a share, drawn with the same mix of classes (and of groups) in all of them.
+
+    None when a part that has a share would hold fewer than `FEWEST` rows of a class, or lack one of a group's classes.
+    """
+    draw = np.random.default_rng(seed)
+    kinds = labels.astype(np.int64)
+    if groups is not None:
+        kinds = kinds + 2 * np.unique(groups.astype(str), return_inverse=True)[1]
+    edges = np.cumsum(shares)
+    parts: list[list[Rows]] = [[] for _ in shares]
+    for kind in np.unique(kinds):
+        rows = draw.permutation(np.flatnonzero(kinds == kind))
+        ends = [0, *np.rint(edges * len(rows)).astype(int).tolist()]
+        for part, (start, end) in zip(parts, pairwise(ends)):
+            part.append(rows[start:end])
+    joined = [np.sort(np.concatenate(part)) for part in parts]
+    for share, part, rows in zip(shares, parts, joined):
+        classes = np.bincount(labels[rows].astype(np.int64), minlength=2)
+        if share > 0 and (classes.min() < FEWEST or min(map(len, part)) == 0):
+            return None
+    return joined
+
+
+def too_few(labels: NDArray[Any], groups: NDArray[Any] | None, **shares: float) -> str:
+    """Why rows could not be set aside."""
+    positives = int(labels.sum())
+    aside = " and ".join(f"{share:g} for {name}" for name, share in shares.items())
+    both = ", and both classes of every group" if groups is not None else ""
+    return (
+        f"{positives} positive and {len(labels) - positives} negative rows are too few to set aside {aside} "
+        f"(each part needs {FEWEST} of either class{both})"
+    )

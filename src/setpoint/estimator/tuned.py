@@ -1,0 +1,224 @@
+"""Any classifier, kept as it is, run at the threshold for an ask."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.utils import _safe_indexing, assert_all_finite, check_random_state, get_tags, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
+
+from setpoint.errors import BadLabels, BadSetting, BadWeights, TooFewSamples
+from setpoint.estimator.decision import DecidesAtPoint
+from setpoint.estimator.rows import (
+    SHARED,
+    Rows,
+    check_shares,
+    known_codes,
+    read_ask,
+    read_groups,
+    read_weights,
+    split_rows,
+    too_few,
+    two_classes,
+)
+from setpoint.problem.point import OperatingPoint
+from setpoint.train.calibrate import calibrate
+
+PREFIT = "prefit"
+
+
+def _model_has(method: str) -> Callable[[Tuned], bool]:
+    return lambda self: hasattr(getattr(self, "estimator_", self.estimator), method)
+
+
+class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
+    """Give a scikit-learn, XGBoost or LightGBM classifier the threshold for an ask, with a certificate if wanted.
+
+    A model that is fitted already is never fitted again: the rows given to `fit` only set the threshold, and must be
+    rows that the model has not seen. One that is not is cloned, and the share `calibration` of the rows set aside for
+    the threshold. With `cv` a number of folds (or a splitter) the threshold is set on out-of-fold scores of all rows
+    and the model then fitted to all of them, which no certificate can cover. `cv="prefit"` insists on a fitted model.
+
+    Scores are those of `decision_function`, or without one the probability of the positive class.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        ask: Any = "maximize f_score(1)",
+        *,
+        confidence: float | None = None,
+        cv: Any = None,
+        calibration: float = 0.2,
+        positive: Any = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.ask = ask
+        self.confidence = confidence
+        self.cv = cv
+        self.calibration = calibration
+        self.positive = positive
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **fit_params: Any) -> Tuned:
+        """Set the threshold, and before that fit the model if it is not; `fit_params` are for the model's own `fit`."""
+        problem = read_ask(self.ask)
+        X, y = _read_rows(X, y)
+        weights, groups = read_weights(sample_weight, len(y)), read_groups(problem, groups, len(y))
+        prefit = self._is_prefit()
+        self.classes_ = _classes_of(self.estimator) if prefit else two_classes(y)[0]
+        labels = known_codes(y, self.classes_) == self._positive_place
+
+        def point(rows: Rows, scores: NDArray[np.float64]) -> OperatingPoint:
+            known = {"weights": weights, "groups": groups}
+            taken = {name: None if values is None else values[rows] for name, values in known.items()}
+            return calibrate(problem, scores, labels[rows], confidence=self.confidence, **taken)
+
+        everything = np.arange(len(y))
+        if prefit:
+            if fit_params:
+                raise BadSetting(f"the model is fitted already, so {', '.join(fit_params)} would have no effect")
+            self.estimator_ = self.estimator
+            self.operating_point_ = point(everything, self._scores(X))
+        elif self.cv is None:
+            train, calibration = self._set_aside(labels, groups)
+            # Whether a bound can be certified depends on the number of samples alone: better told before training.
+            point(calibration, np.zeros(len(calibration)))
+            self.estimator_ = self._fitted(X, y, train, self._for_model(weights, groups, fit_params))
+            self.operating_point_ = point(calibration, self._scores(_safe_indexing(X, calibration)))
+        else:
+            if self.confidence is not None:
+                raise BadSetting("no certificate covers out-of-fold scores; leave cv=None, or fit the model elsewhere")
+            params = self._for_model(weights, groups, fit_params)
+            scores = np.full(len(y), np.nan)
+            for train, test in self._folds(X, y):
+                self.estimator_ = self._fitted(X, y, train, params)
+                scores[test] = self._scores(_safe_indexing(X, test))
+            scored = np.flatnonzero(~np.isnan(scores))
+            self.operating_point_ = point(scored, scores[scored])
+            self.estimator_ = self._fitted(X, y, everything, params)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        return self
+
+    @available_if(_model_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """The model's own probabilities, as they are; `predict` cuts at the operating point, which need not be 0.5."""
+        check_is_fitted(self)
+        return np.asarray(self.estimator_.predict_proba(X))
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        if hasattr(self.estimator_, "decision_function"):
+            scores = np.asarray(self.estimator_.decision_function(X), dtype=np.float64)
+            return scores if self._positive_place == 1 else -scores
+        if hasattr(self.estimator_, "predict_proba"):
+            return np.asarray(self.estimator_.predict_proba(X), dtype=np.float64)[:, self._positive_place]
+        kind = type(self.estimator_).__name__
+        raise BadSetting(f"{kind} has neither decision_function nor predict_proba, so there are no scores to cut")
+
+    def _is_prefit(self) -> bool:
+        if self.cv is not None and not (isinstance(self.cv, str) and self.cv == PREFIT):
+            return False
+        try:
+            check_is_fitted(self.estimator)
+        except NotFittedError as cause:
+            if self.cv is None:
+                return False
+            raise BadSetting(
+                f"cv='prefit' needs a fitted model, but this {type(self.estimator).__name__} is not; fit it first, and "
+                "wrap it in sklearn.frozen.FrozenEstimator where Tuned itself is cloned, as in cross-validation"
+            ) from cause
+        return True
+
+    def _set_aside(self, labels: NDArray[Any], groups: NDArray[Any] | None) -> list[Rows]:
+        """The rows to fit the model to, and those to set the threshold on."""
+        check_shares(calibration=self.calibration)
+        if self.calibration == 0:
+            raise BadSetting("calibration=0 leaves no rows to set the threshold on; give a share such as 0.2, or cv=5")
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        rows = split_rows(labels, groups, (1 - self.calibration, self.calibration), seed)
+        if rows is not None:
+            return rows
+        shortage = too_few(labels, groups, calibration=self.calibration)
+        if self.confidence is not None:
+            raise TooFewSamples(f"{shortage}, and a certificate needs rows of its own; bring more rows")
+        warnings.warn(f"{shortage}; {SHARED}", stacklevel=3)
+        return [np.arange(len(labels))] * 2
+
+    def _folds(self, X: Any, y: NDArray[Any]) -> Iterator[tuple[Rows, Rows]]:
+        cv = self.cv
+        if isinstance(cv, int):
+            if isinstance(cv, bool) or cv < 2:
+                raise BadSetting(f"cv must be None, 'prefit', a number of folds from 2 up or a splitter, got {cv!r}")
+            cv = StratifiedKFold(cv, shuffle=True, random_state=check_random_state(self.random_state))
+        yield from check_cv(cv, y, classifier=True).split(X, y)
+
+    def _for_model(self, weights: Any, groups: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
+        """What goes on to the model's `fit`: by scikit-learn's routing where that is on, else weights and the rest."""
+        given = {name: value for name, value in (("sample_weight", weights), ("groups", groups)) if value is not None}
+        if get_config()["enable_metadata_routing"]:
+            return dict(process_routing(self, "fit", **given, **fit_params).estimator.fit)
+        given.pop("groups", None)
+        if given and not has_fit_parameter(self.estimator, "sample_weight"):
+            raise BadWeights(
+                f"{type(self.estimator).__name__} takes no sample_weight in fit; leave the weights out, hand over a "
+                "fitted model, or turn on scikit-learn's metadata routing and request them there"
+            )
+        return {**given, **fit_params}
+
+    def _fitted(self, X: Any, y: NDArray[Any], rows: Rows, params: dict[str, Any]) -> Any:
+        """A clone of the model, fitted to some of the rows; parameters with one value a row are cut alike."""
+        own = {
+            name: _safe_indexing(value, rows) if _is_a_row_each(value, len(y)) else value
+            for name, value in params.items()
+        }
+        return clone(self.estimator).fit(_safe_indexing(X, rows), y[rows], **own)
+
+    def get_metadata_routing(self) -> Any:
+        """Weights and groups are used here, and passed on to the model's `fit` if it requests them."""
+        passed_on = MethodMapping().add(caller="fit", callee="fit")
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        return router.add(estimator=self.estimator, method_mapping=passed_on)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator).input_tags
+        tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
+        tags.input_tags.categorical, tags.input_tags.string = inner.categorical, inner.string
+        return tags
+
+
+def _is_a_row_each(value: Any, size: int) -> bool:
+    return not isinstance(value, str | bytes | dict) and hasattr(value, "__len__") and len(value) == size
+
+
+def _read_rows(X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+    """X as it is, or as rows can be taken of it; the model itself is left to check what is in them."""
+    if y is None:
+        raise BadLabels("Tuned requires y to be passed, but the target y is None")
+    y = column_or_1d(y, warn=True)
+    assert_all_finite(y, input_name="y")
+    check_classification_targets(y)
+    X, y = indexable(X, y)
+    return X, np.asarray(y)
+
+
+def _classes_of(model: Any) -> NDArray[Any]:
+    classes = np.asarray(getattr(model, "classes_", ()))
+    if classes.shape != (2,):
+        kind = type(model).__name__
+        raise BadLabels(f"Only binary classification is supported. This {kind} knows {classes.size} classes, not two")
+    return classes
