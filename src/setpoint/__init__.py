@@ -61,12 +61,14 @@ from setpoint.solve.solver import Solver
 from setpoint.solve.top_k import ImplicitTopK
 from setpoint.solve.with_anchor import WithAnchor
 from setpoint.train.anchored import Anchored, Ridge
+from setpoint.train.auto import Auto
 from setpoint.train.batch import Batches
 from setpoint.train.calibrate import calibrate, evaluate
 from setpoint.train.ensemble import Ensemble
 from setpoint.train.head import head_features
 from setpoint.train.index import with_index
 from setpoint.train.loop import FitResult, fit
+from setpoint.train.trial import Trial
 
 __version__ = "0.1.0"
 
@@ -76,6 +78,7 @@ __all__ = [
     "Anchored",
     "AugmentedLagrangian",
     "AugmentedMulticlass",
+    "Auto",
     "Batches",
     "Certificate",
     "ClassBalanced",
@@ -124,6 +127,7 @@ __all__ = [
     "Slack",
     "SoftplusStep",
     "Solver",
+    "Trial",
     "WithAnchor",
     "accuracy",
     "ask",

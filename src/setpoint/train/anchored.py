@@ -71,19 +71,12 @@ def fit_linear(
     on_epoch: Callable[[dict[str, Any]], None] | None = None,
 ) -> tuple[History, int]:
     """Set the parameters of a linear model; the candidates as rows of history, and which of them it now is."""
-    batch = _join([*read_batches(train, torch.device("cpu"))])
-    sample = check_sample(torch.zeros(len(batch.labels), dtype=torch.float64), batch.labels, batch.weights)
-    weights = torch.ones_like(sample.scores) if sample.weights is None else sample.weights
-    present = weights > 0
-    x, labels, weights = batch.x.double().flatten(1)[present], sample.labels[present], weights[present]
-    scaling = Scaling.of(x, weights)
-    rows = Rows(scaling.apply(x), labels, weights / weights.mean())
-
+    rows, scaling = read_rows(train)
     history: History = []
     candidates: list[tuple[Tensor, OperatingPoint]] = []
 
     def stand(name: str, theta: Tensor) -> None:
-        _set(model, *scaling.undo(theta))
+        set_layer(model, *scaling.undo(theta))
         seen = Sample(rows.x @ theta, rows.labels, rows.weights)
         on_train = evaluate(problem, seen.scores, seen.labels, weights=seen.weights)
         judged = score(model, held_out)
@@ -105,23 +98,38 @@ def fit_linear(
     best = len(candidates) - 1
     if len(recipe.kappas) > 1:
         best = max(range(len(candidates)), key=lambda i: preference(candidates[i][1]))
-    _set(model, *scaling.undo(candidates[best][0]))
+    set_layer(model, *scaling.undo(candidates[best][0]))
     return history, best
+
+
+def read_rows(train: Iterable[Any]) -> tuple[Rows, Scaling]:
+    """Everything that a loader yields as standardised rows of a weight above 0."""
+    batch = _join([*read_batches(train, torch.device("cpu"))])
+    zeros = torch.zeros(len(batch.labels), dtype=torch.float64)
+    sample = check_sample(zeros, batch.labels, batch.weights, batch.groups)
+    weights = torch.ones_like(sample.scores) if sample.weights is None else sample.weights
+    present = weights > 0
+    x, labels, weights = batch.x.double().flatten(1)[present], sample.labels[present], weights[present]
+    groups = None if sample.groups is None else sample.groups[present]
+    scaling = Scaling.of(x, weights)
+    return Rows(scaling.apply(x), labels, weights / weights.mean(), groups), scaling
 
 
 def _join(batches: list[Batch]) -> Batch:
     if not batches:
         raise BadSetting("the loader yielded no batch; pass a list, a DataLoader or sp.Batches, not a spent generator")
     weights = [b.weights for b in batches if b.weights is not None]
+    groups = [b.groups for b in batches if b.groups is not None]
     return Batch(
         torch.cat([b.x for b in batches]),
         torch.cat([b.labels for b in batches]),
         torch.cat(weights) if weights else None,
+        torch.cat(groups) if groups else None,
     )
 
 
 @torch.no_grad()
-def _set(model: nn.Linear, weight: Tensor, bias: Tensor) -> None:
+def set_layer(model: nn.Linear, weight: Tensor, bias: Tensor) -> None:
     """Write parameters into the layer; without a bias of its own the scores shift, which thresholds absorb."""
     model.weight.copy_(weight.reshape(1, -1))
     if model.bias is not None:

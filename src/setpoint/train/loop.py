@@ -21,6 +21,7 @@ from setpoint.solve.losses import BaseLoss, MiniBatchAUC
 from setpoint.solve.sample_prices import SamplePriced
 from setpoint.solve.solver import Solver
 from setpoint.train.anchored import Anchored, Ridge, fit_linear
+from setpoint.train.auto import Auto, fit_auto
 from setpoint.train.batch import Batch, read_batches
 from setpoint.train.calibrate import calibrate, evaluate
 from setpoint.train.ensemble import fit_ensemble
@@ -28,6 +29,7 @@ from setpoint.train.head import fit_proximal_head
 from setpoint.train.history import History, device_of, join, record, score, scores_of
 from setpoint.train.index import with_index
 from setpoint.train.select import preference
+from setpoint.train.trial import Trial
 
 Report = Callable[[dict[str, Any]], None]
 OptimizerMaker = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
@@ -35,13 +37,17 @@ OptimizerMaker = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 
 @dataclass(frozen=True)
 class FitResult:
-    """The trained model, the point to run it at, and what happened on the way, an epoch (or a try) a row."""
+    """The trained model, the point to run it at, and what happened on the way, an epoch (or a try) a row.
+
+    `comparison` has the candidates of `Auto`, from simple to bold; it is empty for a single solver.
+    """
 
     model: nn.Module
     point: OperatingPoint
     history: History
-    solver: Solver | Anchored | Ridge
+    solver: Solver | Anchored | Ridge | Auto
     best_epoch: int
+    comparison: tuple[Trial, ...] = ()
 
 
 def fit(
@@ -49,7 +55,7 @@ def fit(
     problem: Problem | str,
     train: Iterable[Any],
     held_out: Iterable[Any],
-    solver: Solver | Anchored | Ridge | None = None,
+    solver: Solver | Anchored | Ridge | Auto | None = None,
     *,
     calibration: Iterable[Any] | None = None,
     confidence: float | None = None,
@@ -105,7 +111,20 @@ def fit(
     if solver is None:
         solver = Anchored() if is_linear and problem.group is None else CrossEntropy()
         patience = patience or max(5, epochs // 4)
-    if isinstance(solver, Anchored | Ridge):
+    comparison: tuple[Trial, ...] = ()
+    if isinstance(solver, Auto):
+
+        def train_epochs(model: nn.Module, solver: Solver, epochs: int, first: int) -> tuple[History, int]:
+            return _fit_epochs(
+                model, problem, solver, train, held_out, epochs=epochs, warm_start=0.0,
+                patience=patience or max(5, epochs // 4), optimizer=optimizer, on_epoch=on_epoch,
+            )  # fmt: skip
+
+        history, best, comparison = fit_auto(
+            model, problem, solver, train, held_out, train_epochs,
+            epochs=epochs, calibrated=calibration is not None, on_epoch=on_epoch,
+        )  # fmt: skip
+    elif isinstance(solver, Anchored | Ridge):
         if not isinstance(model, nn.Linear) or model.out_features != 1:
             name = type(solver).__name__
             raise BadSetting(f"{name} trains nn.Linear models with one output; use a Solver for other models")
@@ -122,7 +141,7 @@ def fit(
                 best = len(history) - 1 if row["kept"] else best
     model.eval()
     point = _calibrated(model, problem, held_out if calibration is None else calibration, confidence)
-    return FitResult(model, point, history, solver, best)
+    return FitResult(model, point, history, solver, best, comparison)
 
 
 def _calibrated(model: nn.Module, problem: Problem, loader: Iterable[Any], confidence: float | None) -> OperatingPoint:
