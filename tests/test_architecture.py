@@ -28,7 +28,7 @@ LEFT_OF = {
 }
 OPTIONAL = {
     "polars": {"table"}, "typer": {"cli"}, "rich": {"show"}, "safetensors": {"artefact"},
-    "sklearn": set(), "matplotlib": set(),
+    "sklearn": set(), "matplotlib": set(), "optuna": {"train"},
 }  # fmt: skip
 
 
@@ -77,6 +77,11 @@ def test_optional_packages_stay_in_their_own_files(path):
         package = name.split(".")[0]
         if package in OPTIONAL:
             assert room_of(path) in OPTIONAL[package], f"{path.name} imports {package}"
+
+
+def test_optuna_is_imported_by_the_file_that_tunes_alone():
+    importing = [path.name for path in FILES if "optuna" in imports_of(ast.parse(path.read_text()))]
+    assert importing == ["tune.py"]
 
 
 def test_the_words_we_do_not_use():

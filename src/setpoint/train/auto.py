@@ -1,4 +1,4 @@
-"""Several solvers from one warm start, judged on held-out data; the simplest that nothing clearly beats is kept."""
+"""Auto: several solvers from one warm start, and the choice among them by data that they were not trained on."""
 
 from __future__ import annotations
 
@@ -14,21 +14,32 @@ from setpoint.train.auto_linear import fit_auto_linear
 from setpoint.train.auto_network import TrainEpochs, fit_auto_network
 from setpoint.train.history import History
 from setpoint.train.trial import Trial
+from setpoint.train.tune import check_optuna
 
 
 @dataclass(frozen=True)
 class Auto:
-    """Try cross-entropy and what may beat it, and keep the best on held-out data, with a rule against choosing noise.
+    """Train cross-entropy and what may beat it; keep cross-entropy unless something clearly does.
 
-    Candidates stand in order from simple to bold, plain cross-entropy first. A bolder one replaces the one that stands
-    only if it is better on the held-out rows by more than `caution` standard errors of their paired difference (or
-    meets bounds that the other breaks). `tune` adds that many trials by optuna, drawn from `seed`, the best of which
-    is one more candidate.
+    The rule: of all candidates the best by the exact metric is taken, if it is better than plain cross-entropy by more
+    than `caution` standard errors of their paired difference (or meets bounds that cross-entropy breaks); otherwise
+    plain cross-entropy. Ties go to the simpler.
+
+    *A linear model*: plain, balanced, lowered, raised and matched class weights, `Anchored` at its four strengths, the
+    Lagrangian, the augmented Lagrangian and, for ROC areas, `PairwiseArea`, all full batch from one matched start. The
+    three best on the held-out rows are cross-validated in three folds beside cross-entropy, and the rule is applied
+    to all rows, each scored by a model that was not fitted on it: a choice on the held-out rows alone picks noise.
+    *A network*: cross-entropy with early stopping, then short continuations from its best epoch, most of them stopped
+    half-way; the rule is applied to the held-out rows. With `calibration` data the head of the chosen network is
+    re-fitted on the held-out rows, and kept if that helps on the half it did not see.
+
+    What does not fit a problem is left out with a note. `tune=N` adds the best of N trials by optuna, the same ones for
+    the same `seed`. Set the threshold on `calibration` data: the held-out ones were used to choose.
     """
 
     tune: int = 0
     seed: int = 0
-    caution: float = 1.0
+    caution: float = 1.5
 
     def __post_init__(self) -> None:
         for name, value in (("tune", self.tune), ("seed", self.seed)):
@@ -51,9 +62,14 @@ def fit_auto(
     on_epoch: Callable[[dict[str, Any]], None] | None = None,
 ) -> tuple[History, int, tuple[Trial, ...]]:
     """Set the model's parameters to those of the chosen candidate; history, its best row, and all candidates."""
+    if auto.tune:
+        check_optuna()
     if isinstance(model, nn.Linear) and model.out_features == 1:
-        return fit_auto_linear(model, problem, auto.caution, auto.tune, auto.seed, train, held_out, on_epoch)
+        return fit_auto_linear(
+            model, problem, train, held_out,
+            caution=auto.caution, tune=auto.tune, seed=auto.seed, on_epoch=on_epoch,
+        )  # fmt: skip
     return fit_auto_network(
-        model, problem, auto.caution, auto.tune, auto.seed, train, held_out, train_epochs,
-        epochs=epochs, calibrated=calibrated,
+        model, problem, train, held_out, train_epochs,
+        epochs=epochs, calibrated=calibrated, caution=auto.caution, tune=auto.tune, seed=auto.seed,
     )  # fmt: skip

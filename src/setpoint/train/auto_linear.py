@@ -1,10 +1,10 @@
-"""The candidates for a linear model, full batch: cross-entropy under several class weights, then what refines it."""
+"""Auto for a linear model: all recipes full batch, the most promising again in cross-validation, then the choice."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -12,93 +12,149 @@ from torch import Tensor, nn
 
 from setpoint.errors import BadProblem, DivergedPrices
 from setpoint.measure.sample import Sample
+from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
-from setpoint.solve.augmented import AugmentedLagrangian
-from setpoint.solve.baseline import CrossEntropy
-from setpoint.solve.lagrangian import Lagrangian
-from setpoint.solve.pairwise import PairwiseArea
-from setpoint.train.anchored import Anchored, Ridge, read_rows, set_layer
+from setpoint.solve.threshold import find
+from setpoint.train.anchored import read_rows, set_layer
 from setpoint.train.history import History, record, score
-from setpoint.train.linear import Anchor, Rows, class_weights, cross_entropy, match, refine
-from setpoint.train.trial import Trial, choose, judge
+from setpoint.train.linear import Rows
+from setpoint.train.recipes import RECIPES, Recipe, Recipes
+from setpoint.train.trial import Trial, choose, judge, merit, strata
+from setpoint.train.tune import search
 
-#: Few, and far apart: with all of 21 weights to choose from, noise is chosen.
-CLASS_WEIGHTS = (0.25, 4.0)
-KAPPA = 0.25
+#: Beside cross-entropy, so many of the best on held-out rows are cross-validated, in so many folds.
+CONTENDERS, FOLDS = 3, 3
+#: Beyond so many training rows the held-out ones are enough.
+MOST_ROWS = 50_000
+SPACE = {"kappa": (1 / 64, 16.0), "weight": (1 / 16, 16.0)}
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A name, and how to get the parameters on standardised rows."""
+class Standing:
+    """A candidate that was trained: its recipe, its parameters, its scores on held-out rows and its trial."""
 
-    name: str
-    train: Callable[[], Tensor]
-
-
-def candidates(problem: Problem, rows: Rows) -> Iterator[Candidate]:
-    """From simple to bold; all start where the one before them ended, or from the matched cross-entropy."""
-    plain = cross_entropy(rows, class_weights(rows, 1.0))
-    yield Candidate("CrossEntropy", lambda: plain)
-    ratio = Ridge("balanced").ratio(rows.labels, rows.weights)
-    for name, weight in (("balanced", ratio), *((f"{w:g}", w) for w in CLASS_WEIGHTS)):
-        weights = class_weights(rows, weight)
-        yield Candidate(f"CrossEntropy({name})", lambda weights=weights: cross_entropy(rows, weights, plain))
-    start, matched = match(problem, rows)
-    yield Candidate("CrossEntropy(matched)", lambda: start)
-    anchor = Anchor(rows.labels, matched, torch.zeros_like(start))
-    for kappa in Anchored.auto().kappas:
-        name = f"Anchored({kappa:g})"
-        yield Candidate(name, lambda kappa=kappa: refine(problem, rows, start, anchor, kappa))
-    size, groups = len(rows.labels), rows.n_groups
-    solvers = {
-        "Lagrangian": lambda: Lagrangian(problem, n_groups=groups, temperature=1.0, memory=0),
-        "AugmentedLagrangian": lambda: AugmentedLagrangian(CrossEntropy(), n_samples=size, problem=problem, mu=1e-3),
-        "PairwiseArea": lambda: PairwiseArea(problem, memory=0),
-    }
-    for name, make in solvers.items():
-        yield Candidate(name, lambda make=make: refine(problem, rows, start, anchor, KAPPA, make()))
+    recipe: Recipe
+    theta: Tensor
+    held_out: Sample
+    point: OperatingPoint
+    trial: Trial
 
 
 def fit_auto_linear(
     model: nn.Linear,
     problem: Problem,
+    train: Iterable[Any],
+    held_out: Iterable[Any],
+    *,
     caution: float,
     tune: int,
     seed: int,
-    train: Iterable[Any],
-    held_out: Iterable[Any],
     on_epoch: Callable[[dict[str, Any]], None] | None,
 ) -> tuple[History, int, tuple[Trial, ...]]:
     """Train every candidate, choose one, and give the layer its parameters."""
     rows, scaling = read_rows(train)
     if problem.group is None:
-        rows = Rows(rows.x, rows.labels, rows.weights)
-    seen = Sample(rows.x[:, -1], rows.labels, rows.weights, rows.groups)
+        rows = replace(rows, groups=None)
+    recipes = Recipes(problem, rows)
     history: History = []
-    trials: list[Trial] = []
-    standing: list[tuple[int, Tensor, Sample]] = []
-    started = time.perf_counter()
-    for candidate in candidates(problem, rows):
+    trials: list[Trial | int] = []
+    standing: list[Standing] = []
+
+    def stand(name: str, recipe: Recipe, note: str = "") -> None:
+        started = time.perf_counter()
         try:
-            theta = candidate.train()
+            theta = recipe(recipes)
         except (BadProblem, DivergedPrices) as cause:
-            trials.append(Trial(candidate.name, None, time.perf_counter() - started, note=f"left out: {cause}"))
-            started = time.perf_counter()
-            continue
+            trials.append(Trial(name, None, time.perf_counter() - started, note=f"left out: {cause}"))
+            return
         set_layer(model, *scaling.undo(theta))
-        on_rows = Sample(rows.x @ theta, seen.labels, seen.weights, seen.groups)
         sample = score(model, held_out)
         point = judge(problem, sample)
-        history.append(record(problem, len(history), candidate.name, on_rows, judge(problem, on_rows), point))
-        standing.append((len(trials), theta, sample))
-        trials.append(Trial(candidate.name, point, time.perf_counter() - started))
+        seen = Sample(rows.x @ theta, rows.labels, rows.weights, rows.groups)
+        history.append(record(problem, len(history), name, seen, judge(problem, seen), point))
+        trials.append(len(standing))
+        trial = Trial(name, point, time.perf_counter() - started, note=note)
+        standing.append(Standing(recipe, theta, sample, point, trial))
         if on_epoch is not None:
             on_epoch(history[-1])
+
+    for name, recipe in RECIPES.items():
+        stand(name, recipe)
+    if tune:
         started = time.perf_counter()
-    points = [point for place, _, _ in standing if (point := trials[place].point) is not None]
-    best = choose(problem, [sample for _, _, sample in standing], points, caution, seed)
-    place, theta, _ = standing[best]
-    set_layer(model, *scaling.undo(theta))
-    chosen = trials[place]
-    trials[place] = Trial(chosen.name, chosen.point, chosen.seconds, True, chosen.note)
-    return history, best, tuple(trials)
+
+        def try_once(settings: dict[str, float]) -> float:
+            set_layer(model, *scaling.undo(_tuned(settings)(recipes)))
+            return merit(judge(problem, score(model, held_out)))
+
+        found = search(try_once, SPACE, tune, seed)
+        name = f"Tuned({', '.join(f'{key}={value:.3g}' for key, value in found.items())})"
+        spent = f"the best of {tune} trials, found in {time.perf_counter() - started:.1f} s"
+        stand(name, _tuned(found), spent)
+
+    # Hopeless ones go no further than the held-out rows.
+    order = sorted(range(1, len(standing)), key=lambda i: -merit(standing[i].point))
+    tuned = {len(standing) - 1} if tune else set()
+    contenders = [0, *sorted({*order[:CONTENDERS], *tuned})]
+    evidence, how = _evidence(problem, rows, [standing[i] for i in contenders])
+    kept, gains = choose(problem, evidence, caution)
+    best = contenders[kept]
+    for place, one in enumerate(standing):
+        note = f"stopped: not among the best {CONTENDERS} on held-out rows"
+        if place in contenders[1:]:
+            note = f"{gains[contenders.index(place)]} against {standing[0].trial.name}, {how}"
+        elif place == 0:
+            note = ""
+        notes = "; ".join(filter(None, (one.trial.note, note)))
+        standing[place] = replace(one, trial=replace(one.trial, chosen=place == best, note=notes))
+    set_layer(model, *scaling.undo(standing[best].theta))
+    return history, best, tuple(standing[t].trial if isinstance(t, int) else t for t in trials)
+
+
+def _tuned(settings: dict[str, float]) -> Recipe:
+    return lambda on: on.anchored(settings["kappa"], weight=settings["weight"])
+
+
+def _evidence(problem: Problem, rows: Rows, contenders: list[Standing]) -> tuple[list[Sample], str]:
+    """Scores of rows that a candidate was not fitted on: held-out ones, and each training row by a fold without it.
+
+    Models of different folds are put on one scale by the threshold that each has on its own training rows.
+    """
+    smallest = min(len(kind) for kind in strata(rows.labels, rows.groups))
+    if len(contenders) == 1 or len(rows.labels) > MOST_ROWS or smallest < 2 * FOLDS:
+        return [one.held_out for one in contenders], "on held-out rows"
+    fold = torch.zeros(len(rows.labels), dtype=torch.long)
+    for kind in strata(rows.labels, rows.groups):
+        fold[kind] = torch.arange(len(kind)) % FOLDS
+    scores = [torch.zeros(len(rows.labels), dtype=torch.float64) for _ in contenders]
+    for turn in range(FOLDS):
+        inside, outside = _take(rows, fold != turn), fold == turn
+        recipes = Recipes(problem, inside)
+        for place, one in enumerate(contenders):
+            try:
+                theta = one.recipe(recipes)
+            except DivergedPrices:
+                # No evidence for it: all scores of this fold tie.
+                continue
+            scores[place][outside] = rows.x[outside] @ theta - _threshold(problem, inside, theta)
+    found = []
+    for own, one in zip(scores, contenders):
+        held = one.held_out
+        weights = torch.ones(len(held.labels)) if held.weights is None else held.weights / held.weights.mean()
+        groups = None
+        if rows.groups is not None and held.groups is not None:
+            groups = torch.cat([rows.groups, held.groups.cpu().long()])
+        pooled = torch.cat([own, held.scores.cpu().double() - _threshold(problem, rows, one.theta)])
+        labels = torch.cat([rows.labels, held.labels.cpu().double()])
+        found.append(Sample(pooled, labels, torch.cat([rows.weights, weights.cpu().double()]), groups))
+    return found, f"cross-validated in {FOLDS} folds"
+
+
+def _take(rows: Rows, kept: Tensor) -> Rows:
+    groups = None if rows.groups is None else rows.groups[kept]
+    return Rows(rows.x[kept], rows.labels[kept], rows.weights[kept], groups)
+
+
+def _threshold(problem: Problem, rows: Rows, theta: Tensor) -> float:
+    sample = Sample(rows.x @ theta, rows.labels, rows.weights, rows.groups, rows.n_groups)
+    return float(find(problem, sample).thresholds.mean())

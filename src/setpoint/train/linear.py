@@ -199,22 +199,23 @@ def refine(
     solver.double()
     every = torch.arange(len(rows.labels))
 
-    def push_of(scores: Tensor) -> Tensor:
-        return solver(scores, rows.labels, weights=rows.weights, groups=rows.groups, index=every)
+    def loss_of(scores: Tensor) -> Tensor:
+        loss: Tensor = solver(scores, rows.labels, weights=rows.weights, groups=rows.groups, index=every)
+        return loss
 
     theta = start.clone().requires_grad_()
     optimizer = torch.optim.Adam([theta, *solver.parameters()], lr=RATE)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, STEPS)
     scores = (rows.x @ start).requires_grad_()
     solver.eval()
-    (push,) = torch.autograd.grad(push_of(scores), scores)
+    (push,) = torch.autograd.grad(loss_of(scores), scores)
     solver.train()
     pull = anchor.weights * (torch.sigmoid(rows.x @ start) - rows.labels)
     balance = push.norm() / pull.norm().clamp(min=1e-300)
     strength = kappa * anchor_strength(problem, rows) * balance
     average = torch.zeros_like(start)
     for step in range(STEPS):
-        loss = push_of(rows.x @ theta) + strength * anchor.loss(rows.x, theta)
+        loss = loss_of(rows.x @ theta) + strength * anchor.loss(rows.x, theta)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -115,9 +115,14 @@ def fit(
     if isinstance(solver, Auto):
 
         def train_epochs(model: nn.Module, solver: Solver, epochs: int, first: int) -> tuple[History, int]:
+            def report(row: dict[str, Any]) -> None:
+                row["epoch"] += first
+                if on_epoch is not None:
+                    on_epoch(row)
+
             return _fit_epochs(
                 model, problem, solver, train, held_out, epochs=epochs, warm_start=0.0,
-                patience=patience or max(5, epochs // 4), optimizer=optimizer, on_epoch=on_epoch,
+                patience=patience or max(5, epochs // 4), optimizer=optimizer, on_epoch=report,
             )  # fmt: skip
 
         history, best, comparison = fit_auto(
