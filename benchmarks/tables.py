@@ -101,8 +101,8 @@ def auto(figures: dict[str, Any]) -> str:
     calibrated = ["model", "set", "ask", "cross-entropy", "auto", "better by", "bounded rate, cross-entropy", "auto"]
     note = (
         "In percent on test, at the best cut of the test rows; gains in points, in brackets the standard error "
-        "corrected for overlapping splits. Never worse: not below converged cross-entropy by more than two standard errors. Time "
-        "is of one processor thread."
+        "corrected for overlapping splits. Never worse: not below converged cross-entropy by more than two standard "
+        "errors. Time is of one processor thread."
     )
     if figures["notes"]:
         note += " " + "; ".join(f"{name}: {why}" for name, why in figures["notes"].items()) + "."
