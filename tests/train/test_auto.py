@@ -34,9 +34,9 @@ def test_the_first_stands_against_itself_and_against_noise():
     first = sample(0, 1.5)
     assert choose(PROBLEM, [first, first], caution=0.0)[0] == 0
     # Pairs of the same quality: the second is better half of the time, but seldom clearly so.
-    gains = [choose(PROBLEM, [sample(seed, 1.5), sample(100 + seed, 1.5)], caution=1.5)[1][1] for seed in range(20)]
-    assert 5 <= sum(gain.exceeds(0.0) for gain in gains) <= 15
-    assert sum(gain.exceeds(1.5) for gain in gains) <= 4
+    gains = [choose(PROBLEM, [sample(seed, 1.5), sample(100 + seed, 1.5)], caution=1.5)[1][1] for seed in range(14)]
+    assert 3 <= sum(gain.exceeds(0.0) for gain in gains) <= 11
+    assert sum(gain.exceeds(1.5) for gain in gains) <= 3
 
 
 def test_what_is_clearly_better_replaces_the_first_and_ties_go_to_the_simpler():
@@ -58,9 +58,13 @@ def test_what_meets_the_bounds_replaces_what_does_not():
 
 
 def test_the_noise_of_a_gain_is_that_of_repeated_draws():
-    drawn = [choose(PROBLEM, [sample(2 * i, 1.5), sample(2 * i + 1, 1.8)], caution=1.5)[1][1] for i in range(25)]
-    true = torch.tensor([gain.value for gain in drawn]).std()
-    assert torch.tensor([gain.noise for gain in drawn]).mean() == pytest.approx(float(true), rel=0.3)
+    def fnr(seed, shift):
+        one = sample(seed, shift)
+        return sp.evaluate(PROBLEM, one.scores, one.labels).objective
+
+    true = torch.tensor([fnr(2 * i, 1.5) - fnr(2 * i + 1, 1.8) for i in range(300)]).std()
+    gains = [choose(PROBLEM, [sample(2 * i, 1.5), sample(2 * i + 1, 1.8)], caution=1.5)[1][1] for i in range(10)]
+    assert torch.tensor([gain.noise for gain in gains]).mean() == pytest.approx(float(true), rel=0.25)
 
 
 def test_halves_split_every_class_and_group_and_keep_what_is_single():
