@@ -39,7 +39,7 @@ LEFT_OF = {
 OPTIONAL = {
     "polars": {"table"}, "typer": {"cli"}, "rich": {"show"}, "safetensors": {"artefact"},
     "sklearn": {"estimator"}, "matplotlib": {"report"}, "accelerate": set(), "tensorboard": set(),
-    "pytorch_lightning": set(),
+    "pytorch_lightning": set(), "optuna": {"train"},
     "lightning": {"integrations/lightning.py"}, "transformers": {"integrations/huggingface.py"},
     "torchmetrics": {"integrations/torchmetrics.py"}, "mlflow": {"integrations/mlflow.py"},
 }  # fmt: skip
@@ -93,6 +93,11 @@ def test_optional_packages_stay_in_their_own_files(path):
         if package in OPTIONAL:
             places = {room_of(path), path.relative_to(SOURCE).as_posix()}
             assert places & OPTIONAL[package], f"{path.name} imports {package}"
+
+
+def test_optuna_is_imported_by_the_file_that_tunes_alone():
+    importing = [path.name for path in FILES if "optuna" in imports_of(ast.parse(path.read_text()))]
+    assert importing == ["tune.py"]
 
 
 def test_the_words_we_do_not_use():

@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from setpoint.solve.top_k import ImplicitTopK
     from setpoint.solve.with_anchor import WithAnchor
     from setpoint.train.anchored import Anchored, Ridge
+    from setpoint.train.auto import Auto
     from setpoint.train.batch import Batches
     from setpoint.train.calibrate import calibrate, evaluate
     from setpoint.train.checkpoint import Checkpoint
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
     from setpoint.train.head import head_features
     from setpoint.train.index import with_index
     from setpoint.train.loop import FitResult, fit
+    from setpoint.train.trial import Trial
 
 __version__ = "0.1.0"
 
@@ -120,6 +122,8 @@ _HOMES = {
     "train.index": "with_index",
     "train.loop": "FitResult fit",
     "train.checkpoint": "Checkpoint",
+    "train.auto": "Auto",
+    "train.trial": "Trial",
 }
 #: Names of extras: not in `__all__`, since `import *` must work without scikit-learn.
 _EXTRAS = {"estimator": "SetpointClassifier Tuned"}
@@ -131,6 +135,7 @@ __all__ = [
     "Anchored",
     "AugmentedLagrangian",
     "AugmentedMulticlass",
+    "Auto",
     "Batches",
     "Certificate",
     "Check",
@@ -182,6 +187,7 @@ __all__ = [
     "Slack",
     "SoftplusStep",
     "Solver",
+    "Trial",
     "WithAnchor",
     "accuracy",
     "ask",

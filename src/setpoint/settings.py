@@ -16,6 +16,7 @@ from setpoint.solve.implicit import ImplicitThreshold
 from setpoint.solve.program import program_for
 from setpoint.solve.solver import Solver
 from setpoint.train.anchored import Ridge
+from setpoint.train.auto import Auto
 from setpoint.train.ensemble import Ensemble
 
 #: What each part is for: learn, choose the epoch, set the threshold, judge.
@@ -38,8 +39,9 @@ def _mlp(width: int) -> nn.Module:
 MODELS: dict[str, Callable[[int], nn.Module]] = {"linear": _linear, "mlp": _mlp}
 #: From the problem, whether the model is linear, and whether every batch is the whole table, to what `fit` takes;
 #: None leaves the choice to it. Linear models have cross-entropy to convergence.
-SOLVERS: dict[str, Callable[[Problem, bool, bool], Solver | Ridge | None]] = {
+SOLVERS: dict[str, Callable[[Problem, bool, bool], Solver | Ridge | Auto | None]] = {
     "default": lambda problem, linear, whole: None,
+    "auto": lambda problem, linear, whole: Auto(),
     "implicit": lambda problem, linear, whole: ImplicitThreshold(problem, memory=0 if whole else None),
     "program": lambda problem, linear, whole: program_for(problem),
     "weighted": lambda problem, linear, whole: Ridge("balanced") if linear else CrossEntropy("balanced"),

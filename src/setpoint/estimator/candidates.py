@@ -26,7 +26,6 @@ from setpoint.train.batch import Batches
 from setpoint.train.calibrate import calibrate
 from setpoint.train.history import History
 from setpoint.train.loop import fit
-from setpoint.train.select import preference
 
 AUTO = "auto"
 
@@ -54,8 +53,7 @@ class Part:
 
     def point(self, problem: Problem, scores: NDArray[np.float64], confidence: float | None = None) -> OperatingPoint:
         """The best cut of these rows' scores, or with `confidence` the threshold that is safe beyond them."""
-        known = {"weights": self.weights, "groups": self.groups}
-        return calibrate(problem, scores, self.labels, confidence=confidence, **known)
+        return calibrate(problem, scores, self.labels, confidence=confidence, weights=self.weights, groups=self.groups)
 
     def batches(self, standardise: Standardise, **how: Any) -> Batches:
         """A loader of standardised features."""
@@ -127,9 +125,6 @@ class Plan:
                 found.append(self.train(BASELINE, parts))
         finally:
             torch.set_num_threads(threads)
-        if solver == AUTO:
-            # A search has chosen already, and is alone; until there is one, the better of the two is run.
-            found.sort(key=lambda candidate: preference(candidate.point), reverse=True)
         return found
 
     def train(self, solver: Any, parts: Parts) -> Candidate:
@@ -154,9 +149,8 @@ class Plan:
         scorer = Scorer(standardise, result.model.cpu(), precise=is_own(self.module)).eval()
         point = parts.held_out.point(self.problem, scorer.score(parts.held_out.x))
         note = str(result.history[result.best_epoch]["solver"])
-        trials = tuple(getattr(result, "comparison", ()))
         seconds = time.perf_counter() - started
-        return Candidate(_name(solver), scorer, point, result.history, trials, seconds, note)
+        return Candidate(_name(solver), scorer, point, result.history, result.comparison, seconds, note)
 
     def _solver(self, solver: Any, whole: bool, train: Part, linear: bool) -> Any:
         """What `fit` takes, from a name, a recipe, a solver or a function that makes one."""
@@ -164,11 +158,8 @@ class Plan:
             return copy.deepcopy(solver)
         if not isinstance(solver, str):
             return solver(self.problem) if callable(solver) else solver
-        if solver == AUTO and AUTO not in SOLVERS:
-            # Until there is a search over solvers: the default, and the better of it and cross-entropy is kept.
-            solver = "default"
         if solver not in SOLVERS:
-            raise BadSetting(f"solver {solver!r} is none of {', '.join(dict.fromkeys([AUTO, *SOLVERS]))}")
+            raise BadSetting(f"solver {solver!r} is none of {', '.join(SOLVERS)}")
         if self.problem.group is None:
             return SOLVERS[solver](self.problem, linear, whole)
         if solver == "implicit":

@@ -82,9 +82,8 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
         labels = known_codes(y, self.classes_) == self._positive_place
 
         def point(rows: Rows, scores: NDArray[np.float64]) -> OperatingPoint:
-            known = {"weights": weights, "groups": groups}
-            taken = {name: None if values is None else values[rows] for name, values in known.items()}
-            return calibrate(problem, scores, labels[rows], confidence=self.confidence, **taken)
+            own, names = (None if values is None else values[rows] for values in (weights, groups))
+            return calibrate(problem, scores, labels[rows], confidence=self.confidence, weights=own, groups=names)
 
         everything = np.arange(len(y))
         if prefit:

@@ -81,26 +81,12 @@ def fit_linear(
     A checkpoint keeps the candidates that are done; on resuming they are judged again, which is quick.
     """
     made = _Candidates(checkpoint or Checkpoint(None), identity or {}, Draws([train, held_out]))
-    batch = _join([*read_batches(train, torch.device("cpu"))])
-    size, features = len(batch.x), batch.x[:1].numel()
-    refuse_beyond_memory(
-        f"the full-batch recipe for {size} rows of {features} features",
-        recipe_bytes(size, features),
-        "train in mini-batches, with a solver such as sp.CrossEntropy() or sp.ImplicitThreshold(problem)",
-    )
-    sample = check_sample(torch.zeros(len(batch.labels), dtype=torch.float64), batch.labels, batch.weights)
-    weights = torch.ones_like(sample.scores) if sample.weights is None else sample.weights
-    present = weights > 0
-    x, labels, weights = batch.x.double().flatten(1)[present], sample.labels[present], weights[present]
-    _refuse_odd_features(x, model)
-    scaling = Scaling.of(x, weights)
-    rows = Rows(scaling.apply(x), labels, weights / weights.mean())
-
+    rows, scaling = read_rows(train, model)
     history: History = []
     candidates: list[tuple[Tensor, OperatingPoint]] = []
 
     def stand(name: str, theta: Tensor) -> None:
-        _set(model, *scaling.undo(theta))
+        set_layer(model, *scaling.undo(theta))
         seen = Sample(rows.x @ theta, rows.labels, rows.weights)
         on_train = evaluate(problem, seen.scores, seen.labels, weights=seen.weights)
         judged = score(model, held_out)
@@ -126,8 +112,28 @@ def fit_linear(
     best = len(candidates) - 1
     if len(recipe.kappas) > 1:
         best = max(range(len(candidates)), key=lambda i: preference(candidates[i][1]))
-    _set(model, *scaling.undo(candidates[best][0]))
+    set_layer(model, *scaling.undo(candidates[best][0]))
     return history, best
+
+
+def read_rows(train: Iterable[Any], model: nn.Linear) -> tuple[Rows, Scaling]:
+    """Everything that a loader yields as standardised rows of a weight above 0."""
+    batch = _join([*read_batches(train, torch.device("cpu"))])
+    size, features = len(batch.x), batch.x[:1].numel()
+    refuse_beyond_memory(
+        f"the full-batch recipe for {size} rows of {features} features",
+        recipe_bytes(size, features),
+        "train in mini-batches, with a solver such as sp.CrossEntropy() or sp.ImplicitThreshold(problem)",
+    )
+    zeros = torch.zeros(len(batch.labels), dtype=torch.float64)
+    sample = check_sample(zeros, batch.labels, batch.weights, batch.groups)
+    weights = torch.ones_like(sample.scores) if sample.weights is None else sample.weights
+    present = weights > 0
+    x, labels, weights = batch.x.double().flatten(1)[present], sample.labels[present], weights[present]
+    groups = None if sample.groups is None else sample.groups[present]
+    _refuse_odd_features(x, model)
+    scaling = Scaling.of(x, weights)
+    return Rows(scaling.apply(x), labels, weights / weights.mean(), groups), scaling
 
 
 class _Candidates:
@@ -175,15 +181,17 @@ def _join(batches: list[Batch]) -> Batch:
         kind = next(type(b.x).__name__ for b in batches if not isinstance(b.x, Tensor))
         raise ShapeMismatch(f"a linear model takes batches of tensors, but x is a {kind}; use torch.as_tensor(x)")
     weights = [b.weights for b in batches if b.weights is not None]
+    groups = [b.groups for b in batches if b.groups is not None]
     return Batch(
         torch.cat([b.x for b in batches]),
         torch.cat([b.labels for b in batches]),
         torch.cat(weights) if weights else None,
+        torch.cat(groups) if groups else None,
     )
 
 
 @torch.no_grad()
-def _set(model: nn.Linear, weight: Tensor, bias: Tensor) -> None:
+def set_layer(model: nn.Linear, weight: Tensor, bias: Tensor) -> None:
     """Write parameters into the layer; without a bias of its own the scores shift, which thresholds absorb."""
     model.weight.copy_(weight.reshape(1, -1))
     if model.bias is not None:

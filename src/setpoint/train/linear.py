@@ -29,6 +29,7 @@ from setpoint.measure.rate import Rate
 from setpoint.problem.problem import Problem
 from setpoint.solve.correction import Correction
 from setpoint.solve.implicit import ImplicitThreshold
+from setpoint.solve.solver import Solver
 
 STEPS, RATE, SEARCH_EVERY = 250, 0.05, 5
 #: Rows on which the class weight is sought; the final fit takes all.
@@ -37,18 +38,24 @@ MATCH_ROWS = 20_000
 
 @dataclass(frozen=True)
 class Rows:
-    """Standardised features with a last column of ones, labels and weights of mean 1, all float64."""
+    """Standardised features with a last column of ones, labels and weights of mean 1, all float64; groups from 0 up."""
 
     x: Tensor
     labels: Tensor
     weights: Tensor
+    groups: Tensor | None = None
+
+    @property
+    def n_groups(self) -> int | None:
+        return None if self.groups is None else int(self.groups.max()) + 1
 
     def take(self, size: int) -> Rows:
         """Evenly spread rows of each class, at most `size` in all."""
         if len(self.x) <= size:
             return self
         kept = torch.cat([where[:: -(-len(self.x) // size)] for where in map(self._of_class, (0, 1))])
-        return Rows(self.x[kept], self.labels[kept], self.weights[kept])
+        groups = None if self.groups is None else self.groups[kept]
+        return Rows(self.x[kept], self.labels[kept], self.weights[kept], groups)
 
     def _of_class(self, label: int) -> Tensor:
         return (self.labels == label).nonzero().squeeze(-1)
@@ -186,22 +193,36 @@ def anchor_strength(problem: Problem, rows: Rows) -> float:
     return (rows.x.shape[1] - 1) * (1 / max(beyond, 1e-9) + 1 / max(other, 1e-9))
 
 
-def refine(problem: Problem, rows: Rows, start: Tensor, anchor: Anchor, kappa: float) -> Tensor:
-    """Parameters that do better on the problem than `start`, held back by the anchor."""
-    solver = ImplicitThreshold(problem, temperature=1.0, memory=0, correction=Correction(every=SEARCH_EVERY)).double()
+def refine(
+    problem: Problem, rows: Rows, start: Tensor, anchor: Anchor, kappa: float, solver: Solver | None = None
+) -> Tensor:
+    """Parameters that do better on the problem than `start`, held back by the anchor.
+
+    Implicit thresholds unless another `solver` is given, which must take whole tables and logits as they are.
+    """
+    if solver is None:
+        search = Correction(every=SEARCH_EVERY)
+        solver = ImplicitThreshold(problem, n_groups=rows.n_groups, temperature=1.0, memory=0, correction=search)
+    solver.double()
+    every = torch.arange(len(rows.labels))
+
+    def loss_of(scores: Tensor) -> Tensor:
+        loss: Tensor = solver(scores, rows.labels, weights=rows.weights, groups=rows.groups, index=every)
+        return loss
+
     theta = start.clone().requires_grad_()
-    optimizer = torch.optim.Adam([theta], lr=RATE)
+    optimizer = torch.optim.Adam([theta, *solver.parameters()], lr=RATE)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, STEPS)
     scores = (rows.x @ start).requires_grad_()
-    (push,) = torch.autograd.grad(solver(scores, rows.labels, weights=rows.weights), scores)
-    solver.steps.zero_()
+    solver.eval()
+    (push,) = torch.autograd.grad(loss_of(scores), scores)
+    solver.train()
     pull = anchor.weights * (torch.sigmoid(rows.x @ start) - rows.labels)
     balance = push.norm() / pull.norm().clamp(min=1e-300)
     strength = kappa * anchor_strength(problem, rows) * balance
     average = torch.zeros_like(start)
     for step in range(STEPS):
-        implicit = solver(rows.x @ theta, rows.labels, weights=rows.weights)
-        loss = implicit + strength * anchor.loss(rows.x, theta)
+        loss = loss_of(rows.x @ theta) + strength * anchor.loss(rows.x, theta)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

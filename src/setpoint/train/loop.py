@@ -23,6 +23,7 @@ from setpoint.solve.losses import BaseLoss, MiniBatchAUC
 from setpoint.solve.sample_prices import SamplePriced
 from setpoint.solve.solver import Solver
 from setpoint.train.anchored import Anchored, Ridge, fit_linear
+from setpoint.train.auto import Auto, fit_auto
 from setpoint.train.batch import Batch, halves
 from setpoint.train.calibrate import calibrate_or_warn, evaluate
 from setpoint.train.checkpoint import Checkpoint
@@ -35,6 +36,7 @@ from setpoint.train.index import with_index
 from setpoint.train.progress import Progress
 from setpoint.train.refusal import refuse_confidence
 from setpoint.train.select import preference
+from setpoint.train.trial import Trial
 
 Report = Callable[[dict[str, Any]], None]
 OptimizerMaker = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
@@ -42,13 +44,17 @@ OptimizerMaker = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 
 @dataclass(frozen=True)
 class FitResult:
-    """The trained model, the point to run it at, and what happened on the way, an epoch (or a try) a row."""
+    """The trained model, the point to run it at, and what happened on the way, an epoch (or a try) a row.
+
+    `comparison` has the candidates of `Auto`, from simple to bold; it is empty for a single solver.
+    """
 
     model: nn.Module
     point: OperatingPoint
     history: History
-    solver: Solver | Anchored | Ridge
+    solver: Solver | Anchored | Ridge | Auto
     best_epoch: int
+    comparison: tuple[Trial, ...] = ()
 
 
 def fit(
@@ -56,7 +62,7 @@ def fit(
     problem: Problem | str,
     train: Iterable[Any],
     held_out: Iterable[Any],
-    solver: Solver | Anchored | Ridge | None = None,
+    solver: Solver | Anchored | Ridge | Auto | None = None,
     *,
     calibration: Iterable[Any] | None = None,
     confidence: float | None = None,
@@ -118,13 +124,13 @@ def fit(
     kept = Checkpoint.of(checkpoint)
     settings = {"epochs": epochs, "warm_start": warm_start, "patience": patience, "ensemble": ensemble}
 
-    def train_one(one: nn.Module, own: Solver | Anchored | Ridge | None, state: Checkpoint) -> FitResult:
-        own, history, best = _train(
+    def train_one(one: nn.Module, own: Solver | Anchored | Ridge | Auto | None, state: Checkpoint) -> FitResult:
+        own, history, best, comparison = _train(
             one, problem, own, train, held_out, refit_head=calibration is not None, epochs=epochs,
             warm_start=warm_start, patience=patience, optimizer=optimizer, on_epoch=on_epoch, checkpoint=state,
             settings=settings,
         )  # fmt: skip
-        result = FitResult(one.eval(), set_point(one), history, own, best)
+        result = FitResult(one.eval(), set_point(one), history, own, best, comparison)
         state.close()
         return result
 
@@ -151,7 +157,7 @@ def fit(
 def _train(
     model: nn.Module,
     problem: Problem,
-    solver: Solver | Anchored | Ridge | None,
+    solver: Solver | Anchored | Ridge | Auto | None,
     train: Iterable[Any],
     held_out: Iterable[Any],
     *,
@@ -163,21 +169,43 @@ def _train(
     on_epoch: Report | None,
     checkpoint: Checkpoint,
     settings: dict[str, Any],
-) -> tuple[Solver | Anchored | Ridge, History, int]:
-    """Train in place: the solver that was used, the history, and the row of it that the model now is of."""
+) -> tuple[Solver | Anchored | Ridge | Auto, History, int, tuple[Trial, ...]]:
+    """Train in place: the solver that was used, the history, the row of it that the model now is of, and what `Auto`
+    chose from."""
     is_linear = isinstance(model, nn.Linear) and model.out_features == 1
     by_default = solver is None
     if solver is None:
         solver = Anchored() if is_linear and problem.group is None else CrossEntropy()
         patience = patience or max(5, epochs // 4)
     identity = _identity(problem, model, solver, train, held_out, settings) if checkpoint.is_on else {}
+    if isinstance(solver, Auto):
+        if checkpoint.open(identity) is None:
+            checkpoint.save({})
+
+        def train_epochs(model: nn.Module, solver: Solver, epochs: int, first: int) -> tuple[History, int]:
+            def report(row: dict[str, Any]) -> None:
+                row["epoch"] += first
+                if on_epoch is not None:
+                    on_epoch(row)
+
+            return _fit_epochs(
+                model, problem, solver, train, held_out, epochs=epochs, warm_start=0.0,
+                patience=patience or max(5, epochs // 4), optimizer=optimizer, on_epoch=report,
+                checkpoint=checkpoint.part(f"from-{first}"), identity={**identity, "trial": identity_of(solver)},
+            )  # fmt: skip
+
+        return solver, *fit_auto(
+            model, problem, solver, train, held_out, train_epochs, epochs=epochs, calibrated=refit_head,
+            on_epoch=on_epoch,
+        )  # fmt: skip
     if isinstance(solver, Anchored | Ridge):
         if not isinstance(model, nn.Linear) or model.out_features != 1:
             name = type(solver).__name__
             raise BadSetting(f"{name} trains nn.Linear models with one output; use a Solver for other models")
-        return solver, *fit_linear(
+        history, best = fit_linear(
             model, problem, solver, train, held_out, on_epoch, checkpoint=checkpoint, identity=identity
         )
+        return solver, history, best, ()
     history, best = _fit_epochs(
         model, problem, solver, train, held_out,
         epochs=epochs, warm_start=warm_start, patience=patience, optimizer=optimizer, on_epoch=on_epoch,
@@ -188,13 +216,13 @@ def _train(
         if row is not None:
             history.append(row)
             best = len(history) - 1 if row["kept"] else best
-    return solver, history, best
+    return solver, history, best, ()
 
 
 def _identity(
     problem: Problem,
     model: nn.Module,
-    solver: Solver | Anchored | Ridge,
+    solver: Solver | Anchored | Ridge | Auto,
     train: Iterable[Any],
     held_out: Iterable[Any],
     settings: dict[str, Any],

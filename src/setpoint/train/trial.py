@@ -1,0 +1,109 @@
+"""Candidates side by side, and the rule that keeps one of them without choosing noise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from setpoint.measure.sample import Sample
+from setpoint.problem.point import OperatingPoint
+from setpoint.problem.problem import Problem
+from setpoint.train.calibrate import evaluate
+
+#: Random halves of the rows, in pairs that are each other's rest, over which the noise of a difference is measured.
+HALVES = 40
+#: What a broken bound costs beside the objective, as in `ImplicitThreshold`.
+BROKEN_PRICE = 10.0
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One candidate: its best cut on held-out data, how long it took, whether it was chosen, and what to know of it.
+
+    `point` is None for a candidate that was left out; `note` then says why.
+    """
+
+    name: str
+    point: OperatingPoint | None
+    seconds: float
+    chosen: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Gain:
+    """How much better than the first candidate, and the standard error of that.
+
+    Where one of the two meets the bounds and the other does not, that decides: the noise is 0 or infinite.
+    """
+
+    value: float
+    noise: float
+
+    def exceeds(self, caution: float) -> bool:
+        return self.value > 0 and (self.noise == 0 or self.value > caution * self.noise)
+
+    def __str__(self) -> str:
+        return "breaks a bound" if self.noise == float("inf") else f"{self.value:+.4f} ± {self.noise:.4f}"
+
+
+def merit(point: OperatingPoint) -> float:
+    """One number, larger is better: the objective, less what the bounds are broken by at a flat price."""
+    value = point.objective if point.problem.maximize else -point.objective
+    return value if point.feasible else value - BROKEN_PRICE * point.violation
+
+
+def judge(problem: Problem, sample: Sample, rows: Tensor | None = None) -> OperatingPoint:
+    """The best cut of a sample, or of some of its rows."""
+    parts = (sample.scores, sample.labels, sample.weights, sample.groups)
+    scores, labels, weights, groups = (p if p is None or rows is None else p[rows] for p in parts)
+    return evaluate(problem, scores, labels, weights=weights, groups=groups)
+
+
+def strata(labels: Tensor, groups: Tensor | None) -> list[Tensor]:
+    """The rows of each class, or of each class in each group."""
+    kinds = labels.long() if groups is None else 2 * groups.long() + labels.long()
+    return [(kinds == kind).nonzero().squeeze(-1) for kind in kinds.unique()]
+
+
+def halves(sample: Sample) -> list[Tensor]:
+    """Random halves of the rows, stratum by stratum, the same at every call."""
+    draw = torch.Generator().manual_seed(0)
+    found = []
+    for _ in range(HALVES // 2):
+        shuffled = [
+            rows[torch.randperm(len(rows), generator=draw).to(rows.device)]
+            for rows in strata(sample.labels, sample.groups)
+        ]
+        # A stratum of one row would be missing from every second half: it is in both.
+        found += [torch.cat([rows[side::2] if len(rows) > 1 else rows for rows in shuffled]) for side in (0, 1)]
+    return found
+
+
+def choose(problem: Problem, candidates: Sequence[Sample], caution: float) -> tuple[int, list[Gain]]:
+    """The place of the candidate to keep, and the gain of each over the first, which is the simplest.
+
+    The best stands, of equals the earlier, if its gain over the first is above `caution` standard errors, or if
+    it meets bounds that the first breaks; else the first. Half of the rows have twice the variance of all, and
+    share half of them: the mean square of (gain on a half - gain on all) is the variance of the gain on all.
+    """
+    points = [judge(problem, sample) for sample in candidates]
+    rows = halves(candidates[0])
+    first = _merits(problem, candidates[0], rows)
+    gains = [Gain(0.0, 0.0)]
+    for sample, point in zip(candidates[1:], points[1:]):
+        value = merit(point) - merit(points[0])
+        if point.feasible != points[0].feasible:
+            gains.append(Gain(abs(value), 0.0) if point.feasible else Gain(value, float("inf")))
+            continue
+        spread = _merits(problem, sample, rows) - first - value
+        gains.append(Gain(value, float(spread.square().mean().sqrt())))
+    best = max(range(len(points)), key=lambda i: (points[i].feasible, merit(points[i]), -i))
+    return (best if gains[best].exceeds(caution) else 0), gains
+
+
+def _merits(problem: Problem, sample: Sample, rows: list[Tensor]) -> Tensor:
+    return torch.tensor([merit(judge(problem, sample, half)) for half in rows], dtype=torch.float64)

@@ -1,0 +1,31 @@
+"""Search a few settings by optuna: the only file that imports it, and only when trials are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+
+from setpoint.errors import BadSetting
+
+#: From the name of a setting to its lowest and highest value; drawn on a logarithmic scale.
+Space = Mapping[str, tuple[float, float]]
+
+
+def check_optuna() -> None:
+    """Say what is missing before anything is trained."""
+    if find_spec("optuna") is None:
+        raise BadSetting("Auto(tune=N) needs optuna; install it with: pip install 'setpoint[tune]', or leave tune at 0")
+
+
+def search(objective: Callable[[dict[str, float]], float], space: Space, trials: int, seed: int) -> dict[str, float]:
+    """The settings with the largest objective of so many trials; the same seed tries the same ones."""
+    import optuna  # noqa: PLC0415
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed))
+
+    def one(trial: optuna.Trial) -> float:
+        return objective({name: trial.suggest_float(name, *ends, log=True) for name, ends in space.items()})
+
+    study.optimize(one, n_trials=trials)
+    return {name: float(study.best_params[name]) for name in space}
