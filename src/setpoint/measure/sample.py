@@ -11,6 +11,11 @@ from torch import Tensor
 
 from setpoint.errors import BadGroups, BadLabels, BadScores, BadWeights, ShapeMismatch
 
+#: Beyond this a score to train on is that of a model that has diverged, and sums of scores leave float32.
+LARGEST_SCORE = 1e35
+#: Weights that are not 0 lie between these; only their ratios matter, so that any others can be scaled to do so.
+SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-12, 1e12
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -62,14 +67,13 @@ def check_sample(scores: Any, labels: Any, weights: Any = None, groups: Any = No
     if scores.dim() != 1:
         hint = "; use scores.squeeze(-1)" if scores.dim() == 2 and scores.shape[1] == 1 else ""
         raise ShapeMismatch(f"scores {tuple(scores.shape)} must hold one number a sample, shape (n,){hint}")
-    if not scores.is_floating_point():
-        scores = scores.to(torch.get_default_dtype())
-    _refuse_odd_scores(scores)
+    scores = check_scores(scores)
     labels = _labels(labels, scores)
     if weights is not None:
+        refuse_odd_weights(_tensor(weights, "weights"))
         weights = _like(weights, scores, "weights")
-        if not bool(torch.isfinite(weights).all()) or bool((weights < 0).any()):
-            raise BadWeights("weights must be finite and not negative; drop such samples or set their weight to 0")
+        if scores.dtype == torch.float16 and not bool(torch.isfinite(weights).all()):
+            raise BadWeights("weights beyond 65504 do not fit float16 scores; divide the weights by their mean")
     if groups is not None:
         groups = _tensor(groups, "groups").to(scores.device)
         if groups.shape != scores.shape:
@@ -78,6 +82,24 @@ def check_sample(scores: Any, labels: Any, weights: Any = None, groups: Any = No
             raise BadGroups("groups must be whole numbers from 0 up, one a sample; encode names as numbers first")
         groups = groups.long()
     return Sample(scores, labels, weights, groups)
+
+
+def check_scores(given: Any) -> Tensor:
+    """Finite floating-point scores of any shape, or one clear error."""
+    scores = _tensor(given, "scores")
+    if not scores.is_floating_point():
+        scores = scores.double()
+    odd = ~torch.isfinite(scores)
+    # No float64 lies below the lowest one, so that it could never pass a threshold.
+    if scores.dtype == torch.float64:
+        odd |= scores.abs() >= torch.finfo(torch.float64).max
+    if bool(odd.any()):
+        nans = int(torch.isnan(scores).sum())
+        raise BadScores(
+            f"{int(odd.sum())} of {scores.numel()} scores are not finite ({nans} NaN); "
+            "the model has diverged or its input holds such values: lower the learning rate or clean the input"
+        )
+    return scores
 
 
 def name_groups(groups: Any) -> tuple[Tensor, list[str]]:
@@ -97,24 +119,38 @@ def _labels(values: Any, scores: Tensor) -> Tensor:
     return labels
 
 
-def _refuse_odd_scores(scores: Tensor) -> None:
-    odd = ~torch.isfinite(scores)
-    if bool(odd.any()):
-        nans = int(torch.isnan(scores).sum())
+def refuse_odd_weights(weights: Tensor, whose: str = "weights") -> None:
+    """Finite, not negative, and of a size that sums and quotients survive."""
+    if not bool(((weights >= 0) & weights.isfinite()).all()):
+        raise BadWeights(f"{whose} must be finite and not negative; drop such samples or set their weight to 0")
+    present = weights.detach()[weights > 0]
+    if len(present) and not (float(present.min()) >= SMALLEST_WEIGHT and float(present.max()) <= LARGEST_WEIGHT):
+        raise BadWeights(
+            f"{whose} other than 0 must lie between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}, but run from "
+            f"{float(present.min()):g} to {float(present.max()):g}; divide them by their mean"
+        )
+
+
+def refuse_huge_scores(scores: Tensor) -> None:
+    """Scores whose squares and differences are numbers too."""
+    largest = float(scores.detach().abs().max()) if scores.numel() else 0.0
+    if largest > LARGEST_SCORE:
         raise BadScores(
-            f"{int(odd.sum())} of {len(scores)} scores are not finite ({nans} NaN); "
-            "the model has diverged or its input holds such values: lower the learning rate or clean the input"
+            f"scores of up to {largest:g} are too large to train on (at most {LARGEST_SCORE:g}); the model has "
+            "diverged or its input is not scaled: lower the learning rate or standardise the input"
         )
 
 
 def _tensor(values: Any, name: str) -> Tensor:
     if isinstance(values, Tensor):
+        if values.is_complex():
+            raise ShapeMismatch(f"{name} must be real numbers, but are of type {values.dtype}")
         return values
     try:
         array = np.asarray(values)
-        if array.dtype == object or array.dtype.kind in "USMm":
+        if array.dtype == object or array.dtype.kind in "USMmcV":
             raise TypeError(f"values of type {array.dtype}")
-        return torch.from_numpy(np.ascontiguousarray(array))
+        return torch.from_numpy(np.array(array, order="C"))
     except (TypeError, ValueError) as cause:
         raise ShapeMismatch(f"{name} must be numbers, one a sample, but could not be read: {cause}") from cause
 

@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -19,7 +18,7 @@ from setpoint.measure.area import mean_over
 from setpoint.measure.count import count
 from setpoint.measure.curve import curve
 from setpoint.measure.rate import Gap, Metric, Rate, accuracy, error, flagged, fnr, fpr, precision, recall, tnr
-from setpoint.measure.sample import Sample, check_sample, name_groups
+from setpoint.measure.sample import Sample, check_sample, check_scores, name_groups
 from setpoint.problem.language import ask
 from setpoint.problem.problem import Problem
 
@@ -75,8 +74,7 @@ class OperatingPoint:
 
         A tensor gives a tensor, anything else a NumPy array.
         """
-        values = scores.detach() if isinstance(scores, Tensor) else torch.as_tensor(np.asarray(scores))
-        values = values.double()
+        values = check_scores(scores).detach().double()
         passed = (values.unsqueeze(-1) if isinstance(self.threshold, tuple) else values) > self._limits(groups)
         answer = passed.long()
         return answer if isinstance(scores, Tensor) else answer.numpy()
@@ -196,7 +194,7 @@ class OperatingPoint:
                 violation=_number(data["violation"]),
                 certificate=Certificate(**certificate) if certificate else None,
             )
-        except (KeyError, TypeError, AttributeError) as cause:
+        except (KeyError, TypeError, AttributeError, OverflowError) as cause:
             raise BadFile(f"damaged operating point: {cause!r}") from cause
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -210,7 +208,7 @@ class OperatingPoint:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
         except FileNotFoundError as cause:
             raise BadFile(f"no operating point at {path}") from cause
-        except (json.JSONDecodeError, UnicodeDecodeError) as cause:
+        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as cause:
             raise BadFile(f"{path} is not JSON: {cause}") from cause
         return cls.from_dict(data, metrics)
 

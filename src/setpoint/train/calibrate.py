@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from setpoint.errors import BadGroups, BadScores, MissingClass
+from setpoint.errors import BadGroups, BadScores, BadWeights, MissingClass
 from setpoint.measure.rate import Gap, Rate
 from setpoint.measure.sample import Sample, check_sample, name_groups
 from setpoint.problem.language import ask
@@ -64,6 +64,8 @@ def _judged_sample(
         wide = replace(wide, n_groups=len(names))
     weights = torch.ones_like(wide.scores) if wide.weights is None else wide.weights
     positives, everything = float((weights * wide.labels).sum()), float(weights.sum())
+    if everything <= 0:
+        raise BadWeights("every sample has weight 0; there is nothing to judge")
     # Flag nothing: then all positives are missed and all negatives passed over.
     counts = torch.tensor([0.0, 0.0, positives, everything - positives], dtype=torch.float64)
     asked = [problem.objective, *(c.quantity for c in problem.bounds)]
