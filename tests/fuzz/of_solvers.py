@@ -211,9 +211,8 @@ def indices(draw: st.DrawFn) -> torch.Tensor | None:
 @target
 def augmented_multiclass(draw: Draw) -> None:
     solver = sp.AugmentedMulticlass(
-        draw(base_losses(3)), n_samples=draw(st.integers(1, 15)), critical=draw(st.sampled_from([0, 1, 2] * 2 + [-1, 3])),
-        demand=draw(st.sampled_from([None, sp.OwnOutput(), sp.EveryOutput()])), margin=draw(positive),
-        mu=draw(paces),
+        draw(base_losses(3)), n_samples=draw(st.integers(1, 15)),
+        critical=draw(st.sampled_from([0, 1, 2] * 2 + [-1, 3])), demand=draw(st.sampled_from([None, sp.OwnOutput(), sp.EveryOutput()])), margin=draw(positive), mu=draw(paces),
     )  # fmt: skip
     train(draw, solver, lambda: tensors(3), index=draw(indices()))
 
