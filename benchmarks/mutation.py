@@ -41,7 +41,10 @@ FILES = [
     *sorted((SOURCE / "setpoint" / "problem").glob("*.py")),
     SOURCE / "setpoint" / "solve" / "threshold.py",
 ]
-TESTS = ["tests/measure", "tests/problem", "tests/solve/test_threshold.py", "tests/fuzz/test_found.py"]
+TESTS = [
+    "tests/measure", "tests/problem", "tests/solve/test_threshold.py", "tests/solve/test_threshold_in_detail.py",
+    "tests/fuzz/test_found.py",
+]  # fmt: skip
 #: Imported once, before the forks. Nothing of setpoint itself: each process reads its own.
 HEAVY = (
     "torch",

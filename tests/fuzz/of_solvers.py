@@ -212,7 +212,8 @@ def indices(draw: st.DrawFn) -> torch.Tensor | None:
 def augmented_multiclass(draw: Draw) -> None:
     solver = sp.AugmentedMulticlass(
         draw(base_losses(3)), n_samples=draw(st.integers(1, 15)),
-        critical=draw(st.sampled_from([0, 1, 2] * 2 + [-1, 3])), demand=draw(st.sampled_from([None, sp.OwnOutput(), sp.EveryOutput()])), margin=draw(positive), mu=draw(paces),
+        critical=draw(st.sampled_from([0, 1, 2] * 2 + [-1, 3])), margin=draw(positive), mu=draw(paces),
+        demand=draw(st.sampled_from([None, sp.OwnOutput(), sp.EveryOutput()])),
     )  # fmt: skip
     train(draw, solver, lambda: tensors(3), index=draw(indices()))
 

@@ -58,7 +58,7 @@ class _Reader:
             match = _TOKEN.match(stripped, end)
             if match is None:
                 raise self.error(f"cannot read {stripped[end:].strip()[:20]!r}")
-            self.tokens.append((str(match.lastgroup), match.group(str(match.lastgroup))))
+            self.tokens.append((str(match.lastgroup), match.group(str(match.lastgroup)).strip()))
             end = match.end()
 
     def error(self, what: str) -> BadAsk:
@@ -117,7 +117,7 @@ class _Reader:
             return rate.between(low, high)
         points = self.take("number", "a number of points")
         self.need("points", "point")
-        if not points.strip().isdigit():
+        if not points.isdigit():
             raise self.error(f"expected a whole number of points but found {points!r}")
         return rate.between(low, high, int(points))
 
