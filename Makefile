@@ -3,7 +3,9 @@ PYTHON ?= python3
 BIN = $(VENV)/bin
 READY = $(VENV)/.ready
 
-.PHONY: install demo test lint format bench clean
+SECONDS ?= 600
+
+.PHONY: install demo test lint format bench fuzz coverage mutation clean
 
 install: $(READY)
 
@@ -31,6 +33,18 @@ format: $(READY)
 bench: $(READY)         ## the speed ratios, from one run each
 	$(BIN)/python -m benchmarks.kernels
 	$(BIN)/python -m benchmarks.step_cost
+
+fuzz: $(READY)          ## every public entrance with whatever comes, new cases for SECONDS; counts them
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'atheris>=2.3' || echo "no atheris: bytes not guided"
+	$(BIN)/python -m benchmarks.fuzz --seconds $(SECONDS)
+
+coverage: $(READY)      ## the tests, with the lines and branches of src that they reach
+	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=json:coverage.json --cov-report=term-missing:skip-covered
+	$(BIN)/python -m benchmarks.coverage coverage.json
+
+mutation: $(READY)      ## break measure, problem and threshold on purpose: which tests notice?
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'mutmut==3.8.0'
+	$(BIN)/python -m benchmarks.mutation $(if $(SAMPLE),--sample $(SAMPLE))
 
 clean:
 	rm -rf $(VENV) run dist build .pytest_cache .mypy_cache .ruff_cache

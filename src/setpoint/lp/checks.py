@@ -7,7 +7,8 @@ import math
 import torch
 from torch import Tensor
 
-from setpoint.errors import BadLabels, BadScores, BadSetting, BadWeights, ShapeMismatch
+from setpoint.errors import BadLabels, BadScores, BadSetting, ShapeMismatch
+from setpoint.measure.sample import refuse_huge_scores, refuse_odd_weights
 
 
 def check_binary(scores: Tensor, labels: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -17,6 +18,7 @@ def check_binary(scores: Tensor, labels: Tensor, weights: Tensor | None) -> tupl
     positive = labels == 1
     if not torch.equal(positive.to(labels.dtype), labels):
         raise BadLabels("labels must be 0 or 1")
+    _check_scores(scores)
     return positive, _check_weights(scores, weights)
 
 
@@ -30,22 +32,26 @@ def check_classes(scores: Tensor, labels: Tensor, weights: Tensor | None) -> tup
     whole = labels.long()
     if not bool((whole == labels).all()) or not bool(((whole >= 0) & (whole < scores.shape[1])).all()):
         raise BadLabels(f"labels must be whole numbers from 0 to {scores.shape[1] - 1}")
+    _check_scores(scores)
     return whole, _check_weights(scores[:, 0], weights)
 
 
-def _check_weights(scores: Tensor, weights: Tensor | None) -> Tensor:
+def _check_scores(scores: Tensor) -> None:
     # A finite sum of floats needs no closer look at each of them.
     finite = scores.is_floating_point() and (
         math.isfinite(float(scores.detach().sum())) or bool(scores.detach().isfinite().all())
     )
     if not finite:
         raise BadScores("scores must be finite floating-point numbers; look for nan, inf or whole numbers in them")
+    refuse_huge_scores(scores)
+
+
+def _check_weights(scores: Tensor, weights: Tensor | None) -> Tensor:
     if weights is None:
         return torch.ones_like(scores, dtype=torch.float64)
     if weights.shape != scores.shape:
         raise ShapeMismatch(f"weights {tuple(weights.shape)} must have one entry a sample: {tuple(scores.shape)}")
-    if not bool(((weights >= 0) & weights.isfinite()).all()):
-        raise BadWeights("weights must be finite and not negative")
+    refuse_odd_weights(weights)
     return weights.double()
 
 

@@ -42,7 +42,7 @@ def solve(
             f"start has x {tuple(start.x.shape)} and dual {tuple(start.dual.shape)}, the program cost "
             f"{tuple(program.cost.shape)} and bound {tuple(program.bound.shape)}; leave it out"
         )
-    candidate = engine.run(program, start)
+    candidate = _in_range(engine.run(program, start), program.dtype)
     certificate = certify(program, candidate.x, candidate.dual, candidate.equality_dual)
     candidate = _believe(candidate, certificate, engine.tolerance)
     attached = gradient.attach(program, candidate)
@@ -57,6 +57,16 @@ def solve(
         certificate=certificate,
         degenerate=attached.degenerate,
     )
+
+
+def _in_range(candidate: Candidate, dtype: torch.dtype) -> Candidate:
+    """Numbers that the dtype of the program can hold; what has overflowed is then no proof of anything."""
+    most = torch.finfo(dtype).max
+    x, dual, equality_dual = (
+        part.nan_to_num(0.0, most, -most).clamp(-most, most)
+        for part in (candidate.x, candidate.dual, candidate.equality_dual)
+    )
+    return replace(candidate, x=x, dual=dual, equality_dual=equality_dual)
 
 
 def _believe(candidate: Candidate, certificate: Certificate, tolerance: float) -> Candidate:

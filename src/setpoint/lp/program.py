@@ -16,6 +16,9 @@ from torch import Tensor
 
 from setpoint.errors import BadProgram
 
+#: Beyond this a number is as good as infinite to any solver.
+LARGEST = 1e20
+
 
 @dataclass(frozen=True)
 class Operator:
@@ -169,6 +172,13 @@ def _check_vector(name: str, vector: Tensor) -> None:
         raise BadProgram(f"{name} must be a dense vector (or a batch of them), not of shape {tuple(vector.shape)}")
     if not bool(vector.isfinite().all()):
         raise BadProgram(f"{name} holds nan or inf; a bound that never binds is a row to leave out")
+    _check_size(name, vector)
+
+
+def _check_size(name: str, values: Tensor) -> None:
+    largest = float(values.detach().abs().max()) if values.numel() else 0.0
+    if largest > LARGEST:
+        raise BadProgram(f"{name} holds {largest:g}, more than {LARGEST:g}; scale the program to smaller numbers")
 
 
 def _check_rows(name: str, matrix: Matrix, bound_name: str, bound: Tensor, cost: Tensor) -> None:
@@ -182,6 +192,7 @@ def _check_rows(name: str, matrix: Matrix, bound_name: str, bound: Tensor, cost:
             raise BadProgram(f"{name} is sparse with {values.dim()} dimensions; a batch needs dense matrices")
         if not bool(values.isfinite().all()):
             raise BadProgram(f"{name} holds nan or inf")
+        _check_size(name, values)
     if isinstance(matrix, Operator | Entries) and cost.dim() > 1:
         raise BadProgram(f"a batch of programs needs dense matrices, but {name} is sparse or an Operator")
     expected = (*cost.shape[:-1], bound.shape[-1], cost.shape[-1])

@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from setpoint.errors import BadLabels, BadProblem, BadScores, BadWeights, ShapeMismatch
+from setpoint.errors import BadLabels, BadProblem, BadScores, ShapeMismatch
 from setpoint.measure.constraint import Quantity
 from setpoint.measure.rate import Metric, Rate
-from setpoint.measure.sample import Sample
+from setpoint.measure.sample import Sample, refuse_huge_scores, refuse_odd_weights
 
 
 def predict_class(scores: Tensor, shifts: Tensor | float = 0.0) -> Tensor:
@@ -158,6 +158,7 @@ def check_classes(scores: Any, labels: Any, weights: Any = None, *, n_classes: i
     odd = int((~torch.isfinite(scores)).any(-1).sum())
     if odd:
         raise BadScores(f"{odd} of {len(scores)} rows of scores are not finite; lower the learning rate")
+    refuse_huge_scores(scores)
     if labels.shape != scores.shape[:1]:
         raise ShapeMismatch(f"{len(scores)} rows of scores came with labels of shape {tuple(labels.shape)}")
     whole = labels.long()
@@ -170,8 +171,7 @@ def check_classes(scores: Any, labels: Any, weights: Any = None, *, n_classes: i
     weights = _tensor(weights, "weights").detach()
     if weights.shape != scores.shape[:1]:
         raise ShapeMismatch(f"{len(scores)} rows of scores came with weights of shape {tuple(weights.shape)}")
-    if not bool(torch.isfinite(weights).all()) or bool((weights < 0).any()):
-        raise BadWeights("weights must be finite and not negative; drop such samples or set their weight to 0")
+    refuse_odd_weights(weights)
     return Sample(scores, whole.to(scores.device), weights.to(device=scores.device, dtype=scores.dtype))
 
 

@@ -29,7 +29,9 @@ def count(
     Thresholds are then shared by all groups, unless they come as `(m, G)`: a row a question, a column a group.
     Hard counts are added up in float64, soft ones in the precision of the scores, float32 at least.
     """
-    dtype = torch.float64 if isinstance(step, HardStep) else torch.promote_types(scores.dtype, torch.float32)
+    # Half of a half-precision score and its threshold is lost in their difference.
+    scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
+    dtype = torch.float64 if isinstance(step, HardStep) else scores.dtype
     thresholds = torch.as_tensor(thresholds, dtype=scores.dtype, device=scores.device)
     positive = labels.to(dtype)
     sides = torch.stack([positive, 1 - positive], dim=-1)

@@ -7,8 +7,9 @@ from itertools import combinations
 import torch
 from torch import Tensor
 
-from setpoint.errors import BadLabels, BadSetting, BadWeights, MissingClass, ShapeMismatch
+from setpoint.errors import BadLabels, BadSetting, MissingClass, ShapeMismatch
 from setpoint.measure.pairs import concordance
+from setpoint.measure.sample import refuse_odd_weights
 
 
 def auc_mu(scores: Tensor, labels: Tensor, weights: Tensor | None = None, partition: Tensor | None = None) -> Tensor:
@@ -75,10 +76,10 @@ def _check(scores: Tensor, labels: Tensor, weights: Tensor | None) -> None:
     for name, other in (("labels", labels), ("weights", weights)):
         if other is not None and other.shape != (n,):
             raise ShapeMismatch(f"{n} samples came with {name} of shape {tuple(other.shape)}; give one a sample")
-    if not bool(((labels >= 0) & (labels < n_classes) & (labels == labels.round())).all()):
+    if not bool(((labels >= 0) & (labels < n_classes) & (labels == labels.long())).all()):
         raise BadLabels(f"labels must be whole numbers from 0 to {n_classes - 1}, one for each column of the scores")
-    if weights is not None and not bool(((weights >= 0) & weights.isfinite()).all()):
-        raise BadWeights("weights must be finite and not negative; drop or mend the others")
+    if weights is not None:
+        refuse_odd_weights(weights)
     present = labels if weights is None else labels[weights > 0]
     missing = sorted(set(range(n_classes)) - set(present.unique().long().tolist()))
     if missing:

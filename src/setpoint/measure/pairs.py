@@ -18,7 +18,8 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-from setpoint.errors import BadScores, BadSetting, BadWeights, MissingClass, ShapeMismatch
+from setpoint.errors import BadScores, BadSetting, MissingClass, ShapeMismatch
+from setpoint.measure.sample import refuse_odd_weights
 
 #: Up to this many pairs, laying them all out is faster than sorting.
 BROADCAST_UP_TO = 2**16
@@ -86,7 +87,7 @@ def pairs_per_positive(
     """
     _check(positives, negatives, None, weights)
     sums = _sums(-positives, -negatives, weights, surrogate, broadcast_up_to)
-    return sums.to(_result_dtype(positives, negatives))
+    return _narrow(sums, positives, negatives)
 
 
 def pairs_per_negative(
@@ -103,7 +104,7 @@ def pairs_per_negative(
     """
     _check(positives, negatives, weights, None)
     sums = _sums(negatives, positives, weights, surrogate, broadcast_up_to)
-    return sums.to(_result_dtype(positives, negatives))
+    return _narrow(sums, positives, negatives)
 
 
 def pair_sum(
@@ -119,7 +120,7 @@ def pair_sum(
     _check(positives, negatives, positive_weights, negative_weights)
     sums = _sums(-positives, -negatives, negative_weights, surrogate, broadcast_up_to)
     total = sums.sum() if positive_weights is None else sums @ positive_weights.double()
-    return total.to(_result_dtype(positives, negatives))
+    return _narrow(total, positives, negatives)
 
 
 def concordance(
@@ -233,8 +234,13 @@ def _double(weights: Tensor | None, scores: Tensor) -> Tensor:
     return torch.ones_like(scores, dtype=torch.float64) if weights is None else weights.double()
 
 
-def _result_dtype(positives: Tensor, negatives: Tensor) -> torch.dtype:
-    return torch.promote_types(torch.promote_types(positives.dtype, negatives.dtype), torch.float32)
+def _narrow(sums: Tensor, positives: Tensor, negatives: Tensor) -> Tensor:
+    """The sums in the precision of the scores, float32 at least, if they fit."""
+    dtype = torch.promote_types(torch.promote_types(positives.dtype, negatives.dtype), torch.float32)
+    narrow = sums.to(dtype)
+    if not bool(narrow.isfinite().all()):
+        raise BadScores(f"the scores are so far apart that their pairs sum to more than a {dtype} holds; scale them")
+    return narrow
 
 
 def _check(positives: Tensor, negatives: Tensor, v: Tensor | None, w: Tensor | None) -> None:
@@ -245,5 +251,5 @@ def _check(positives: Tensor, negatives: Tensor, v: Tensor | None, w: Tensor | N
             raise BadScores(f"the {name} must be finite floating-point scores; look for nan, inf or whole numbers")
         if weights is not None and weights.shape != scores.shape:
             raise ShapeMismatch(f"{len(scores)} {name} came with weights {tuple(weights.shape)}; give one each")
-        if weights is not None and not bool(((weights >= 0) & weights.isfinite()).all()):
-            raise BadWeights(f"the weights of the {name} must be finite and not negative; drop or mend the others")
+        if weights is not None:
+            refuse_odd_weights(weights, f"the weights of the {name}")

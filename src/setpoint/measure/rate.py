@@ -175,8 +175,8 @@ jaccard = Rate("jaccard", part=(1, 0, 0, 0), whole=(1, 1, 1, 0))
 
 def f_score(beta: float = 1.0) -> Rate:
     """(1 + b^2) tp / ((1 + b^2) tp + b^2 fn + fp): recall counts b times as much as precision."""
-    if not 0 < beta < float("inf"):
-        raise BadProblem(f"f_score needs a beta above 0, got {beta!r}")
+    if not 1e-6 <= beta <= 1e6:
+        raise BadProblem(f"f_score needs a beta above 0, from 1e-6 to 1e6, got {beta:.6g}")
     squared = float(beta) ** 2
     name = f"f_score({repr(float(beta)).removesuffix('.0')})"
     return Rate(name, part=(1 + squared, 0, 0, 0), whole=(1 + squared, 1, squared, 0))

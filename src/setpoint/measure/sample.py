@@ -20,6 +20,12 @@ _WORDS = {
     "groups": "; number the groups from 0 up first",
 }
 
+_COMPLEX = "{name} must be real numbers, but are complex; pass {name}.real or {name}.abs()"
+#: Beyond this a score to train on is that of a model that has diverged, and sums of scores leave float32.
+LARGEST_SCORE = 1e35
+#: Weights that are not 0 lie between these; only their ratios matter, so that any others can be scaled to do so.
+SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-12, 1e12
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -71,13 +77,12 @@ def check_sample(scores: Any, labels: Any, weights: Any = None, groups: Any = No
     if scores.dim() != 1:
         hint = _HINTS.get(scores.shape[1], "") if scores.dim() == 2 else ""
         raise ShapeMismatch(f"scores {tuple(scores.shape)} must hold one number a sample, shape (n,){hint}")
-    if not scores.is_floating_point():
-        scores = scores.to(torch.get_default_dtype())
     labels = _labels(labels, scores)
     if weights is not None:
+        refuse_odd_weights(_tensor(weights, "weights", BadWeights))
         weights = _like(weights, scores, "weights", BadWeights)
-        if not bool(torch.isfinite(weights).all()) or bool((weights < 0).any()):
-            raise BadWeights("weights must be finite and not negative; drop such samples or set their weight to 0")
+        if scores.dtype == torch.float16 and not bool(torch.isfinite(weights).all()):
+            raise BadWeights("weights beyond 65504 do not fit float16 scores; divide the weights by their mean")
         if len(weights) and not bool(weights.any()):
             raise BadWeights("all weights are 0, so that nothing is left to count; give some samples a weight above 0")
     if groups is not None:
@@ -90,13 +95,22 @@ def check_sample(scores: Any, labels: Any, weights: Any = None, groups: Any = No
     return Sample(scores, labels, weights, groups)
 
 
-def check_scores(scores: Any) -> Tensor:
-    """Finite real numbers of any shape, as a tensor."""
-    tensor = _tensor(scores, "scores", BadScores)
-    if tensor.is_complex():
-        raise BadScores("scores must be real numbers, but are complex; pass scores.real or scores.abs()")
-    _refuse_odd_scores(tensor)
-    return tensor
+def check_scores(given: Any) -> Tensor:
+    """Finite floating-point scores of any shape, or one clear error."""
+    scores = _tensor(given, "scores", BadScores)
+    if not scores.is_floating_point():
+        scores = scores.double()
+    odd = ~torch.isfinite(scores)
+    # No float64 lies below the lowest one, so that it could never pass a threshold.
+    if scores.dtype == torch.float64:
+        odd |= scores.abs() >= torch.finfo(torch.float64).max
+    if bool(odd.any()):
+        nans = int(torch.isnan(scores).sum())
+        raise BadScores(
+            f"{int(odd.sum())} of {scores.numel()} scores are not finite ({nans} NaN); "
+            "the model has diverged or its input holds such values: lower the learning rate or clean the input"
+        )
+    return scores
 
 
 def name_groups(groups: Any) -> tuple[Tensor, list[str]]:
@@ -130,23 +144,41 @@ def _labels(values: Any, scores: Tensor) -> Tensor:
     return labels
 
 
-def _refuse_odd_scores(scores: Tensor) -> None:
-    odd = ~torch.isfinite(scores)
-    if bool(odd.any()):
-        nans = int(torch.isnan(scores).sum())
+def refuse_odd_weights(weights: Tensor, whose: str = "weights") -> None:
+    """Finite, not negative, and of a size that sums and quotients survive."""
+    if not bool(((weights >= 0) & weights.isfinite()).all()):
+        raise BadWeights(f"{whose} must be finite and not negative; drop such samples or set their weight to 0")
+    present = weights.detach()[weights > 0]
+    if len(present) and not (float(present.min()) >= SMALLEST_WEIGHT and float(present.max()) <= LARGEST_WEIGHT):
+        raise BadWeights(
+            f"{whose} other than 0 must lie between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}, but run from "
+            f"{float(present.min()):g} to {float(present.max()):g}; divide them by their mean"
+        )
+
+
+def refuse_huge_scores(scores: Tensor) -> None:
+    """Scores whose squares and differences are numbers too."""
+    largest = float(scores.detach().abs().max()) if scores.numel() else 0.0
+    if largest > LARGEST_SCORE:
         raise BadScores(
-            f"{int(odd.sum())} of {scores.numel()} scores are not finite ({nans} NaN); "
-            "the model has diverged or its input holds such values: lower the learning rate or clean the input"
+            f"scores of up to {largest:g} are too large to train on (at most {LARGEST_SCORE:g}); the model has "
+            "diverged or its input is not scaled: lower the learning rate or standardise the input"
         )
 
 
 def _tensor(values: Any, name: str, error: type[SetpointError]) -> Tensor:
     if isinstance(values, Tensor):
+        if values.is_complex():
+            raise error(_COMPLEX.format(name=name))
         return values
     if values is None:
         raise error(f"{name} are missing; pass one number a sample")
     try:
         array = np.asarray(values)
+        if array.dtype.kind == "c":
+            raise error(_COMPLEX.format(name=name))
+        if array.dtype.kind == "V":
+            raise error(f"{name} must be numbers, one a sample, but are records of several fields")
         words = array.flat if array.dtype.kind in "OUS" else ()
         for word in (str(value) for value in words if isinstance(value, str | bytes)):
             raise error(f"{name} must be numbers, but hold words such as {word!r}{_WORDS.get(name, '')}")
@@ -154,7 +186,7 @@ def _tensor(values: Any, name: str, error: type[SetpointError]) -> Tensor:
             raise error(f"{name} must be numbers, but hold dates or times; turn them into numbers first")
         # Booleans and numbers that a table has mixed with None: what is None becomes NaN, and is named as such later.
         array = array.astype(np.float64) if array.dtype == object else array
-        return torch.from_numpy(np.ascontiguousarray(array))
+        return torch.from_numpy(np.array(array, order="C"))
     except (TypeError, ValueError) as cause:
         if isinstance(cause, SetpointError):
             raise

@@ -67,7 +67,7 @@ class _Reader:
             match = _TOKEN.match(stripped, end)
             if match is None:
                 raise self.error(f"cannot read {stripped[end:].strip()[:20]!r}")
-            self.tokens.append((str(match.lastgroup), match.group(str(match.lastgroup))))
+            self.tokens.append((str(match.lastgroup), match.group(str(match.lastgroup)).strip()))
             end = match.end()
 
     def error(self, what: str) -> BadAsk:
@@ -126,7 +126,7 @@ class _Reader:
             return rate.between(low, high)
         points = self.take("number", "a number of points")
         self.need("points", "point")
-        if not points.strip().isdigit():
+        if not points.isdigit():
             raise self.error(f"expected a whole number of points but found {points!r}")
         return rate.between(low, high, int(points))
 
@@ -142,7 +142,10 @@ class _Reader:
     def number(self) -> float:
         text = self.take("number", "a number such as 1% or 0.01")
         if text.endswith("%"):
-            return float(Decimal(text[:-1].strip()).scaleb(-2))
+            try:
+                return float(Decimal(text[:-1].strip()).scaleb(-2))
+            except ArithmeticError as cause:
+                raise self.error(f"{text!r} is too large a number") from cause
         return float(text)
 
     def quantity(self) -> Quantity:
@@ -159,15 +162,20 @@ class _Reader:
         self.need(")")
         if not isinstance(quantity, Rate):
             raise self.error(f"{quantity} has no gap between groups; use a rate such as recall")
-        return quantity.gap(json.loads(column) if kind == "quoted" else column)
+        if kind == "quoted":
+            try:
+                column = json.loads(column)
+            except ValueError as cause:
+                raise self.error(f"cannot read the column {column}") from cause
+        return quantity.gap(column)
 
     def named(self, word: str) -> Rate | Metric:
         if word in self.known:
             return self.known[word]
         lower = word.lower()
         beta = re.fullmatch(r"f(\d+)", lower)
-        if beta and int(beta.group(1)):
-            return f_score(int(beta.group(1)))
+        if beta and float(beta.group(1)):
+            return f_score(float(beta.group(1)))
         if lower == "f_score":
             self.need("(")
             value = self.number()

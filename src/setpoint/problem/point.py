@@ -258,7 +258,7 @@ class OperatingPoint:
                 certificate=Certificate(**certificate) if certificate else None,
                 estimates=tuple(Estimate(**estimate) for estimate in data.get("estimates", ())),
             )
-        except (KeyError, TypeError, AttributeError) as cause:
+        except (KeyError, TypeError, AttributeError, OverflowError) as cause:
             raise BadFile(f"damaged operating point: {cause!r}") from cause
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -272,7 +272,7 @@ class OperatingPoint:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
         except OSError as cause:
             raise BadFile(f"no operating point at {path}: {cause.strerror or cause}") from cause
-        except (json.JSONDecodeError, UnicodeDecodeError) as cause:
+        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as cause:
             raise BadFile(f"{path} is not JSON: {cause}") from cause
         return cls.from_dict(data, metrics)
 

@@ -34,19 +34,21 @@ class CrossEntropy(Solver):
         self.register_buffer("seen", torch.zeros(2, dtype=torch.float64))
 
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
-        if len(batch.scores) == 0:
-            return batch.scores.sum()
-        weights = torch.ones_like(batch.scores) if batch.weights is None else batch.weights
-        positive, total = (weights * batch.labels).sum().double(), weights.sum().double()
+        if float(batch.mass) <= 0:
+            return (0.0 * batch.scores).sum()
+        # Half precision cannot count, and its reciprocals overflow.
+        scores, labels = batch.scores.to(batch.dtype), batch.labels.to(batch.dtype)
+        weights = torch.ones_like(scores) if batch.weights is None else batch.weights.to(batch.dtype)
+        positive, total = (weights * labels).sum().double(), weights.sum().double()
         seen = torch.stack([positive, total - positive])
         if self.training:
             self.seen += seen
         if float(self.seen.sum()) > 0:
             seen = self.seen
         on_positive, on_negative = self._class_weights(seen)
-        class_weights = torch.where(batch.labels > 0, on_positive, on_negative).to(batch.scores.dtype)
-        losses = F.binary_cross_entropy_with_logits(batch.scores, batch.labels, reduction="none")
-        return (class_weights * weights * losses).sum() / weights.sum().clamp(min=torch.finfo(weights.dtype).tiny)
+        class_weights = torch.where(labels > 0, on_positive, on_negative).to(batch.dtype)
+        losses = F.binary_cross_entropy_with_logits(scores, labels, reduction="none")
+        return (class_weights * weights * losses).sum() / weights.sum()
 
     def _class_weights(self, seen: Tensor) -> tuple[Tensor, Tensor]:
         """Weights of positives and negatives, in the asked ratio, of mean 1 over `seen`."""

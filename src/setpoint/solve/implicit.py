@@ -106,8 +106,8 @@ class ImplicitThreshold(Solver):
         corrected = self.memory.joined(batch, newest=self.correction.batches)
         if self.training:
             self.memory.push(batch)
-        if len(batch.scores) == 0 or not reference.has_both_classes:
-            return batch.scores.sum() * 0
+        if float(batch.mass) <= 0 or not reference.has_both_classes:
+            return (0.0 * batch.scores).sum()
         temperature = settle_temperature(
             self.temperature, lambda: reference.spread, reference.dtype, keep=self.training
         )

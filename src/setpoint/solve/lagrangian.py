@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol
@@ -9,6 +10,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
+from setpoint.errors import BadSetting
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import SigmoidStep, SmoothStep, Step, hard_step
 from setpoint.problem.problem import Problem
@@ -86,6 +88,8 @@ class Lagrangian(Solver):
         price: float | None,
     ) -> None:
         check_problem(problem, n_groups)
+        if price is not None and not math.isfinite(price):
+            raise BadSetting(f"price must be a number to start from, or None, got {price!r}")
         self.problem, self.n_groups, self.step, self.truth, self.price = problem, n_groups, step, truth, price
         self.memory = Memory(memory_size(problem.tightest) if memory is None else memory)
         shape = (problem.n_thresholds,) if n_groups is None else (1, n_groups)
@@ -103,8 +107,8 @@ class Lagrangian(Solver):
         reference = self.memory.joined(batch)
         if self.training:
             self.memory.push(batch)
-        if len(batch.scores) == 0 or not reference.has_both_classes:
-            return batch.scores.sum() * 0
+        if float(batch.mass) <= 0 or not reference.has_both_classes:
+            return (0.0 * batch.scores).sum()
         temperature = settle_temperature(
             self.temperature, lambda: reference.spread, reference.dtype, keep=self.training
         )

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from setpoint.errors import BadSetting, ShapeMismatch
 from setpoint.measure.classes import check_classes
-from setpoint.measure.sample import Sample, check_sample
+from setpoint.measure.sample import Sample
 from setpoint.solve.solver import Solver
 
 
@@ -28,18 +28,18 @@ class BaseLoss(Solver):
         """Scores `(n,)` with 0 and 1, or `(n, K)` with class numbers."""
         if isinstance(scores, Tensor) and scores.dim() == 2 and scores.shape[1] > 1:
             return check_classes(scores, labels, weights)
-        return check_sample(scores, labels, weights, groups)
+        return super().check(scores, labels, weights, groups)
 
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
-        if len(batch.scores) == 0:
-            return batch.scores.sum()
+        if float(batch.mass) <= 0:
+            return (0.0 * batch.scores).sum()
         scores = batch.scores.to(torch.promote_types(batch.scores.dtype, torch.float32))
         logits = scores if scores.dim() == 2 else torch.stack([torch.zeros_like(scores), scores], dim=-1)
         costs = self.costs(logits, batch.labels.long())
         if batch.weights is None:
             return costs.mean()
         weights = batch.weights.to(costs.dtype)
-        return (weights * costs).sum() / weights.sum().clamp(min=torch.finfo(weights.dtype).tiny)
+        return (weights * costs).sum() / weights.sum()
 
     @abstractmethod
     def costs(self, logits: Tensor, labels: Tensor) -> Tensor:
@@ -167,7 +167,7 @@ class MiniBatchAUC(Solver):
 
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
         if len(batch.scores) == 0 or not batch.has_both_classes:
-            return batch.scores.sum() * 0
+            return (0.0 * batch.scores).sum()
         scores = batch.scores.to(torch.promote_types(batch.scores.dtype, torch.float32))
         weights = torch.ones_like(scores) if batch.weights is None else batch.weights.to(scores.dtype)
         sides = torch.stack([weights * batch.labels, weights * (1 - batch.labels)])

@@ -65,7 +65,7 @@ def _least_violation(broken: NDArray[np.float64]) -> float:
         b_eq=[1.0],
         method="highs-ds",
     )
-    return max(float(answer.fun), 0.0)
+    return max(float(_solved(answer).fun), 0.0)
 
 
 def _vertex(costs: NDArray[np.float64], broken: NDArray[np.float64], allowed: float) -> NDArray[np.float64]:
@@ -78,9 +78,16 @@ def _vertex(costs: NDArray[np.float64], broken: NDArray[np.float64], allowed: fl
         b_eq=[1.0],
         method="highs-ds",
     )
-    shares: NDArray[np.float64] = np.where(answer.x > _NOTHING, answer.x, 0.0)
+    found = _solved(answer).x
+    shares: NDArray[np.float64] = np.where(found > _NOTHING, found, 0.0)
     shares /= shares.sum()
     return shares
+
+
+def _solved(answer: Any) -> Any:
+    if answer.x is None:
+        raise BadSetting("objectives or violations differ too much in size to be mixed; drop snapshots that diverged")
+    return answer
 
 
 def _single(costs: NDArray[np.float64], broken: NDArray[np.float64]) -> int:

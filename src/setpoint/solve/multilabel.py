@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from setpoint.errors import BadSetting, ShapeMismatch
-from setpoint.measure.sample import Sample, check_sample
+from setpoint.measure.sample import Sample, check_sample, refuse_huge_scores
 from setpoint.problem.problem import Problem
 from setpoint.solve.implicit import ImplicitThreshold
 from setpoint.solve.solver import Solver
@@ -58,6 +58,7 @@ class OneVsRest(Solver):
                 raise ShapeMismatch(f"weights {tuple(weights.shape)} must be one a sample or match the scores")
             weights = weights.flatten()
         flat = check_sample(scores.flatten(), labels.flatten(), weights)
+        refuse_huge_scores(flat.scores)
         known = None if flat.weights is None else flat.weights.view(scores.shape)
         return Sample(flat.scores.view(scores.shape), flat.labels.view(scores.shape), known)
 

@@ -47,21 +47,22 @@ class PairwiseArea(Solver):
         reference = self.memory.joined(batch)
         if self.training:
             self.memory.push(batch)
-        if len(batch.scores) == 0 or not reference.has_both_classes:
-            return batch.scores.sum() * 0
+        if float(batch.mass) <= 0 or not reference.has_both_classes:
+            return (0.0 * batch.scores).sum()
         chosen = self._selection(reference)
         positive = reference.labels > 0
         high, low, v, w = (part[side] for part in (reference.scores, chosen) for side in (positive, ~positive))
-        scale = 1 / (v.sum() * w.sum())
+        # Shares, not weights: the sum over all pairs is then their mean, and as small.
+        chosen = chosen / torch.where(positive, v.sum(), w.sum())
+        v, w = chosen[positive], chosen[~positive]
         if len(reference.scores) == len(batch.scores):
             high, low = batch.scores[positive], batch.scores[~positive]
-            total = pair_sum(high, low, self.surrogate, positive_weights=v, negative_weights=w)
-            return (scale * total).to(total.dtype)
+            return pair_sum(high, low, self.surrogate, positive_weights=v, negative_weights=w)
         # To first order: each batch sample against all that is remembered, blown up by 1 / share to stand for the rest.
         value = pair_sum(high, low, self.surrogate, positive_weights=v, negative_weights=w)
         now = self._against(batch, batch.scores, chosen, (high, low, v, w))
         then = self._against(batch, reference.scores[: len(batch.scores)], chosen, (high, low, v, w))
-        return (scale * (value + (now - then) / (batch.mass / reference.mass))).to(value.dtype)
+        return (value + (now - then) / (batch.mass / reference.mass)).to(value.dtype)
 
     def _against(self, batch: Sample, scores: Tensor, chosen: Tensor, rest: tuple[Tensor, ...]) -> Tensor:
         """What the samples of a batch pay at `scores`, each against the selected ones of the other class."""

@@ -73,6 +73,8 @@ class MulticlassAUCLoss(Solver):
             raise BadSetting(f"margin is {margin}; it must be a positive number, such as 1.0")
         if partition is not None and one_vs_all:
             raise BadSetting("a partition matrix belongs to class pairs: leave it out or set one_vs_all=False")
+        if partition is not None and not bool((partition.abs() <= 1e12).all()):
+            raise BadSetting("partition must hold finite costs of at most 1e12; scale the matrix")
         self.margin, self.one_vs_all = margin, one_vs_all
         self.register_buffer("partition", partition)
 

@@ -11,6 +11,8 @@ from setpoint.errors import BadSetting
 
 #: Temperature times the spread of the scores, when nothing else is known of their scale.
 SPREADS = 4.0
+#: The steepest step that is set by itself.
+STEEPEST = 1e12
 
 
 def temperature_buffer(temperature: float | None) -> Tensor:
@@ -28,7 +30,8 @@ def settle_temperature(buffer: Tensor, spread: Callable[[], Tensor], dtype: torc
     found = spread()
     if float(found) <= 0:
         return torch.ones((), dtype=dtype, device=buffer.device)
-    temperature = (SPREADS / found).to(dtype)
+    # Scores that differ in their last digits only would make it infinite.
+    temperature = (SPREADS / found).clamp(max=STEEPEST).to(dtype)
     if keep:
         buffer.copy_(temperature)
     return temperature

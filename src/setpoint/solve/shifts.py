@@ -82,7 +82,7 @@ class ImplicitShifts(Solver):
         if self.training:
             self.memory.push(batch)
         if float(batch.mass) <= 0:
-            return batch.scores.sum() * 0
+            return (0.0 * batch.scores).sum()
         temperature = settle_temperature(
             self.temperature, lambda: class_spread(reference), reference.dtype, keep=self.training
         )

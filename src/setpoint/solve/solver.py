@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import Any
 
 from torch import Tensor, nn
 
-from setpoint.errors import BadGroups, BadProblem
-from setpoint.measure.sample import Sample, check_sample
+from setpoint.errors import BadGroups, BadProblem, BadScores
+from setpoint.measure.sample import Sample, check_sample, refuse_huge_scores
 from setpoint.problem.problem import Problem
 
 
@@ -31,11 +32,19 @@ class Solver(nn.Module, ABC):
         index: Tensor | None = None,
     ) -> Tensor:
         """The loss of a batch, a scalar. `index` numbers the samples for solvers that price each of them."""
-        return self.loss(self.check(scores, labels, weights, groups), index)
+        loss = self.loss(self.check(scores, labels, weights, groups), index)
+        if not math.isfinite(float(loss.detach())):
+            raise BadScores(
+                f"the loss of {type(self).__name__} is {float(loss.detach())}: numbers too large to count with; lower "
+                "the learning rate, or scale the scores or the settings"
+            )
+        return loss
 
     def check(self, scores: Tensor, labels: Tensor, weights: Tensor | None, groups: Tensor | None) -> Sample:
         """The border: a batch as this solver takes it, or one clear error. Changes no state."""
-        return check_sample(scores, labels, weights, groups)
+        sample = check_sample(scores, labels, weights, groups)
+        refuse_huge_scores(sample.scores)
+        return sample
 
     @abstractmethod
     def loss(self, batch: Sample, index: Tensor | None) -> Tensor:

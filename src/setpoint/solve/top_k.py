@@ -11,9 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint.errors import BadProblem, BadScores, BadSetting, BadWeights, ShapeMismatch
+from setpoint.errors import BadProblem, BadScores, BadSetting, ShapeMismatch
 from setpoint.measure.rate import Rate
-from setpoint.measure.sample import Sample, check_sample
+from setpoint.measure.sample import Sample, check_sample, refuse_huge_scores, refuse_odd_weights
 from setpoint.measure.step import SigmoidStep, SmoothStep
 from setpoint.solve.scale import settle_temperature, temperature_buffer
 from setpoint.solve.solver import Solver
@@ -67,7 +67,7 @@ class ImplicitTopK(Solver):
         """The loss of a checked batch: padding has weight 0, documents that of their query."""
         assert batch.weights is not None
         if float(batch.mass) <= 0:
-            return batch.scores.sum() * 0
+            return (0.0 * batch.scores).sum()
         present, by_query = batch.weights > 0, batch.weights.amax(-1)
         thresholds = top_k_thresholds(batch.scores, self.k, present)
         temperature = settle_temperature(
@@ -169,8 +169,8 @@ def _check(scores: Tensor, labels: Tensor, mask: Tensor | None, weights: Tensor 
     by_query = torch.ones_like(scores.detach().sum(-1)) if weights is None else weights.detach().to(scores)
     if by_query.shape != scores.shape[:1]:
         raise ShapeMismatch(f"{len(scores)} queries came with weights of shape {tuple(by_query.shape)}")
-    if not bool(torch.isfinite(by_query).all()) or bool((by_query < 0).any()):
-        raise BadWeights("weights must be finite and not negative; drop such queries or set their weight to 0")
+    refuse_odd_weights(by_query)
+    refuse_huge_scores(flat.scores)
     return Sample(
         flat.scores.view(scores.shape), flat.labels.view(scores.shape), present.to(scores.dtype) * by_query[:, None]
     )

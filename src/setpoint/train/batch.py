@@ -103,8 +103,10 @@ class Batches:
     ) -> None:
         if len(x) != len(labels):
             raise ShapeMismatch(f"x has {len(x)} rows but labels {len(labels)}")
-        if batch_size is not None and batch_size < 1:
-            raise BadSetting(f"batch_size must be at least 1, got {batch_size}")
+        if batch_size is not None and (
+            isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1
+        ):
+            raise BadSetting(f"batch_size must be a whole number from 1 up, got {batch_size!r}")
         self.whole = Batch(x, labels, weights, groups, torch.arange(len(x)))
         self.batch_size = batch_size or max(len(x), 1)
         self.shuffle = shuffle

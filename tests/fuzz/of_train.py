@@ -1,0 +1,75 @@
+"""Targets: fitting, ensembles, loaders and cached features, on a handful of rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from hypothesis import strategies as st
+
+import setpoint as sp
+from fuzz.inputs import label_tensors, numbers, one_in, problems, score_tensors, small_whole, weight_tensors
+from fuzz.laws import Draw, finite, target
+from fuzz.of_problem import judged
+
+
+@st.composite
+def rows(draw: st.DrawFn, most: int = 10) -> Any:
+    """A loader: tensors in memory, a list of batches, or what no loader yields."""
+    size = draw(st.integers(2, most))
+    x, labels = draw(score_tensors((size, 2), torch.float32)).detach(), draw(label_tensors((size,)))
+    if not draw(one_in(4)):
+        x = x.clamp(-10, 10)
+    kind, weights = draw(st.sampled_from([3] * 8 + [1, 2, 1, 2, 0])), draw(weight_tensors((size,)))
+    if kind == 0:
+        return draw(st.sampled_from([[], [x], [(x, labels, None, 1)], [{"x": x}], [(x[1:], labels)]]))
+    if kind == 1:
+        return [(x, labels)]
+    if kind == 2:
+        return [{"x": x, "labels": labels, "weights": weights}]
+    batch_size = draw(st.one_of(st.none(), small_whole))
+    return sp.Batches(x, labels, weights=weights, batch_size=batch_size, shuffle=draw(st.booleans()))
+
+
+@target
+def fitting(draw: Draw) -> None:
+    problem = draw(problems(groups=False))
+    network = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU(), torch.nn.Linear(3, 1))
+    model = draw(st.sampled_from([torch.nn.Linear(2, 1), network]))
+    solver = draw(
+        st.sampled_from([None, None, sp.CrossEntropy(), sp.Ridge("balanced"), sp.Anchored((1.0,)), sp.AUCLoss()])
+    )
+    implicit = draw(st.booleans())
+    result = sp.fit(
+        model, problem, draw(rows()), draw(rows()), sp.ImplicitThreshold(problem) if implicit else solver,
+        calibration=draw(st.one_of(st.none(), rows())), confidence=draw(st.one_of(*[st.none()] * 8, numbers)),
+        epochs=draw(st.sampled_from([2, 1] * 8 + [0])), ensemble=draw(st.sampled_from([1] * 10 + [2, 2, 0])),
+    )  # fmt: skip
+    assert isinstance(result, sp.FitResult)
+    judged(result.point)
+    finite(list(result.model.parameters()), "parameters")
+    finite([row["soft"] for row in result.history], "soft")
+
+
+@target
+def averaging(draw: Draw) -> None:
+    members = draw(st.lists(st.just(torch.nn.Linear(2, 1)), max_size=2))
+    finite(sp.Ensemble(members)(torch.zeros(3, 2)).detach())
+
+
+@target
+def numbering(draw: Draw) -> None:
+    loader = draw(rows())
+    places = [batch.index for batch in sp.with_index(loader) if getattr(batch, "index", None) is not None]
+    if places:
+        assert sorted(torch.cat(places).tolist()) == list(range(sum(map(len, places))))
+
+
+@target
+def caching_features(draw: Draw) -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU(), torch.nn.Linear(3, 1))
+    cached = sp.head_features(
+        model, draw(rows()), draw(st.sampled_from([None, model[-1], model[0], torch.nn.Linear(1, 1)]))
+    )
+    assert isinstance(cached, sp.Batches)
+    assert cached.whole.x.shape[0] == len(cached.whole.labels)

@@ -1,0 +1,194 @@
+"""What fuzzing found, one test each: the input that once broke something, and what happens to it now."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import setpoint as sp
+from setpoint.errors import BadAsk, BadFile, BadProblem, BadProgram, BadScores, BadSetting, BadWeights, ShapeMismatch
+from setpoint.measure.count import count
+from setpoint.measure.multiclass import auc_mu
+from setpoint.measure.pairs import SquaredHinge, pair_sum
+from setpoint.measure.sample import check_sample
+
+FNR = sp.ask("minimize fnr where fpr <= 50%")
+SCORES, LABELS = [0.1, 0.4, 0.5, 0.9], [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "minimize fnr where fpr <= 1e999999999%",
+        "maximize f" + "9" * 400,
+        'minimize fnr where fpr.gap("a\nb") <= 1%',
+        'minimize fnr where fpr.gap("\\x") <= 1%',
+    ],
+    ids=["a percentage beyond decimals", "a beta beyond floats", "a line break in a name", "an unknown escape"],
+)
+def test_texts_that_left_the_reader_with_another_error(text):
+    with pytest.raises((BadAsk, BadProblem)):
+        sp.ask(text)
+
+
+@pytest.mark.parametrize("beta", [1e200, 1e-200, math.nan])
+def test_a_beta_whose_square_overflows(beta):
+    with pytest.raises(BadProblem, match="1e-6"):
+        sp.f_score(beta)
+
+
+def test_weights_of_zero_leave_nothing_to_judge():
+    with pytest.raises(BadWeights, match="weight 0"):
+        sp.evaluate("maximize mcc", SCORES, LABELS, weights=[0, 0, 0, 0])
+
+
+@pytest.mark.parametrize("solver", [sp.ImplicitThreshold, sp.Lagrangian, lambda _: sp.PairwiseArea()])
+def test_a_batch_of_weight_zero_costs_nothing(solver):
+    solver = solver(FNR)
+    solver(torch.tensor(SCORES), torch.tensor(LABELS))
+    scores = torch.tensor([1.0, 2.0], requires_grad=True)
+    loss = solver(scores, torch.tensor([0, 1]), weights=torch.zeros(2))
+    (slope,) = torch.autograd.grad(loss, scores)
+    assert loss.item() == 0
+    assert slope.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("weight", [1e300, 1e-300])
+def test_weights_whose_sums_or_quotients_overflow(weight):
+    with pytest.raises(BadWeights, match="divide them by their mean"):
+        check_sample(np.array(SCORES), LABELS, [weight, 1.0, 1.0, 0.0])
+    with pytest.raises(BadWeights, match="divide them by their mean"):
+        sp.evaluate_shifts(sp.minimize(sp.Micro(sp.fnr)), np.eye(4), LABELS, weights=[weight, 1, 1, 1])
+
+
+def test_weights_beyond_half_precision():
+    with pytest.raises(BadWeights, match="float16"):
+        check_sample(torch.tensor(SCORES).half(), LABELS, [1e6, 1, 1, 1])
+
+
+def test_the_lowest_float_passes_no_threshold():
+    with pytest.raises(BadScores):
+        sp.evaluate(FNR, [-1.7976931348623157e308, 0.0, 1.0, 2.0], [1, 0, 0, 1])
+    assert math.isfinite(sp.evaluate("maximize recall", [-1.7e308, 0.0], [1, 0]).threshold)
+
+
+@pytest.mark.parametrize("solver", [sp.CrossEntropy(), sp.MiniBatchAUC(), sp.ImplicitThreshold(FNR), sp.Focal()])
+def test_scores_of_a_diverged_model(solver):
+    with pytest.raises(BadScores, match="too large"):
+        solver(torch.tensor([1e300, 0.0], dtype=torch.float64), torch.tensor([0, 1]))
+
+
+def test_a_loss_that_overflows_is_refused():
+    with pytest.raises(BadScores, match="MiniBatchAUC"):
+        sp.MiniBatchAUC()(torch.tensor([1e30, 0.0]), torch.tensor([0, 1]))
+
+
+def test_sums_over_pairs_that_overflow_are_refused():
+    with pytest.raises(BadScores, match="pairs"):
+        pair_sum(torch.tensor([-1e30]), torch.tensor([1e30]), SquaredHinge())
+
+
+def test_heavy_weights_do_not_overflow_the_area():
+    scores, labels = torch.tensor([0.0, 3.0, 1.0, 0.5]), torch.tensor([1, 0, 1, 0])
+    plain = sp.PairwiseArea(memory=0)(scores * 1e10, labels)
+    heavy = sp.PairwiseArea(memory=0)(scores * 1e10, labels, weights=torch.full((4,), 1e12))
+    torch.testing.assert_close(heavy, plain)
+
+
+def test_half_precision_scores_are_compared_with_thresholds_between_them():
+    scores = torch.tensor([1.0, 1.0 + 2**-10], dtype=torch.float16)
+    middle = torch.tensor(1.0 + 2**-11)
+    assert count(scores, torch.tensor([0.0, 1.0]), middle).tolist() == [1, 0, 0, 1]
+
+
+@pytest.mark.parametrize("solver", [sp.CrossEntropy(), sp.Focal(), sp.MiniBatchAUC()])
+def test_weight_zero_has_no_nan_gradient_however_the_loss_is_scaled(solver):
+    scores = torch.tensor([6e4, 6e4], dtype=torch.float16, requires_grad=True)
+    loss = 1e4 * solver(scores, torch.tensor([0, 1]), weights=torch.zeros(2))
+    assert torch.autograd.grad(loss, scores)[0].tolist() == [0.0, 0.0]
+
+
+def test_whole_numbers_keep_their_digits():
+    point = sp.evaluate("maximize accuracy", [16777216, 16777217], [0, 1])
+    assert point.objective == 1
+
+
+def test_scores_that_are_no_real_numbers():
+    for scores in ([1j, 2j], torch.tensor([1j, 2j])):
+        with pytest.raises(ShapeMismatch):
+            sp.evaluate(FNR, scores, [0, 1])
+
+
+def test_arrays_read_backwards_and_not_a_number_in_predictions():
+    point = sp.evaluate(FNR, SCORES, LABELS)
+    assert point.predict(np.array(SCORES)[::-1]).tolist() == point.predict(SCORES).tolist()[::-1]
+    assert point.predict(0.9) == 1
+    with pytest.raises(BadScores):
+        point.predict([math.nan, 0.5])
+    with pytest.raises(ShapeMismatch):
+        point.predict(["high"])
+
+
+def test_labels_that_are_truth_values():
+    scores = torch.tensor([[2.0, 1.0], [0.0, 1.0]])
+    assert auc_mu(scores, torch.tensor([False, True])) == 1
+
+
+def test_not_a_number_in_any_column():
+    scores = torch.tensor([[0.0, math.nan], [0.0, 1.0]])
+    with pytest.raises(BadScores):
+        sp.lp.closed.auc_mu(scores, torch.tensor([0, 1]))
+
+
+@pytest.mark.parametrize("price", [-math.inf, math.nan])
+def test_a_price_to_start_from_is_a_number(price):
+    for solver in (sp.Lagrangian, sp.ProxyLagrangian):
+        with pytest.raises(BadSetting, match="price"):
+            solver(FNR, price=price)
+
+
+def test_settings_that_are_no_whole_numbers():
+    for size in (2.5, True):
+        with pytest.raises(BadSetting, match="batch_size"):
+            sp.Batches(torch.zeros(4, 1), torch.zeros(4), batch_size=size)
+        with pytest.raises(BadProgram, match="rank"):
+            sp.lp.factorize(torch.eye(3), size)
+
+
+def test_a_partition_of_infinite_costs():
+    with pytest.raises(BadSetting, match="partition"):
+        sp.MulticlassAUCLoss(partition=torch.tensor([[0.0, math.inf], [1.0, 0.0]]))
+
+
+def test_snapshots_too_far_apart_to_mix():
+    with pytest.raises(BadSetting, match="too much in size"):
+        sp.best_mixture([0.0, 1.9], [[5.6e16, 7.1, 0.0], [0.16, 0.62, 0.45]])
+
+
+def test_programs_of_numbers_no_solver_can_hold():
+    one = torch.ones(1, dtype=torch.float64)
+    with pytest.raises(BadProgram, match="scale"):
+        sp.lp.LinearProgram(one, one.reshape(1, 1), 1e300 * one)
+    with pytest.raises(BadProgram, match="scale"):
+        sp.lp.LinearProgram(one, 1e300 * one.reshape(1, 1), one)
+    tiny = sp.lp.LinearProgram(torch.ones(1), torch.tensor([[2.0], [-1.2e-38]]), torch.tensor([0.0, -2.0]))
+    found = sp.lp.solve(tiny)
+    assert bool(torch.isfinite(found.dual).all())
+    with pytest.raises(BadProgram, match="next to zero"):
+        sp.lp.factorize(torch.tensor([[1e-300, 0.0], [1.0, 2.0]], dtype=torch.float64), 1)
+
+
+def test_a_file_with_a_number_beyond_floats_or_nested_without_end(tmp_path):
+    point = sp.evaluate(FNR, SCORES, LABELS)
+    data = point.to_dict()
+    data["objective"] = 10**400
+    with pytest.raises(BadFile, match="damaged"):
+        sp.OperatingPoint.from_dict(json.loads(json.dumps(data)))
+    path = tmp_path / "point.json"
+    path.write_text("[" * 200_000)
+    with pytest.raises(BadFile):
+        sp.OperatingPoint.load(path)

@@ -1,0 +1,36 @@
+"""Every public name, with whatever somebody will pass to it one day; a few hundred cases each, more by `make fuzz`."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import setpoint as sp
+from fuzz.laws import run_case
+from fuzz.targets import ROOMS, TARGETS
+
+#: Cases in the tests, where a case is dear; else 60.
+FEW = {"fitting": 15, "implicit_shifts": 30, "shifting": 30, "solving_programs": 40, "metrics_as_programs": 30}
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_clear_refusal_or_finite_numbers(name):
+    @settings(max_examples=FEW.get(name, 60))
+    @given(st.data())
+    def cases(data):
+        run_case(TARGETS[name], data.draw)
+
+    cases()
+
+
+def test_every_public_name_is_fuzzed():
+    used = set()
+    for room in ROOMS:
+        for node in ast.walk(ast.parse(Path(str(room.__file__)).read_text())):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "sp":
+                used.add(node.attr)
+    assert set(sp.__all__) - used == set()

@@ -1,0 +1,190 @@
+"""The border in detail: what a sample knows of itself, and the words of each refusal."""
+
+import numpy as np
+import pytest
+import torch
+
+from setpoint.errors import BadGroups, BadLabels, BadScores, BadWeights, ShapeMismatch
+from setpoint.measure.classes import check_classes
+from setpoint.measure.sample import Sample, check_sample, name_groups, refuse_huge_scores, refuse_odd_weights
+
+SCORES = torch.tensor([0.5, 1.5, -1.0, 3.0])
+LABELS = torch.tensor([0.0, 1.0, 0.0, 1.0])
+WEIGHTS = torch.tensor([1.0, 2.0, 0.5, 0.0])
+UNREAD = "must be numbers, one a sample, but could not be read: values of type"
+FLAT = "must hold one number a sample, shape (n,)"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "whole"),
+    [
+        (([0.1, 0.2], [0, 2]), BadLabels, "labels must be 0 or 1, but hold 2; map your classes to 0 and 1 first"),
+        (
+            ([0.1, 0.2], [1, -1]),
+            BadLabels,
+            "labels must be 0 or 1, but hold -1; for labels of -1 and 1 pass (labels > 0)",
+        ),
+        (([[0.1, 0.2]], [0]), ShapeMismatch, f"scores (1, 2) {FLAT}"),
+        (([[0.1]], [0]), ShapeMismatch, f"scores (1, 1) {FLAT}; use scores.squeeze(-1)"),
+        (([0.1], [0, 1]), ShapeMismatch, "scores (1,) and labels (2,) must match"),
+        (([0.1], [0], [1, 2]), ShapeMismatch, "scores (1,) and weights (2,) must match"),
+        (([0.1], [0], None, [1, 2]), ShapeMismatch, "groups (2,) and scores (1,) must match"),
+        ((["a"], [0]), ShapeMismatch, f"scores {UNREAD} <U1"),
+        (([0.1], [None]), ShapeMismatch, f"labels {UNREAD} object"),
+        (([0.1], [0], ["x"]), ShapeMismatch, f"weights {UNREAD} <U1"),
+        (([0.1], [0], None, ["x"]), ShapeMismatch, f"groups {UNREAD} <U1"),
+        ((torch.tensor([1j]), [0]), ShapeMismatch, "scores must be real numbers, but are of type torch.complex64"),
+        (
+            ([float("nan"), float("inf"), 1.0], [0, 0, 1]),
+            BadScores,
+            "2 of 3 scores are not finite (1 NaN); the model has diverged or its input holds such values: lower the "
+            "learning rate or clean the input",
+        ),
+        (
+            ([0.1], [0], None, [True]),
+            BadGroups,
+            "groups must be whole numbers from 0 up, one a sample; encode names as numbers first",
+        ),
+        (
+            ([0.1], [0], [-1.0]),
+            BadWeights,
+            "weights must be finite and not negative; drop such samples or set their weight to 0",
+        ),
+        (
+            ([0.1, 0.2, 0.3], [0, 1, 1], [0.0, 1e-13, 2.0]),
+            BadWeights,
+            "weights other than 0 must lie between 1e-12 and 1e+12, but run from 1e-13 to 2; divide them by their mean",
+        ),
+    ],
+)  # fmt: skip
+def test_every_word_of_a_refusal(arguments, error, whole):
+    with pytest.raises(error) as refusal:
+        check_sample(*arguments)
+    assert str(refusal.value) == whole
+
+
+@pytest.mark.parametrize("edge", [1e-12, 1e12])
+def test_weights_at_the_edge_get_in(edge):
+    assert check_sample(SCORES.double(), LABELS, [edge, 1, 0, 1]).weights[0] == edge
+    refuse_odd_weights(torch.zeros(0))
+    refuse_odd_weights(torch.zeros(3))
+
+
+@pytest.mark.parametrize("weight", [0.9e-12, 1.1e12])
+def test_weights_beyond_the_edge_do_not(weight):
+    with pytest.raises(BadWeights, match="the weights of the heavy"):
+        refuse_odd_weights(torch.tensor([0.0, weight, 1.0], dtype=torch.float64), "the weights of the heavy")
+
+
+def test_scores_at_the_edge_can_be_trained_on():
+    refuse_huge_scores(torch.tensor([-1e35, 1e35], dtype=torch.float64))
+    refuse_huge_scores(torch.zeros(0))
+    with pytest.raises(BadScores, match="2e\\+35 are too large to train on \\(at most 1e\\+35\\)"):
+        refuse_huge_scores(torch.tensor([0.0, -2e35]))
+
+
+def test_labels_and_weights_take_the_type_of_the_scores_and_lose_their_gradient():
+    weights = torch.ones(4, dtype=torch.float64, requires_grad=True)
+    sample = check_sample(SCORES, LABELS.int(), weights, groups=torch.tensor([0, 1, 1, 2], dtype=torch.int32))
+    assert sample.labels.dtype == sample.weights.dtype == torch.float32
+    assert not sample.weights.requires_grad
+    assert sample.groups.dtype == torch.int64
+    assert sample.groups.tolist() == [0, 1, 1, 2]
+    assert sample.n_groups is None
+
+
+def test_what_a_sample_knows_of_itself():
+    plain, weighted = Sample(SCORES, LABELS), Sample(SCORES, LABELS, WEIGHTS)
+    assert plain.mass == 4
+    assert weighted.mass == 3.5
+    assert Sample(SCORES.half(), LABELS).mass.dtype == torch.float32
+    assert Sample(SCORES.double(), LABELS).dtype == torch.float64
+    repeated = torch.tensor([0.5, 0.5, 1.5, 1.5, 1.5, 1.5, -1.0]).double()
+    assert float(weighted.spread) == pytest.approx(float(repeated.std(correction=0)))
+    assert float(plain.spread) == pytest.approx(float(SCORES.double().std(correction=0)))
+    assert plain.spread.dtype == torch.float64
+
+
+@pytest.mark.parametrize(
+    ("labels", "weights", "both"),
+    [
+        ([0, 1], None, True),
+        ([0, 0], None, False),
+        ([1, 1], None, False),
+        ([0, 1], [1.0, 0.0], False),
+        ([0, 1], [0.0, 1.0], False),
+        ([0, 1], [0.5, 1.0], True),
+    ],
+)
+def test_both_classes_are_there_when_both_weigh_something(labels, weights, both):
+    weights = None if weights is None else torch.tensor(weights)
+    assert Sample(torch.zeros(2), torch.tensor(labels).float(), weights).has_both_classes is both
+
+
+def test_detached_and_doubled_samples_keep_all_else():
+    groups = torch.tensor([0, 1, 0, 1])
+    leaf = SCORES.clone().requires_grad_()
+    sample = Sample(leaf, LABELS, WEIGHTS, groups, 2)
+    for changed, dtype in ((sample.detach(), torch.float32), (sample.double(), torch.float64)):
+        assert not changed.scores.requires_grad
+        assert changed.scores.dtype == dtype
+        assert changed.scores.tolist() == SCORES.tolist()
+        assert changed.labels.tolist() == LABELS.tolist()
+        assert changed.weights.tolist() == WEIGHTS.tolist()
+        assert changed.groups is groups
+        assert changed.n_groups == 2
+    assert sample.double().labels.dtype == sample.double().weights.dtype == torch.float64
+    assert Sample(SCORES, LABELS).double().weights is None
+
+
+@pytest.mark.parametrize("kind", [list, np.array, torch.tensor])
+def test_groups_are_named_in_the_order_of_their_names(kind):
+    codes, names = name_groups(kind([3, 1, 3, 20]))
+    assert codes.tolist() == [2, 0, 2, 1]
+    assert codes.dtype == torch.int64
+    assert names == ["1", "20", "3"]
+    assert name_groups(["b", "a"])[0].tolist() == [1, 0]
+    assert name_groups(torch.tensor([[1, 0]]))[0].shape == (1, 2)
+
+
+def test_a_mask_of_true_and_false_is_no_group_but_whole_numbers_of_any_size_are():
+    with pytest.raises(BadGroups):
+        check_sample(SCORES, LABELS, groups=[True, False, True, False])
+    assert check_sample(SCORES, LABELS, groups=np.array([0, 1, 0, 9], dtype=np.uint8)).groups.max() == 9
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "whole"),
+    [
+        (([0.1], [0]), ShapeMismatch, "scores have shape (1,); give (samples, classes), two classes or more"),
+        (([[0.1]], [0]), ShapeMismatch, "scores have shape (1, 1); give (samples, classes), two classes or more"),
+        (([[1, 2]], [0], None, 3), ShapeMismatch, "scores have shape (1, 2); give (samples, classes), here (n, 3)"),
+        (([[1, float("nan")]], [0]), BadScores, "1 of 1 rows of scores are not finite; lower the learning rate"),
+        (([[1, 2]], [0, 1]), ShapeMismatch, "1 rows of scores came with labels of shape (2,)"),
+        (([[1, 2]], [2]), BadLabels, "labels must be class numbers from 0 to 1, but hold 2"),
+        (([[1, 2]], [-1]), BadLabels, "labels must be class numbers from 0 to 1, but hold -1"),
+        (([[1, 2]], [0.5]), BadLabels, "labels must be class numbers from 0 to 1, but hold 0.5"),
+        (([[1, 2]], [0], [1, 1]), ShapeMismatch, "1 rows of scores came with weights of shape (2,)"),
+        ((["a"], [0]), ShapeMismatch, "scores must be numbers, but could not be read: "),
+        (([[1, 2]], ["a"]), ShapeMismatch, "labels must be numbers, but could not be read: "),
+        (([[1, 2]], [0], ["a"]), ShapeMismatch, "weights must be numbers, but could not be read: "),
+    ],
+)
+def test_every_word_of_a_refusal_of_classes(arguments, error, whole):
+    with pytest.raises(error) as refusal:
+        check_classes(*arguments[:3], n_classes=arguments[3] if len(arguments) > 3 else None)
+    assert str(refusal.value).startswith(whole)
+
+
+def test_classes_that_get_in():
+    leaf = torch.zeros(2, 3, requires_grad=True)
+    sample = check_classes(leaf, [0.0, 2.0])
+    assert sample.labels.dtype == torch.int64
+    assert sample.labels.tolist() == [0, 2]
+    assert sample.weights.tolist() == [1, 1]
+    assert not sample.weights.requires_grad
+    whole = check_classes([[1, 2], [3, 4]], [0, 1], torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True))
+    assert whole.scores.dtype == torch.get_default_dtype()
+    assert whole.weights.dtype == torch.get_default_dtype()
+    assert whole.weights.tolist() == [1, 2]
+    assert not whole.weights.requires_grad
