@@ -10,6 +10,8 @@ import pytest
 import torch
 
 import setpoint as sp
+from fuzz.of_files import saved
+from setpoint.artefact import MODEL, load_run
 from setpoint.errors import BadAsk, BadFile, BadProblem, BadProgram, BadScores, BadSetting, BadWeights, ShapeMismatch
 from setpoint.measure.count import count
 from setpoint.measure.multiclass import auc_mu
@@ -180,6 +182,42 @@ def test_programs_of_numbers_no_solver_can_hold():
     assert bool(torch.isfinite(found.dual).all())
     with pytest.raises(BadProgram, match="next to zero"):
         sp.lp.factorize(torch.tensor([[1e-300, 0.0], [1.0, 2.0]], dtype=torch.float64), 1)
+
+
+def test_a_program_of_products_alone_stops_when_no_step_helps():
+    held = torch.tensor([[2.0, -1.0, 3.0], [-2.0, 3.0, 1.0], [1.0, 0.0, -2.0]], dtype=torch.float64)
+    operator = sp.lp.Operator((3, 3), lambda x: held @ x, lambda r: held.T @ r)
+    cost, bound = torch.tensor([-1.0, 3.0, 1.0]).double(), torch.tensor([1.0, 3.0, 0.0]).double()
+    products = sp.lp.solve(sp.lp.LinearProgram(cost, operator, bound))
+    written = sp.lp.solve(sp.lp.LinearProgram(cost, held, bound), sp.lp.Highs())
+    assert products.value.item() == pytest.approx(written.value.item(), abs=1e-6)
+
+
+@pytest.mark.parametrize("odd", [math.nan, math.inf, 0.0])
+def test_floors_and_limits_are_numbers_above_zero(odd):
+    for make in (
+        lambda: sp.ImplicitThreshold(FNR, slope_floor=odd),
+        lambda: sp.ImplicitThreshold(FNR, price_limit=odd),
+        lambda: sp.ImplicitTopK(sp.precision, 1, slope_floor=odd),
+        lambda: sp.ImplicitShifts(sp.minimize(sp.Micro(sp.fnr)), 3, slope_floor=odd),
+        lambda: sp.ImplicitShifts(sp.minimize(sp.Micro(sp.fnr)), 3, price_limit=odd),
+    ):
+        with pytest.raises(BadSetting, match="slope_floor"):
+            make()
+    with pytest.raises(BadSetting, match="slope_penalty"):
+        sp.ImplicitThreshold(FNR, slope_penalty=math.nan)
+
+
+def test_parameters_that_are_not_finite_are_not_read(tmp_path):
+    files = saved()
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    assert load_run(tmp_path).point.feasible in (True, False)
+    whole = bytearray(files[MODEL])
+    whole[-4:] = np.float32("nan").tobytes()
+    (tmp_path / MODEL).write_bytes(whole)
+    with pytest.raises(BadFile, match="not finite"):
+        load_run(tmp_path)
 
 
 def test_a_file_with_a_number_beyond_floats_or_nested_without_end(tmp_path):
