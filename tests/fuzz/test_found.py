@@ -220,6 +220,35 @@ def test_parameters_that_are_not_finite_are_not_read(tmp_path):
         load_run(tmp_path)
 
 
+def test_a_class_never_seen_does_not_blow_up_the_weight_of_the_other():
+    scores = torch.tensor([-1.0, -1.0], dtype=torch.float16, requires_grad=True)
+    heavy = sp.CrossEntropy(8e5)(scores, torch.tensor([1, 1]))
+    torch.testing.assert_close(heavy, sp.CrossEntropy()(scores, torch.tensor([1, 1])))
+    assert torch.isfinite(torch.autograd.grad(heavy, scores)[0]).all()
+
+
+def test_a_temperature_that_overflows_with_the_scores():
+    solver = sp.ImplicitShifts(sp.minimize(sp.Micro(sp.fnr), sp.OfClass(sp.flagged, 2) == 0.6), 3, temperature=6e5)
+    with pytest.raises(BadScores):
+        solver(torch.tensor([[1e34, 0.0, 1.0], [0.0, 1.0, 2.0]]), torch.tensor([0, 1]))
+
+
+def test_settings_of_programs():
+    scores, labels = torch.tensor([0.5, -0.5]), torch.tensor([1, 0])
+    for form in (sp.lp.closed.f_score, sp.lp.forms.f_score):
+        with pytest.raises(BadSetting, match="beta"):
+            form(scores, labels, beta=math.nan)
+    for steps in (2.5, True, 0):
+        with pytest.raises(BadSetting, match="steps"):
+            sp.lp.Newton(steps=steps)
+
+
+def test_a_program_of_equalities_alone_can_be_reduced():
+    one = torch.ones(2, dtype=torch.float64)
+    program = sp.lp.LinearProgram(one, torch.zeros(0, 2).double(), torch.zeros(0).double(), one.reshape(1, 2), one[:1])
+    assert sp.lp.solve_reduced(program, torch.eye(2)).solution.value.item() == pytest.approx(1)
+
+
 def test_a_file_with_a_number_beyond_floats_or_nested_without_end(tmp_path):
     point = sp.evaluate(FNR, SCORES, LABELS)
     data = point.to_dict()
