@@ -109,9 +109,9 @@ def test_half_precision_scores_are_compared_with_thresholds_between_them():
 
 @pytest.mark.parametrize("solver", [sp.CrossEntropy(), sp.Focal(), sp.MiniBatchAUC()])
 def test_weight_zero_has_no_nan_gradient_however_the_loss_is_scaled(solver):
-    scores = torch.tensor([6e4, 6e4], dtype=torch.float16, requires_grad=True)
-    loss = 1e4 * solver(scores, torch.tensor([0, 1]), weights=torch.zeros(2))
-    assert torch.autograd.grad(loss, scores)[0].tolist() == [0.0, 0.0]
+    scores = torch.full((40,), 4e3, dtype=torch.float16, requires_grad=True)
+    loss = 1e4 * solver(scores, torch.arange(40) % 2, weights=torch.zeros(40))
+    assert torch.autograd.grad(loss, scores)[0].tolist() == [0.0] * 40
 
 
 def test_whole_numbers_keep_their_digits():
@@ -247,6 +247,23 @@ def test_a_program_of_equalities_alone_can_be_reduced():
     one = torch.ones(2, dtype=torch.float64)
     program = sp.lp.LinearProgram(one, torch.zeros(0, 2).double(), torch.zeros(0).double(), one.reshape(1, 2), one[:1])
     assert sp.lp.solve_reduced(program, torch.eye(2)).solution.value.item() == pytest.approx(1)
+
+
+def test_half_precision_has_no_room_for_slopes_of_large_scores():
+    with pytest.raises(BadScores, match="at most 4094"):
+        sp.PairwiseArea()(torch.tensor([6e4, -6e4]).half(), torch.tensor([0, 1]))
+
+
+def test_a_margin_that_is_a_truth_value_is_one():
+    program = sp.lp.forms.auc(torch.tensor([0.5, -0.5]), torch.tensor([1, 0]), margin=True)
+    assert program.bound.item() == 0
+
+
+def test_a_file_that_lacks_the_rate_of_a_bound():
+    data = sp.evaluate(FNR, SCORES, LABELS).to_dict()
+    del data["rates"]["fpr"]
+    with pytest.raises(BadFile, match="fpr"):
+        sp.OperatingPoint.from_dict(data)
 
 
 def test_a_file_with_a_number_beyond_floats_or_nested_without_end(tmp_path):

@@ -76,7 +76,7 @@ def check_beta(beta: float) -> float:
 def check_margin(margin: float, least: float = 1e-300) -> float:
     if not margin >= least:
         raise BadSetting(f"margin is {margin}; it must be positive")
-    return margin
+    return float(margin)
 
 
 def check_squash_margin(margin: float) -> None:

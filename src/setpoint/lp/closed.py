@@ -212,7 +212,7 @@ def _mean_of_duels(duels: Iterator[tuple[Tensor, Tensor, Tensor, Tensor]], score
 
 
 def _pair_mean(higher: Tensor, lower: Tensor, above_weights: Tensor, below_weights: Tensor, margin: float) -> Tensor:
-    check_margin(margin, least=0.0)
+    margin = check_margin(margin, least=0.0)
     pairs = above_weights.sum() * below_weights.sum()
     if not float(pairs) > 0:
         raise MissingClass("an area needs weight on both classes; add samples of the missing one")

@@ -149,7 +149,7 @@ def f_score_basis(scores: Tensor, labels: Tensor, *, squash: Squash = torch.tanh
 
 
 def _pairs(duels: Iterator[tuple[Tensor, Tensor, Tensor, Tensor]], margin: float) -> LinearProgram:
-    check_margin(margin, least=0.0)
+    margin = check_margin(margin, least=0.0)
     costs, bounds = [], []
     for above, below, above_weights, below_weights in duels:
         cost = (above_weights.unsqueeze(1) * below_weights).reshape(-1)
