@@ -113,7 +113,7 @@ def fuzz_bytes(reader: str, seconds: int, first_seed: int) -> Result:
     )
     runs = re.findall(r"^#(\d+)|Done (\d+) runs|number_of_executed_units: (\d+)", done.stderr, re.M)
     cases = max((int(a or b or c) for a, b, c in runs), default=0)
-    failure = None if done.returncode == 0 and cases else done.stderr[-3000:] or "no case was run"
+    failure = None if done.returncode == 0 and cases else (done.stderr + done.stdout)[-3000:] or "no case was run"
     return {"cases": cases, "failure": failure}
 
 

@@ -235,6 +235,8 @@ def load_run(path: str | os.PathLike[str]) -> SavedRun:
             raise BadFile(f"{path} holds no model that fits {len(schema.features)} features: {about['model']}")
         model = build_model(kind, width, members=members)
         model.load_state_dict(load(files[MODEL]))
+        if not all(bool(torch.isfinite(part).all()) for part in model.state_dict().values()):
+            raise BadFile(f"{path} is damaged: {MODEL} holds parameters that are not finite")
     except BadFile:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, RuntimeError, OSError, SafetensorError) as cause:

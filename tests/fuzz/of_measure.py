@@ -10,6 +10,7 @@ from fuzz.inputs import (
     METRICS,
     RATES,
     counts,
+    impossible,
     label_tensors,
     numbers,
     quantities,
@@ -63,7 +64,7 @@ def rates_of_ones_own(draw: Draw) -> None:
     finite(rate(draw(counts(1))).detach())
     metric = sp.Metric(draw(st.text(max_size=4)), lambda tp, fp, fn, tn: (tp - fp) / (1 + tn + fn))
     finite(metric(draw(counts(1))).detach())
-    bound = draw(numbers)
+    bound = draw(st.one_of(st.floats(-1e30, 1e30), impossible))
     for constraint in (rate <= bound, rate >= bound, metric == bound):
         finite(constraint.violation(draw(counts(1))).detach())
         assert str(constraint)

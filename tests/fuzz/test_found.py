@@ -10,6 +10,8 @@ import pytest
 import torch
 
 import setpoint as sp
+from fuzz.of_files import saved
+from setpoint.artefact import MODEL, load_run
 from setpoint.errors import BadAsk, BadFile, BadProblem, BadProgram, BadScores, BadSetting, BadWeights, ShapeMismatch
 from setpoint.measure.count import count
 from setpoint.measure.multiclass import auc_mu
@@ -107,9 +109,9 @@ def test_half_precision_scores_are_compared_with_thresholds_between_them():
 
 @pytest.mark.parametrize("solver", [sp.CrossEntropy(), sp.Focal(), sp.MiniBatchAUC()])
 def test_weight_zero_has_no_nan_gradient_however_the_loss_is_scaled(solver):
-    scores = torch.tensor([6e4, 6e4], dtype=torch.float16, requires_grad=True)
-    loss = 1e4 * solver(scores, torch.tensor([0, 1]), weights=torch.zeros(2))
-    assert torch.autograd.grad(loss, scores)[0].tolist() == [0.0, 0.0]
+    scores = torch.full((40,), 4e3, dtype=torch.float16, requires_grad=True)
+    loss = 1e4 * solver(scores, torch.arange(40) % 2, weights=torch.zeros(40))
+    assert torch.autograd.grad(loss, scores)[0].tolist() == [0.0] * 40
 
 
 def test_whole_numbers_keep_their_digits():
@@ -180,6 +182,88 @@ def test_programs_of_numbers_no_solver_can_hold():
     assert bool(torch.isfinite(found.dual).all())
     with pytest.raises(BadProgram, match="next to zero"):
         sp.lp.factorize(torch.tensor([[1e-300, 0.0], [1.0, 2.0]], dtype=torch.float64), 1)
+
+
+def test_a_program_of_products_alone_stops_when_no_step_helps():
+    held = torch.tensor([[2.0, -1.0, 3.0], [-2.0, 3.0, 1.0], [1.0, 0.0, -2.0]], dtype=torch.float64)
+    operator = sp.lp.Operator((3, 3), lambda x: held @ x, lambda r: held.T @ r)
+    cost, bound = torch.tensor([-1.0, 3.0, 1.0]).double(), torch.tensor([1.0, 3.0, 0.0]).double()
+    products = sp.lp.solve(sp.lp.LinearProgram(cost, operator, bound))
+    written = sp.lp.solve(sp.lp.LinearProgram(cost, held, bound), sp.lp.Highs())
+    assert products.value.item() == pytest.approx(written.value.item(), abs=1e-6)
+
+
+@pytest.mark.parametrize("odd", [math.nan, math.inf, 0.0])
+def test_floors_and_limits_are_numbers_above_zero(odd):
+    for make in (
+        lambda: sp.ImplicitThreshold(FNR, slope_floor=odd),
+        lambda: sp.ImplicitThreshold(FNR, price_limit=odd),
+        lambda: sp.ImplicitTopK(sp.precision, 1, slope_floor=odd),
+        lambda: sp.ImplicitShifts(sp.minimize(sp.Micro(sp.fnr)), 3, slope_floor=odd),
+        lambda: sp.ImplicitShifts(sp.minimize(sp.Micro(sp.fnr)), 3, price_limit=odd),
+    ):
+        with pytest.raises(BadSetting, match="slope_floor"):
+            make()
+    with pytest.raises(BadSetting, match="slope_penalty"):
+        sp.ImplicitThreshold(FNR, slope_penalty=math.nan)
+
+
+def test_parameters_that_are_not_finite_are_not_read(tmp_path):
+    files = saved()
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    assert load_run(tmp_path).point.feasible in (True, False)
+    whole = bytearray(files[MODEL])
+    whole[-4:] = np.float32("nan").tobytes()
+    (tmp_path / MODEL).write_bytes(whole)
+    with pytest.raises(BadFile, match="not finite"):
+        load_run(tmp_path)
+
+
+def test_a_class_never_seen_does_not_blow_up_the_weight_of_the_other():
+    scores = torch.tensor([-1.0, -1.0], dtype=torch.float16, requires_grad=True)
+    heavy = sp.CrossEntropy(8e5)(scores, torch.tensor([1, 1]))
+    torch.testing.assert_close(heavy, sp.CrossEntropy()(scores, torch.tensor([1, 1])))
+    assert torch.isfinite(torch.autograd.grad(heavy, scores)[0]).all()
+
+
+def test_a_temperature_that_overflows_with_the_scores():
+    solver = sp.ImplicitShifts(sp.minimize(sp.Micro(sp.fnr), sp.OfClass(sp.flagged, 2) == 0.6), 3, temperature=6e5)
+    with pytest.raises(BadScores):
+        solver(torch.tensor([[1e34, 0.0, 1.0], [0.0, 1.0, 2.0]]), torch.tensor([0, 1]))
+
+
+def test_settings_of_programs():
+    scores, labels = torch.tensor([0.5, -0.5]), torch.tensor([1, 0])
+    for form in (sp.lp.closed.f_score, sp.lp.forms.f_score):
+        with pytest.raises(BadSetting, match="beta"):
+            form(scores, labels, beta=math.nan)
+    for steps in (2.5, True, 0):
+        with pytest.raises(BadSetting, match="steps"):
+            sp.lp.Newton(steps=steps)
+
+
+def test_a_program_of_equalities_alone_can_be_reduced():
+    one = torch.ones(2, dtype=torch.float64)
+    program = sp.lp.LinearProgram(one, torch.zeros(0, 2).double(), torch.zeros(0).double(), one.reshape(1, 2), one[:1])
+    assert sp.lp.solve_reduced(program, torch.eye(2)).solution.value.item() == pytest.approx(1)
+
+
+def test_half_precision_has_no_room_for_slopes_of_large_scores():
+    with pytest.raises(BadScores, match="at most 4094"):
+        sp.PairwiseArea()(torch.tensor([6e4, -6e4]).half(), torch.tensor([0, 1]))
+
+
+def test_a_margin_that_is_a_truth_value_is_one():
+    program = sp.lp.forms.auc(torch.tensor([0.5, -0.5]), torch.tensor([1, 0]), margin=True)
+    assert program.bound.item() == 0
+
+
+def test_a_file_that_lacks_the_rate_of_a_bound():
+    data = sp.evaluate(FNR, SCORES, LABELS).to_dict()
+    del data["rates"]["fpr"]
+    with pytest.raises(BadFile, match="fpr"):
+        sp.OperatingPoint.from_dict(data)
 
 
 def test_a_file_with_a_number_beyond_floats_or_nested_without_end(tmp_path):

@@ -163,7 +163,7 @@ def test_metrics_of_ones_own_are_handed_to_the_reader(tmp_path):
         ({"format": 99}, "operating point of format 99, this version reads"),
         ({"objective": float("inf")}, "damaged operating point: TypeError('expected a number, found inf')"),
         ({"violation": "0"}, "damaged operating point: TypeError(\"expected a number, found '0'\")"),
-        ({"rates": [1]}, "damaged operating point: AttributeError("),
+        ({"rates": [1]}, "damaged operating point: TypeError("),
         ({"threshold": {"a": True}}, "damaged operating point: TypeError('expected a number, found True')"),
         ({"threshold": None}, "damaged operating point: TypeError('expected a number, found None')"),
     ],

@@ -67,10 +67,16 @@ def check_price(shortfall: float) -> float:
     return shortfall
 
 
+def check_beta(beta: float) -> float:
+    if not 1e-6 <= beta <= 1e6:
+        raise BadSetting(f"beta is {beta}; it must lie between 1e-6 and 1e6")
+    return beta
+
+
 def check_margin(margin: float, least: float = 1e-300) -> float:
     if not margin >= least:
         raise BadSetting(f"margin is {margin}; it must be positive")
-    return margin
+    return float(margin)
 
 
 def check_squash_margin(margin: float) -> None:

@@ -23,6 +23,7 @@ from torch.autograd.function import once_differentiable
 
 from setpoint.errors import BadSetting, MissingClass, ShapeMismatch
 from setpoint.lp.checks import (
+    check_beta,
     check_binary,
     check_classes,
     check_margin,
@@ -47,7 +48,7 @@ def f_score(
     margin: float = 0.0,
 ) -> Tensor:
     """(1 + beta^2) TP / (TP + FP + beta^2 P): the F-score of the best admissible flags. 1 - it is a loss."""
-    square = beta**2
+    square = check_beta(beta) ** 2
 
     def rule(tp: float, fp: float, total: float) -> tuple[float, float, float]:
         whole = tp + fp + square * total
@@ -211,7 +212,7 @@ def _mean_of_duels(duels: Iterator[tuple[Tensor, Tensor, Tensor, Tensor]], score
 
 
 def _pair_mean(higher: Tensor, lower: Tensor, above_weights: Tensor, below_weights: Tensor, margin: float) -> Tensor:
-    check_margin(margin, least=0.0)
+    margin = check_margin(margin, least=0.0)
     pairs = above_weights.sum() * below_weights.sum()
     if not float(pairs) > 0:
         raise MissingClass("an area needs weight on both classes; add samples of the missing one")

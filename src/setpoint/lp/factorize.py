@@ -122,7 +122,8 @@ def _check(V: Tensor, rank: int) -> None:
     if not bool((V.detach().isfinite() & (V.detach() >= 0)).all()):
         raise BadProgram("V must be finite and not negative")
     sizes = V.detach().double().sum(1)
-    if not bool((sizes > 1e-30 * sizes.amax()).all() if len(sizes) else True):
+    least = torch.finfo(V.dtype).eps ** 2
+    if len(sizes) and not bool((sizes > least * sizes.amax()).all()):
         raise BadProgram("every row of V needs a positive entry; leave rows of zeros, or next to zero, out")
     if isinstance(rank, bool) or not isinstance(rank, int) or not 1 <= rank <= len(V):
         raise BadProgram(f"rank {rank} must be a whole number between 1 and the {len(V)} rows of V")

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from setpoint.capacity import refuse_beyond_memory
 from setpoint.errors import MissingClass
-from setpoint.lp.checks import check_binary, check_margin, check_price, check_share
+from setpoint.lp.checks import check_beta, check_binary, check_margin, check_price, check_share
 from setpoint.lp.closed import Squash, class_pairs, limits, one_vs_all
 from setpoint.lp.program import Entries, LinearProgram
 
@@ -55,8 +55,9 @@ def f_score(
     margin: float = 0.0,
 ) -> LinearProgram:
     """The program whose value is minus `closed.f_score`."""
+    square = check_beta(beta) ** 2
     least, most, up, down, total = _inputs(scores, labels, weights, squash, margin)
-    return _ratio(least, most, part=(1 + beta**2) * up, whole=up + down, offset=beta**2 * total, scale=total)
+    return _ratio(least, most, part=(1 + square) * up, whole=up + down, offset=square * total, scale=total)
 
 
 def jaccard(
@@ -149,7 +150,7 @@ def f_score_basis(scores: Tensor, labels: Tensor, *, squash: Squash = torch.tanh
 
 
 def _pairs(duels: Iterator[tuple[Tensor, Tensor, Tensor, Tensor]], margin: float) -> LinearProgram:
-    check_margin(margin, least=0.0)
+    margin = check_margin(margin, least=0.0)
     costs, bounds = [], []
     for above, below, above_weights, below_weights in duels:
         pairs = len(above) * len(below)

@@ -60,8 +60,11 @@ class Newton:
     structure: Callable[[LinearProgram], Structure] = choose
 
     def __post_init__(self) -> None:
-        if not 0 < self.tolerance < 1 or self.steps < 1:
-            raise BadSetting(f"tolerance {self.tolerance} must lie in (0, 1) and steps {self.steps} be at least 1")
+        whole = isinstance(self.steps, int) and not isinstance(self.steps, bool)
+        if not 0 < self.tolerance < 1 or not whole or self.steps < 1:
+            raise BadSetting(
+                f"tolerance {self.tolerance} must lie in (0, 1) and steps {self.steps} be a whole number from 1"
+            )
         if not (0 < self.factor < 1 and 0 < self.sharpest <= self.start and self.proximal > 0):
             raise BadSetting("factor must lie in (0, 1), 0 < sharpest <= start, and proximal be positive")
 

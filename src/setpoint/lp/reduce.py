@@ -115,7 +115,7 @@ def _prices_at(program: LinearProgram, point: Tensor) -> tuple[Tensor, Tensor]:
     rows = choose(program)
     cost, m = program.cost.double(), program.bound.shape[-1]
     slack = -program.slack_rows(point)
-    tight = slack <= 1e-7 * (1 + program.bound.abs().max().double())
+    tight = slack <= 1e-7 * (1 + (program.bound.abs().max().double() if m else 0.0))
     basic = (point > 1e-9 * (1 + point.max())).double()
     count = m + (0 if program.equality_bound is None else program.equality_bound.shape[-1])
     prices = cost.new_zeros(count)

@@ -159,9 +159,11 @@ def refuse_odd_weights(weights: Tensor, whose: str = "weights") -> None:
 def refuse_huge_scores(scores: Tensor) -> None:
     """Scores whose squares and differences are numbers too."""
     largest = float(scores.detach().abs().max()) if scores.numel() else 0.0
-    if largest > LARGEST_SCORE:
+    # Half precision ends at 65504, and slopes of squares must fit too.
+    most = min(LARGEST_SCORE, torch.finfo(scores.dtype).max / 16)
+    if largest > most:
         raise BadScores(
-            f"scores of up to {largest:g} are too large to train on (at most {LARGEST_SCORE:g}); the model has "
+            f"scores of up to {largest:g} are too large to train on (at most {most:g}); the model has "
             "diverged or its input is not scaled: lower the learning rate or standardise the input"
         )
 

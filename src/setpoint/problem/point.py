@@ -248,8 +248,11 @@ class OperatingPoint:
         try:
             threshold = data["threshold"]
             certificate = data["certificate"]
+            problem = ask(data["ask"], metrics)
+            for bound in problem.constraints:
+                _number(data["rates"][str(bound.quantity)])
             return cls(
-                problem=ask(data["ask"], metrics),
+                problem=problem,
                 threshold=_read_threshold(threshold),
                 objective=_number(data["objective"]),
                 rates={str(name): _number(value) for name, value in data["rates"].items()},

@@ -58,5 +58,5 @@ class CrossEntropy(Solver):
             ratio = negatives / positives if both else torch.ones_like(positives)
         else:
             ratio = torch.full_like(positives, 1.0 if self.pos_weight is None else float(self.pos_weight))
-        mean = (ratio * positives + negatives) / seen.sum() if both else torch.ones_like(ratio)
+        mean = (ratio * positives + negatives) / seen.sum()
         return ratio / mean, 1 / mean

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -64,8 +65,8 @@ class ImplicitThreshold(Solver):
     ) -> None:
         super().__init__()
         check_problem(problem, n_groups)
-        if slope_penalty < 0 or slope_floor <= 0 or price_limit <= 0:
-            raise BadSetting("slope_penalty must not be negative, slope_floor and price_limit must be above 0")
+        if not (0 <= slope_penalty < math.inf and 0 < slope_floor < math.inf and 0 < price_limit < math.inf):
+            raise BadSetting("slope_penalty must not be negative, slope_floor and price_limit above 0, and all finite")
         if slack is not None:
             tightened(problem, 0.0)
         self.problem = problem

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from setpoint.errors import BadScores
 from setpoint.measure.count import count
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import SmoothStep, Step
@@ -85,6 +86,8 @@ def solve_prices(cost_slope: Tensor, excess_slopes: Tensor, active: Tensor, *, f
     slopes = excess_slopes * active.to(excess_slopes.dtype).unsqueeze(-1)
     if slopes.numel() == 0:
         return slopes.new_zeros(len(slopes))
+    if not bool(slopes.isfinite().all() & cost_slope.isfinite().all()):
+        raise BadScores("temperature times scores overflows; lower the temperature, or scale the scores")
     left, stretch, right = torch.linalg.svd(slopes, full_matrices=False)
     damped = stretch / (stretch**2 + floor**2)
     prices: Tensor = -left @ (damped * (right @ cost_slope))

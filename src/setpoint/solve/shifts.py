@@ -58,6 +58,8 @@ class ImplicitShifts(Solver):
             raise BadSetting(f"n_classes must be a whole number from 2 up, got {n_classes!r}")
         if every < 1:
             raise BadSetting(f"every must be at least 1, got {every!r}")
+        if not 0 < price_limit < float("inf") or not 0 < slope_floor < float("inf"):
+            raise BadSetting(f"price_limit and slope_floor must be above 0, got {price_limit!r} and {slope_floor!r}")
         self.problem = problem
         self.n_classes = n_classes
         self.every = every

@@ -32,11 +32,15 @@ class Solver(nn.Module, ABC):
         index: Tensor | None = None,
     ) -> Tensor:
         """The loss of a batch, a scalar. `index` numbers the samples for solvers that price each of them."""
-        loss = self.loss(self.check(scores, labels, weights, groups), index)
-        if not math.isfinite(float(loss.detach())):
+        return self.refuse_odd_loss(self.loss(self.check(scores, labels, weights, groups), index))
+
+    def refuse_odd_loss(self, loss: Tensor) -> Tensor:
+        """The loss, if it is a number that can be learned from."""
+        value = float(loss.detach())
+        if not math.isfinite(value):
             raise BadScores(
-                f"the loss of {type(self).__name__} is {float(loss.detach())}: numbers too large to count with; lower "
-                "the learning rate, or scale the scores or the settings"
+                f"the loss of {type(self).__name__} is {value}: numbers too large to count with; lower the learning "
+                "rate, or scale the scores or the settings"
             )
         return loss
 

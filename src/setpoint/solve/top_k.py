@@ -42,6 +42,8 @@ class ImplicitTopK(Solver):
             raise BadProblem(f"ImplicitTopK trains a rate such as sp.precision or sp.recall, but got {rate!r}")
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:
             raise BadSetting(f"k is {k!r}; give a whole number from 1 up")
+        if not 0 < slope_floor < float("inf"):
+            raise BadSetting(f"slope_floor must be above 0, got {slope_floor!r}")
         self.rate = rate
         self.k = k
         self.slope_floor = slope_floor
@@ -61,7 +63,7 @@ class ImplicitTopK(Solver):
         """The loss of a batch of queries, a scalar. `mask` is True where there is a document; padding may hold
         anything. `weights` are one a query.
         """
-        return self.loss(_check(scores, labels, mask, weights), index)
+        return self.refuse_odd_loss(self.loss(_check(scores, labels, mask, weights), index))
 
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
         """The loss of a checked batch: padding has weight 0, documents that of their query."""
