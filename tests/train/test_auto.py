@@ -7,12 +7,15 @@ from torch import nn
 import setpoint as sp
 import worlds
 from setpoint.errors import BadSetting
+from setpoint.measure.area import roc_area
 from setpoint.measure.sample import Sample
 from setpoint.settings import SOLVERS
-from setpoint.train import tune
+from setpoint.train import auto_network, tune
+from setpoint.train.auto_linear import Standing, gather_evidence
 from setpoint.train.history import score
-from setpoint.train.recipes import RECIPES
-from setpoint.train.trial import HALVES, choose, halves
+from setpoint.train.linear import Rows
+from setpoint.train.recipes import RECIPES, Recipes
+from setpoint.train.trial import HALVES, Trial, choose, halves
 
 ASK = "minimize fnr where fpr <= 1%"
 PROBLEM = sp.ask("minimize fnr where fpr <= 10%")
@@ -177,7 +180,24 @@ def test_a_weight_is_a_repetition(hasty):
 def test_too_few_rows_for_folds_are_judged_on_held_out_rows_alone(hasty):
     train, held_out = worlds.lost_positives(25, 0), worlds.lost_positives(500, 1)
     result = sp.fit(nn.Linear(2, 1), "maximize f1", [train], [held_out], sp.Auto())
-    assert any(trial.note.endswith("on held-out rows") for trial in result.comparison)
+    assert sum("against CrossEntropy, on held-out rows" in trial.note for trial in result.comparison) == 3
+
+
+def test_the_evidence_of_a_row_comes_from_a_model_that_was_not_fitted_on_it():
+    """Labels without any pattern, and features enough to learn them by heart."""
+    draw = torch.Generator().manual_seed(0)
+    x, labels = torch.randn(150, 60, generator=draw).double(), (torch.arange(150) % 3 == 0).double()
+    rows = Rows(torch.cat([x, torch.ones(150, 1)], dim=1), labels, torch.ones(150).double())
+    theta = Recipes(sp.ask("maximize f1"), rows).plain
+    held_out = Sample(torch.zeros(2), torch.tensor([0.0, 1.0]))
+    point = sp.evaluate("maximize f1", rows.x @ theta, labels)
+    standing = Standing(RECIPES["CrossEntropy"], theta, held_out, point, Trial("CrossEntropy", point, 0.0))
+    evidence, how = gather_evidence(point.problem, rows, [standing, standing])
+    assert how == "cross-validated in 3 folds"
+    assert float(roc_area(rows.x @ theta, labels)) > 0.9
+    assert float(roc_area(evidence[0].scores[:150], labels)) < 0.65
+    assert torch.equal(evidence[0].scores, evidence[1].scores)
+    assert len(evidence[0].labels) == 152
 
 
 def network():
@@ -208,6 +228,23 @@ def test_a_network_starts_from_cross_entropy_and_is_what_the_chosen_trial_says()
     assert with_head.comparison[-1].name == "ProximalHead"
     judged = sp.evaluate(ASK, score(with_head.model, [held_out]).scores, held_out[1])
     assert judged.objective == chosen_of(with_head).point.objective
+
+
+def test_nothing_clear_leaves_a_network_as_cross_entropy_made_it():
+    train, held_out = worlds.lost_positives(600, 0), worlds.lost_positives(600, 1)
+    result = sp.fit(network(), ASK, [train], [held_out], sp.Auto(caution=1e6), epochs=4)
+    peer = sp.fit(network(), ASK, [train], [held_out], sp.CrossEntropy(), epochs=4, patience=5)
+    assert chosen_of(result).name == "CrossEntropy"
+    assert all(torch.equal(a, b) for a, b in zip(result.model.parameters(), peer.model.parameters()))
+
+
+def test_every_continuation_starts_where_cross_entropy_ended(monkeypatch):
+    twins = {name: lambda: sp.CrossEntropy("balanced") for name in ("one", "other", "Tuned")}
+    monkeypatch.setattr(auto_network, "continuations", lambda *_: twins.copy())
+    train, held_out = worlds.lost_positives(600, 0), worlds.lost_positives(600, 1)
+    result = sp.fit(network(), "maximize f1", [train], [held_out], sp.Auto(), epochs=8)
+    first, one, other = result.comparison
+    assert one.point == other.point != first.point
 
 
 def test_tuning_is_the_same_for_the_same_seed(hasty):

@@ -96,7 +96,7 @@ def fit_auto_linear(
     order = sorted(range(1, len(standing)), key=lambda i: -merit(standing[i].point))
     tuned = {len(standing) - 1} if tune else set()
     contenders = [0, *sorted({*order[:CONTENDERS], *tuned})]
-    evidence, how = _evidence(problem, rows, [standing[i] for i in contenders])
+    evidence, how = gather_evidence(problem, rows, [standing[i] for i in contenders])
     kept, gains = choose(problem, evidence, caution)
     best = contenders[kept]
     for place, one in enumerate(standing):
@@ -115,7 +115,7 @@ def _tuned(settings: dict[str, float]) -> Recipe:
     return lambda on: on.anchored(settings["kappa"], weight=settings["weight"])
 
 
-def _evidence(problem: Problem, rows: Rows, contenders: list[Standing]) -> tuple[list[Sample], str]:
+def gather_evidence(problem: Problem, rows: Rows, contenders: list[Standing]) -> tuple[list[Sample], str]:
     """Scores of rows that a candidate was not fitted on: held-out ones, and each training row by a fold without it.
 
     Models of different folds are put on one scale by the threshold that each has on its own training rows.

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+import torch
 from torch import nn
 
 from setpoint.errors import BadProblem, DivergedPrices
@@ -32,6 +33,8 @@ from setpoint.train.tune import search
 SHARE, GO_ON = 0.3, 2
 STRENGTHS = (1.0, 0.1)
 SPACE = {"strength": (0.01, 10.0), "weight": (1 / 16, 16.0)}
+#: What a trial that cannot be trained is worth.
+HOPELESS = -1e6
 HEAD = "the chosen one, its head re-fitted on the held-out rows and judged on the half that it did not see"
 
 
@@ -41,7 +44,7 @@ class TrainEpochs(Protocol):
     def __call__(self, model: nn.Module, solver: Solver, epochs: int, first: int) -> tuple[History, int]: ...
 
 
-@dataclass
+@dataclass(eq=False)
 class Candidate:
     """A solver on its way: the parameters it has led to, its scores on held-out rows, and the best row of history."""
 
@@ -55,8 +58,14 @@ class Candidate:
     point: OperatingPoint | None = None
     solver: Solver | None = field(default=None, repr=False)
 
+    @property
+    def merit(self) -> float:
+        return -math.inf if self.point is None else merit(self.point)
 
-def continuations(problem: Problem, warm: OperatingPoint, size: int, groups: int | None) -> dict[str, Any]:
+
+def continuations(
+    problem: Problem, warm: OperatingPoint, size: int, groups: int | None
+) -> dict[str, Callable[..., Solver]]:
     """Solvers by name, from simple to bold, each to be made when it is its turn."""
 
     def matched() -> Solver:
@@ -80,6 +89,65 @@ def continuations(problem: Problem, warm: OperatingPoint, size: int, groups: int
     }
 
 
+class Race:
+    """All candidates on one model, one after the other, and the history of all."""
+
+    def __init__(self, model: nn.Module, problem: Problem, held_out: Iterable[Any], train_epochs: TrainEpochs) -> None:
+        self.model, self.problem, self.held_out, self.train_epochs = model, problem, held_out, train_epochs
+        self.history: History = []
+
+    def run(self, one: Candidate, epochs: int) -> None:
+        """Train on from where the candidate is, and keep the better end; one that fails from the start has no point."""
+        started = time.perf_counter()
+        self.model.load_state_dict(one.state)
+        try:
+            one.solver = one.solver or one.make()
+            rows, best = self.train_epochs(self.model, one.solver, epochs, len(self.history))
+        except (BadProblem, DivergedPrices) as cause:
+            one.note = f"{'left out' if one.point is None else 'stopped'}: {cause}"
+        else:
+            row = len(self.history) + best
+            self.history.extend({**each, "candidate": one.name} for each in rows)
+            sample = score(self.model, self.held_out)
+            point = judge(self.problem, sample)
+            if one.point is None or merit(point) >= one.merit:
+                one.state, one.sample, one.point = copy.deepcopy(self.model.state_dict()), sample, point
+                one.row = row
+        one.seconds += time.perf_counter() - started
+
+    def tuned(self, warm: Candidate, make: Callable[..., Solver], epochs: int, trials: int, seed: int) -> Candidate:
+        """The best of several trials, judged on every other held-out row: the rest can speak against it."""
+        assert warm.sample is not None
+        rows = torch.cat([kind[::2] for kind in strata(warm.sample.labels, warm.sample.groups)])
+        tried: dict[str, Candidate] = {}
+
+        def name(settings: dict[str, float]) -> str:
+            return f"Tuned({', '.join(f'{key}={value:.3g}' for key, value in settings.items())})"
+
+        def try_once(settings: dict[str, float]) -> float:
+            one = tried[name(settings)] = Candidate(name(settings), lambda: make(**settings), warm.state)
+            self.run(one, epochs)
+            return HOPELESS if one.sample is None else merit(judge(self.problem, one.sample, rows))
+
+        best = tried[name(search(try_once, SPACE, trials, seed))]
+        spent = sum(one.seconds for one in tried.values())
+        best.note = "; ".join(filter(None, (best.note, f"the best of {trials} trials, found in {spent:.1f} s")))
+        return best
+
+    def refit_head(self) -> Trial | None:
+        """The model as it is, with another head if that helps."""
+        started = time.perf_counter()
+        row = fit_proximal_head(self.model, self.problem, self.held_out, len(self.history))
+        if row is None:
+            return None
+        self.history.append({**row, "candidate": "ProximalHead"})
+        if not row["kept"]:
+            note = "left out: no better on the half of the held-out rows that it did not see"
+            return Trial("ProximalHead", None, time.perf_counter() - started, note=note)
+        point = judge(self.problem, score(self.model, self.held_out))
+        return Trial("ProximalHead", point, time.perf_counter() - started, True, HEAD)
+
+
 def fit_auto_network(
     model: nn.Module,
     problem: Problem,
@@ -94,61 +162,23 @@ def fit_auto_network(
     seed: int,
 ) -> tuple[History, int, tuple[Trial, ...]]:
     """Train, continue, stop the hopeless, choose; then the head, if there are other data to set the threshold on."""
-    history: History = []
-
-    def run(one: Candidate, epochs: int) -> None:
-        """Train on from where the candidate is; one that cannot be trained has no sample and a note."""
-        started = time.perf_counter()
-        model.load_state_dict(one.state)
-        try:
-            one.solver = one.solver or one.make()
-            rows, best = train_epochs(model, one.solver, epochs, len(history))
-        except (BadProblem, DivergedPrices) as cause:
-            one.sample, one.note = None, f"left out: {cause}"
-        else:
-            one.row = len(history) + best
-            history.extend({**row, "candidate": one.name} for row in rows)
-            one.state, one.sample = copy.deepcopy(model.state_dict()), score(model, held_out)
-            one.point = judge(problem, one.sample)
-        one.seconds += time.perf_counter() - started
-
+    race = Race(model, problem, held_out, train_epochs)
     plain = Candidate("CrossEntropy", CrossEntropy, copy.deepcopy(model.state_dict()))
-    run(plain, epochs)
-    assert plain.sample is not None
+    race.run(plain, epochs)
     assert plain.point is not None
     size, groups = _sizes(train, model, problem)
     makers = continuations(problem, plain.point, size, groups)
     anchored = makers.pop("Tuned")
-    tried = [Candidate(name, make, plain.state) for name, make in makers.items()]
     short = max(1, round(SHARE * epochs / 2))
+    tried = [Candidate(name, make, plain.state) for name, make in makers.items()]
     for one in tried:
-        run(one, short)
+        race.run(one, short)
     if tune:
-        # Trials are judged on every other held-out row, so that the rest can speak against the best of them.
-        judged = [part for kind in strata(plain.sample.labels, plain.sample.groups) for part in kind[::2].tolist()]
-        trials: list[Candidate] = []
-
-        def try_once(settings: dict[str, float]) -> float:
-            name = f"Tuned({', '.join(f'{key}={value:.3g}' for key, value in settings.items())})"
-            trials.append(Candidate(name, lambda: anchored(**settings), plain.state))
-            run(trials[-1], short)
-            sample = trials[-1].sample
-            return (
-                -math.inf if sample is None else merit(judge(problem, sample, sample.labels.new_tensor(judged).long()))
-            )
-
-        found = search(try_once, SPACE, tune, seed)
-        name = f"Tuned({', '.join(f'{key}={value:.3g}' for key, value in found.items())})"
-        best_trial = next(one for one in trials if one.name == name)
-        best_trial.note = f"the best of {tune} trials, found in {sum(one.seconds for one in trials):.1f} s"
-        tried.append(best_trial)
-    alive = [one for one in tried if one.sample is not None]
-    hopeful = sorted(alive, key=lambda one: -_merit(one))[:GO_ON]
+        tried.append(race.tuned(plain, anchored, short, tune, seed))
+    alive = [one for one in tried if one.point is not None]
+    hopeful = sorted(alive, key=lambda one: -one.merit)[:GO_ON]
     for one in hopeful:
-        before = replace(one)
-        run(one, short)
-        if one.sample is None or _merit(one) < _merit(before):
-            one.state, one.sample, one.point, one.row = before.state, before.sample, before.point, before.row
+        race.run(one, short)
     samples = [one.sample for one in (plain, *alive) if one.sample is not None]
     kept, gains = choose(problem, samples, caution)
     for one, gain in zip(alive, gains[1:]):
@@ -157,27 +187,12 @@ def fit_auto_network(
     chosen = (plain, *alive)[kept]
     model.load_state_dict(chosen.state)
     comparison = [Trial(one.name, one.point, one.seconds, one is chosen, one.note) for one in (plain, *tried)]
-    best = chosen.row
-    if calibrated and problem.group is None:
-        started = time.perf_counter()
-        head = fit_proximal_head(model, problem, held_out, len(history))
-        if head is not None:
-            if head["kept"]:
-                best = len(history)
-                comparison = [replace(one, chosen=False) for one in comparison]
-            history.append({**head, "candidate": "ProximalHead"})
-            point = judge(problem, score(model, held_out)) if head["kept"] else chosen.point
-            note = HEAD if head["kept"] else "left out: no better on the half of the held-out rows that it did not see"
-            comparison.append(
-                Trial(
-                    "ProximalHead", point if head["kept"] else None, time.perf_counter() - started, head["kept"], note
-                )
-            )
-    return history, best, tuple(comparison)
-
-
-def _merit(one: Candidate) -> float:
-    return -math.inf if one.point is None else merit(one.point)
+    head = race.refit_head() if calibrated and problem.group is None else None
+    if head is None:
+        return race.history, chosen.row, tuple(comparison)
+    if not head.chosen:
+        return race.history, chosen.row, (*comparison, head)
+    return race.history, len(race.history) - 1, (*(replace(one, chosen=False) for one in comparison), head)
 
 
 def _sizes(train: Iterable[Any], model: nn.Module, problem: Problem) -> tuple[int, int | None]:
