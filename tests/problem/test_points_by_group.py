@@ -123,21 +123,6 @@ def test_the_words_of_a_point():
     assert equal.outcome == "infeasible: no threshold meets flagged == 40% (nearest: 0)"
 
 
-@pytest.mark.parametrize(
-    ("relation", "bound", "broken"),
-    [
-        ("<=", 0.2, True), ("<=", 0.25, False), ("<=", 0.25 - 1e-10, False), (">=", 0.3, True), (">=", 0.25, False),
-        ("==", 0.3, True), ("==", 0.2, True), ("==", 0.25, False),
-    ],
-)  # fmt: skip
-def test_which_bounds_are_named_as_broken(relation, bound, broken):
-    problem = sp.minimize(sp.fnr, sp.Constraint(sp.fpr, relation, bound))
-    point = sp.OperatingPoint(problem, 0.0, 0.0, {"fpr": 0.25, "fnr": 0.0}, False, 0.1)
-    assert ("nearest" in point.outcome) is broken
-    if not broken:
-        assert point.outcome == f"infeasible: no threshold meets {problem}"
-
-
 def test_what_is_written():
     point = by_hand({"a": 0.7, "b": 0.6})
     assert point.to_dict() == {
