@@ -44,7 +44,7 @@ def test_a_beta_whose_square_overflows(beta):
 
 
 def test_weights_of_zero_leave_nothing_to_judge():
-    with pytest.raises(BadWeights, match="weight 0"):
+    with pytest.raises(BadWeights, match="weights are 0"):
         sp.evaluate("maximize mcc", SCORES, LABELS, weights=[0, 0, 0, 0])
 
 

@@ -83,8 +83,6 @@ def check_sample(scores: Any, labels: Any, weights: Any = None, groups: Any = No
         weights = _like(weights, scores, "weights", BadWeights)
         if scores.dtype == torch.float16 and not bool(torch.isfinite(weights).all()):
             raise BadWeights("weights beyond 65504 do not fit float16 scores; divide the weights by their mean")
-        if len(weights) and not bool(weights.any()):
-            raise BadWeights("all weights are 0, so that nothing is left to count; give some samples a weight above 0")
     if groups is not None:
         groups = _tensor(groups, "groups", BadGroups).to(scores.device)
         if groups.shape != scores.shape:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint.errors import BadFile, BadGroups, BadScores, BadSetting, MissingClass
+from setpoint.errors import BadFile, BadGroups, BadScores, BadSetting, BadWeights, MissingClass
 from setpoint.measure.area import mean_over
 from setpoint.measure.constraint import percent
 from setpoint.measure.count import count
@@ -286,6 +286,8 @@ def refuse_absent_classes(problem: Problem, sample: Sample) -> None:
         raise BadScores("no scores to judge; pass at least one sample of each class")
     weights = torch.ones_like(sample.scores) if sample.weights is None else sample.weights
     positives, everything = float((weights * sample.labels).sum()), float(weights.sum())
+    if everything <= 0:
+        raise BadWeights("all weights are 0, so that nothing is left to count; give some samples a weight above 0")
     # Flag nothing: then all positives are missed and all negatives passed over.
     counts = torch.tensor([0.0, 0.0, positives, everything - positives], dtype=torch.float64)
     asked = [problem.objective, *(c.quantity for c in problem.bounds)]
