@@ -452,7 +452,7 @@ at_the_border("scores of shape (n, 2)", torch.zeros(4, 2))
 at_the_border("lists of different lengths for scores", [[0.1, 0.2], [0.3]])
 at_the_border("negative weights", weights=[1, 1, 1, -1])
 at_the_border("weights with NaN", weights=[1, 1, 1, NAN])
-in_python("weights that are all 0")(lambda: sp.evaluate(PROBLEM, SCORES, LABELS, weights=[0, 0, 0, 0]))
+in_python("weights that are all 0")(lambda _: sp.evaluate(PROBLEM, SCORES, LABELS, weights=[0, 0, 0, 0]))
 
 
 def criterion(scores, labels):
