@@ -12,7 +12,7 @@ import torch
 import setpoint as sp
 from fuzz.of_files import saved
 from setpoint.artefact import MODEL, load_run
-from setpoint.errors import BadAsk, BadFile, BadProblem, BadProgram, BadScores, BadSetting, BadWeights, ShapeMismatch
+from setpoint.errors import BadAsk, BadFile, BadProblem, BadProgram, BadScores, BadSetting, BadWeights
 from setpoint.measure.count import count
 from setpoint.measure.multiclass import auc_mu
 from setpoint.measure.pairs import SquaredHinge, pair_sum
