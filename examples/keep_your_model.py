@@ -30,7 +30,7 @@ def main() -> None:
     trained = sp.SetpointClassifier(ASK, positive="malignant", calibration=0.4, confidence=0.95).fit(X, y)
     print(f"a linear model trained for it: {trained.judge(X_test, y_test)}")
     for row in trained.comparison_:
-        print(f"  {row['name']} ({row['note']}): {row['objective']:.3f}{', chosen' if row['chosen'] else ''}")
+        print(f"  {row['name']}{', chosen' if row['chosen'] else ''} {row['note']}")
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ from tables import loans
 
 ASK = "minimize fnr where fpr <= 20%"
 KILLED = -signal.SIGKILL
+WHOLE = ["history.jsonl", "model.safetensors", "scores.safetensors", "setpoint.json"]
 
 
 def fork(work):
@@ -169,7 +170,7 @@ def test_killed_within_every_write_of_a_run(tmp_path, runs):
         assert found == runs[0].chosen.point or found.startswith("no run at")
         check_place(place, force=True)
     assert load_run(place).point == runs[0].chosen.point
-    assert sorted(p.name for p in place.iterdir()) == ["history.jsonl", "model.safetensors", "setpoint.json"]
+    assert sorted(p.name for p in place.iterdir()) == WHOLE
 
 
 def test_an_earlier_run_can_be_read_until_the_new_one_is_whole(tmp_path, runs):
@@ -212,7 +213,7 @@ def test_a_full_disk_leaves_the_run_before_it(tmp_path, runs):
         assert end_of(fork(lambda limit=limit: work(limit))) == 0
         assert load_run(place).point == runs[0].chosen.point
         assert [p.name for p in tmp_path.iterdir()] == ["run"]
-        assert sorted(p.name for p in place.iterdir()) == ["history.jsonl", "model.safetensors", "setpoint.json"]
+        assert sorted(p.name for p in place.iterdir()) == WHOLE
 
 
 FIT = [
@@ -302,7 +303,7 @@ def test_a_run_that_was_killed_and_interrupted_is_resumed_to_the_same_bytes(tabl
     capsys.readouterr()
     assert command("fit", "--resume", "run", "--json") == 0
     answer = json.loads(capsys.readouterr().out)
-    assert sorted(p.name for p in Path("run").iterdir()) == ["history.jsonl", "model.safetensors", "setpoint.json"]
+    assert sorted(p.name for p in Path("run").iterdir()) == WHOLE
     for name in ("model.safetensors", "history.jsonl"):
         assert Path("run", name).read_bytes() == Path("whole", name).read_bytes()
     assert load_run("run").point == load_run("whole").point

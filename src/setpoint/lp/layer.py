@@ -44,7 +44,7 @@ def solve(
         )
     candidate = _in_range(engine.run(program, start), program.dtype)
     certificate = certify(program, candidate.x, candidate.dual, candidate.equality_dual)
-    candidate = _believe(candidate, certificate, engine.tolerance)
+    candidate = _believe(candidate, certificate, engine.tolerance, program)
     attached = gradient.attach(program, candidate)
     return Solution(
         x=attached.x.to(program.dtype),
@@ -69,9 +69,10 @@ def _in_range(candidate: Candidate, dtype: torch.dtype) -> Candidate:
     return replace(candidate, x=x, dual=dual, equality_dual=equality_dual)
 
 
-def _believe(candidate: Candidate, certificate: Certificate, tolerance: float) -> Candidate:
-    """A claim of `SOLVED` whose certificate does not hold is `STALLED`."""
-    holds = (certificate.worst <= tolerance).flatten().tolist()
+def _believe(candidate: Candidate, certificate: Certificate, tolerance: float, program: LinearProgram) -> Candidate:
+    """A claim of `SOLVED` whose certificate does not hold, or whose value the dtype cannot hold, is `STALLED`."""
+    value = (program.cost.detach().double() * candidate.x).sum(-1)
+    holds = ((certificate.worst <= tolerance) & (value.abs() <= torch.finfo(program.dtype).max)).flatten().tolist()
     outcomes = tuple(
         Outcome.STALLED if outcome is Outcome.SOLVED and not good else outcome
         for outcome, good in zip(candidate.outcomes, holds)
