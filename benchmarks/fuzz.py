@@ -79,6 +79,7 @@ def in_a_process(work: Callable[[], Result]) -> Result:
 
     def run(pipe: Connection) -> None:
         warnings.simplefilter("error", RuntimeWarning)
+        warnings.simplefilter("ignore", UserWarning)  # Ours, for whoever calibrates on too little.
         pipe.send(work())
         pipe.close()
         # What the parent's threads have registered to happen at the end is not this process's to do.

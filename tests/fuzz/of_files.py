@@ -16,14 +16,16 @@ import numpy as np
 import polars as pl
 from hypothesis import strategies as st
 
+import setpoint as sp
+from fuzz.inputs import numbers
 from fuzz.laws import Draw, finite, target
 from fuzz.mutate import mutated_bytes, mutated_json
 from fuzz.of_problem import judged
-from setpoint import ask
 from setpoint.artefact import ABOUT, MODEL, load_run, save_run
 from setpoint.run import fit_table
 from setpoint.settings import Settings
 from setpoint.table.schema import Schema
+from setpoint.train.checkpoint import STATE
 
 FORBIDDEN = ("exec", "os.system", "os.exec", "os.posix_spawn", "subprocess.Popen", "pickle.find_class", "marshal.loads")
 _watching: list[str] = []
@@ -62,7 +64,7 @@ def table(rows: int = 120) -> pl.DataFrame:
 @functools.cache
 def saved() -> dict[str, bytes]:
     """The files of one small run."""
-    run = fit_table(table(), "label", ask("minimize fnr where fpr <= 30%"), Settings(solver="implicit", epochs=2))
+    run = fit_table(table(), "label", sp.ask("minimize fnr where fpr <= 30%"), Settings(solver="implicit", epochs=2))
     with tempfile.TemporaryDirectory() as place:
         path = save_run(Path(place) / "run", run)
         return {file.name: file.read_bytes() for file in path.iterdir()}
@@ -113,6 +115,24 @@ def reading_parameters(draw: Draw) -> None:
     else:
         files.pop(draw(st.sampled_from(sorted(files))))
     reads(files)
+
+
+@target
+def reading_checkpoints(draw: Draw) -> None:
+    values = st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=5), st.floats(allow_nan=False))
+    state = draw(st.dictionaries(st.text(max_size=5), st.one_of(values, st.lists(values, max_size=3)), max_size=3))
+    with tempfile.TemporaryDirectory() as place:
+        kept = sp.Checkpoint(place, keep=True, seconds=draw(st.one_of(*[st.floats(0, 9)] * 6, numbers)))
+        kept.open({})
+        kept.save(state)
+        assert sp.Checkpoint(place).open({}) == state
+        file = Path(place) / STATE
+        whole = file.read_bytes()
+        file.write_bytes(draw(mutated_bytes(whole)))
+        with nothing_is_run():
+            read = sp.Checkpoint(place).open({})
+        assert file.read_bytes() == whole
+        assert read == state
 
 
 @target

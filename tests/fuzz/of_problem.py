@@ -91,11 +91,23 @@ def calibrating(draw: Draw) -> None:
         problem, given.scores, given.labels, confidence=confidence, weights=given.weights, groups=given.groups
     )
     judged(point)
-    if problem.constraints and problem.over is None and point.certificate is not None:
-        finite(point.certificate.confidence)
-    else:
-        assert point.certificate is None
-        assert point.estimates
+    for estimate in point.estimates:
+        assert isinstance(estimate, sp.Estimate)
+        finite([estimate.low, estimate.value, estimate.high], estimate.quantity)
+    promised = isinstance(point.certificate, sp.Certificate)
+    assert promised or point.estimates, "neither a promise nor an estimate"
+    assert not promised or problem.constraints
+
+
+@target
+def checking(draw: Draw) -> None:
+    problem, given, later = draw(st.one_of(certified_problems, problems())), draw(anything()), draw(anything())
+    point = sp.calibrate(problem, given.scores, given.labels, weights=given.weights, groups=given.groups)
+    check = point.check(later.scores, later.labels, groups=later.groups)
+    assert isinstance(check, sp.Check)
+    assert 0 <= check.p_value <= 1
+    finite([row.rate for row in check.bounds], "rates")
+    assert str(check)
 
 
 @target

@@ -52,6 +52,22 @@ def fitting(draw: Draw) -> None:
 
 
 @target
+def choosing(draw: Draw) -> None:
+    network = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU(), torch.nn.Linear(2, 1))
+    auto = sp.Auto(caution=draw(st.one_of(*[st.just(1.5)] * 6, numbers)), seed=draw(small_whole))
+    result = sp.fit(
+        draw(st.sampled_from([torch.nn.Linear(2, 1), network])), draw(problems(groups=False)),
+        draw(rows(20)), draw(rows(20)), auto, calibration=draw(st.one_of(st.none(), rows())), epochs=1,
+    )  # fmt: skip
+    judged(result.point)
+    assert sum(trial.chosen for trial in result.comparison) == 1
+    for trial in result.comparison:
+        assert isinstance(trial, sp.Trial)
+        assert trial.point is not None or trial.note
+        finite(trial.seconds, "seconds")
+
+
+@target
 def averaging(draw: Draw) -> None:
     members = draw(st.lists(st.just(torch.nn.Linear(2, 1)), max_size=2))
     finite(sp.Ensemble(members)(torch.zeros(3, 2)).detach())

@@ -276,3 +276,23 @@ def test_a_file_with_a_number_beyond_floats_or_nested_without_end(tmp_path):
     path.write_text("[" * 200_000)
     with pytest.raises(BadFile):
         sp.OperatingPoint.load(path)
+
+
+def test_scores_beyond_floats_are_named():
+    with pytest.raises(BadScores, match="scores must be numbers"):
+        sp.evaluate(FNR, [10**400, 0], [1, 0])
+
+
+def test_balanced_weights_where_the_positives_weigh_nothing():
+    x, labels = torch.tensor([[0.0], [1.0], [2.0], [3.0]]), torch.tensor([1.0, 0.0, 1.0, 0.0])
+    train, judge = sp.Batches(x, labels, weights=1 - labels), sp.Batches(x, labels)
+    result = sp.fit(torch.nn.Linear(1, 1), "minimize fpr", train, judge, sp.Ridge("balanced"))
+    assert torch.isfinite(result.model.weight).all()
+
+
+def test_a_value_beyond_the_dtype_of_the_costs_is_not_solved():
+    program = sp.lp.LinearProgram(
+        torch.tensor([1e4], dtype=torch.float16), torch.zeros(0, 1), torch.zeros(0),
+        torch.tensor([[1.0]]), torch.tensor([7.0]),
+    )  # fmt: skip
+    assert sp.lp.solve(program).outcome is sp.lp.Outcome.STALLED

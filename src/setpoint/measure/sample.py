@@ -187,7 +187,7 @@ def _tensor(values: Any, name: str, error: type[SetpointError]) -> Tensor:
         # Booleans and numbers that a table has mixed with None: what is None becomes NaN, and is named as such later.
         array = array.astype(np.float64) if array.dtype == object else array
         return torch.from_numpy(np.array(array, order="C"))
-    except (TypeError, ValueError) as cause:
+    except (TypeError, ValueError, OverflowError) as cause:
         if isinstance(cause, SetpointError):
             raise
         kind = type(values).__name__

@@ -113,7 +113,7 @@ class Scaling:
 
 def class_weights(rows: Rows, ratio: float) -> Tensor:
     """Sample weights with positives `ratio` times as heavy, of mean 1."""
-    weights = rows.weights * torch.where(rows.labels > 0, ratio, 1.0)
+    weights = torch.where(rows.labels > 0, ratio * rows.weights, rows.weights)
     return weights / weights.mean()
 
 
