@@ -5,7 +5,7 @@ READY = $(VENV)/.ready
 
 SECONDS ?= 600
 
-.PHONY: install demo test lint format bench fuzz coverage mutation clean
+.PHONY: install demo test lint format bench dist fuzz coverage mutation clean
 
 install: $(READY)
 
@@ -33,6 +33,13 @@ format: $(READY)
 bench: $(READY)         ## the speed ratios, from one run each
 	$(BIN)/python -m benchmarks.kernels
 	$(BIN)/python -m benchmarks.step_cost
+
+dist: $(READY)          ## the wheel and the sdist, each installed in a new environment where the README is run
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'build>=1.2' 'hatchling>=1.24'
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist
+	$(BIN)/python .ci/newcomer.py dist/*.whl
+	$(BIN)/python .ci/newcomer.py dist/*.tar.gz
 
 fuzz: $(READY)          ## every public entrance with whatever comes, new cases for SECONDS; counts them
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'atheris>=2.3' || echo "no atheris: bytes not guided"

@@ -1,7 +1,7 @@
 """Which tumours are malignant? Find 95 % of them, and alarm as few healthy women as can be.
 
 Trains for "maximize tnr where recall >= 95%" on the data that ships inside scikit-learn, beside plain
-cross-entropy, sets a threshold that keeps the bound with 95 % confidence, and writes the run to a directory.
+cross-entropy, sets a threshold that keeps the bound with 95 % confidence, and writes the run and a page about it.
 
     python examples/breast_cancer.py --out run
 """
@@ -13,6 +13,7 @@ from sklearn.datasets import load_breast_cancer
 
 import setpoint as sp
 from setpoint.artefact import check_place, save_run
+from setpoint.report_run import write_report
 from setpoint.run import fit_table
 from setpoint.settings import Settings
 from setpoint.show import console, progress, result_table, sentences
@@ -45,7 +46,8 @@ def main() -> None:
     screen.print(result_table(run))
     for sentence in sentences(run):
         screen.print(sentence, soft_wrap=True)
-    screen.print(f"Written to {out}.")
+    (page,) = write_report(out)
+    screen.print(f"Written to {out}; open {page} in a browser.")
 
 
 if __name__ == "__main__":

@@ -97,6 +97,31 @@ def main_ok(*arguments):
     assert ended.value.code == 0
 
 
+def test_tuning_chooses_auto_and_shows_what_it_chose_from(table, capsys):
+    main_ok("fit", "loans.csv", "--target", "default", "--ask", ASK, "--tune", "2", "--out", "tuned")
+    shown = capsys.readouterr().out
+    saved = json.loads((table / "tuned" / "setpoint.json").read_text())
+    trials = saved["results"]["auto"]["comparison"]
+    (chosen,) = [trial["name"] for trial in trials if trial["chosen"]]
+    assert saved["results"]["auto"]["method"] == f"auto: {chosen}"
+    assert f"{chosen} (chosen)" in shown
+    assert "the best of 2 trials" in shown
+    assert all(trial["name"] in shown for trial in trials)
+
+
+@pytest.mark.parametrize(
+    ("solver", "question"),
+    [("lagrangian", ASK), ("augmented", ASK), ("pairwise", "maximize recall over fpr in [0%, 20%]"), ("auto", ASK)],
+)
+@pytest.mark.parametrize("model", ["linear", "mlp"])
+def test_solvers_by_name(table, capsys, solver, question, model):
+    asked = ["--target", "default", "--ask", question, "--epochs", "4", "--json", "--model", model, "--solver", solver]
+    main_ok("fit", "loans.csv", *asked, "--out", "named")
+    answer = json.loads(capsys.readouterr().out)
+    assert list(answer["results"]) == [solver, "cross-entropy"]
+    assert answer["point"]["objective"] < 1
+
+
 def test_json_for_machines(table, capsys):
     main_ok(
         "fit", "loans.csv", "--target", "default", "--ask", ASK, "--epochs", "3", "--positive", "no", "--json",
@@ -170,6 +195,11 @@ MISTAKES = {
     "no table": (["fit", *FIT[2:]], "a table is missing"),
     "no ask": (FIT[:4], "--ask is missing"),
     "nothing to resume": (["fit", "--resume", "nowhere"], "no unfinished run at nowhere"),
+    "to tune another": (
+        [*FIT, "--solver", "weighted", "--tune", "3"],
+        "adds trials to solver 'auto', not to 'weighted'",
+    ),
+    "to tune backwards": ([*FIT, "--tune", "-3"], "tune must be a number of trials"),
     "resume and more": (["fit", "--resume", "nowhere", "--epochs", "3"], "leave out epochs"),
     "checkpoints": ([*FIT, "--checkpoint-seconds", "-1"], "0 or more"),
     "no run": (["predict", "nowhere", "loans.csv"], "no run at nowhere"),

@@ -35,6 +35,7 @@ def test_the_demo_prints_the_answer_and_writes_the_run(tmp_path):
     assert results["default"]["test"]["rates"]["recall"] >= 0.9
     assert results["default"]["test"]["objective"] >= 0.6
     assert [p.name for p in tmp_path.iterdir()] == ["run"]
+    assert "Certified: recall &gt;= 95%" in (tmp_path / "run" / "report.html").read_text()
 
 
 def test_the_example_is_short():

@@ -12,8 +12,9 @@ import scipy
 
 from setpoint.errors import BadSetting, SetpointError
 from setpoint.problem.problem import Problem
-from setpoint.run import TUNED, Outcome, fit_table, solver_for
-from setpoint.settings import BASELINE, SOLVERS, Settings
+from setpoint.run import TUNED, Outcome, fit_table
+from setpoint.settings import Settings
+from setpoint.solvers import BASELINE, SOLVERS, Case, make_solver
 from setpoint.table.frame import Frame
 
 #: Compared when nobody says otherwise, as far as they exist and know the ask. A weight is tuned for linear models
@@ -100,20 +101,18 @@ class Comparison:
 
 
 def usual_solvers(problem: Problem, model: str) -> list[str]:
-    """The solvers worth comparing on a problem: those that exist and do not refuse it."""
+    """The solvers worth comparing on a problem: those that do not refuse it."""
     linear = model == "linear" and problem.group is None
-    n_groups = None if problem.group is None else 2
-    found = []
-    for name in USUAL:
-        if name in SOLVERS:
-            try:
-                solver_for(name, problem, linear, True, n_groups)
-            except SetpointError:
-                continue
-            found.append(name)
-        elif name == TUNED and linear:
-            found.append(name)
-    return found
+    case = Case(problem, linear, whole=True, n_groups=None if problem.group is None else 2)
+    return [name for name in USUAL if (linear if name == TUNED else _takes(name, case))]
+
+
+def _takes(name: str, case: Case) -> bool:
+    try:
+        make_solver(name, case)
+    except SetpointError:
+        return False
+    return True
 
 
 def compare_table(

@@ -19,15 +19,16 @@ from setpoint.errors import TooFewSamples
 from setpoint.measure.sample import name_groups
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
-from setpoint.settings import BASELINE, PARTS, SOLVERS, Settings, build_model, by_steps, score_rows
+from setpoint.settings import PARTS, Settings, build_model, score_rows
 from setpoint.solve.baseline import CrossEntropy
-from setpoint.solve.implicit import ImplicitThreshold
 from setpoint.solve.solver import Solver
+from setpoint.solvers import BASELINE, Case, Choice, by_steps, make_solver
 from setpoint.table.fingerprint import fingerprint
 from setpoint.table.frame import Frame
 from setpoint.table.groups import group_names
 from setpoint.table.schema import Schema, Target
 from setpoint.train.anchored import Ridge
+from setpoint.train.auto import Auto
 from setpoint.train.batch import Batch, Batches
 from setpoint.train.calibrate import calibrate, evaluate
 from setpoint.train.certify import is_certifiable
@@ -37,6 +38,7 @@ from setpoint.train.identity import identity_of
 from setpoint.train.linear import recipe_bytes
 from setpoint.train.loop import fit
 from setpoint.train.select import preference
+from setpoint.train.trial import Trial
 
 Told = Callable[[str, int, int], None]
 #: The name of each row's group, a part; None where no groups are compared.
@@ -54,6 +56,7 @@ class Outcome:
     """What one solver reached: the point it is to be run at, and that same point judged on every part.
 
     `best_on_test` is the best cut of the test rows themselves: it compares models without the luck of a threshold.
+    `comparison` is what `auto` chose from, by held-out rows.
     """
 
     solver: str
@@ -65,11 +68,15 @@ class Outcome:
     best_epoch: int
     seconds: float
     refusal: str | None = None
+    comparison: tuple[Trial, ...] = ()
     scores: dict[str, Tensor] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def method(self) -> str:
-        """What the solver came down to: the default names the method that it chose."""
+        """What the solver came down to: the default and auto name the method that they chose."""
+        chosen = [trial.name for trial in self.comparison if trial.chosen]
+        if chosen:
+            return f"{self.solver}: {chosen[0]}"
         return str(self.history[self.best_epoch]["solver"]) if self.solver == "default" else self.solver
 
     def to_dict(self) -> dict[str, Any]:
@@ -85,6 +92,7 @@ class Outcome:
             "best_epoch": self.best_epoch,
             "seconds": round(self.seconds, 3),
             "refusal": self.refusal,
+            "comparison": [trial.to_dict() for trial in self.comparison],
             **parts,
         }
 
@@ -283,15 +291,6 @@ def _named(parts: Mapping[str, Batch], problem: Problem, groups: Sequence[str]) 
     return named
 
 
-def solver_for(name: str, problem: Problem, linear: bool, whole: bool, n_groups: int | None) -> Any:
-    """What `fit` takes for a solver's name. Recipes for linear models know no groups: those train in epochs."""
-    if n_groups is None:
-        return SOLVERS[name](problem, linear, whole)
-    if name == "implicit":
-        return ImplicitThreshold(problem, n_groups=n_groups, memory=0 if whole else None)
-    return SOLVERS[name](problem, False, whole)
-
-
 def _train_tuned(
     name: str,
     parts: Mapping[str, Batch],
@@ -333,23 +332,23 @@ def _train(
     whole = size >= len(train.labels)
     linear = settings.model == "linear" and problem.group is None
     n_groups = None if named["train"] is None else len(set(named["train"]))
-    solver = solver or solver_for(name, problem, linear, whole, n_groups)
+    case = Case(problem, linear, whole, len(train.labels), n_groups, settings.tune, settings.seed)
+    chosen = solver or make_solver(name, case)
     if _shortage(settings, *train.x.shape):
-        solver = by_steps(solver, problem, whole)
-    # Recipes for linear models are not a matter of epochs: the default makes three tries, cross-entropy one.
-    tries = 1 if isinstance(solver, Ridge) else 3 if solver is None and linear else epochs
+        chosen = by_steps(chosen, case)
+    tries = _tries(chosen, settings.model == "linear", epochs)
     result = fit(
         build_model(settings.model, train.x.shape[1], settings.seed),
         problem,
         Batches(train.x, train.labels, groups=train.groups, batch_size=size, shuffle=not whole, seed=settings.seed),
         Batches(held_out.x, held_out.labels, groups=held_out.groups),
-        solver,
+        chosen,
         calibration=Batches(set_aside.x, set_aside.labels, groups=set_aside.groups),
         epochs=epochs,
         ensemble=settings.ensemble,
         seed=settings.seed,
         checkpoint=checkpoint,
-        on_epoch=on_epoch and (lambda row: on_epoch(name, row["epoch"] + 1, tries)),
+        on_epoch=on_epoch and (lambda row: on_epoch(name, min(row["epoch"] + 1, tries), tries)),
     )
     if on_epoch is not None:
         on_epoch(name, tries, tries)
@@ -361,7 +360,18 @@ def _train(
     best = evaluate(problem, scores["test"], parts["test"].labels, groups=named["test"])
     seconds = checkpoint.spent_before + time.perf_counter() - started
     kept = {part: scores[part] for part in JUDGED}
-    return Outcome(name, result.model, point, judged, best, result.history, result.best_epoch, seconds, refusal, kept)
+    return Outcome(
+        name, result.model, point, judged, best, result.history, result.best_epoch, seconds, refusal,
+        result.comparison, kept,
+    )  # fmt: skip
+
+
+def _tries(solver: Choice, linear: bool, epochs: int) -> int:
+    """How often `on_epoch` is told. Recipes for linear models are not a matter of epochs: the default makes three
+    tries, cross-entropy one."""
+    if isinstance(solver, Auto):
+        return solver.expected_rows(linear, epochs)
+    return 1 if isinstance(solver, Ridge) else 3 if solver is None and linear else epochs
 
 
 def _set_point(

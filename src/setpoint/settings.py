@@ -1,4 +1,4 @@
-"""Settings of a run: models and solvers by name, sizes that fit the table, the shares of its parts."""
+"""Settings of a run: models by name, sizes that fit the table, the shares of its parts."""
 
 from __future__ import annotations
 
@@ -10,20 +10,13 @@ import torch
 from torch import Tensor, nn
 
 from setpoint.errors import BadSetting
-from setpoint.problem.problem import Problem
-from setpoint.solve.baseline import CrossEntropy
-from setpoint.solve.implicit import ImplicitThreshold
-from setpoint.solve.program import program_for
-from setpoint.solve.solver import Solver
-from setpoint.train.anchored import Ridge
-from setpoint.train.auto import Auto
+from setpoint.solvers import check_solver
 from setpoint.train.ensemble import Ensemble
 
 #: What each part is for: learn, choose the epoch, set the threshold, judge.
 PARTS = ("train", "held_out", "calibration", "test")
 #: Training tables up to this many rows are one batch.
 SMALL = 4096
-BASELINE = "cross-entropy"
 #: Rows scored together.
 AT_ONCE = 65_536
 
@@ -37,25 +30,6 @@ def _mlp(width: int) -> nn.Module:
 
 
 MODELS: dict[str, Callable[[int], nn.Module]] = {"linear": _linear, "mlp": _mlp}
-#: From the problem, whether the model is linear, and whether every batch is the whole table, to what `fit` takes;
-#: None leaves the choice to it. Linear models have cross-entropy to convergence.
-SOLVERS: dict[str, Callable[[Problem, bool, bool], Solver | Ridge | Auto | None]] = {
-    "default": lambda problem, linear, whole: None,
-    "auto": lambda problem, linear, whole: Auto(),
-    "implicit": lambda problem, linear, whole: ImplicitThreshold(problem, memory=0 if whole else None),
-    "program": lambda problem, linear, whole: program_for(problem),
-    "weighted": lambda problem, linear, whole: Ridge("balanced") if linear else CrossEntropy("balanced"),
-    BASELINE: lambda problem, linear, whole: Ridge() if linear else CrossEntropy(),
-}
-
-
-def by_steps(solver: Solver | Ridge | None, problem: Problem, whole: bool) -> Solver:
-    """What stands in for a recipe for linear models where its full batch does not fit into memory."""
-    if isinstance(solver, Solver):
-        return solver
-    return (
-        ImplicitThreshold(problem, memory=0 if whole else None) if solver is None else CrossEntropy(solver.pos_weight)
-    )
 
 
 @dataclass(frozen=True)
@@ -70,11 +44,16 @@ class Settings:
     confidence: float | None = None
     shares: tuple[float, float, float, float] = (0.5, 0.15, 0.15, 0.2)
     ensemble: int = 1
+    tune: int = 0
 
     def __post_init__(self) -> None:
-        for kind, name, known in (("model", self.model, MODELS), ("solver", self.solver, SOLVERS)):
-            if name not in known:
-                raise BadSetting(f"{kind} {name!r} is none of {', '.join(known)}")
+        check_solver(self.solver)
+        if self.model not in MODELS:
+            raise BadSetting(f"model {self.model!r} is none of {', '.join(MODELS)}")
+        if self.tune < 0:
+            raise BadSetting(f"tune must be a number of trials from 0 up, got {self.tune}")
+        if self.tune and self.solver != "auto":
+            raise BadSetting(f"tune={self.tune} adds trials to solver 'auto', not to {self.solver!r}; choose that")
         for kind, number in (("epochs", self.epochs), ("batch size", self.batch_size), ("ensemble", self.ensemble)):
             if number is not None and number < 1:
                 raise BadSetting(f"{kind} must be at least 1, got {number}")

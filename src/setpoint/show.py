@@ -16,7 +16,7 @@ from rich.table import Table
 from setpoint.measure.constraint import Constraint, Quantity, percent
 from setpoint.problem.point import OperatingPoint
 from setpoint.run import Run
-from setpoint.settings import BASELINE
+from setpoint.solvers import BASELINE
 
 SHOWN = {"train": "train", "held_out": "held-out", "test": "test"}
 #: The width of what is printed when nobody says how wide the screen is, as in a pipe or a log.
@@ -86,6 +86,21 @@ def result_table(run: Run) -> Table:
         cells = [value_text(problem.objective, point.objective) for point in judged]
         cells += [_bounded(constraint, point) for constraint in problem.constraints for point in judged]
         table.add_row(outcome.method, *cells, threshold_text(outcome.point, brief=True))
+    return table
+
+
+def trials_table(run: Run) -> Table:
+    """What `auto` chose from, by held-out rows."""
+    objective = run.problem.objective
+    rows = []
+    for trial in run.chosen.comparison:
+        value = "-" if trial.point is None else value_text(objective, trial.point.objective)
+        name = f"{trial.name}{' (chosen)' if trial.chosen else ''}"
+        rows.append([name, value, f"{trial.seconds:.1f}", trial.note])
+    table = grid(["auto chose from", f"{objective}\nheld-out", "seconds", "note"], rows)
+    table.columns[-1].justify = "left"
+    for column in table.columns:
+        column.vertical = "top"
     return table
 
 

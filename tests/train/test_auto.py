@@ -9,7 +9,7 @@ import worlds
 from setpoint.errors import BadSetting
 from setpoint.measure.area import roc_area
 from setpoint.measure.sample import Sample
-from setpoint.settings import SOLVERS
+from setpoint.solvers import Case, make_solver
 from setpoint.train import auto_network, tune
 from setpoint.train.auto_linear import Standing, gather_evidence
 from setpoint.train.history import score
@@ -296,6 +296,6 @@ def test_settings_outside_their_range_are_refused(wrong):
 
 
 def test_auto_has_a_name_and_single_solvers_compare_nothing(hasty):
-    assert SOLVERS["auto"](PROBLEM, True, True) == sp.Auto()
+    assert make_solver("auto", Case(PROBLEM, tune=2, seed=1)) == sp.Auto(tune=2, seed=1)
     train = worlds.lost_positives(400, 0)
     assert sp.fit(nn.Linear(2, 1), ASK, [train], [train], sp.Ridge()).comparison == ()

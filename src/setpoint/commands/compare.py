@@ -10,8 +10,8 @@ from setpoint.commands.settings import read_settings
 from setpoint.compare import Comparison, Standing, compare_table, usual_solvers, verdict
 from setpoint.problem.language import ask as read_ask
 from setpoint.problem.problem import Problem
-from setpoint.settings import BASELINE
 from setpoint.show import console, grid, progress, say, value_text, write_json
+from setpoint.solvers import BASELINE
 from setpoint.table.frame import read_table
 
 

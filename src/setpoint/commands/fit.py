@@ -11,7 +11,7 @@ from setpoint.commands.settings import read_settings
 from setpoint.errors import BadSetting
 from setpoint.problem.language import ask as read_ask
 from setpoint.run import Run, Told
-from setpoint.show import console, progress, result_table, say, sentences, write_json
+from setpoint.show import console, progress, result_table, say, sentences, trials_table, write_json
 from setpoint.unfinished import Plan, begin, how_to_go_on
 from setpoint.unfinished import resume as go_on
 
@@ -39,6 +39,8 @@ def main(*, context: Any, out: Path, resume: Path | None, as_json: bool, quiet: 
         return 0
     screen = console(quiet=quiet)
     screen.print(result_table(run))
+    if run.chosen.comparison:
+        screen.print(trials_table(run))
     say(
         screen,
         *sentences(run),

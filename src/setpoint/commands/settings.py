@@ -8,10 +8,11 @@ from setpoint.errors import BadSetting
 from setpoint.settings import Settings
 
 
-def read_settings(*, shares: str, **rest: Any) -> Settings:
-    """Settings from options; the four shares come as one text."""
+def read_settings(*, shares: str, solver: str, tune: int = 0, **rest: Any) -> Settings:
+    """Settings from options; the four shares come as one text, and to tune is to choose `auto`."""
     try:
         train, held_out, calibration, test = (float(share) for share in shares.split(","))
     except ValueError as cause:
         raise BadSetting(f"shares must be four numbers such as 0.5,0.15,0.15,0.2, got {shares!r}") from cause
-    return Settings(shares=(train, held_out, calibration, test), **rest)
+    solver = "auto" if tune and solver == "default" else solver
+    return Settings(shares=(train, held_out, calibration, test), solver=solver, tune=tune, **rest)

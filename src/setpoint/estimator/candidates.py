@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,19 +13,19 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from setpoint.errors import BadSetting
 from setpoint.estimator.features import Scorer, Standardise
 from setpoint.estimator.module import build_module, is_own
 from setpoint.measure.sample import name_groups
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
-from setpoint.settings import BASELINE, SMALL, SOLVERS, Settings
-from setpoint.solve.implicit import ImplicitThreshold
+from setpoint.settings import SMALL, Settings
 from setpoint.solve.solver import Solver
+from setpoint.solvers import BASELINE, Case, make_solver
 from setpoint.train.batch import Batches
 from setpoint.train.calibrate import calibrate
 from setpoint.train.history import History
 from setpoint.train.loop import fit
+from setpoint.train.trial import Trial
 
 AUTO = "auto"
 
@@ -81,26 +81,15 @@ class Candidate:
     scorer: Scorer
     point: OperatingPoint
     history: History
-    trials: tuple[Any, ...]
+    trials: tuple[Trial, ...]
     seconds: float
     note: str
 
     def rows(self, chosen: bool) -> list[dict[str, Any]]:
         """What is to be shown of it: a row, or one for each of the candidates that it was itself chosen from."""
         if not self.trials:
-            return [_row(self.name, self.point, chosen, self.seconds, self.note)]
-        return [_row(t.name, t.point, chosen and t.chosen, t.seconds, t.note) for t in self.trials]
-
-
-def _row(name: str, point: OperatingPoint | None, chosen: bool, seconds: float, note: str) -> dict[str, Any]:
-    return {
-        "name": name,
-        "objective": None if point is None else point.objective,
-        "feasible": None if point is None else point.feasible,
-        "chosen": chosen,
-        "seconds": seconds,
-        "note": note,
-    }
+            return [Trial(self.name, self.point, self.seconds, chosen, self.note).to_dict()]
+        return [replace(trial, chosen=chosen and trial.chosen).to_dict() for trial in self.trials]
 
 
 @dataclass(frozen=True)
@@ -158,15 +147,9 @@ class Plan:
             return copy.deepcopy(solver)
         if not isinstance(solver, str):
             return solver(self.problem) if callable(solver) else solver
-        if solver not in SOLVERS:
-            raise BadSetting(f"solver {solver!r} is none of {', '.join(SOLVERS)}")
-        if self.problem.group is None:
-            return SOLVERS[solver](self.problem, linear, whole)
-        if solver == "implicit":
-            n_groups = len(name_groups(train.groups)[1])
-            return ImplicitThreshold(self.problem, n_groups=n_groups, memory=0 if whole else None)
-        # Recipes for linear models know nothing of groups.
-        return SOLVERS[solver](self.problem, False, whole)
+        n_groups = None if self.problem.group is None else len(name_groups(train.groups)[1])
+        linear = linear and n_groups is None
+        return make_solver(solver, Case(self.problem, linear, whole, len(train.labels), n_groups))
 
 
 def _name(solver: Any) -> str:

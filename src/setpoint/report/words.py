@@ -102,13 +102,18 @@ def is_held(constraint: Constraint, problem: Problem, counts: Tensor) -> bool:
 
 
 def promise(material: Material) -> str:
-    """The certificate in a sentence, or what is missing for one."""
+    """The certificate in a sentence, or what is missing for one; then what is estimated."""
+    estimates = [f"Estimated on the calibration rows: {estimate}." for estimate in material.point.estimates]
+    return " ".join([_promise(material), *estimates])
+
+
+def _promise(material: Material) -> str:
     point, problem = material.point, material.problem
     if point.certificate is not None:
         c = point.certificate
         return (
             f"Certified: {c.statement} with confidence {percent(c.confidence)} on data like these that nobody has "
-            f"seen, from {c.samples:,} calibration samples."
+            f"seen, from {c.samples:,} calibration samples{f' ({c.method})' if c.method else ''}."
         )
     if material.refusal:
         return f"Not certified: {material.refusal.rstrip('.')}."

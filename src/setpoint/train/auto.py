@@ -11,8 +11,9 @@ from torch import nn
 from setpoint.errors import BadSetting
 from setpoint.problem.problem import Problem
 from setpoint.train.auto_linear import fit_auto_linear
-from setpoint.train.auto_network import TrainEpochs, fit_auto_network
+from setpoint.train.auto_network import TrainEpochs, expected_epochs, fit_auto_network
 from setpoint.train.history import History
+from setpoint.train.recipes import RECIPES
 from setpoint.train.trial import Trial
 from setpoint.train.tune import check_optuna
 
@@ -47,6 +48,10 @@ class Auto:
                 raise BadSetting(f"Auto needs {name} to be a whole number from 0 up, got {value!r}")
         if not 0 <= self.caution < float("inf"):
             raise BadSetting(f"caution is a number of standard errors, 0 or more, got {self.caution!r}")
+
+    def expected_rows(self, linear: bool, epochs: int) -> int:
+        """About how many rows of history there will be, one a candidate or an epoch: for whoever shows progress."""
+        return len(RECIPES) + bool(self.tune) if linear else expected_epochs(epochs, self.tune)
 
 
 def fit_auto(

@@ -89,6 +89,16 @@ def continuations(
     }
 
 
+def expected_epochs(epochs: int, tune: int) -> int:
+    """About how many epochs all candidates take together: early stopping may save some."""
+    others = 5 + len(STRENGTHS) + tune
+    return epochs + _short(epochs) * (others + GO_ON)
+
+
+def _short(epochs: int) -> int:
+    return max(1, round(SHARE * epochs / 2))
+
+
 class Race:
     """All candidates on one model, one after the other, and the history of all."""
 
@@ -169,7 +179,7 @@ def fit_auto_network(
     size, groups = _sizes(train, model, problem)
     makers = continuations(problem, plain.point, size, groups)
     anchored = makers.pop("Tuned")
-    short = max(1, round(SHARE * epochs / 2))
+    short = _short(epochs)
     tried = [Candidate(name, make, plain.state) for name, make in makers.items()]
     for one in tried:
         race.run(one, short)

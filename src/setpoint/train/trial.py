@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -31,6 +32,18 @@ class Trial:
     seconds: float
     chosen: bool = False
     note: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        point = self.point
+        return {
+            "name": self.name,
+            "objective": None if point is None else point.objective,
+            "feasible": None if point is None else point.feasible,
+            "chosen": self.chosen,
+            "seconds": round(self.seconds, 3),
+            "note": self.note,
+        }
 
 
 @dataclass(frozen=True)
