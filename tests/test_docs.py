@@ -55,7 +55,7 @@ def test_the_block_runs(code, tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("path", STORIES, ids=name_of)
 def test_the_story_runs(path, tmp_path, monkeypatch):
-    """Blocks in order: Python in one namespace, shell in the same directory; `text` is what was printed before it."""
+    """Blocks in order: Python in one namespace, shell in the same directory; `text` is what was printed before it, `...` anything."""
     monkeypatch.chdir(tmp_path)
     names, printed = {"__name__": "__main__"}, ""
     for kind, code in blocks_of(path):
@@ -67,7 +67,7 @@ def test_the_story_runs(path, tmp_path, monkeypatch):
         elif kind == "sh":
             printed = in_a_shell(code)
         elif kind == "text":
-            assert re.fullmatch(re.escape(code).replace(r"\.\.\.", ".*"), printed), printed
+            assert re.fullmatch(re.escape(code).replace(r"\.\.\.", ".*"), printed, re.S), printed
 
 
 def in_a_shell(code: str) -> str:
