@@ -5,7 +5,7 @@ READY = $(VENV)/.ready
 
 SECONDS ?= 600
 
-.PHONY: install demo test lint format bench dist fuzz coverage mutation clean
+.PHONY: install demo test lint format docs bench dist fuzz coverage mutation clean
 
 install: $(READY)
 
@@ -20,6 +20,9 @@ demo: $(READY)          ## train for "maximize tnr where recall >= 95%", print t
 
 test: $(READY) lint     ## lint, types, every test
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+docs: $(READY)          ## the site, into build/site; a broken link or name is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs --quiet build --strict
 
 lint: $(READY)
 	$(BIN)/ruff check .

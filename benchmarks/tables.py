@@ -1,4 +1,5 @@
-"""Writes docs/measured.md from the results on disk: every figure with the command that makes it.
+"""Writes docs/measured.md from the results on disk, every figure with the command that makes it, and fills the tables
+that stand in other pages (`benchmarks.passages`).
 
 python -m benchmarks.tables
 """
@@ -246,5 +247,10 @@ def page() -> str:
 
 
 if __name__ == "__main__":
+    from benchmarks import passages
+
     PAGE.write_text(page())
     print(f"wrote {PAGE.name}")
+    for path in passages.pages():
+        path.write_text(passages.filled(path.read_text()))
+        print(f"filled {path.name}")

@@ -34,8 +34,7 @@ def main(path: str) -> None:
     digits = load_digits()
     images, labels = torch.tensor(digits.images).float().unsqueeze(1) / 16, torch.tensor(digits.target)
     features, head = trained(images[:1400], labels[:1400])
-    right = (head(features(images[1400:])).argmax(1) == labels[1400:]).float().mean()
-    print(f"held-out accuracy {float(right):.3f}")
+    print(f"held-out accuracy {(head(features(images[1400:])).argmax(1) == labels[1400:]).float().mean():.3f}")
     rows = []
     for digit in DIGITS:
         place = 1400 + int((labels[1400:] == digit).nonzero()[0])
@@ -54,7 +53,6 @@ def main(path: str) -> None:
             axis.imshow(picture, cmap=colours)
             axis.axis("off")
     figure.savefig(path)
-    print(f"saved {path}")
 
 
 if __name__ == "__main__":

@@ -163,14 +163,23 @@ class Range:
 
 
 fpr = Rate("fpr", part=(0, 1, 0, 0), whole=(0, 1, 0, 1))
+"""False positive rate: fp / (fp + tn), the share of negatives that are flagged."""
 fnr = Rate("fnr", part=(0, 0, 1, 0), whole=(1, 0, 1, 0))
+"""False negative rate: fn / (tp + fn), the share of positives that are missed."""
 recall = Rate("recall", part=(1, 0, 0, 0), whole=(1, 0, 1, 0))
+"""tp / (tp + fn), the share of positives that are found; also `tpr` and `sensitivity` in an ask."""
 tnr = Rate("tnr", part=(0, 0, 0, 1), whole=(0, 1, 0, 1))
+"""tn / (fp + tn), the share of negatives that are passed over; also `specificity` in an ask."""
 precision = Rate("precision", part=(1, 0, 0, 0), whole=(1, 1, 0, 0))
+"""tp / (tp + fp), the share of what is flagged that is positive; 0 when nothing is flagged."""
 flagged = Rate("flagged", part=(1, 1, 0, 0), whole=(1, 1, 1, 1))
+"""(tp + fp) / all, the share of everything that is flagged."""
 accuracy = Rate("accuracy", part=(1, 0, 0, 1), whole=(1, 1, 1, 1))
+"""(tp + tn) / all, the share that is decided rightly."""
 error = Rate("error", part=(0, 1, 1, 0), whole=(1, 1, 1, 1))
+"""(fp + fn) / all, the share that is decided wrongly."""
 jaccard = Rate("jaccard", part=(1, 0, 0, 0), whole=(1, 1, 1, 0))
+"""tp / (tp + fp + fn), intersection over union."""
 
 
 def f_score(beta: float = 1.0) -> Rate:
@@ -203,8 +212,11 @@ def _kappa(tp: Tensor, fp: Tensor, fn: Tensor, tn: Tensor) -> Tensor:
 
 
 g_mean = Metric("g_mean", _g_mean)
+"""The geometric mean of recall and tnr."""
 mcc = Metric("mcc", _mcc)
+"""Matthews' correlation of decisions with labels, from -1 to 1."""
 kappa = Metric("kappa", _kappa)
+"""Cohen's kappa: agreement of decisions with labels beyond that of chance."""
 
 CATALOGUE: dict[str, Rate | Metric] = {
     quantity.name: quantity

@@ -1,0 +1,191 @@
+"""Tables from the results on disk that stand in the middle of a page of the docs.
+
+A page marks the place, `<!-- from benchmarks: NAME -->` ... `<!-- end -->`, and `python -m benchmarks.tables` fills it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness import RESULTS
+from benchmarks.tables import SECTIONS, table
+
+DOCS = Path(__file__).parents[1] / "docs"
+MARK = re.compile(r"(<!-- from benchmarks: (\w+) -->\n).*?(<!-- end -->)", re.S)
+#: Beyond so many standard errors, corrected for overlapping splits, a difference is called clear.
+CLEAR = 2.0
+
+
+def figures(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text())["figures"]
+    return found
+
+
+def is_clear(gain: dict[str, float]) -> bool:
+    return gain["mean"] > CLEAR * gain["corrected_standard_error"]
+
+
+def spread(values: list[float], digits: int = 1) -> str:
+    low, high = (f"{edge:.{digits}f}" for edge in (min(values), max(values)))
+    return low if low == high else f"{low} to {high}"
+
+
+def decision() -> str:
+    """Which solver when: each case with what was measured of it."""
+    studied = figures("auto")["rows"]
+    linear, networks = ([row for row in studied if row["model"] == kind] for kind in ("linear", "mlp"))
+    rows = [
+        ["a linear model or head, FPR of 1 % or less", "`sp.fit` with no solver", extreme_bounds()],
+        ["a linear model, precision at very high recall", "`solver=sp.Anchored.auto()`", high_recall()],
+        ["a linear model, nothing known of the data", "`solver=sp.Auto()`", by_auto(linear)],
+        ["a linear model, a mild bound, time for a grid of fits", "weighted cross-entropy, below", by_weights(linear)],
+        ["a linear model that fits well, or few rows", "`solver=sp.Ridge()`: plain cross-entropy", by_plain(linear)],
+        ["a table, and no need for a linear model", "trees, with `sp.Tuned`", by_trees(linear)],
+        ["a network", "`sp.fit` with no solver: cross-entropy, early stopping", by_auto(networks)],
+        ["a network and one rare, critical class", "try `sp.AugmentedLagrangian`", critical()],
+        ["the first k of each list", "cross-entropy; try `sp.ImplicitTopK`", first_k()],
+    ]  # fmt: skip
+    return table(["you have", "use", "measured"], rows)
+
+
+def extreme_bounds() -> str:
+    gains = [cell["gain over best of 21 weights"] for cell in figures("default")["cells"]]
+    better = [100 * gain["mean"] for gain in gains if gain["mean"] > 0]
+    clear = sum(map(is_clear, gains))
+    return (
+        f"FNR below that of the best of 21 class weights in {len(better)} of {len(gains)} cells, by {spread(better)} "
+        f"points; clearly in {clear}"
+    )
+
+
+def high_recall() -> str:
+    means = {name: 100 * mean for name, mean in figures("letter")["means"].items()}
+    rest = ", ".join(
+        f"{means[name]:.1f} {name}" for name in ("best of 21 weights", "balanced cross-entropy", "cross-entropy")
+    )
+    return f"area on Letter {means['four strengths']:.1f}; {rest}"
+
+
+def by_auto(rows: list[dict[str, Any]]) -> str:
+    gains = [row["gain, best cut"]["cross-entropy"] for row in rows]
+    return (
+        f"never worse than cross-entropy in {sum(row['never worse'] for row in rows)} of {len(rows)} cells, clearly "
+        f"better in {sum(map(is_clear, gains))}"
+    )
+
+
+def by_weights(rows: list[dict[str, Any]]) -> str:
+    gains = [row["gain, best cut"]["best of 21 weights"] for row in rows]
+    clear = [f"{row['set']} ({row['ask']})" for row, gain in zip(rows, gains) if is_clear(gain)]
+    return (
+        f"`Auto` is clearly better than the best of 21 weights in {len(clear)} of {len(rows)} cells: {', '.join(clear)}"
+    )
+
+
+def by_plain(rows: list[dict[str, Any]]) -> str:
+    kept = [row["set"] for row in rows if not is_clear(row["gain, best cut"]["cross-entropy"])]
+    return f"nothing clearly better was found in {len(kept)} of {len(rows)} cells: {', '.join(dict.fromkeys(kept))}"
+
+
+def by_trees(rows: list[dict[str, Any]]) -> str:
+    def ahead(row: dict[str, Any]) -> bool:
+        trees, others = row["best cut"]["LightGBM"], [v for name, v in row["best cut"].items() if name != "LightGBM"]
+        return bool(trees < min(others) if row["ask"].startswith("minimize") else trees > max(others))
+
+    won = [row["set"] for row in rows if ahead(row)]
+    return f"LightGBM is ahead of every linear model in {len(won)} of {len(rows)} cells"
+
+
+def critical() -> str:
+    gaps = [row["minus alone"]["FPR @ 98% TPR"] for row in figures("critical_class")["rows"] if "minus alone" in row]
+    shown = ", ".join(f"{gap['mean']:+.1f} ± {gap['standard_error']:.1f}" for gap in gaps)
+    beyond = sum(-gap["mean"] > CLEAR * gap["standard_error"] for gap in gaps)
+    where = "FPR at 98 % TPR on a pair of CIFAR-10, a base loss each"
+    return f"{where}: {shown} points; beyond two standard errors in {beyond}"
+
+
+def first_k() -> str:
+    gaps = [study["all queries"]["difference over queries"] for study in figures("mq2008")["studies"].values()]
+    shown = ", ".join(f"{gap['mean']:+.4f} ± {gap['standard_error']:.4f}" for gap in gaps)
+    return f"precision at 5 on MQ2008 minus that of cross-entropy: {shown}"
+
+
+def weights_grid() -> str:
+    """What a grid of class weights costs and brings beside the default."""
+    rows = []
+    for cell in figures("default")["cells"]:
+        means = {name: 100 * sum(values) / len(values) for name, values in cell["figures"].items()}
+        seconds = cell["seconds"]
+        rows.append(
+            [cell["set"], cell["ask"], f"{means['cross-entropy']:.1f}", f"{means['best of 21 weights']:.1f}",
+             f"{means['default']:.1f}", f"{seconds['best of 21 weights']:.1f} s", f"{seconds['default']:.1f} s"]
+        )  # fmt: skip
+    header = ["set", "ask", "plain", "best of 21 weights", "default", "time of the grid", "of the default"]
+    return table(header, rows)
+
+
+def certificates() -> str:
+    """How often promises are broken, the worst of all worlds and sizes; nothing while nobody has counted."""
+    if not (RESULTS / "certificates.json").exists():
+        return "Not in the results yet: `python -m benchmarks.certificates` counts it."
+    cells, methods = figures("certificates")["cells"], ("certified", "plug-in", "MAPIE")
+    rows = []
+    for ask in dict.fromkeys(cell["ask"] for cell in cells):
+        asked = [cell for cell in cells if cell["ask"] == ask]
+        shown = []
+        for method in methods:
+            found = [cell[method] for cell in asked if method in cell]
+            worst = f"{100 * max(f['broken'] for f in found):.1f} %" if found else ""
+            refused = f"{100 * sum(f['refused'] for f in found) / len(found):.0f} %" if found else ""
+            shown += [worst, refused]
+        rows.append([ask, *shown])
+    header = ["ask", *(f"{method}: {what}" for method in methods for what in ("broken, at worst", "refused"))]
+    return table(header, rows)
+
+
+def lp_times() -> str:
+    found = figures("lp_speed")
+    rows = []
+    for size, times in found["F-score, forward and backward"].items():
+        names = ("closed form", "structured engine", times["fastest cvxpylayers"])
+        rows.append([size, *(f"{times[name]['milliseconds']:.3g}" for name in names)])
+    return table(
+        ["F-score program, forward and backward, ms", "closed form", "structured engine", "fastest cvxpylayers"], rows
+    )
+
+
+def step_ratios() -> str:
+    return table(
+        ["step", "time, as a ratio to cross-entropy"],
+        [[row["criterion"], f"{row['ratio']:.3f}"] for row in figures("step_cost")["rows"]],
+    )
+
+
+def of_section(name: str) -> str:
+    """A section of the page of figures."""
+    return SECTIONS[name][1](figures(name))
+
+
+PASSAGES: dict[str, Callable[[], str]] = {
+    "decision": decision,
+    "weights_grid": weights_grid,
+    "certificates": certificates,
+    "lp_times": lp_times,
+    "step_ratios": step_ratios,
+    **{name: partial(of_section, name) for name in ("letter", "mq2008", "critical_class")},
+}
+
+
+def filled(text: str) -> str:
+    """A page with every marked place holding what the results say today."""
+    return MARK.sub(lambda found: f"{found[1]}\n{PASSAGES[found[2]]()}\n\n{found[3]}", text)
+
+
+def pages() -> list[Path]:
+    """The pages that have such places."""
+    return [path for path in sorted(DOCS.rglob("*.md")) if MARK.search(path.read_text())]

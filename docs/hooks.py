@@ -1,0 +1,79 @@
+"""What the site needs beyond MkDocs: formulas without a network, and pages for files that the docs link to.
+
+A hook of mkdocs.yml. Formulas are written as on GitHub, `$...$` in a line and a fenced `math` block on lines of their
+own, and become MathML, which browsers draw by themselves.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element
+
+from latex2mathml.converter import convert
+from markdown import Markdown
+from markdown.extensions import Extension
+from markdown.inlinepatterns import InlineProcessor
+from markdown.preprocessors import Preprocessor
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).parents[1]
+FENCE = re.compile(r"^( *)```math\n(.*?)^ *```$", re.M | re.S)
+#: A dollar sign, a formula that neither begins nor ends with a blank, a dollar sign.
+IN_A_LINE = r"(?<![\\$\w])\$(?!\s)([^$\n]+?)(?<!\s)\$(?!\w)"
+#: Links out of docs/ to files that have a place on the site.
+OUTSIDE = re.compile(r"\]\((?:\.\./)+((?:examples|benchmarks/results)/[\w./]+)\)")
+LOADED = re.compile(r"""<(?:script|link|img|iframe)[^>]*(?:src|href)=["']?(?:https?:)?//[^>]*>""")
+
+
+class Blocks(Preprocessor):
+    """Fenced `math` blocks."""
+
+    def run(self, lines: list[str]) -> list[str]:
+        def store(found: re.Match[str]) -> str:
+            formula = convert(" ".join(found[2].split()), display="block")
+            return f"\n{found[1]}{self.md.htmlStash.store(formula)}\n"
+
+        return FENCE.sub(store, "\n".join(lines)).split("\n")
+
+
+class Inline(InlineProcessor):
+    """`$...$`, not in code."""
+
+    def handleMatch(self, m: re.Match[str], data: str) -> tuple[str | Element, int, int]:
+        return self.md.htmlStash.store(convert(m[1])), m.start(0), m.end(0)
+
+
+class Formulas(Extension):
+    def extendMarkdown(self, md: Markdown) -> None:
+        # Before fences of code (25); after code in a line (190), before the escapes that formulas are full of (180).
+        md.preprocessors.register(Blocks(md), "formula_blocks", 26)
+        md.inlinePatterns.register(Inline(IN_A_LINE, md), "formulas", 185)
+
+
+def on_config(config: Any) -> None:
+    config.markdown_extensions.append(Formulas())
+
+
+def on_files(files: Files, config: Any) -> None:
+    """A page for every example, and every result as it is."""
+    for path in sorted((ROOT / "examples").glob("*.py")):
+        content = f"# {path.name}\n\n```python\n{path.read_text()}```\n"
+        files.append(File.generated(config, f"examples/{path.stem}.md", content=content))
+    for path in sorted((ROOT / "benchmarks" / "results").glob("*.json")):
+        files.append(File.generated(config, f"benchmarks/results/{path.name}", content=path.read_text()))
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    up = "../" * page.file.src_uri.count("/")
+    return OUTSIDE.sub(lambda found: f"]({up}{re.sub(r'.py$', '.md', found[1])})", markdown)
+
+
+def on_post_build(config: Any) -> None:
+    """The site loads nothing from elsewhere."""
+    for path in Path(config.site_dir).rglob("*.html"):
+        found = LOADED.search(path.read_text())
+        if found and 'rel="canonical"' not in found[0]:
+            raise PluginError(f"{path.name} loads from the network: {found[0]}")
