@@ -19,7 +19,7 @@ def share_at_most(seen, sizes, rates):
 
 
 def not_less(parts, sizes, bound):
-    """The p-value of "rate a exceeds rate b by the bound or more", the slow way (Berger and Boos, one in a thousand)."""
+    """The p-value of "rate a exceeds rate b by the bound or more", the slow way (Berger and Boos)."""
     (low_a, high_a), (low_b, high_b) = (
         tuple(binomtest(part, size).proportion_ci(0.9995)) for part, size in zip(parts, sizes)
     )
@@ -164,8 +164,9 @@ def rows(*values):
 
 
 @pytest.mark.parametrize(
-    ("values", "together"), [((0.03,), 0.03), ((0.03, 0.5), 0.06), ((0.03, None, 0.5), 0.06), ((0.9, 0.8), 1.0), ((None,), 1.0), ((), 1.0)]
-)  # fmt: skip
+    ("values", "together"),
+    [((0.03,), 0.03), ((0.03, 0.5), 0.06), ((0.03, None, 0.5), 0.06), ((0.9, 0.8), 1.0), ((None,), 1.0), ((), 1.0)],
+)
 def test_all_bounds_together_are_the_smallest_times_their_number(values, together):
     assert Check(rows(*values), 0.05).p_value == together
 
