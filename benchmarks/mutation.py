@@ -10,7 +10,6 @@ line, the quickest first, until one fails. Hypothesis draws the same 40 cases ev
 from __future__ import annotations
 
 import argparse
-import ast
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -23,19 +22,19 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+from _pytest.main import pytest_runtestloop
 from hypothesis import HealthCheck, Phase, settings
-from mutmut.mutation.file_mutation import create_mutations
 
 from benchmarks.harness import RESULTS, write_result
+from benchmarks.mutants import SOURCE, Mutant, mutants
 
 ROOT = Path(__file__).parents[1]
-SOURCE = ROOT / "src"
 FILES = [
     *sorted((SOURCE / "setpoint" / "measure").glob("*.py")),
     *sorted((SOURCE / "setpoint" / "problem").glob("*.py")),
@@ -58,51 +57,6 @@ HEAVY = (
 )
 WORKERS, CPU_SECONDS, KILLED, SURVIVED, ENDLESS = 2, 90, "killed", "survived", "killed: too slow"
 EXPLAINED = RESULTS / "mutation_explained.json"
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """A file with one change in it."""
-
-    path: Path
-    line: int
-    before: str
-    after: str
-    source: str
-
-    @property
-    def module(self) -> str:
-        return ".".join(self.path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
-
-    @property
-    def name(self) -> str:
-        return f"{self.path.relative_to(SOURCE / 'setpoint')}:{self.line}: {self.before} -> {self.after}"
-
-
-def mutants(path: Path) -> tuple[list[Mutant], int]:
-    """Every change of a file but those of messages, and how many of those there were."""
-    code = path.read_text()
-    lines = code.splitlines()
-    raised = [(n.lineno, n.end_lineno or n.lineno) for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Raise)]
-    module, changes, *_ = create_mutations(str(path), code)
-    found, messages = [], 0
-    for change in changes:
-        source = module.deep_replace(change.original_node, change.mutated_node).code  # type: ignore[union-attr]
-        changed = source.splitlines()
-        line = (
-            next((i for i, (a, b) in enumerate(zip(lines, changed)) if a != b), min(len(lines), len(changed)) - 1) + 1
-        )
-        if any(first <= line <= last for first, last in raised):
-            messages += 1
-            continue
-        before, after = (module.code_for_node(n).strip() for n in (change.original_node, change.mutated_node))
-        found.append(Mutant(path, line, _short(before), _short(after), source))
-    return found, messages
-
-
-def _short(code: str) -> str:
-    text = " ".join(code.split())
-    return text if len(text) <= 70 else text[:67] + "..."
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -178,7 +132,7 @@ def baseline() -> tuple[dict[str, float], dict[str, set[str]]]:
             follow.stop()
             data = follow.get_data()
             reached = {
-                f"{path}:{line}": [name for name in names if name]
+                f"{path}:{line}": names
                 for path in data.measured_files()
                 for line, names in data.contexts_by_lineno(path).items()
             }
@@ -190,38 +144,89 @@ def baseline() -> tuple[dict[str, float], dict[str, set[str]]]:
         return durations, {line: set(names) for line, names in reached.items()}
 
 
-def start(mutant: Mutant, durations: dict[str, float], chosen: set[str]) -> int:
-    """A process in which the tests meet the mutant; it ends with 0 if none of them notices."""
+class _Forks(_Session):
+    """Collects the tests once; then each mutant meets them in a fork, in which its functions have taken effect."""
+
+    def __init__(self, durations: dict[str, float], judge: Callable[[Callable[[Mutant, set[str]], int]], None]) -> None:
+        super().__init__(durations)
+        self.judge = judge
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        def start(mutant: Mutant, chosen: set[str]) -> int:
+            child = os.fork()
+            if child:
+                return child
+            _limit()
+            try:
+                mutant.take_effect(sys.modules[mutant.module])
+                self.chosen = chosen
+                self.pytest_collection_modifyitems(session.items)
+                pytest_runtestloop(session)
+            except BaseException:
+                os._exit(1)
+            os._exit(0)
+
+        self.judge(start)
+        return True
+
+
+def _limit() -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 5))
+
+
+def start_afresh(mutant: Mutant, chosen: set[str], durations: dict[str, float]) -> int:
+    """A process in which the package is imported with the mutant in it; it ends with 0 if no test notices."""
     child = os.fork()
     if child:
         return child
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 5))
+    _limit()
     sys.meta_path.insert(0, _Finder(mutant))
     files = sorted({name.split("::")[0] for name in chosen})
-    code = _pytest(files, _Session(durations, chosen))
-    os._exit(code)
+    os._exit(_pytest(files, _Session(durations, chosen)))
 
 
-def judge(
-    todo: list[Mutant], durations: dict[str, float], reached: dict[str, set[str]], until: float
-) -> dict[Mutant, str]:
+class Judge:
     """Each mutant's end; those not begun by `until` are left out."""
-    running: dict[int, Mutant] = {}
-    ends: dict[Mutant, str] = {}
-    waiting = list(reversed(todo))
-    while waiting or running:
-        while waiting and len(running) < WORKERS and time.monotonic() < until:
-            mutant = waiting.pop()
-            chosen = reached.get(f"{mutant.path}:{mutant.line}") or set(durations)
-            running[start(mutant, durations, chosen)] = mutant
-        if not running:
-            break
-        child, status = os.wait()
-        mutant = running.pop(child)
-        ends[mutant] = ENDLESS if os.WIFSIGNALED(status) else KILLED if os.WEXITSTATUS(status) else SURVIVED
-        if ends[mutant] == SURVIVED or len(ends) % 25 == 0:
-            print(f"{len(ends)}/{len(todo)} {ends[mutant]}: {mutant.name}", flush=True)
-    return ends
+
+    def __init__(self, durations: dict[str, float], reached: dict[str, set[str]], until: float, report: Any) -> None:
+        self.durations, self.reached, self.until, self.report = durations, reached, until, report
+        self.ends: dict[Mutant, str] = {}
+
+    def chosen(self, mutant: Mutant) -> set[str]:
+        """The tests that reach the changed line, or its statement; all of them if it runs on import."""
+        if mutant.function is None:
+            return set(self.durations)
+        at = self.reached.get(f"{mutant.path}:{mutant.line}", set())
+        around = [self.reached.get(f"{mutant.path}:{line}", set()) for line in mutant.statement]
+        return (at or set().union(*around)) - {""}
+
+    def runs_early(self, mutant: Mutant) -> bool:
+        """Whether the change may matter before the tests begin: on import, or while they are collected."""
+        lines = mutant.function
+        return lines is None or any("" in self.reached.get(f"{mutant.path}:{line}", ()) for line in lines[1:])
+
+    def run(self, todo: list[Mutant], start: Callable[[Mutant, set[str]], int]) -> None:
+        running: dict[int, Mutant] = {}
+        waiting = list(reversed(todo))
+        while waiting or running:
+            while waiting and len(running) < WORKERS and time.monotonic() < self.until:
+                mutant = waiting.pop()
+                if chosen := self.chosen(mutant):
+                    running[start(mutant, chosen)] = mutant
+                else:
+                    self.end(mutant, SURVIVED)
+            if not running:
+                break
+            child, status = os.wait()
+            self.end(
+                running.pop(child),
+                ENDLESS if os.WIFSIGNALED(status) else KILLED if os.WEXITSTATUS(status) else SURVIVED,
+            )
+
+    def end(self, mutant: Mutant, how: str) -> None:
+        self.ends[mutant] = how
+        if how == SURVIVED or len(self.ends) % 25 == 0:
+            print(f"{len(self.ends)} {how}: {mutant.name}", file=self.report, flush=True)
 
 
 def main() -> None:
@@ -239,21 +244,29 @@ def main() -> None:
         importlib.import_module(name)
     sys.modules["torch"].set_num_threads(1)
     every: list[Mutant] = []
-    messages = 0
+    left_out: Counter[str] = Counter()
     for path in FILES:
-        found, left_out = mutants(path)
+        found, without = mutants(path)
         every += found
-        messages += left_out
+        left_out += without
     todo = random.Random(asked.seed).sample(every, min(asked.sample or len(every), len(every)))
     if asked.again:
         last = {one["mutant"] for one in json.loads((RESULTS / "mutation.json").read_text())["figures"]["survivors"]}
-        todo = [
-            mutant for mutant in every if mutant.name.partition(": ")[2] in {name.partition(": ")[2] for name in last}
-        ]
+        changes = {name.partition(": ")[2] for name in last}
+        todo = [mutant for mutant in every if mutant.name.partition(": ")[2] in changes]
     begin = time.monotonic()
-    durations, reached = baseline()
-    print(f"{len(durations)} tests in {sum(durations.values()):.0f} s; {len(todo)} of {len(every)} mutants", flush=True)
-    ends = judge(todo, durations, reached, begin + 60 * asked.minutes)
+    with tempfile.TemporaryDirectory() as place, os.fdopen(os.dup(1), "w") as report:
+        os.environ["PYTEST_DEBUG_TEMPROOT"] = place
+        durations, reached = baseline()
+        counted = f"{len(durations)} tests in {sum(durations.values()):.0f} s; {len(todo)} of {len(every)} mutants"
+        print(counted, file=report, flush=True)
+        judge = Judge(durations, reached, begin + 60 * asked.minutes, report)
+        early = [mutant for mutant in todo if judge.runs_early(mutant)]
+        late = [mutant for mutant in todo if not judge.runs_early(mutant)]
+        judge.run(early, lambda mutant, chosen: start_afresh(mutant, chosen, durations))
+        _pytest(TESTS, _Forks(durations, lambda start: judge.run(late, start)))
+        os.dup2(report.fileno(), 1)
+    ends = judge.ends
     tally = Counter(ends.values())
     share = 1 - tally[SURVIVED] / max(len(ends), 1)
     by_file: dict[str, Counter[str]] = defaultdict(Counter)
@@ -268,7 +281,7 @@ def main() -> None:
     write_result(
         "mutation",
         {
-            "mutants": len(every), "left_out_messages": messages, "tried": len(ends), "seed": asked.seed,
+            "mutants": len(every), "left_out_messages": left_out["messages"], "tried": len(ends), "seed": asked.seed,
             "sampled": len(ends) < len(every), "killed_share": round(share, 4), "tally": dict(tally),
             "seconds": round(time.monotonic() - begin), "tests": len(durations),
             "by_file": {name: dict(count) for name, count in sorted(by_file.items())},

@@ -97,6 +97,7 @@ def test_names_and_identities():
     assert (sp.recall.gap("a") == sp.recall.gap("a")) is True
     assert sp.Metric("mcc", lambda *_: _[0]) != sp.mcc
     assert hash(sp.f_score(1)) == hash(sp.f_score(1.0))
+    assert len({hash(rate) for rate in (sp.fpr, sp.fnr, sp.mcc, sp.recall.gap("a"), sp.Macro(sp.fpr))}) == 5
     assert sp.Rate("recall", (1, 0, 0, 0), (1, 0, 1, 0)) == sp.recall
     assert sp.Rate("recall", (1, 0, 0, 1), (1, 0, 1, 1)) != sp.recall
 

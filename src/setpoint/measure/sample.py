@@ -117,7 +117,7 @@ def name_groups(groups: Any) -> tuple[Tensor, list[str]]:
     # NumPy turns a NaN among names into the name 'nan', so a list is looked at as it came.
     each = groups if isinstance(groups, list | tuple) else values.ravel()
     missing = (
-        sum(value is None or (isinstance(value, float) and math.isnan(value)) for value in each)
+        sum(value is None or (isinstance(value, float | np.floating) and math.isnan(value)) for value in each)
         if values.dtype.kind in "OUf"
         else 0
     )

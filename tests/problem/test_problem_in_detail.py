@@ -1,0 +1,204 @@
+"""Problems in numbers: costs, excesses, the tightest bound, contradictions; and asks read to the letter."""
+
+import pytest
+import torch
+
+import setpoint as sp
+from setpoint.errors import BadAsk, BadProblem
+from setpoint.problem.language import read_problem
+
+#: Two groups at one threshold: (tp, fp, fn, tn).
+SPLIT = torch.tensor([[[6.0, 1, 4, 9], [2.0, 3, 8, 7]]], dtype=torch.float64)
+TWO = torch.tensor([[6.0, 1, 4, 9], [8.0, 3, 2, 7]], dtype=torch.float64)
+
+
+def test_costs_are_the_objective_with_the_sign_of_a_loss():
+    assert sp.minimize(sp.fnr).costs(TWO).tolist() == [0.4, 0.2]
+    assert sp.maximize(sp.recall).costs(TWO).tolist() == [-0.6, -0.8]
+    area = sp.maximize(sp.recall, over=sp.fpr.between(0, 0.4, 2))
+    assert area.costs(TWO).tolist() == [-0.3, -0.4]
+    assert float(area.cost(TWO)) == pytest.approx(-0.7)
+    assert area.excesses(TWO).tolist() == pytest.approx([0.1 - 0.1, 0.3 - 0.3])
+    assert float(sp.minimize(sp.fnr, sp.fpr.gap("g") <= 1).cost(SPLIT)) == pytest.approx(12 / 20)
+
+
+def test_excesses_are_pooled_but_for_gaps():
+    fair = sp.minimize(sp.fnr, sp.fpr <= 0.1, sp.recall.gap("g") <= 0.1, sp.precision >= 0.9)
+    assert fair.excesses(SPLIT).tolist() == pytest.approx([4 / 20 - 0.1, 0.4 - 0.1, 0.9 - 8 / 12])
+    assert fair.violations(SPLIT) == pytest.approx([4 / 20 - 0.1, 0.4 - 0.1, 0.9 - 8 / 12])
+    assert sp.minimize(sp.fnr).excesses(TWO).shape == (0,)
+    assert sp.minimize(sp.fnr).excesses(TWO).dtype == torch.float64
+    assert sp.minimize(sp.fnr, sp.fpr <= 0.2).excesses(TWO[:1]).tolist() == pytest.approx([-0.1])
+
+
+def test_a_bound_without_a_gap_holds_in_the_worst_group():
+    own = sp.minimize(sp.fnr, sp.fpr <= 0.2)
+    assert own.violations(SPLIT) == pytest.approx([0.1])
+    assert own.holds(SPLIT) is False
+    assert sp.minimize(sp.fnr, sp.fpr <= 0.3).holds(SPLIT) is True
+    assert sp.minimize(sp.fnr, sp.fpr <= 0.3, sp.recall >= 0.3).holds(SPLIT) is False
+    assert sp.minimize(sp.fnr).holds(SPLIT) is True
+    even = sp.minimize(sp.fnr, sp.flagged == 0.5)
+    assert even.holds(TWO[:1]) is False
+    assert even.holds(TWO[:1], 3.0) is True
+
+
+def test_which_value_is_better():
+    assert sp.maximize(sp.recall).better(0.6, 0.5)
+    assert not sp.maximize(sp.recall).better(0.5, 0.5)
+    assert sp.minimize(sp.fnr).better(0.4, 0.5)
+    assert not sp.minimize(sp.fnr).better(0.5, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("problem", "tightest"),
+    [
+        (sp.minimize(sp.fnr, sp.fpr <= 0.01), 0.01),
+        (sp.minimize(sp.fnr, sp.tnr >= 0.75), 0.25),
+        (sp.minimize(sp.fnr, sp.fpr <= 0.1, sp.precision >= 0.75), 0.1),
+        (sp.minimize(sp.fnr, sp.fpr <= 0.0, sp.precision >= 0.75), 0.25),
+        (sp.minimize(sp.fnr, sp.fpr <= 0.0), None),
+        (sp.minimize(sp.fnr, sp.mcc >= 0.1), None),
+        (sp.minimize(sp.fnr), None),
+        (sp.maximize(sp.recall, over=sp.fpr.between(0, 0.5, 1)), 0.25),
+    ],
+    ids=str,
+)
+def test_the_tightest_share(problem, tightest):
+    assert problem.tightest == tightest
+
+
+def test_thresholds_bounds_and_groups_of_a_problem():
+    area = sp.maximize(sp.recall, over=sp.fpr.between(0, 0.5, 2))
+    assert (area.n_thresholds, sp.minimize(sp.fnr).n_thresholds) == (2, 1)
+    assert [(c.quantity, c.relation, c.bound) for c in area.bounds] == [(sp.fpr, "==", 0.125), (sp.fpr, "==", 0.375)]
+    bounded = sp.minimize(sp.fnr, sp.fpr <= 0.1, sp.recall.gap("side") <= 0.1)
+    assert bounded.bounds == bounded.constraints
+    assert (bounded.group, sp.minimize(sp.fnr, sp.fpr <= 0.1).group) == ("side", None)
+    assert bounded.pool(SPLIT).tolist() == [[8, 4, 12, 16]]
+    assert area.pool(TWO) is TWO
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        (sp.fpr >= 0.3, sp.fpr <= 0.2),
+        (sp.fpr == 0.3, sp.fpr <= 0.2),
+        (sp.fpr >= 0.3, sp.fpr == 0.2),
+        (sp.fpr == 0.3, sp.fpr == 0.2),
+        (sp.recall >= 0.8, sp.fnr >= 0.3),
+        (sp.recall == 0.8, sp.fnr == 0.3),
+        (sp.tnr >= 0.8, sp.fpr == 0.3),
+        (sp.fpr >= 0.2 + 1e-8, sp.fpr <= 0.2),
+    ],
+    ids=str,
+)
+def test_bounds_that_leave_nothing_between(bounds):
+    for pair in (bounds, bounds[::-1]):
+        with pytest.raises(BadProblem, match="contradict each other; drop one"):
+            sp.minimize(sp.precision, *pair)
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        (sp.fpr >= 0.2, sp.fpr <= 0.3),
+        (sp.fpr >= 0.2, sp.fpr <= 0.2),
+        (sp.fpr >= 0.2 + 1e-10, sp.fpr <= 0.2),
+        (sp.fpr <= 0.2, sp.fpr <= 0.3),
+        (sp.fpr >= 0.2, sp.fpr >= 0.3),
+        (sp.recall >= 0.7, sp.fnr >= 0.3),
+        (sp.recall >= 0.9, sp.fnr <= 0.3),
+        (sp.recall >= 0.9, sp.fpr >= 0.9),
+        (sp.recall >= 0.9, sp.precision >= 0.9),
+        (sp.mcc >= 0.9, sp.g_mean >= 0.9),
+        (sp.recall.gap("g") >= 0.9, sp.fnr >= 0.9),
+        (sp.accuracy >= 0.9, sp.flagged >= 0.9),
+    ],
+    ids=str,
+)
+def test_bounds_that_leave_something_between(bounds):
+    assert sp.minimize(sp.precision, *bounds).constraints == bounds
+
+
+def test_a_metric_is_no_complement_of_anything():
+    own = sp.Metric("own", lambda tp, fp, fn, tn: tp)
+    with pytest.raises(BadProblem, match="contradict"):
+        sp.minimize(sp.fnr, own >= 3.0, own <= 2.0)
+    assert len(sp.minimize(sp.fnr, own >= 0.9, sp.fnr >= 0.9).constraints) == 2
+
+
+def test_functions_and_texts_are_no_objectives():
+    with pytest.raises(BadProblem) as refusal:
+        sp.maximize(sp.f_score)
+    assert str(refusal.value) == "f_score is a function, not a rate; call it first, as in f_score(1)"
+
+    class Nameless:
+        def __call__(self):
+            return None
+
+    with pytest.raises(BadProblem, match=r"^objective is a function, not a rate"):
+        sp.minimize(Nameless())
+    for odd in ("fnr", sp.recall.gap("g"), None):
+        with pytest.raises(BadProblem, match="the objective must be a rate such as"):
+            sp.minimize(odd)
+
+
+def test_a_problem_is_handed_over_as_it_is_or_in_words():
+    problem = sp.minimize(sp.fnr, sp.fpr <= 0.01)
+    assert read_problem(problem) is problem
+    assert read_problem("minimize fnr where fpr <= 1%") == problem
+    for odd in (None, 3, sp.fnr):
+        with pytest.raises(BadProblem, match="expected an ask such as"):
+            read_problem(odd)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("minimize fnr where recall.gap(Site_2) <= 5%", sp.minimize(sp.fnr, sp.recall.gap("Site_2") <= 0.05)),
+        ('minimize fnr where recall.gap("my site") <= 5%', sp.minimize(sp.fnr, sp.recall.gap("my site") <= 0.05)),
+        ('minimize fnr where recall . gap ( "a\\"b" ) <= 5%', sp.minimize(sp.fnr, sp.recall.gap('a"b') <= 0.05)),
+        ("maximize f10 where fpr<=.5", sp.maximize(sp.f_score(10), sp.fpr <= 0.5)),
+        ("maximize f_score(.5) where fpr <= 5e-1", sp.maximize(sp.f_score(0.5), sp.fpr <= 0.5)),
+        ("maximize recall OVER fpr IN [0, 5 %] WITH 3 POINTS", sp.maximize(sp.recall, over=sp.fpr.between(0, 0.05, 3))),
+        ("minimize FNR where TPR >= 50% and Mcc >= -0.5", sp.minimize(sp.fnr, sp.recall >= 0.5, sp.mcc >= -0.5)),
+        ("minimize fnr where fpr <= 0.1%", sp.minimize(sp.fnr, sp.fpr <= 0.001)),
+        ("minimize fnr where fpr <= 7%", sp.minimize(sp.fnr, sp.fpr <= 0.07)),
+        ("minimize fnr where fpr <= 29%", sp.minimize(sp.fnr, sp.fpr <= 0.29)),
+    ],
+)  # fmt: skip
+def test_asks_are_read_to_the_letter(text, problem):
+    assert sp.ask(text) == problem
+    assert sp.ask(str(problem)) == problem
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("minimize fnr where fpr <= 1% or tnr >= 1", "unknown word 'or', did you mean 'over'?"),
+        ("minimize fnr where fpr <= 1% 2", "'2' is unexpected after fnr"),
+        ("minimize fnr where fpr < 1%", "fpr < ...: bounds are never strict; write <="),
+        ("minimize fnr where fpr <= ", "expected a number such as 1% or 0.01 at the end"),
+        ("", "expected 'minimize' or 'maximize' at the end"),
+        ("minimize fnr over fpr in [0, 1] with -2 points", "expected a whole number of points but found '-2'"),
+        ("minimize fnr over fpr in [0, 1] with 2 dots", "expected 'points' but found 'dots'"),
+        ("minimize f", "unknown word 'f', did you mean "),
+        ("minimize recal", "unknown word 'recal', did you mean 'recall'?"),
+        ("minimize RECAL", "unknown word 'RECAL', did you mean 'recall'?"),
+        ("minimise1 fnr", "unknown word 'minimise1', did you mean 'minimise'?"),
+    ],
+)
+def test_more_words_of_refusals(text, says):
+    with pytest.raises(BadAsk) as refusal:
+        sp.ask(text)
+    assert str(refusal.value).startswith(says)
+
+
+def test_a_name_of_ones_own_is_offered_too():
+    own = sp.Metric("profit", lambda tp, fp, fn, tn: tp - fp)
+    assert sp.ask("maximize profit where profit >= 3", [own]) == sp.maximize(own, own >= 3.0)
+    with pytest.raises(BadAsk, match="did you mean 'profit'"):
+        sp.ask("maximize proft", [own])
+    with pytest.raises(BadAsk, match=r"known are .*, kappa, profit, f_score in the ask"):
+        sp.ask("maximize zzzzzzz", [own])
