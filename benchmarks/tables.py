@@ -218,6 +218,24 @@ def critical_class(figures: dict[str, Any]) -> str:
     return table(["method", *columns], rows) + f"\n\n{figures['settings']}, 3 seeds; nothing was tuned."
 
 
+def certificates(figures: dict[str, Any]) -> str:
+    rows = []
+    for cell in figures["cells"]:
+        found = [cell.get(method) for method in ("certified", "plug-in", "MAPIE")]
+        shown = [("" if f is None else f"{100 * f['broken']:.1f} %") for f in found]
+        given = ["" if f is None or f["objective"] is None else f"{100 * f['objective']:.1f} %" for f in found]
+        refused = f"{100 * cell['certified']['refused']:.0f} %"
+        rows.append([cell["ask"], cell["scores"], f"{cell['n']:,}", *shown, *given, refused, verdict(cell["met"])])
+    header = ["ask", "scores", "n", "broken: certified", "plug-in", "MAPIE", "objective: certified", "plug-in", "MAPIE"]
+    limit = f"{100 * figures['cells'][0]['limit']:.1f} %"
+    note = (
+        f"Of {figures['cells'][0]['repeats']:,} repeats, promises of {100 * figures['confidence']:.0f} % confidence that "
+        f"the true distribution breaks (at most {limit} is asked, two standard errors included), and the true objective "
+        "at the thresholds that were set. A refusal, where these samples certify nothing, breaks no promise."
+    )
+    return note + "\n\n" + table([*header, "refused", "met"], rows)
+
+
 SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "default": ("The default for linear models: FNR at a fixed FPR", default),
     "auto": ("Auto against cross-entropy, tuned weights and trees", auto),
