@@ -227,11 +227,11 @@ def certificates(figures: dict[str, Any]) -> str:
         refused = f"{100 * cell['certified']['refused']:.0f} %"
         rows.append([cell["ask"], cell["scores"], f"{cell['n']:,}", *shown, *given, refused, verdict(cell["met"])])
     header = ["ask", "scores", "n", "broken: certified", "plug-in", "MAPIE", "objective: certified", "plug-in", "MAPIE"]
-    limit = f"{100 * figures['cells'][0]['limit']:.1f} %"
+    first = figures["cells"][0]
     note = (
-        f"Of {figures['cells'][0]['repeats']:,} repeats, promises of {100 * figures['confidence']:.0f} % confidence that "
-        f"the true distribution breaks (at most {limit} is asked, two standard errors included), and the true objective "
-        "at the thresholds that were set. A refusal, where these samples certify nothing, breaks no promise."
+        f"Of {first['repeats']:,} repeats, promises with confidence {100 * figures['confidence']:.0f} % that the true "
+        f"distribution breaks (asked: at most {100 * first['limit']:.1f} %, two standard errors included), and the true "
+        "objective at the thresholds that were set. A refusal, where these samples certify nothing, breaks no promise."
     )
     return note + "\n\n" + table([*header, "refused", "met"], rows)
 
