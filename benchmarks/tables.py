@@ -230,7 +230,7 @@ def certificates(figures: dict[str, Any]) -> str:
     first = figures["cells"][0]
     note = (
         f"Of {first['repeats']:,} repeats, promises with confidence {100 * figures['confidence']:.0f} % that the true "
-        f"distribution breaks (asked: at most {100 * first['limit']:.1f} %, two standard errors included), and the true "
+        f"distribution breaks (at most {100 * first['limit']:.1f} % is asked, noise included), and the true "
         "objective at the thresholds that were set. A refusal, where these samples certify nothing, breaks no promise."
     )
     return note + "\n\n" + table([*header, "refused", "met"], rows)

@@ -58,17 +58,22 @@ def on_config(config: Any) -> None:
 
 
 def on_files(files: Files, config: Any) -> None:
-    """A page for every example, and every result as it is."""
-    for path in sorted((ROOT / "examples").glob("*.py")):
-        content = f"# {path.name}\n\n```python\n{path.read_text()}```\n"
-        files.append(File.generated(config, f"examples/{path.stem}.md", content=content))
-    for path in sorted((ROOT / "benchmarks" / "results").glob("*.json")):
-        files.append(File.generated(config, f"benchmarks/results/{path.name}", content=path.read_text()))
+    """What pages link to outside of docs/: an example becomes a page, a result is copied."""
+    text = "\n".join(path.read_text() for path in Path(config.docs_dir).rglob("*.md"))
+    for name in sorted(set(OUTSIDE.findall(text))):
+        content = (ROOT / name).read_text()
+        if name.endswith(".py"):
+            content = f"# {Path(name).name}\n\n```python\n{content}```\n"
+        files.append(File.generated(config, _on_site(name), content=content))
+
+
+def _on_site(name: str) -> str:
+    return re.sub(r"\.py$", ".md", name)
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     up = "../" * page.file.src_uri.count("/")
-    return OUTSIDE.sub(lambda found: f"]({up}{re.sub(r'.py$', '.md', found[1])})", markdown)
+    return OUTSIDE.sub(lambda found: f"]({up}{_on_site(found[1])})", markdown)
 
 
 def on_post_build(config: Any) -> None:

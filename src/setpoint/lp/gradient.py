@@ -30,6 +30,8 @@ class Attached(NamedTuple):
 
 
 class Gradient(Protocol):
+    """How a solution is differentiated: hangs point, prices and value into the graph of the program's tensors."""
+
     def attach(self, program: LinearProgram, candidate: Candidate) -> Attached: ...
 
 
