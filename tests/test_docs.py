@@ -55,12 +55,7 @@ def test_the_block_runs(code, tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("path", STORIES, ids=name_of)
 def test_the_story_runs(path, tmp_path, monkeypatch):
-<<<<<<< HEAD
-    """Blocks in order: Python in one namespace, shell in the same directory; `text` is what was printed before it, in
-    which `...` is anything."""
-=======
     """Blocks in order: Python in one namespace, shell in the same directory; `text` is what the one before printed."""
->>>>>>> wip-docs
     monkeypatch.chdir(tmp_path)
     names, printed = {"__name__": "__main__"}, ""
     for kind, code in blocks_of(path):
