@@ -66,9 +66,8 @@ def fuzz(target: Target, until: float, first_seed: int) -> Result:
             some(seed(number)(given(st.data())(case)))()
         except Exception as error:
             notes = "\n".join(note[:400] for note in getattr(error, "__notes__", []))
-            found["failure"] = (
-                f"{traceback.format_exc(limit=-3).partition(notes[:40])[0][-1500:]}\n{notes}\nseed {number}"
-            )
+            trace = traceback.format_exc(limit=-3).partition(notes[:40])[0].replace(f"{ROOT}{os.sep}", "")
+            found["failure"] = f"{trace[-1500:]}\n{notes}\nseed {number}"
             break
     return found
 

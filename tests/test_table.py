@@ -182,6 +182,19 @@ def test_encode_wants_the_columns_of_training_in_any_order():
     low, high = frame["age"].min(), frame["age"].max()
     assert schema.notes(beyond)[-1] == f"column 'age': 2 of 5 rows outside the range that training saw, {low} to {high}"
     assert not any("range" in note for note in schema.notes(beyond, ranges=False))
+
+
+def test_of_many_columns_beyond_their_range_a_few_are_named():
+    frame = pl.DataFrame({f"x{i}": [0.0, 1.0, 0.5, 0.2] for i in range(9)} | {"y": [0, 1, 0, 1]})
+    schema = Schema.of(frame, Target.of(frame, "y"))
+    notes = schema.notes(frame.with_columns(pl.exclude("y") + 5))
+    assert [note.split(":")[0] for note in notes[:5]] == [f"column 'x{i}'" for i in range(5)]
+    assert notes[5:] == ["4 more columns have rows outside the range that training saw"]
+
+
+def test_a_table_without_its_columns_is_refused():
+    frame = loans()
+    schema = Schema.of(frame, Target.of(frame, "default"))
     with pytest.raises(BadTable, match="'age' should hold numbers but holds 'old'"):
         schema.encode(frame.with_columns(age=pl.lit("old")))
 

@@ -65,3 +65,11 @@ def test_what_was_not_promised_is_not_called_broken():
         assert str(check) == "nothing was promised that could be tested"
     with pytest.raises(BadSetting, match="level must lie between 0 and 1"):
         sp.calibrate("maximize f1", scores, labels).check(scores, labels, level=5)
+
+
+def test_a_bound_on_all_samples_needs_no_positives():
+    point = sp.calibrate("maximize recall where flagged <= 30%", np.arange(40) / 40, np.arange(40) % 2)
+    check = point.check([0.1, 0.99, 0.2], [0, 0, 0])
+    assert check.bounds[0].samples == (3,)
+    with pytest.raises(sp.SetpointError, match="recall needs positive samples"):
+        point.judge([0.1, 0.99], [0, 0])

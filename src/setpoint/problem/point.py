@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from setpoint.errors import BadFile, BadGroups, BadScores, BadSetting, BadWeights, MissingClass
 from setpoint.measure.area import mean_over
-from setpoint.measure.constraint import percent
+from setpoint.measure.constraint import Quantity, percent
 from setpoint.measure.count import count
 from setpoint.measure.curve import curve
 from setpoint.measure.rate import Gap, Metric, Rate, accuracy, error, flagged, fnr, fpr, precision, recall, tnr
@@ -172,7 +172,8 @@ class OperatingPoint:
             raise BadSetting(f"level must lie between 0 and 1, such as 0.05, got {level!r}")
         if self.problem.over is not None:
             return Check((), level)
-        sample, thresholds, names = self._meet(scores, labels, None, groups)
+        bounds_only = [c.quantity for c in self.problem.bounds]
+        sample, thresholds, names = self._meet(scores, labels, None, groups, bounds_only)
         each = count(
             sample.scores, sample.labels, thresholds, groups=None if names is None else sample.groups,
             n_groups=sample.n_groups,
@@ -188,12 +189,14 @@ class OperatingPoint:
                 rows += [check_bound(constraint, own.numpy(), r, n) for n, own, r in zip(names, each, rates)]
         return Check(tuple(rows), level)
 
-    def _meet(self, scores: Any, labels: Any, weights: Any, groups: Any) -> tuple[Sample, Tensor, list[str] | None]:
+    def _meet(
+        self, scores: Any, labels: Any, weights: Any, groups: Any, asked: Sequence[Quantity] | None = None
+    ) -> tuple[Sample, Tensor, list[str] | None]:
         """Other data as a sample, the thresholds as a tensor, and the names of the groups if each has its own."""
         names = list(self.threshold) if isinstance(self.threshold, dict) else None
         codes = None if names is None else self._codes(groups)
         sample = check_sample(scores, labels, weights, codes).double()
-        refuse_absent_classes(self.problem, sample)
+        refuse_absent_classes(self.problem, sample, asked)
         if names is not None:
             sample = replace(sample, n_groups=len(names))
         values = list(self.threshold.values()) if isinstance(self.threshold, dict) else self.threshold
@@ -280,8 +283,8 @@ class OperatingPoint:
         return cls.from_dict(data, metrics)
 
 
-def refuse_absent_classes(problem: Problem, sample: Sample) -> None:
-    """A rate of a class that has no samples, or none with weight, is no rate."""
+def refuse_absent_classes(problem: Problem, sample: Sample, asked: Sequence[Quantity] | None = None) -> None:
+    """A rate of a class that has no samples, or none with weight, is no rate: of those `asked`, or all."""
     if len(sample.scores) == 0:
         raise BadScores("no scores to judge; pass at least one sample of each class")
     weights = torch.ones_like(sample.scores) if sample.weights is None else sample.weights
@@ -290,7 +293,7 @@ def refuse_absent_classes(problem: Problem, sample: Sample) -> None:
         raise BadWeights("all weights are 0, so that nothing is left to count; give some samples a weight above 0")
     # Flag nothing: then all positives are missed and all negatives passed over.
     counts = torch.tensor([0.0, 0.0, positives, everything - positives], dtype=torch.float64)
-    asked = [problem.objective, *(c.quantity for c in problem.bounds)]
+    asked = [problem.objective, *(c.quantity for c in problem.bounds)] if asked is None else asked
     for quantity in (q.rate if isinstance(q, Gap) else q for q in asked):
         if isinstance(quantity, Rate) and quantity.has_fixed_whole and float(quantity.size(counts)) <= 0:
             kind = "positive" if positives <= 0 else "negative"

@@ -15,6 +15,8 @@ from setpoint.errors import BadFile, BadTable
 from setpoint.table.column import Categorical, Numeric, describe, read_column, typed
 from setpoint.table.frame import Frame, holds_levels, holds_numbers, level_codes, level_counts, levels
 
+#: Columns with rows beyond their range that are named one by one.
+SHOWN = 5
 _YES = ("1", "true", "t", "yes", "y", "positive", "pos")
 
 
@@ -153,7 +155,10 @@ class Schema:
         ignored = [f"column {name!r} was not there in training and is ignored" for name in self._extra(frame)]
         notes = [note for c in self.columns for note in c.notes(frame[c.name])]
         beyond = [c.beyond(frame[c.name]) for c in self.columns if ranges and isinstance(c, Numeric)]
-        return ignored + notes + [note for note in beyond if note]
+        outside = [note for note in beyond if note]
+        if len(outside) > SHOWN + 1:
+            outside[SHOWN:] = [f"{len(outside) - SHOWN} more columns have rows outside the range that training saw"]
+        return ignored + notes + outside
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
