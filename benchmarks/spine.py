@@ -24,6 +24,7 @@ import polars as pl
 
 from benchmarks.data import load_table
 from benchmarks.harness import write_result
+from setpoint.cli import command_line
 
 #: What is asked of each table: its name and the options of `setpoint fit`.
 ASK = ["--target", "label", "--ask", "minimize fnr where fpr <= 5%", "--force", "--quiet"]
@@ -55,13 +56,14 @@ def table(name: str, folder: str, place: Path) -> Path:
             made(1_000_000, path)
         else:
             x, y = load_table(name, folder)
-            pl.DataFrame({**{f"x{i}": x[:, i] for i in range(x.shape[1])}, "label": y.astype(np.int8)}).write_parquet(path)
+            pl.DataFrame({**{f"x{i}": x[:, i] for i in range(x.shape[1])}, "label": y.astype(np.int8)}).write_parquet(
+                path
+            )
     return path
 
 
 def one(path: str, out: str, options: list[str]) -> dict[str, Any]:
     """A case on the clock and under the profiler."""
-    from setpoint.cli import command_line
 
     def command() -> None:
         command_line()(["fit", path, *ASK, "--out", out, *options], standalone_mode=False)

@@ -86,6 +86,9 @@ def fit(
         typer.Option(help="Go on with a run that was killed; takes no other option but --json and --quiet."),
     ] = None,
     checkpoint_seconds: Annotated[float, typer.Option(help="Seconds between two checkpoints in a long epoch.")] = 30.0,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="Read the table in chunks: for one that is larger than memory.")
+    ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:

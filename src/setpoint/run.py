@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -41,6 +41,8 @@ from setpoint.train.select import preference
 Told = Callable[[str, int, int], None]
 #: The name of each row's group, a part; None where no groups are compared.
 Named = dict[str, NDArray[np.str_] | None]
+#: Training rows that are not in memory: from a batch size and a seed to a loader, and how many rows there are.
+Stream = tuple[Callable[[int, int], Iterable[Batch]], int]
 #: Cross-entropy with the class weight that does best on held-out rows, lower ones among them: a name for comparisons.
 TUNED = "tuned"
 CLASS_WEIGHTS = tuple(4.0**power for power in range(-3, 4))
@@ -233,13 +235,15 @@ def fit_parts(
     on_epoch: Told | None = None,
     checkpoint: Checkpoint | None = None,
     asked: Mapping[str, Any] | None = None,
+    stream: Stream | None = None,
 ) -> tuple[Outcome, ...]:
     """Train the solver that was asked for, others, and plain cross-entropy, on features that are already split.
 
     For a problem that compares groups the parts number them, and `groups` are their names. A checkpoint has a part
-    for each solver; `asked` is what else it must have been begun with.
+    for each solver; `asked` is what else it must have been begun with. With a `stream` training rows come from there,
+    and those among the parts are a sample of them to judge by.
     """
-    settings = settings.settled(len(parts["train"].labels))
+    settings = settings.settled(len(parts["train"].labels) if stream is None else stream[1])
     named = _named(parts, problem, groups)
     set_aside = parts["calibration"].labels
     # If not even perfect scores could be certified there are too few samples: better told before training.
@@ -255,7 +259,7 @@ def fit_parts(
     try:
         outcomes = tuple(
             (_train_tuned if name == TUNED else _train)(
-                name, parts, named, problem, settings, on_epoch, kept.part(name)
+                name, parts, named, problem, settings, on_epoch, kept.part(name), stream=stream
             )
             for name in [*names, BASELINE]
         )
@@ -300,13 +304,14 @@ def _train_tuned(
     settings: Settings,
     on_epoch: Told | None,
     checkpoint: Checkpoint,
+    stream: Stream | None = None,
 ) -> Outcome:
     linear = settings.model == "linear" and problem.group is None
     outcomes = []
     for place, weight in enumerate(CLASS_WEIGHTS, start=1):
         solver = Ridge(weight) if linear else CrossEntropy(weight)
         kept = checkpoint.part(f"weight-{weight:g}")
-        outcomes.append(_train(name, parts, named, problem, settings, None, kept, solver))
+        outcomes.append(_train(name, parts, named, problem, settings, None, kept, solver, stream))
         if on_epoch is not None:
             on_epoch(name, place, len(CLASS_WEIGHTS))
     held_out = parts["held_out"]
@@ -326,22 +331,26 @@ def _train(
     on_epoch: Told | None,
     checkpoint: Checkpoint,
     solver: Solver | Ridge | None = None,
+    stream: Stream | None = None,
 ) -> Outcome:
     started = time.perf_counter()
     train, held_out, set_aside = parts["train"], parts["held_out"], parts["calibration"]
-    size, epochs = settings.batch_size or len(train.labels), settings.epochs or 1
-    whole = size >= len(train.labels)
+    rows = len(train.labels) if stream is None else stream[1]
+    size, epochs = settings.batch_size or rows, settings.epochs or 1
+    whole = size >= rows
     linear = settings.model == "linear" and problem.group is None
     n_groups = None if named["train"] is None else len(set(named["train"]))
     solver = solver or solver_for(name, problem, linear, whole, n_groups)
-    if _shortage(settings, *train.x.shape):
+    if stream is not None or _shortage(settings, *train.x.shape):
         solver = by_steps(solver, problem, whole)
     # Recipes for linear models are not a matter of epochs: the default makes three tries, cross-entropy one.
     tries = 1 if isinstance(solver, Ridge) else 3 if solver is None and linear else epochs
     result = fit(
         build_model(settings.model, train.x.shape[1], settings.seed),
         problem,
-        Batches(train.x, train.labels, groups=train.groups, batch_size=size, shuffle=not whole, seed=settings.seed),
+        Batches(train.x, train.labels, groups=train.groups, batch_size=size, shuffle=not whole, seed=settings.seed)
+        if stream is None
+        else stream[0](size, settings.seed),
         Batches(held_out.x, held_out.labels, groups=held_out.groups),
         solver,
         calibration=Batches(set_aside.x, set_aside.labels, groups=set_aside.groups),

@@ -118,8 +118,10 @@ class _Text(Scan):
         self.path, self.kinds, self.chunks = path, {}, []
         self.separator = separator_of(path)
         self.columns = column_names(path, self.separator)
+        names, *ranges = _line_ranges(path, chunk)
+        self.head = self._bytes(names)
         first = 0
-        for place in _line_ranges(path, chunk):
+        for place in ranges:
             frame = self._raw(place)
             blank: list[int] = []
             if frame.height and frame[self.columns[-1]].null_count():
@@ -138,18 +140,15 @@ class _Text(Scan):
     def _raw(self, chunk: Chunk) -> Frame:
         try:
             frame = pl.read_csv(
-                io.BytesIO(self._bytes(chunk)), separator=self.separator, has_header=False,
-                schema=dict.fromkeys(self.columns, pl.String),
-            )  # fmt: skip
-        except pl.exceptions.NoDataError:
-            return pl.DataFrame(schema=dict.fromkeys(self.columns, pl.String))
+                io.BytesIO(self.head + self._bytes(chunk)), separator=self.separator, infer_schema=False
+            )
         except pl.exceptions.PolarsError as cause:
             raise unreadable_text(self.path, self.separator, len(self.columns), cause) from cause
-        return _without(frame, chunk.blank)
+        return _without(frame.rename(dict(zip(frame.columns, self.columns))), chunk.blank)
 
 
 def _line_ranges(path: Path, size: int) -> Iterator[Chunk]:
-    """Ranges of whole rows after the line of names: a line that ends within quotes ends no row."""
+    """The line of names, then ranges of whole rows: a line that ends within quotes ends no row."""
     with path.open("rb") as file:
         start, line, names = 0, 1, True
         while True:
@@ -162,8 +161,7 @@ def _line_ranges(path: Path, size: int) -> Iterator[Chunk]:
                 return
             # The last line may end in nothing but the file.
             end = end or len(block)
-            if not names:
-                yield Chunk(0, 0, start, start + end, line)
+            yield Chunk(0, 0, start, start + end, line)
             line += block.count(b"\n", 0, end)
             start, names = start + end, False
 
