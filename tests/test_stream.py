@@ -100,7 +100,8 @@ def test_kept_rows_are_bounded_and_counted(tmp_path):
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
 def test_a_streamed_run_is_a_run_like_any_other(tmp_path, monkeypatch, capsys, name):
-    monkeypatch.setattr("setpoint.unfinished.scan_table", lambda path: scan_table(path, 40_000))
+    for place in ("unfinished", "commands.predict", "commands.evaluate"):
+        monkeypatch.setattr(f"setpoint.{place}.scan_table", lambda path: scan_table(path, 40_000))
     data, out = big(tmp_path / name), tmp_path / "run"
     fit = ["fit", str(data), "--target", "default", "--ask", ASK, "--stream", "--out", str(out),
            "--epochs", "8", "--batch-size", "50"]  # fmt: skip
@@ -113,7 +114,22 @@ def test_a_streamed_run_is_a_run_like_any_other(tmp_path, monkeypatch, capsys, n
     assert about["results"]["default"]["method"] == "ImplicitThreshold"
     assert called(["predict", str(out), str(data), "--out", str(tmp_path / "p.csv"), "--quiet"]) == 0
     assert pl.read_csv(tmp_path / "p.csv").height == 3000
-    assert called(["evaluate", str(out), str(data), "--quiet"]) in (0, 1)
+    for ending in ("csv", "tsv", "parquet"):
+        place = tmp_path / f"streamed.{ending}"
+        keep = ["--keep", "id", "--keep", "age"]
+        assert called(["predict", str(out), str(data), "--stream", "--out", str(place), *keep]) == 0
+        answer = read_table(place)
+        assert answer.columns == ["id", "age", "score", "decision"]
+        assert answer["score"].to_list() == pytest.approx(pl.read_csv(tmp_path / "p.csv")["score"].to_list(), rel=1e-6)
+        assert answer["id"].to_list() == read_table(data)["id"].to_list()
+    assert called(["predict", str(out), str(data), "--stream", "--quiet"]) == 0
+    assert capsys.readouterr().out == (tmp_path / "p.csv").read_text()
+    codes, answers = [], []
+    for more in ([], ["--stream"]):
+        codes.append(called(["evaluate", str(out), str(data), "--json", "--quiet", *more]))
+        answers.append(json.loads(capsys.readouterr().out))
+    assert codes[0] == codes[1]
+    assert answers[0] == answers[1]
     assert called(["report", str(out)]) == 0
     # About as good as with the whole table in memory.
     whole = fit_table(read_table(data), "default", ask(ASK), Settings())
@@ -158,6 +174,21 @@ def test_what_cannot_be_streamed_is_refused(tmp_path):
     loans(50).with_columns(default=pl.Series(["no"] * 49 + ["yes"])).write_csv(one)
     with pytest.raises(TooFewSamples, match="no positive row among"):
         fit_stream(scan_table(one), "default", ask(ASK))
+
+
+def test_answers_of_a_stream_appear_whole_or_not_at_all(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("setpoint.commands.predict.scan_table", lambda path: scan_table(path, 10_000))
+    data, out = big(tmp_path / "t.csv", 600), tmp_path / "run"
+    assert called(["fit", str(data), "--target", "default", "--ask", ASK, "--out", str(out), "--quiet"]) == 0
+    text = data.read_text().splitlines()
+    for ending in ("csv", "parquet"):
+        broken, answer = tmp_path / "broken.csv", tmp_path / f"answer.{ending}"
+        broken.write_text("\n".join([*text[:500], text[1].rpartition(",")[0], *text[500:]]))
+        assert called(["predict", str(out), str(broken), "--stream", "--out", str(answer)]) == 2
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["broken.csv", "run", "t.csv"]
+    assert called(["predict", str(out), "-", "--stream"]) == 2
+    assert called(["evaluate", str(out), "-", "--stream"]) == 2
+    assert "standard input is none" in capsys.readouterr().err
 
 
 def test_a_long_epoch_keeps_evenly_spread_rows(monkeypatch):
