@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from setpoint.train.head import head_features
     from setpoint.train.index import with_index
     from setpoint.train.loop import FitResult, fit
+    from setpoint.train.tally import ScoreTally
     from setpoint.train.trial import Trial
 
 __version__ = "0.1.0"
@@ -123,6 +124,7 @@ _HOMES = {
     "train.loop": "FitResult fit",
     "train.checkpoint": "Checkpoint",
     "train.auto": "Auto",
+    "train.tally": "ScoreTally",
     "train.trial": "Trial",
 }
 #: Names of extras: not in `__all__`, since `import *` must work without scikit-learn.
@@ -181,6 +183,7 @@ __all__ = [
     "Rate",
     "RecallAtPrecisionLoss",
     "Ridge",
+    "ScoreTally",
     "SetpointError",
     "ShiftPoint",
     "SigmoidStep",

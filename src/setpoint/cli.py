@@ -50,6 +50,9 @@ if MISSING is None:
     Members = Annotated[int, typer.Option(help="Models trained from different seeds, their logits averaged.")]
     Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON, for machines.")]
     IgnoreExtra = Annotated[bool, typer.Option("--ignore-extra", help="Allow columns that training never had.")]
+    Streamed = Annotated[
+        bool, typer.Option("--stream", help="Read the table in chunks, for one that is larger than memory.")
+    ]
     Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes; errors are still told.")]
 
 SHARES = "0.5,0.15,0.15,0.2"
@@ -87,6 +90,7 @@ def fit(
         typer.Option(help="Go on with a run that was killed; takes no other option but --json and --quiet."),
     ] = None,
     checkpoint_seconds: Annotated[float, typer.Option(help="Seconds between two checkpoints in a long epoch.")] = 30.0,
+    stream: Streamed = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -147,6 +151,7 @@ def evaluate(
         Path, typer.Argument(help="Labelled rows: .csv, .tsv or .parquet; - reads CSV.", show_default=False)
     ],
     level: Annotated[float, typer.Option(help="The chance of calling a kept promise broken.")] = 0.05,
+    stream: Streamed = False,
     ignore_extra: IgnoreExtra = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -173,6 +178,7 @@ def predict(
         list[str] | None,
         typer.Option(help="A column to copy into the answer, such as an identifier; may be given again."),
     ] = None,
+    stream: Streamed = False,
     ignore_extra: IgnoreExtra = False,
     quiet: Quiet = False,
 ) -> None:

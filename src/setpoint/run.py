@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -43,6 +43,8 @@ from setpoint.train.trial import Trial
 Told = Callable[[str, int, int], None]
 #: The name of each row's group, a part; None where no groups are compared.
 Named = dict[str, NDArray[np.str_] | None]
+#: Training rows that are not in memory: from a batch size and a seed to a loader, and how many rows there are.
+Stream = tuple[Callable[[int, int], Iterable[Batch]], int]
 #: Cross-entropy with the class weight that does best on held-out rows, lower ones among them: a name for comparisons.
 TUNED = "tuned"
 CLASS_WEIGHTS = tuple(4.0**power for power in range(-3, 4))
@@ -241,13 +243,15 @@ def fit_parts(
     on_epoch: Told | None = None,
     checkpoint: Checkpoint | None = None,
     asked: Mapping[str, Any] | None = None,
+    stream: Stream | None = None,
 ) -> tuple[Outcome, ...]:
     """Train the solver that was asked for, others, and plain cross-entropy, on features that are already split.
 
     For a problem that compares groups the parts number them, and `groups` are their names. A checkpoint has a part
-    for each solver; `asked` is what else it must have been begun with.
+    for each solver; `asked` is what else it must have been begun with. With a `stream` training rows come from there,
+    and those among the parts are a sample of them to judge by.
     """
-    settings = settings.settled(len(parts["train"].labels))
+    settings = settings.settled(len(parts["train"].labels) if stream is None else stream[1])
     named = _named(parts, problem, groups)
     set_aside = parts["calibration"].labels
     # If not even perfect scores could be certified there are too few samples: better told before training.
@@ -263,7 +267,7 @@ def fit_parts(
     try:
         outcomes = tuple(
             (_train_tuned if name == TUNED else _train)(
-                name, parts, named, problem, settings, on_epoch, kept.part(name)
+                name, parts, named, problem, settings, on_epoch, kept.part(name), stream=stream
             )
             for name in [*names, BASELINE]
         )
@@ -299,13 +303,14 @@ def _train_tuned(
     settings: Settings,
     on_epoch: Told | None,
     checkpoint: Checkpoint,
+    stream: Stream | None = None,
 ) -> Outcome:
     linear = settings.model == "linear" and problem.group is None
     outcomes = []
     for place, weight in enumerate(CLASS_WEIGHTS, start=1):
         solver = Ridge(weight) if linear else CrossEntropy(weight)
         kept = checkpoint.part(f"weight-{weight:g}")
-        outcomes.append(_train(name, parts, named, problem, settings, None, kept, solver))
+        outcomes.append(_train(name, parts, named, problem, settings, None, kept, solver, stream))
         if on_epoch is not None:
             on_epoch(name, place, len(CLASS_WEIGHTS))
     held_out = parts["held_out"]
@@ -325,22 +330,26 @@ def _train(
     on_epoch: Told | None,
     checkpoint: Checkpoint,
     solver: Solver | Ridge | None = None,
+    stream: Stream | None = None,
 ) -> Outcome:
     started = time.perf_counter()
     train, held_out, set_aside = parts["train"], parts["held_out"], parts["calibration"]
-    size, epochs = settings.batch_size or len(train.labels), settings.epochs or 1
-    whole = size >= len(train.labels)
+    rows = len(train.labels) if stream is None else stream[1]
+    size, epochs = settings.batch_size or rows, settings.epochs or 1
+    whole = size >= rows
     linear = settings.model == "linear" and problem.group is None
     n_groups = None if named["train"] is None else len(set(named["train"]))
-    case = Case(problem, linear, whole, len(train.labels), n_groups, settings.tune, settings.seed)
+    case = Case(problem, linear, whole, rows, n_groups, settings.tune, settings.seed)
     chosen = solver or make_solver(name, case)
-    if _shortage(settings, *train.x.shape):
+    if stream is not None or _shortage(settings, *train.x.shape):
         chosen = by_steps(chosen, case)
     tries = _tries(chosen, settings.model == "linear", epochs)
     result = fit(
         build_model(settings.model, train.x.shape[1], settings.seed),
         problem,
-        Batches(train.x, train.labels, groups=train.groups, batch_size=size, shuffle=not whole, seed=settings.seed),
+        Batches(train.x, train.labels, groups=train.groups, batch_size=size, shuffle=not whole, seed=settings.seed)
+        if stream is None
+        else stream[0](size, settings.seed),
         Batches(held_out.x, held_out.labels, groups=held_out.groups),
         chosen,
         calibration=Batches(set_aside.x, set_aside.labels, groups=set_aside.groups),

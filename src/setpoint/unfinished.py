@@ -14,8 +14,10 @@ from setpoint.errors import BadFile, BadTable, SetpointError
 from setpoint.problem.language import ask
 from setpoint.run import Run, fit_table
 from setpoint.settings import Settings
+from setpoint.stream import fit_stream
 from setpoint.table.fingerprint import fingerprint
-from setpoint.table.frame import read_table
+from setpoint.table.frame import Frame, read_table
+from setpoint.table.scan import Scan, scan_table
 from setpoint.train.atomic import missing_directories, remove_empty
 from setpoint.train.checkpoint import STATE, Checkpoint, read_state, refusing_damage
 
@@ -34,6 +36,7 @@ class Plan:
     settings: Settings
     positive: str | None = None
     seconds: float = 30.0
+    stream: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, good in any working directory."""
@@ -52,14 +55,13 @@ def begin(plan: Plan, out: str | os.PathLike[str], *, force: bool = False, on_ep
     An earlier run in that place, to be replaced by `force`, can be read until the new one is whole.
     """
     out = check_place(out, force=force)
-    problem, frame = ask(plan.ask), read_table(plan.data)
-    about = {**plan.to_dict(), "fingerprint": fingerprint(frame)}
+    ask(plan.ask)
+    table = _open(plan)
+    about = {**plan.to_dict(), "fingerprint": _fingerprint(table)}
     kept = Checkpoint(out / UNFINISHED, seconds=plan.seconds, gap=GAP, keep=True, anew=True, about=about)
     missing = missing_directories(out)
     try:
-        run = fit_table(
-            frame, plan.target, problem, plan.settings, positive=plan.positive, on_epoch=on_epoch, checkpoint=kept
-        )
+        run = _fit(plan, table, on_epoch, kept)
     except SetpointError:
         if kept.begun:
             kept.remove()
@@ -81,20 +83,32 @@ def resume(out: str | os.PathLike[str], *, on_epoch: OnEpoch | None = None) -> R
         plan = Plan.from_dict(about)
     if not Path(plan.data).is_file():
         raise BadFile(f"{plan.data}, which the run at {out} was training on, is no longer there; put it back")
-    frame = read_table(plan.data)
-    now = fingerprint(frame)
+    table = _open(plan)
+    now = _fingerprint(table)
     if now != then:
         raise BadTable(
             f"{plan.data} has changed since the run at {out} began ({then['rows']} rows, hash {then['sha256'][:12]}; "
             f"now {now['rows']}, hash {now['sha256'][:12]}); put it back, or start anew with --force"
         )
     checkpoint = Checkpoint(kept, seconds=plan.seconds, gap=GAP, keep=True, about={**about, "fingerprint": then})
-    run = fit_table(
-        frame, plan.target, ask(plan.ask), plan.settings, positive=plan.positive, on_epoch=on_epoch,
-        checkpoint=checkpoint,
-    )  # fmt: skip
+    run = _fit(plan, table, on_epoch, checkpoint)
     _finish(out, run, checkpoint)
     return run
+
+
+def _open(plan: Plan) -> Frame | Scan:
+    return scan_table(plan.data) if plan.stream else read_table(plan.data)
+
+
+def _fingerprint(table: Frame | Scan) -> dict[str, Any]:
+    return table.fingerprint() if isinstance(table, Scan) else fingerprint(table)
+
+
+def _fit(plan: Plan, table: Frame | Scan, on_epoch: OnEpoch | None, checkpoint: Checkpoint) -> Run:
+    how: dict[str, Any] = {"positive": plan.positive, "on_epoch": on_epoch, "checkpoint": checkpoint}
+    if isinstance(table, Scan):
+        return fit_stream(table, plan.target, ask(plan.ask), plan.settings, **how)
+    return fit_table(table, plan.target, ask(plan.ask), plan.settings, **how)
 
 
 def _finish(out: Path, run: Run, kept: Checkpoint) -> None:

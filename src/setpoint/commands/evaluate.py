@@ -2,39 +2,55 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from setpoint.artefact import load_run
+import torch
+from torch import Tensor
+
+from setpoint.artefact import SavedRun, load_run
+from setpoint.errors import BadSetting
 from setpoint.measure.constraint import percent
+from setpoint.measure.count import count
 from setpoint.measure.rate import recall
+from setpoint.problem.check import Check
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.show import console, grid, objective_text, say, threshold_text, value_text, write_json
-from setpoint.table.exchange import read_anywhere
+from setpoint.table.exchange import read_anywhere, refuse_pipe
 from setpoint.table.groups import group_names
+from setpoint.table.scan import Scan, scan_table
 from setpoint.train.calibrate import evaluate
+from setpoint.train.tally import ScoreTally, sample_of
 
 BROKEN = 1
 
 
-def main(*, run: Path, data: Path, level: float, ignore_extra: bool, as_json: bool, quiet: bool) -> int:
+def main(*, run: Path, data: Path, level: float, stream: bool, ignore_extra: bool, as_json: bool, quiet: bool) -> int:
     saved = load_run(run)
-    frame = read_anywhere(data)
-    labels, scores = saved.schema.labels(frame), saved.scores(frame, ignore_extra=ignore_extra)
     point, problem = saved.point, saved.point.problem
-    groups = None if problem.group is None else group_names(frame, problem.group)
-    here, check = point.judge(scores, labels, groups=groups), point.check(scores, labels, groups=groups, level=level)
-    best = evaluate(problem, scores, labels, groups=groups)
+    notes: list[str] = []
+    if stream:
+        refuse_pipe(data)
+        here, check, best, size = _in_chunks(saved, scan_table(data), level, ignore_extra)
+    else:
+        frame = read_anywhere(data)
+        labels, scores = saved.schema.labels(frame), saved.scores(frame, ignore_extra=ignore_extra)
+        groups = None if problem.group is None else group_names(frame, problem.group)
+        here = point.judge(scores, labels, groups=groups)
+        check = point.check(scores, labels, groups=groups, level=level)
+        best = evaluate(problem, scores, labels, groups=groups)
+        size, notes = (len(labels), int(labels.sum())), saved.schema.notes(frame)
     code = 0 if check.holds else BROKEN
-    say(console(stderr=True, quiet=quiet), *(f"note: {note}" for note in saved.schema.notes(frame)))
+    say(console(stderr=True, quiet=quiet), *(f"note: {note}" for note in notes))
     if as_json:
         write_json(
             {
                 "ask": str(problem),
-                "rows": len(labels),
-                "positives": int(labels.sum()),
+                "rows": size[0],
+                "positives": size[1],
                 "threshold": here.threshold,
                 "objective": here.objective,
                 "rates": here.rates,
@@ -48,12 +64,38 @@ def main(*, run: Path, data: Path, level: float, ignore_extra: bool, as_json: bo
         )
         return code
     screen = console(quiet=quiet)
-    say(screen, f"{problem}, on {len(labels)} rows, {int(labels.sum())} of them positive:")
+    say(screen, f"{problem}, on {size[0]} rows, {size[1]} of them positive:")
     screen.print(grid(["rate", "when set", "here", "best cut\nhere"], _rates(point, here, best)))
     if check.bounds:
         screen.print(grid(["bound", "here", "samples", "p-value"], [_bound(problem, row) for row in check.bounds]))
     say(screen, *_sentences(point, check, best))
     return code
+
+
+def _in_chunks(
+    saved: SavedRun, scan: Scan, level: float, ignore_extra: bool
+) -> tuple[OperatingPoint, Check, OperatingPoint, tuple[int, int]]:
+    """The point judged and checked, the best cut, and the number of rows and positives: exact, in two passes."""
+    point, problem = saved.point, saved.point.problem
+    if not isinstance(point.threshold, float):
+        raise BadSetting(f"'{problem}' has several thresholds, which --stream does not judge; leave it out")
+
+    def scored() -> Iterator[tuple[Tensor, Tensor]]:
+        for _, frame in scan.frames():
+            yield saved.scores(frame, ignore_extra=ignore_extra), saved.schema.labels(frame)
+
+    tally, counts = ScoreTally(), torch.zeros(4, dtype=torch.float64)
+    for scores, labels in scored():
+        tally.update(scores, labels)
+        counts += count(scores.double(), labels, point.threshold)
+    closer = tally.around(problem)
+    for scores, labels in scored():
+        closer.update(scores, labels)
+    best = closer.calibrate(problem)
+    threshold = torch.tensor([point.threshold], dtype=torch.float64)
+    here = OperatingPoint.at(problem, threshold, sample_of(counts), None, point.certificate)
+    size = (int(counts.sum()), int(counts[0] + counts[2]))
+    return replace(here, feasible=problem.holds(counts[None])), point.check_counts(counts, level=level), best, size
 
 
 def _rates(*points: OperatingPoint) -> list[list[str]]:

@@ -12,6 +12,7 @@ from setpoint.errors import BadSetting
 from setpoint.problem.language import ask as read_ask
 from setpoint.run import Run, Told
 from setpoint.show import console, progress, result_table, say, sentences, trials_table, write_json
+from setpoint.stream import memory_note
 from setpoint.unfinished import Plan, begin, how_to_go_on
 from setpoint.unfinished import resume as go_on
 
@@ -25,7 +26,9 @@ def main(*, context: Any, out: Path, resume: Path | None, as_json: bool, quiet: 
         out = resume
     try:
         with progress(aside) as on_epoch:
-            run = _start(out=out, on_epoch=on_epoch, **asked) if resume is None else go_on(out, on_epoch=on_epoch)
+            run = (
+                _start(aside, out=out, on_epoch=on_epoch, **asked) if resume is None else go_on(out, on_epoch=on_epoch)
+            )
     except KeyboardInterrupt:
         print(f"setpoint: interrupted; {how_to_go_on(out)}", file=sys.stderr)
         return STOPPED
@@ -51,6 +54,7 @@ def main(*, context: Any, out: Path, resume: Path | None, as_json: bool, quiet: 
 
 
 def _start(
+    aside: Any,
     *,
     data: Path | None,
     target: str | None,
@@ -59,6 +63,7 @@ def _start(
     out: Path,
     force: bool,
     checkpoint_seconds: float,
+    stream: bool,
     on_epoch: Told,
     **how: Any,
 ) -> Run:
@@ -66,8 +71,10 @@ def _start(
         lacking = "a table" if data is None else "--target" if target is None else "--ask"
         raise BadSetting(f"{lacking} is missing; see setpoint fit --help")
     read_ask(ask)
-    plan = Plan(str(data), target, ask, read_settings(**how), positive, checkpoint_seconds)
+    plan = Plan(str(data), target, ask, read_settings(**how), positive, checkpoint_seconds, stream)
     check_place(out, force=force)
+    if stream:
+        say(aside, f"note: {memory_note(data)}")
     return begin(plan, out, force=force, on_epoch=on_epoch)
 
 

@@ -21,6 +21,11 @@ class Curve:
     fp: Tensor
 
     @property
+    def tops(self) -> Tensor:
+        """The highest score that each of the values stands for: itself."""
+        return self.values
+
+    @property
     def counts(self) -> Tensor:
         """`(K + 1, 4)`."""
         return torch.stack([self.tp, self.fp, self.tp[-1] - self.tp, self.fp[-1] - self.fp], dim=-1)
@@ -32,11 +37,11 @@ class Curve:
         """
         last = len(self.values) - 1
         upper = self.values[(cuts - 1).clamp(min=0)]
-        lower = self.values[cuts.clamp(max=last)]
+        lower = self.tops[cuts.clamp(max=last)]
         middle = upper / 2 + lower / 2
         between = torch.where((middle < upper) & (middle > lower), middle, lower)
         beyond_all = torch.nextafter(self.values[last], self.values.new_tensor(-torch.inf))
-        return torch.where(cuts > last, beyond_all, torch.where(cuts == 0, self.values[0], between))
+        return torch.where(cuts > last, beyond_all, torch.where(cuts == 0, self.tops[0], between))
 
 
 def curve(scores: Tensor, labels: Tensor, weights: Tensor | None = None) -> Curve:

@@ -168,16 +168,22 @@ class OperatingPoint:
 
         A promise that is kept is called broken with probability `level` at most.
         """
-        if isinstance(level, bool) or not 0 < level < 1:
-            raise BadSetting(f"level must lie between 0 and 1, such as 0.05, got {level!r}")
         if self.problem.over is not None:
-            return Check((), level)
+            return self.check_counts(torch.zeros(4), level=level)
         bounds_only = [c.quantity for c in self.problem.bounds]
         sample, thresholds, names = self._meet(scores, labels, None, groups, bounds_only)
         each = count(
             sample.scores, sample.labels, thresholds, groups=None if names is None else sample.groups,
             n_groups=sample.n_groups,
         )[0]  # fmt: skip
+        return self.check_counts(each, names, level=level)
+
+    def check_counts(self, each: Tensor, names: list[str] | None = None, *, level: float = 0.05) -> Check:
+        """The same from true counts at the threshold `(4,)`, or in each group of those names `(G, 4)`."""
+        if isinstance(level, bool) or not 0 < level < 1:
+            raise BadSetting(f"level must lie between 0 and 1, such as 0.05, got {level!r}")
+        if self.problem.over is not None:
+            return Check((), level)
         rows = []
         for constraint in self.problem.constraints:
             compared = isinstance(constraint.quantity, Gap)

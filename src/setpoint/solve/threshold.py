@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from setpoint.measure.constraint import SLACK
-from setpoint.measure.curve import curve
+from setpoint.measure.curve import Curve, curve
 from setpoint.measure.rate import Range
 from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
@@ -40,7 +40,12 @@ def find(problem: Problem, sample: Sample) -> Found:
     """
     if problem.group is not None:
         return Found(*find_by_group(problem, sample))
-    cuts = curve(sample.scores, sample.labels, sample.weights)
+    heaviest = 1.0 if sample.weights is None or not problem.constraints else float(sample.weights.max())
+    return find_among(problem, curve(sample.scores, sample.labels, sample.weights), heaviest)
+
+
+def find_among(problem: Problem, cuts: Curve, heaviest: float = 1.0) -> Found:
+    """The same from the cuts themselves, of samples of a weight of `heaviest` at most; groups have no such cuts."""
     counts = cuts.counts
     if problem.over is not None:
         chosen = _cuts_at_levels(problem, problem.over, counts)
@@ -51,7 +56,6 @@ def find(problem: Problem, sample: Sample) -> Found:
     best = _best_cut(problem, cost, violations)
     feasible, active = True, torch.zeros(0, dtype=torch.bool, device=counts.device)
     if violations is not None:
-        heaviest = 1.0 if sample.weights is None else float(sample.weights.max())
         feasible = problem.holds(counts[best : best + 1], heaviest)
         beside = violations[:, max(best - 1, 0) : best + 2]
         equality = torch.tensor([c.relation == "==" for c in problem.constraints], device=counts.device)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from setpoint.table.frame import (
     Column,
+    LevelCounts,
     holds_levels,
     holds_numbers,
     level_codes,
@@ -25,7 +27,48 @@ CLIP = 5.0
 MOST_LEVELS = 100
 #: Whole numbers with 3 to this many different values are codes (a region, a month), not amounts.
 MOST_CODES = 12
+#: As many values as these tell most columns of amounts from columns of codes.
+FIRST = 1000
 Value = TypeVar("Value")
+_AS_NAMES = "no value occurs twice, as in a name or an identifier"
+
+
+@dataclass(frozen=True)
+class Moments:
+    """How many values there are and are known, their mean, deviation and range; of two sets, those of both together."""
+
+    rows: int = 0
+    known: int = 0
+    mean: float = 0.0
+    deviation: float = 0.0
+    low: float = math.inf
+    high: float = -math.inf
+
+    @classmethod
+    def of(cls, values: NDArray[np.float64]) -> Moments:
+        finite = np.isfinite(values)
+        known = values if finite.all() else values[finite]
+        if len(known) == 0:
+            return cls(len(values))
+        low, high = float(known.min()), float(known.max())
+        # Scaled first: the squares of huge numbers overflow.
+        size = max(abs(low), abs(high)) or 1.0
+        scaled = known / size
+        return cls(len(values), len(known), float(scaled.mean()) * size, float(scaled.std()) * size, low, high)
+
+    def __add__(self, other: Moments) -> Moments:
+        known = self.known + other.known
+        if known == 0:
+            return Moments(self.rows + other.rows)
+        share = other.known / known
+        apart = other.mean - self.mean
+        deviation = math.hypot(
+            math.sqrt(1 - share) * self.deviation, math.sqrt(share) * other.deviation,
+            math.sqrt(share * (1 - share)) * apart,
+        )  # fmt: skip
+        mean = self.mean + share * apart
+        low, high = min(self.low, other.low), max(self.high, other.high)
+        return Moments(self.rows + other.rows, known, mean, deviation, low, high)
 
 
 @dataclass(frozen=True)
@@ -42,17 +85,16 @@ class Numeric:
     @classmethod
     def of(cls, column: Column) -> Numeric | str:
         """The column as training saw it, or why it is of no use."""
-        values = numbers(column)
-        known = values[np.isfinite(values)]
-        if len(known) == 0:
+        return cls.with_moments(column.name, Moments.of(numbers(column)))
+
+    @classmethod
+    def with_moments(cls, name: str, seen: Moments) -> Numeric | str:
+        """The column of these values, or why it is of no use."""
+        if seen.known == 0:
             return "every value is missing"
-        low, high = float(known.min()), float(known.max())
-        # Scaled first: the squares of huge numbers overflow.
-        size = max(abs(low), abs(high)) or 1.0
-        mean, deviation = float((known / size).mean()) * size, float((known / size).std()) * size
-        if low == high or deviation == 0:
+        if seen.low == seen.high or seen.deviation == 0:
             return "it is constant"
-        return cls(column.name, mean, deviation, low, high, len(known) < len(values))
+        return cls(name, seen.mean, seen.deviation, seen.low, seen.high, seen.known < seen.rows)
 
     @property
     def features(self) -> list[str]:
@@ -99,15 +141,19 @@ class Categorical:
     @classmethod
     def of(cls, column: Column) -> Categorical | str:
         """The column as training saw it, or why it is of no use."""
-        counts = level_counts(column, MOST_LEVELS)
+        found = cls.with_levels(column.name, level_counts(column, MOST_LEVELS))
+        return f"{found}, and {odd}" if found == _AS_NAMES and (odd := _odd(column)) else found
+
+    @classmethod
+    def with_levels(cls, name: str, counts: LevelCounts) -> Categorical | str:
+        """The column of these levels, or why it is of no use."""
         if counts.different == 0:
             return "every value is missing"
         if counts.different == 1 and not counts.missing:
             return "it is constant"
         if counts.different > 2 and max(counts.times.values()) == 1:
-            odd = _odd(column)
-            return f"no value occurs twice, as in a name or an identifier{odd and f', and {odd}'}"
-        return cls(column.name, tuple(counts.times), counts.missing > 0, counts.different > MOST_LEVELS)
+            return _AS_NAMES
+        return cls(name, tuple(counts.times), counts.missing > 0, counts.different > MOST_LEVELS)
 
     @property
     def features(self) -> list[str]:
@@ -152,21 +198,41 @@ def _odd(column: Column) -> str:
 
 def describe(column: Column) -> Numeric | Categorical | str:
     """What training saw in a column, or why it is of no use."""
+    if why := refusal(column):
+        return why
+    if holds_numbers(column):
+        values = numbers(column)
+        codes = few_values(values)
+        if codes is not None and are_codes(codes, Moments.of(values), numeric=column.dtype.is_numeric()):
+            return Categorical.of(column)
+        return Numeric.of(column)
+    return Categorical.of(column)
+
+
+def refusal(column: Column) -> str | None:
+    """Why a column is of no use whatever its values are, if so."""
     if not column.name:
         return "it has no name, as the row numbers that some programs write"
-    if holds_numbers(column):
-        return Categorical.of(column) if _holds_codes(column) else Numeric.of(column)
-    return Categorical.of(column) if holds_levels(column) else f"its values are of type {column.dtype}"
+    usable = holds_numbers(column) or holds_levels(column)
+    return None if usable else f"its values are of type {column.dtype}"
 
 
-def _holds_codes(column: Column) -> bool:
-    """Whole numbers of few different values, each of them often; or one value that is there or not."""
-    values = numbers(column)
+def few_values(values: NDArray[np.float64]) -> dict[float, int] | None:
+    """Each known value and how often it occurs, if there are at most `MOST_CODES` different ones."""
     known = values[np.isfinite(values)]
-    different = len(np.unique(known))
-    if not column.dtype.is_numeric() or different == 1:
-        return different == 1 and len(known) < len(values)
-    return 3 <= different <= min(MOST_CODES, len(known) / 10) and bool((known == np.round(known)).all())
+    # Most columns hold more among the first few, and need not be sorted.
+    if len(np.unique(known[:FIRST])) > MOST_CODES:
+        return None
+    different, times = np.unique(known, return_counts=True)
+    return dict(zip(different.tolist(), times.tolist())) if len(different) <= MOST_CODES else None
+
+
+def are_codes(values: dict[float, int], seen: Moments, *, numeric: bool) -> bool:
+    """Whole numbers of few different values, each of them often; or one value that is there or not."""
+    different = len(values)
+    if not numeric or different == 1:
+        return different == 1 and seen.known < seen.rows
+    return 3 <= different <= seen.known / 10 and all(value == round(value) for value in values)
 
 
 def read_column(kind: str, name: str, **rest: Any) -> Numeric | Categorical:

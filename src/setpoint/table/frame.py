@@ -26,6 +26,16 @@ _LIKE_A_NUMBER = r"^[-+]?[$€£]?\s?\d[\d.,'\s]*[%$€£]?$"
 
 def read_table(path: str | os.PathLike[str]) -> Frame:
     """The table in a .csv, .tsv or .parquet file; text columns that hold only numbers become numbers."""
+    path = check_table(path)
+    ending = path.suffix.lower()
+    frame = _read_text(path, separator_of(path)) if "sv" in ending else _read_parquet(path)
+    if frame.height == 0:
+        raise BadTable(f"{path} has column names but no rows")
+    return frame.with_columns([inferred(column) for column in frame if column.dtype == pl.String])
+
+
+def check_table(path: str | os.PathLike[str]) -> Path:
+    """The path, if a table of a kind that can be read may be there."""
     path = Path(path)
     if path.is_dir():
         raise BadFile(f"{path} is a directory; give the path of a .csv, .tsv or .parquet file")
@@ -39,21 +49,28 @@ def read_table(path: str | os.PathLike[str]) -> Frame:
         raise BadFile(f"{path} may not be read; change its permissions or copy it")
     if path.stat().st_size == 0:
         raise BadTable(f"{path} is empty; it should hold column names and rows")
-    frame = _read_text(path, "\t" if ending == ".tsv" else ",") if "sv" in ending else _read_parquet(path)
-    if frame.height == 0:
-        raise BadTable(f"{path} has column names but no rows")
-    return frame.with_columns([_inferred(column) for column in frame if column.dtype == pl.String])
+    if "sv" not in ending:
+        with path.open("rb") as file:
+            if file.read(4) != b"PAR1":
+                raise BadTable(f"{path} is no Parquet file, whatever its name; if it is text, name it .csv")
+    return path
+
+
+def separator_of(path: Path) -> str:
+    """What stands between two values of a text file."""
+    return "\t" if path.suffix.lower() == ".tsv" else ","
 
 
 def _read_parquet(path: Path) -> Frame:
-    with path.open("rb") as file:
-        if file.read(4) != b"PAR1":
-            raise BadTable(f"{path} is no Parquet file, whatever its name; if it is text, name it .csv")
     try:
         return pl.read_parquet(path)
     except pl.exceptions.PolarsError as cause:
-        reason = str(cause).splitlines()[0]
-        raise BadTable(f"{path} cannot be read as parquet: {reason}; write it again") from cause
+        raise unreadable_parquet(path, cause) from cause
+
+
+def unreadable_parquet(path: Path, cause: Exception) -> BadTable:
+    """What to say of a Parquet file that cannot be read."""
+    return BadTable(f"{path} cannot be read as parquet: {str(cause).splitlines()[0]}; write it again")
 
 
 def _read_text(path: Path, separator: str) -> Frame:
@@ -62,17 +79,22 @@ def _read_text(path: Path, separator: str) -> Frame:
         # Read as text, since blanks after a comma and words for "missing" would hide the numbers.
         frame = pl.read_csv(path, separator=separator, infer_schema=False)
     except pl.exceptions.PolarsError as cause:
-        reason = str(cause).splitlines()[0]
-        if "utf-8" in reason:
-            raise not_utf8(path) from cause
-        reason = why_unreadable(path, separator, len(names)) or reason
-        raise BadTable(f"{path} cannot be read as {path.suffix.lower().lstrip('.')}: {reason}") from cause
+        raise unreadable_text(path, separator, len(names), cause) from cause
     frame = frame.rename(dict(zip(frame.columns, names)))
     # To the parser, an empty line and a line that ends early look like missing values at the end of a row.
     if frame.height and frame[names[-1]].null_count():
         blank = blank_rows(path, separator, len(names))
         frame = frame.filter(~pl.int_range(pl.len()).is_in(blank)) if blank else frame
     return frame
+
+
+def unreadable_text(path: Path, separator: str, columns: int, cause: Exception) -> BadTable:
+    """What to say of a text file that cannot be read: the line, where it can be found."""
+    reason = str(cause).splitlines()[0]
+    if "utf-8" in reason:
+        return not_utf8(path)
+    reason = why_unreadable(path, separator, columns) or reason
+    return BadTable(f"{path} cannot be read as {path.suffix.lower().lstrip('.')}: {reason}")
 
 
 def write_csv(columns: dict[str, NDArray[np.generic]], path: Path | None) -> None:
@@ -98,16 +120,16 @@ def write_csv(columns: dict[str, NDArray[np.generic]], path: Path | None) -> Non
         fresh.unlink(missing_ok=True)
 
 
-def _tidy(text: Column) -> Column:
+def tidy(text: Column) -> Column:
     """Text without surrounding blanks, null where it stands for a missing value."""
     text = text.str.strip_chars()
     missing = text.str.to_lowercase().is_in(list(MISSING)).fill_null(True)
     return text.set(missing, None)
 
 
-def _inferred(text: Column) -> Column:
+def inferred(text: Column) -> Column:
     """Numbers or booleans if every value reads as one, else the tidied text."""
-    text = _tidy(text)
+    text = tidy(text)
     if text.null_count() == len(text):
         return text
     numbers = text.cast(pl.Float64, strict=False)
@@ -129,7 +151,7 @@ def holds_levels(column: Column) -> bool:
 
 def numbers(column: Column) -> NDArray[np.float64]:
     """Float64, NaN where missing, infinities as they are; text that is no number is refused by name."""
-    plain = _tidy(column) if column.dtype == pl.String else column
+    plain = tidy(column) if column.dtype == pl.String else column
     plain = plain.to_physical() if column.dtype.is_temporal() else plain
     values = plain.cast(pl.Float64, strict=False)
     unread = plain.filter(values.is_null() & plain.is_not_null())
@@ -141,7 +163,7 @@ def numbers(column: Column) -> NDArray[np.float64]:
 def levels(column: Column) -> Column:
     """Levels as text, null where missing; 1 and 1.0 are the same level."""
     if not column.dtype.is_numeric():
-        return _tidy(column.cast(pl.String))
+        return tidy(column.cast(pl.String))
     values = column.cast(pl.Float64)
     values = values.set(~values.is_finite(), None)
     whole = values.cast(pl.Int64, strict=False)

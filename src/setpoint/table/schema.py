@@ -13,7 +13,7 @@ from torch import Tensor
 
 from setpoint.errors import BadFile, BadTable
 from setpoint.table.column import Categorical, Numeric, describe, read_column, typed
-from setpoint.table.frame import Frame, holds_levels, holds_numbers, level_codes, level_counts, levels
+from setpoint.table.frame import Frame, LevelCounts, holds_levels, holds_numbers, level_codes, level_counts, levels
 
 #: Columns with rows beyond their range that are named one by one.
 SHOWN = 5
@@ -34,7 +34,11 @@ class Target:
         """The classes of a column. Unless told, the positive one is the larger number, the one that says yes or
         true, or else the rarer one."""
         _refuse_missing_labels(frame, name)
-        found = level_counts(frame[name], most=4)
+        return cls.with_classes(name, level_counts(frame[name], most=4), frame[name].dtype.is_numeric(), positive)
+
+    @classmethod
+    def with_classes(cls, name: str, found: LevelCounts, numeric: bool, positive: str | None = None) -> Target:
+        """The same for a column whose classes have been counted."""
         counts = found.times
         if found.different != 2:
             listed = ", ".join(map(repr, counts)) + (", ..." if found.different > 4 else "")
@@ -48,7 +52,7 @@ class Target:
             if len(same) != 1:
                 raise BadTable(f"no class {positive!r} in target {name!r}, which holds {common!r} and {rare!r}")
             chosen, why = same[0], "as asked"
-        elif frame[name].dtype.is_numeric():
+        elif numeric:
             chosen, why = max(counts, key=float), "the larger number"
         elif len(says_yes) == 1:
             chosen, why = says_yes[0], "the one that says yes"
@@ -67,14 +71,24 @@ class Target:
 
 
 def _refuse_missing_labels(frame: Frame, name: str) -> None:
+    refuse_odd_target(frame, name)
+    missing = levels(frame[name]).null_count()
+    if missing:
+        raise missing_labels(name, missing, frame.height)
+
+
+def missing_labels(name: str, missing: int, rows: int) -> BadTable:
+    """What to say of a target that is not there in every row."""
+    return BadTable(f"target {name!r} is missing in {missing} of {rows} rows; fill it in or drop those rows")
+
+
+def refuse_odd_target(frame: Frame, name: str) -> None:
+    """The column is there, and of a type that can hold classes."""
     if name not in frame.columns:
         raise BadTable(f"no column {name!r} to predict; {_instead(name, frame)}")
     column = frame[name]
     if not (holds_numbers(column) or holds_levels(column)):
         raise BadTable(f"target {name!r} holds values of type {column.dtype}; it must hold numbers, words or booleans")
-    missing = levels(column).null_count()
-    if missing:
-        raise BadTable(f"target {name!r} is missing in {missing} of {frame.height} rows; fill it in or drop those rows")
 
 
 def _instead(name: str, frame: Frame) -> str:
@@ -97,19 +111,17 @@ class Schema:
     @classmethod
     def of(cls, frame: Frame, target: Target) -> Schema:
         """The schema of the training rows: hand over those only."""
-        used: list[Numeric | Categorical] = []
-        dropped: list[tuple[str, str]] = []
-        for column in frame:
-            if column.name != target.name:
-                found = describe(column)
-                if isinstance(found, str):
-                    dropped.append((column.name, found))
-                else:
-                    used.append(found)
+        return cls.with_columns(target, {c.name: describe(c) for c in frame if c.name != target.name})
+
+    @classmethod
+    def with_columns(cls, target: Target, found: Mapping[str, Numeric | Categorical | str]) -> Schema:
+        """The schema of columns of which each was described, or refused with a reason."""
+        used = tuple(column for column in found.values() if not isinstance(column, str))
+        dropped = tuple((name, why) for name, why in found.items() if isinstance(why, str))
         if not used:
             reasons = "; ".join(f"{name!r}: {why}" for name, why in dropped) or "there is no other column"
             raise BadTable(f"no column to learn {target.name!r} from ({reasons})")
-        return cls(target, tuple(used), tuple(dropped))
+        return cls(target, used, dropped)
 
     @property
     def features(self) -> list[str]:

@@ -9,6 +9,7 @@ import csv
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TextIO
 
 from setpoint.errors import BadTable
 
@@ -81,9 +82,15 @@ def why_unreadable(path: Path, separator: str, columns: int) -> str | None:
 
 def blank_rows(path: Path, separator: str, columns: int) -> list[int]:
     """The rows, counted from 0 after the names, that are nothing but an empty line; short rows are refused."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return blank_rows_of(file, path, separator, columns)
+
+
+def blank_rows_of(lines: TextIO, path: Path, separator: str, columns: int, first: int | None = None) -> list[int]:
+    """The same for some lines of the file, of which the first is number `first`; if that is None, they are all."""
     blank = []
     try:
-        for place, (number, row) in enumerate(_rows(path, separator)):
+        for place, (number, row) in enumerate(_rows(lines, separator, first)):
             if not row:
                 blank.append(place)
             elif len(row) < columns:
@@ -94,15 +101,16 @@ def blank_rows(path: Path, separator: str, columns: int) -> list[int]:
     return blank
 
 
-def _rows(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
+def _rows(lines: TextIO, separator: str, first: int | None) -> Iterator[tuple[int, list[str]]]:
     """The rows after the names, each with the line it starts in."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file, delimiter=separator)
+    reader = csv.reader(lines, delimiter=separator)
+    if first is None:
         next(reader)
-        number = reader.line_num + 1
-        for row in reader:
-            yield number, row
-            number = reader.line_num + 1
+    above = 0 if first is None else first - 1
+    number = above + reader.line_num + 1
+    for row in reader:
+        yield number, row
+        number = above + reader.line_num + 1
 
 
 def _uneven(number: int, values: int, columns: int, separator: str) -> str:

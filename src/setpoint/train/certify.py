@@ -47,27 +47,47 @@ def certify(problem: Problem, sample: Sample, confidence: float) -> tuple[Tensor
     tested = unweighted(sample)
     sides = {safe_side(c) for c in problem.constraints}
     if 0 not in sides:
-        cuts = curve(tested.scores, tested.labels)
-        counts, level = cuts.counts.numpy(), (1 - confidence) / len(sides)
-        ends = {1: 0, -1: len(counts) - 1}
-        kinds = [[c for c in problem.constraints if safe_side(c) == side] for side in sides]
-        walked = [_walk(kind, counts, ends[side], side, level) for side, kind in zip(sides, kinds)]
-        certified = reduce(np.intersect1d, walked) if len(walked) > 1 else walked[0]
-        start = int(_doubt(problem.constraints, counts).argmin())
-        method = "order statistic of the calibration scores"
-    else:
-        aside, tested = drawn_apart(tested, SET_ASIDE)
-        cuts = curve(tested.scores, tested.labels)
-        counts, steps = cuts.counts.numpy(), _ways(problem)
-        level = (1 - confidence) / len(steps)
-        start = int((cuts.values > _most_certain(problem, aside, steps)).sum())
-        certified = np.concatenate([_walk(problem.constraints, counts, start, step, level) for step in steps])
-        method = f"fixed-sequence test, started by {len(aside.scores)} samples set aside"
+        return certify_among(problem, curve(tested.scores, tested.labels), confidence)
+    aside, tested = drawn_apart(tested, SET_ASIDE)
+    cuts = curve(tested.scores, tested.labels)
+    counts, steps = cuts.counts.numpy(), _ways(problem)
+    level = (1 - confidence) / len(steps)
+    start = int((cuts.values > _most_certain(problem, aside, steps)).sum())
+    certified = np.concatenate([_walk(problem.constraints, counts, start, step, level) for step in steps])
     if len(certified) == 0:
         raise TooFewSamples(refusal(problem, counts[start], confidence, level))
+    method = f"fixed-sequence test, started by {len(aside.scores)} samples set aside"
+    return _chosen(problem, cuts, certified, confidence, method)
+
+
+def certify_among(problem: Problem, cuts: Curve, confidence: float) -> tuple[Tensor, Certificate]:
+    """The same from the cuts themselves, for bounds that one end of them keeps."""
+    refuse_the_impossible(problem)
+    certified = reduce(np.intersect1d, walked_from_the_ends(problem, cuts, confidence).values())
+    if len(certified) == 0:
+        counts, sides = cuts.counts.numpy(), {safe_side(c) for c in problem.constraints}
+        start = int(_doubt(problem.constraints, counts).argmin())
+        raise TooFewSamples(refusal(problem, counts[start], confidence, (1 - confidence) / len(sides)))
+    return _chosen(problem, cuts, certified, confidence, "order statistic of the calibration scores")
+
+
+def walked_from_the_ends(problem: Problem, cuts: Curve, confidence: float) -> dict[int, NDArray[np.int64]]:
+    """For each way of flagging more (1) or less (-1), the cuts at which the bounds kept by its start are certain."""
+    sides = {safe_side(c) for c in problem.constraints}
+    counts, level = cuts.counts.numpy(), (1 - confidence) / len(sides)
+    ends = {1: 0, -1: len(counts) - 1}
+    kinds = {side: [c for c in problem.constraints if safe_side(c) == side] for side in sides}
+    return {side: _walk(kind, counts, ends[side], side, level) for side, kind in kinds.items()}
+
+
+def _chosen(
+    problem: Problem, cuts: Curve, certified: NDArray[np.int64], confidence: float, method: str
+) -> tuple[Tensor, Certificate]:
+    """The best of the certified cuts, with its certificate."""
     best = _best_of(problem, cuts, torch.from_numpy(certified))
+    counts = cuts.counts[best].numpy()
     only = problem.constraints[0] if len(problem.constraints) == 1 else None
-    samples = len(tested.scores) if only is None else int(trials(only, counts[best]))
+    samples = int(counts.sum()) if only is None else int(trials(only, counts))
     statement = " and ".join(map(str, problem.constraints))
     return cuts.thresholds(torch.tensor([best])), Certificate(statement, confidence, samples, method)
 

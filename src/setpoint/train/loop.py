@@ -298,10 +298,9 @@ def _train_epoch(
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        progress.losses.append(loss.detach())
-        progress.seen.append(Sample(scores.detach(), batch.labels, batch.weights, batch.groups))
+        progress.saw(loss, Sample(scores.detach(), batch.labels, batch.weights, batch.groups))
     seen = join(progress.seen)
-    return float(torch.stack(progress.losses).mean()), seen
+    return float(progress.loss or 0.0) / max(progress.steps, 1), seen
 
 
 def _judge(problem: Problem, sample: Sample) -> OperatingPoint:

@@ -20,12 +20,16 @@ from setpoint.train.draws import Draws
 from setpoint.train.history import History, join
 from setpoint.train.select import preference
 
+#: The most rows of an epoch whose scores are kept to judge it by.
+MOST_SEEN = 524_288
+
 
 @dataclass
 class Progress:
     """The modules that learn, the optimizer and its schedule, the epoch, the batches taken in it, and the best so far.
 
-    `losses` and `seen` are those of the batches taken. Every change is to buffers and parameters, so a solver whose
+    `loss` is the sum over the batches taken, and `seen` holds every `stride`-th of their `rows`, so that a long epoch
+    takes no more memory than a short one. Every change is to buffers and parameters, so a solver whose
     state is elsewhere is not one that can be resumed.
     """
 
@@ -36,8 +40,11 @@ class Progress:
     epoch: int = 0
     taken: int = 0
     stopped: bool = False
-    losses: list[Tensor] = field(default_factory=list)
+    loss: Tensor | None = None
+    steps: int = 0
     seen: list[Sample] = field(default_factory=list)
+    rows: int = 0
+    stride: int = 1
     history: History = field(default_factory=list)
     best_epoch: int = -1
     best: tuple[bool, float] | None = None
@@ -77,6 +84,16 @@ class Progress:
             if checkpoint.is_due():
                 checkpoint.save(self.state())
 
+    def saw(self, loss: Tensor, batch: Sample) -> None:
+        """Remember a batch that was trained on, and the loss there."""
+        loss = loss.detach().double()
+        self.loss, self.steps = loss if self.loss is None else self.loss + loss, self.steps + 1
+        kept = batch if self.stride == 1 else _every(batch, self.stride, -self.rows % self.stride)
+        self.rows += len(batch.scores)
+        self.seen.append(kept)
+        if self.rows > MOST_SEEN * self.stride:
+            self.seen, self.stride = [_every(join(self.seen), 2)], 2 * self.stride
+
     def judged(self, point: OperatingPoint, model: nn.Module) -> None:
         """Keep the model of this epoch if it is the best so far."""
         if self.best is None or preference(point) > self.best:
@@ -86,7 +103,9 @@ class Progress:
     def next_epoch(self, stopped: bool) -> None:
         """This epoch is over."""
         self.epoch, self.stopped, self.taken, self.at_start = self.epoch + 1, stopped, 0, None
-        self.losses, self.seen = [], []
+        self.loss, self.seen = None, []
+        self.steps = self.rows = 0
+        self.stride = 1
 
     def state(self) -> dict[str, Any]:
         """Everything, in what a checkpoint can hold."""
@@ -97,7 +116,7 @@ class Progress:
             "schedule": None if self.schedule is None else self.schedule.state_dict(),
             "draws": self.draws.state(),
             "at_start": self.at_start,
-            "losses": self.losses,
+            "loss": self.loss,
             "seen": None if seen is None else [seen.scores, seen.labels, seen.weights, seen.groups],
             "best_state": None if self.best_state is None else state_parts(self.best_state),
             "best": self.best,
@@ -112,7 +131,7 @@ class Progress:
         self.optimizer._opt_called = True  # type: ignore[attr-defined]
         if self.schedule is not None:
             self.schedule.load_state_dict(state["schedule"])
-        self.at_start, self.losses = state["at_start"], state["losses"]
+        self.at_start, self.loss = state["at_start"], state["loss"]
         self.seen = [] if state["seen"] is None else [Sample(*state["seen"])]
         self.best_state = None if state["best_state"] is None else state_dict(state["best_state"])
         self.best = state["best"]
@@ -121,7 +140,13 @@ class Progress:
         self.draws.load(state["draws"])
 
 
-_PLAIN = ("epoch", "taken", "stopped", "history", "best_epoch")
+_PLAIN = ("epoch", "taken", "stopped", "history", "best_epoch", "steps", "rows", "stride")
+
+
+def _every(sample: Sample, stride: int, first: int = 0) -> Sample:
+    """Every so many rows of a sample."""
+    weights, groups = (None if part is None else part[first::stride] for part in (sample.weights, sample.groups))
+    return Sample(sample.scores[first::stride], sample.labels[first::stride], weights, groups, sample.n_groups)
 
 
 def module_state(module: nn.Module) -> dict[str, Any]:

@@ -1,0 +1,119 @@
+"""A table read in chunks holds what it holds when read at once, and so does what is learned of it."""
+
+from __future__ import annotations
+
+import csv
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from setpoint.errors import BadTable
+from setpoint.stream import Division, learn
+from setpoint.table import learn as learning
+from setpoint.table.frame import read_table
+from setpoint.table.learn import Levels
+from setpoint.table.scan import scan_table
+from setpoint.table.schema import Schema, Target
+from tables import loans
+
+VALUES = st.one_of(
+    st.floats(-1e6, 1e6).map(repr),
+    st.sampled_from(["", "?", "NA", "true", "FALSE", "1", " 2 ", 'a "b"', "c, d", "e\nf", "g\r\nh", "é", '"']),
+)
+ROWS = st.lists(st.tuples(VALUES, VALUES, VALUES), min_size=1, max_size=20)
+
+
+def whole(scan):
+    return pl.concat([frame for _, frame in scan.frames()])
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rows=ROWS, size=st.integers(1, 200), end=st.sampled_from(["\n", "\r\n"]), blank=st.booleans())
+def test_chunks_of_text_are_the_table(tmp_path, rows, size, end, blank):
+    path = tmp_path / "t.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator=end, quoting=csv.QUOTE_ALL)
+        writer.writerow(["a", "b\nb", "c"])
+        for row in rows:
+            writer.writerow(row)
+            if blank:
+                file.write(end)
+    scan = scan_table(path, size)
+    assert whole(scan).equals(read_table(path))
+    assert [chunk.first for chunk in scan.chunks] == [
+        sum(c.rows for c in scan.chunks[:i]) for i in range(len(scan.chunks))
+    ]
+
+
+@pytest.mark.parametrize("size", [500, 5000, 10**6])
+def test_chunks_of_parquet_are_the_table_in_any_order(tmp_path, size):
+    frame = loans(300).with_columns(number=pl.Series(["1.5", "?", " 2"] * 100))
+    path = tmp_path / "t.parquet"
+    frame.write_parquet(path, row_group_size=70)
+    scan = scan_table(path, size)
+    expected = read_table(path)
+    assert whole(scan).equals(expected)
+    assert expected["number"].dtype == pl.Float64
+    for chunk in reversed(scan.chunks):
+        assert scan.read(chunk).equals(expected[chunk.first : chunk.first + chunk.rows])
+
+
+def test_a_column_is_words_if_the_last_chunk_holds_one(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n" + "1,true\n" * 500 + "x,3\n")
+    scan = scan_table(path, 100)
+    assert len(scan.chunks) > 5
+    assert scan.read(scan.chunks[0])["a"].to_list()[:2] == ["1", "1"]
+    assert whole(scan).equals(read_table(path))
+
+
+@pytest.mark.parametrize(("line", "says"), [("7,8,9\n", "line 302 holds 3 values"), ("7\n", "line 302 holds 1 value")])
+def test_a_ragged_line_is_named(tmp_path, line, says):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n" + "1,2\n" * 300 + line + "3,4\n" * 300)
+    with pytest.raises(BadTable, match=says):
+        scan_table(path, 100)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_a_table_without_rows_is_refused(tmp_path, name):
+    path = tmp_path / name
+    frame = pl.DataFrame({"a": [], "b": []}, schema={"a": pl.Int64, "b": pl.Int64})
+    frame.write_csv(path) if name.endswith("csv") else frame.write_parquet(path)
+    with pytest.raises(BadTable, match="no rows"):
+        scan_table(path)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_what_is_learned_in_chunks_is_what_is_learned_at_once(tmp_path, name):
+    frame = loans(600).with_columns(
+        sometimes=pl.Series([3, None] * 300), huge=pl.Series([1e300, -1e300, 5e299] * 200), when=pl.Series([0.5] * 600)
+    )
+    path = tmp_path / name
+    frame.write_csv(path) if name.endswith("csv") else frame.write_parquet(path)
+    scan = scan_table(path, 4000)
+    assert len(scan.chunks) > 5
+    division = Division.of(600, (0.7, 0.1, 0.1, 0.1), seed=3)
+    whole_frame = read_table(path)
+    training = pl.concat([f.filter(division.parts(c) == 0) for c, f in scan.frames()])
+    expected = Schema.of(training, Target.of(whole_frame, "default"))
+    found = learn(scan, division, "default")
+    assert found.target == expected.target
+    assert found.features == expected.features
+    assert [name for name, _ in found.dropped] == [name for name, _ in expected.dropped]
+    for mine, theirs in zip(found.to_dict()["columns"], expected.to_dict()["columns"]):
+        for key, value in theirs.items():
+            assert mine[key] == (pytest.approx(value, rel=1e-9) if isinstance(value, float) else value), key
+
+
+def test_no_more_levels_are_counted_than_there_is_room_for(monkeypatch):
+    monkeypatch.setattr(learning, "MOST_KEPT", 50)
+    levels = Levels()
+    for part in range(20):
+        levels.add(pl.Series([f"rare {part}-{i}" for i in range(40)] + ["often"] * 30 + ["at times"] * 10))
+        assert levels.counts.height <= 50
+    found = levels.found(2)
+    assert found.times == {"often": 600, "at times": 200}
+    assert found.different > 50
