@@ -78,10 +78,12 @@ class Processes:
         dist.all_reduce(whole, group=self.group)
         return whole + self.gain * (part - part.detach()) if part.requires_grad else whole
 
-    def largest(self, *numbers: float, device: torch.device | None = None) -> list[float]:
+    def largest(self, *numbers: float) -> list[float]:
         """The largest that any process has of each number."""
         if self.alone:
             return [*numbers]
+        # NCCL knows no other memory than that of its devices.
+        device = "cuda" if dist.get_backend(self.group) == "nccl" else "cpu"
         found = torch.tensor(numbers, dtype=torch.float64, device=device)
         dist.all_reduce(found, op=dist.ReduceOp.MAX, group=self.group)
         return [float(number) for number in found.tolist()]
@@ -93,6 +95,11 @@ class Processes:
         parts = [torch.empty_like(part) for _ in range(self.size)]
         dist.all_gather(parts, part.contiguous(), group=self.group)
         return parts
+
+    def copy_first(self, tensor: Tensor) -> None:
+        """Overwrite a tensor with that of the first process."""
+        if not self.alone:
+            dist.broadcast(tensor, group=self.group, group_src=0)
 
     def all_objects(self, part: T) -> list[T]:
         """What all processes have, in the order of ranks. Pickled: for what is asked once an epoch, not once a step."""

@@ -93,6 +93,12 @@ CASES: dict[str, Case] = {
     "top k": plain(lambda: sp.ImplicitTopK(sp.precision, 2), kind="lists"),
 }
 
+#: What four processes are asked for in the tests; `benchmarks.distributed` asks them for everything.
+OF_FOUR = [
+    "cross-entropy balanced", "implicit with weights", "implicit by group", "last layer", "with an anchor",
+    "lagrangian damped", "augmented", "augmented of many classes", "pairwise area", "one against the rest", "top k",
+]  # fmt: skip
+
 
 def world() -> dict[str, Tensor]:
     """Rows to train on; the labels depend on the features, but not only."""

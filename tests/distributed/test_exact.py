@@ -2,7 +2,9 @@
 
 import pytest
 import torch
-from distributed.cases import CASES, train
+
+from distributed.cases import CASES, OF_FOUR, train
+from distributed.fits import FITS, fitted
 
 
 def assert_same(found, wanted, name=""):
@@ -23,8 +25,22 @@ def test_two_processes_train_as_one(two, name):
         assert_same(answer["trained"][name], alone)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", OF_FOUR)
 def test_four_processes_train_as_one(four, name):
     alone = train(name, 4, None, 20)
     for answer in four:
         assert_same(answer["trained"][name], alone)
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_two_processes_fit_as_one(two, name):
+    alone = fitted(name, None, 2)
+    for answer in two:
+        assert_same(answer["fitted"][name], alone)
+
+
+def test_processes_without_any_rows_take_part_in_a_fit(four):
+    name = "rows of their own, from other starts"
+    alone = fitted(name, None, 4)
+    for answer in four:
+        assert_same(answer["fitted"][name], alone)

@@ -49,7 +49,8 @@ class CrossEntropy(Solver):
         on_positive, on_negative = self._class_weights(seen)
         class_weights = torch.where(labels > 0, on_positive, on_negative).to(batch.dtype)
         losses = F.binary_cross_entropy_with_logits(scores, labels, reduction="none")
-        return batch.processes.sum((class_weights * weights * losses).sum()) / total.to(losses.dtype)
+        loss: Tensor = batch.processes.sum((class_weights * weights * losses).sum()) / total.to(losses.dtype)
+        return loss
 
     def _class_weights(self, seen: Tensor) -> tuple[Tensor, Tensor]:
         """Weights of positives and negatives, in the asked ratio, of mean 1 over `seen`."""

@@ -15,7 +15,7 @@ from setpoint.errors import BadGroups, BadProblem, BadScores
 from setpoint.measure.joined import joined
 from setpoint.measure.sample import Sample, check_sample, refuse_huge_scores
 from setpoint.problem.problem import Problem
-from setpoint.processes import ProcessGroup, Processes
+from setpoint.processes import Processes, ProcessGroup
 
 S = TypeVar("S", bound="Solver")
 

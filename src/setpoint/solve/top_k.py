@@ -71,7 +71,10 @@ class ImplicitTopK(Solver):
         """The loss of a checked batch: padding has weight 0, documents that of their query."""
         assert batch.weights is not None
         # Lists of no length have no largest weight.
-        present, by_query = batch.weights > 0, batch.weights.amax(-1) if batch.weights.shape[1] else batch.weights.sum(-1)
+        present, by_query = (
+            batch.weights > 0,
+            batch.weights.amax(-1) if batch.weights.shape[1] else batch.weights.sum(-1),
+        )
         whole = batch.processes.sum(by_query.sum())
         if float(whole) <= 0:
             return (0.0 * batch.scores).sum()
@@ -99,7 +102,8 @@ def query_spread(batch: Sample, present: Tensor) -> Tensor:
     size = present.sum(-1, keepdim=True).clamp(min=1)
     centred = (scores - scores.sum(-1, keepdim=True) / size) * present
     squares, documents = batch.processes.sum(torch.stack([centred.square().sum(), present.sum().double()]))
-    return (squares / documents).sqrt()
+    spread: Tensor = (squares / documents).sqrt()
+    return spread
 
 
 @torch.no_grad()
