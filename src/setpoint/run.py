@@ -19,6 +19,7 @@ from setpoint.errors import TooFewSamples
 from setpoint.measure.sample import name_groups
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
+from setpoint.processes import ALONE, Processes
 from setpoint.settings import BASELINE, PARTS, SOLVERS, Settings, build_model, by_steps, score_rows
 from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.implicit import ImplicitThreshold
@@ -137,12 +138,15 @@ def fit_table(
     solvers: Sequence[str] = (),
     on_epoch: Told | None = None,
     checkpoint: Checkpoint | None = None,
+    processes: Processes = ALONE,
 ) -> Run:
     """Train on a table for a problem; `on_epoch(solver, done, all)` is told of the progress.
 
     Further `solvers` are trained on the same rows after that of the settings, plain cross-entropy always the last.
     The rows are split by `settings.shares`, each class apart, and the schema is learned from the training rows.
     A `checkpoint` is begun once all is checked; the same call goes on from it, one for other data is refused.
+    Several `processes`, each with the whole table, share out every batch; a recipe that needs all rows at once is left
+    to the first of them.
     """
     classes = Target.of(frame, target, positive)
     labels = classes.labels(frame)
@@ -168,8 +172,9 @@ def fit_table(
     data = fingerprint(frame)
     asked = {"data": data, "target": target, "positive": positive, "solvers": list(solvers)}
     outcomes = fit_parts(
-        parts, problem, settings, groups=groups, solvers=solvers, on_epoch=on_epoch, checkpoint=checkpoint, asked=asked
-    )
+        parts, problem, settings, groups=groups, solvers=solvers, on_epoch=on_epoch, checkpoint=checkpoint, asked=asked,
+        processes=processes,
+    )  # fmt: skip
     notes = (*dropped, *schema.notes(frame, ranges=False), *shortage)
     kept = {part: parts[part].labels for part in JUDGED}
     codes_of = {part: own for part in JUDGED if (own := parts[part].groups) is not None}
@@ -233,6 +238,7 @@ def fit_parts(
     on_epoch: Told | None = None,
     checkpoint: Checkpoint | None = None,
     asked: Mapping[str, Any] | None = None,
+    processes: Processes = ALONE,
 ) -> tuple[Outcome, ...]:
     """Train the solver that was asked for, others, and plain cross-entropy, on features that are already split.
 
@@ -246,7 +252,7 @@ def fit_parts(
     perfect = set_aside + torch.linspace(0, 0.5, len(set_aside))
     calibrate(problem, perfect, set_aside, confidence=settings.confidence, groups=named["calibration"])
     names = [name for name in dict.fromkeys([settings.solver, *solvers]) if name != BASELINE]
-    kept = checkpoint or Checkpoint(None)
+    kept = checkpoint or Checkpoint(None, processes=processes)
     if kept.open(identity_of({"ask": problem, "settings": settings, **(asked or {})})) is None:
         kept.save({})
     # Batches of tables are small: a second thread costs more than it brings, and changes the last digits.
@@ -255,7 +261,7 @@ def fit_parts(
     try:
         outcomes = tuple(
             (_train_tuned if name == TUNED else _train)(
-                name, parts, named, problem, settings, on_epoch, kept.part(name)
+                name, parts, named, problem, settings, on_epoch, kept.part(name), processes
             )
             for name in [*names, BASELINE]
         )
@@ -300,13 +306,14 @@ def _train_tuned(
     settings: Settings,
     on_epoch: Told | None,
     checkpoint: Checkpoint,
+    processes: Processes,
 ) -> Outcome:
     linear = settings.model == "linear" and problem.group is None
     outcomes = []
     for place, weight in enumerate(CLASS_WEIGHTS, start=1):
         solver = Ridge(weight) if linear else CrossEntropy(weight)
         kept = checkpoint.part(f"weight-{weight:g}")
-        outcomes.append(_train(name, parts, named, problem, settings, None, kept, solver))
+        outcomes.append(_train(name, parts, named, problem, settings, None, kept, processes, solver))
         if on_epoch is not None:
             on_epoch(name, place, len(CLASS_WEIGHTS))
     held_out = parts["held_out"]
@@ -325,6 +332,7 @@ def _train(
     settings: Settings,
     on_epoch: Told | None,
     checkpoint: Checkpoint,
+    processes: Processes,
     solver: Solver | Ridge | None = None,
 ) -> Outcome:
     started = time.perf_counter()
@@ -334,23 +342,31 @@ def _train(
     linear = settings.model == "linear" and problem.group is None
     n_groups = None if named["train"] is None else len(set(named["train"]))
     solver = solver or solver_for(name, problem, linear, whole, n_groups)
-    if _shortage(settings, *train.x.shape):
+    if processes.largest(float(bool(_shortage(settings, *train.x.shape))))[0]:
         solver = by_steps(solver, problem, whole)
+    if linear and not isinstance(solver, Solver) and not processes.alone:
+        given = (name, parts, named, problem, settings, on_epoch, checkpoint, ALONE, solver)
+        return processes.from_first(_train(*given) if processes.leads else None)  # type: ignore[return-value]
+    group = None if not processes.alone else False
     # Recipes for linear models are not a matter of epochs: the default makes three tries, cross-entropy one.
     tries = 1 if isinstance(solver, Ridge) else 3 if solver is None and linear else epochs
     result = fit(
         build_model(settings.model, train.x.shape[1], settings.seed),
         problem,
-        Batches(train.x, train.labels, groups=train.groups, batch_size=size, shuffle=not whole, seed=settings.seed),
-        Batches(held_out.x, held_out.labels, groups=held_out.groups),
+        Batches(
+            train.x, train.labels, groups=train.groups, batch_size=size, shuffle=not whole, seed=settings.seed,
+            process_group=group,
+        ),
+        Batches(held_out.x, held_out.labels, groups=held_out.groups, process_group=group),
         solver,
-        calibration=Batches(set_aside.x, set_aside.labels, groups=set_aside.groups),
+        calibration=Batches(set_aside.x, set_aside.labels, groups=set_aside.groups, process_group=group),
         epochs=epochs,
         ensemble=settings.ensemble,
         seed=settings.seed,
         checkpoint=checkpoint,
+        process_group=group,
         on_epoch=on_epoch and (lambda row: on_epoch(name, row["epoch"] + 1, tries)),
-    )
+    )  # fmt: skip
     if on_epoch is not None:
         on_epoch(name, tries, tries)
     scores = {part: score_rows(result.model, p.x) for part, p in parts.items()}
