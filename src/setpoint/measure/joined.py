@@ -7,12 +7,10 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from setpoint.errors import ShapeMismatch
+from setpoint.errors import BadIndex, ShapeMismatch
 from setpoint.measure.sample import Sample
 from setpoint.processes import ALONE
 
-#: From the narrowest to the widest: scores are joined in the widest that any process has.
-_PRECISIONS = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
 _NAMES = ("scores", "labels", "weights", "groups", "index")
 
 
@@ -26,15 +24,18 @@ def joined(part: Sample, index: Tensor | None = None) -> tuple[Sample, Tensor | 
     processes = part.processes
     if processes.alone:
         return part, index
+    if index is not None and (index.shape != part.scores.shape[:1] or index.is_floating_point()):
+        raise BadIndex(f"{len(part.scores)} samples came with an index {tuple(index.shape)} of {index.dtype}")
+    part = part.widened()
     columns = (part.scores, part.labels, part.weights, part.groups, index)
     size, device = len(part.scores), part.scores.device
     widths = [0 if column is None else column.shape[1:].numel() for column in columns]
-    facts = torch.tensor([size, _PRECISIONS.index(part.scores.dtype), *widths], device=device)
+    facts = torch.tensor([size, part.dtype == torch.float64, *widths], device=device)
     table: list[list[int]] = torch.stack(processes.all(facts)).tolist()
-    sizes, precision = [row[0] for row in table], _PRECISIONS[max(row[1] for row in table)]
+    sizes, precision = [row[0] for row in table], torch.float64 if any(row[1] for row in table) else torch.float32
     widest = _widest(table)
     # Whole numbers need all their digits.
-    carried = torch.float64 if any(widest[3:]) else torch.promote_types(precision, torch.float32)
+    carried = torch.float64 if any(widest[3:]) else precision
     packed = torch.ones(max(sizes), sum(widest), dtype=carried, device=device)
     for column, place in zip(columns, packed.split(widest, dim=1)):
         if column is not None:

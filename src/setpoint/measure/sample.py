@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -69,6 +69,14 @@ class Sample:
 
     def detach(self) -> Sample:
         return Sample(self.scores.detach(), self.labels, self.weights, self.groups, self.n_groups)
+
+    def widened(self) -> Sample:
+        """In the precision to count in; the gradient goes back in that of the scores."""
+        if self.scores.dtype == self.dtype:
+            return self
+        labels = self.labels.to(self.dtype) if self.labels.is_floating_point() else self.labels
+        weights = None if self.weights is None else self.weights.to(self.dtype)
+        return replace(self, scores=self.scores.to(self.dtype), labels=labels, weights=weights)
 
     def double(self) -> Sample:
         """Detached and in float64, as everything that is judged."""

@@ -68,11 +68,11 @@ class Solver(nn.Module, ABC):
             return self.judged(self.check(scores, labels, weights, groups), index)
 
     def judged(self, part: Sample, index: Tensor | None) -> Tensor:
-        """The loss of a checked batch together with those of the other processes."""
+        """The loss of a checked batch together with those of the other processes, in float32 at least."""
         processes = self.processes
-        return self.refuse_odd_loss(
-            self.joined_loss(part if processes.alone else replace(part, processes=processes), index)
-        )
+        if not processes.alone:
+            part = replace(part, processes=processes)
+        return self.refuse_odd_loss(self.joined_loss(part.widened(), index))
 
     def joined_loss(self, part: Sample, index: Tensor | None) -> Tensor:
         """The loss of the parts of all processes; its gradient is that by this one's own."""
