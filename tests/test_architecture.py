@@ -10,16 +10,17 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "setpoint"
 FILES = sorted(SOURCE.rglob("*.py"))
-CORE = {"errors", "capacity", "measure", "problem", "lp", "solve", "train"}
+CORE = {"errors", "capacity", "processes", "measure", "problem", "lp", "solve", "train"}
 #: Each room and the rooms that it may import.
 LEFT_OF = {
     "errors": set(),
     "lazy": set(),
     "capacity": {"errors"},
-    "measure": {"errors"},
+    "processes": {"errors"},
+    "measure": {"errors", "processes"},
     "problem": {"errors", "measure"},
     "lp": {"errors", "capacity", "measure"},
-    "solve": {"errors", "measure", "problem", "lp"},
+    "solve": {"errors", "processes", "measure", "problem", "lp"},
     "train": CORE,
     "table": {"errors"},
     "solvers": CORE,

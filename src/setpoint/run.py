@@ -19,6 +19,7 @@ from setpoint.errors import TooFewSamples
 from setpoint.measure.sample import name_groups
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
+from setpoint.processes import ALONE, Processes
 from setpoint.settings import PARTS, Settings, build_model, score_rows
 from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.solver import Solver
@@ -147,12 +148,15 @@ def fit_table(
     solvers: Sequence[str] = (),
     on_epoch: Told | None = None,
     checkpoint: Checkpoint | None = None,
+    processes: Processes = ALONE,
 ) -> Run:
     """Train on a table for a problem; `on_epoch(solver, done, all)` is told of the progress.
 
     Further `solvers` are trained on the same rows after that of the settings, plain cross-entropy always the last.
     The rows are split by `settings.shares`, each class apart, and the schema is learned from the training rows.
     A `checkpoint` is begun once all is checked; the same call goes on from it, one for other data is refused.
+    Several `processes`, each with the whole table, share out every batch; a recipe that needs all rows at once is left
+    to the first of them.
     """
     classes = Target.of(frame, target, positive)
     labels = classes.labels(frame)
@@ -178,8 +182,9 @@ def fit_table(
     data = fingerprint(frame)
     asked = {"data": data, "target": target, "positive": positive, "solvers": list(solvers)}
     outcomes = fit_parts(
-        parts, problem, settings, groups=groups, solvers=solvers, on_epoch=on_epoch, checkpoint=checkpoint, asked=asked
-    )
+        parts, problem, settings, groups=groups, solvers=solvers, on_epoch=on_epoch, checkpoint=checkpoint, asked=asked,
+        processes=processes,
+    )  # fmt: skip
     notes = (*dropped, *schema.notes(frame, ranges=False), *shortage)
     kept = {part: parts[part].labels for part in JUDGED}
     codes_of = {part: own for part in JUDGED if (own := parts[part].groups) is not None}
@@ -244,6 +249,7 @@ def fit_parts(
     checkpoint: Checkpoint | None = None,
     asked: Mapping[str, Any] | None = None,
     stream: Stream | None = None,
+    processes: Processes = ALONE,
 ) -> tuple[Outcome, ...]:
     """Train the solver that was asked for, others, and plain cross-entropy, on features that are already split.
 
@@ -258,7 +264,7 @@ def fit_parts(
     perfect = set_aside + torch.linspace(0, 0.5, len(set_aside))
     calibrate(problem, perfect, set_aside, confidence=settings.confidence, groups=named["calibration"])
     names = [name for name in dict.fromkeys([settings.solver, *solvers]) if name != BASELINE]
-    kept = checkpoint or Checkpoint(None)
+    kept = checkpoint or Checkpoint(None, processes=processes)
     if kept.open(identity_of({"ask": problem, "settings": settings, **(asked or {})})) is None:
         kept.save({})
     # Batches of tables are small: a second thread costs more than it brings, and changes the last digits.
@@ -267,7 +273,7 @@ def fit_parts(
     try:
         outcomes = tuple(
             (_train_tuned if name == TUNED else _train)(
-                name, parts, named, problem, settings, on_epoch, kept.part(name), stream=stream
+                name, parts, named, problem, settings, on_epoch, kept.part(name), processes, stream=stream
             )
             for name in [*names, BASELINE]
         )
@@ -303,6 +309,7 @@ def _train_tuned(
     settings: Settings,
     on_epoch: Told | None,
     checkpoint: Checkpoint,
+    processes: Processes,
     stream: Stream | None = None,
 ) -> Outcome:
     linear = settings.model == "linear" and problem.group is None
@@ -310,7 +317,7 @@ def _train_tuned(
     for place, weight in enumerate(CLASS_WEIGHTS, start=1):
         solver = Ridge(weight) if linear else CrossEntropy(weight)
         kept = checkpoint.part(f"weight-{weight:g}")
-        outcomes.append(_train(name, parts, named, problem, settings, None, kept, solver, stream))
+        outcomes.append(_train(name, parts, named, problem, settings, None, kept, processes, solver, stream))
         if on_epoch is not None:
             on_epoch(name, place, len(CLASS_WEIGHTS))
     held_out = parts["held_out"]
@@ -329,6 +336,7 @@ def _train(
     settings: Settings,
     on_epoch: Told | None,
     checkpoint: Checkpoint,
+    processes: Processes,
     solver: Solver | Ridge | None = None,
     stream: Stream | None = None,
 ) -> Outcome:
@@ -341,24 +349,31 @@ def _train(
     n_groups = None if named["train"] is None else len(set(named["train"]))
     case = Case(problem, linear, whole, rows, n_groups, settings.tune, settings.seed)
     chosen = solver or make_solver(name, case)
-    if stream is not None or _shortage(settings, *train.x.shape):
+    short = stream is not None or bool(_shortage(settings, *train.x.shape))
+    if processes.largest(float(short))[0]:
         chosen = by_steps(chosen, case)
+    if linear and not isinstance(chosen, Solver) and not processes.alone:
+        given = (name, parts, named, problem, settings, on_epoch, checkpoint, ALONE, solver)
+        return processes.from_first(_train(*given) if processes.leads else None)  # type: ignore[return-value]
+    group = None if not processes.alone else False
     tries = _tries(chosen, settings.model == "linear", epochs)
     result = fit(
         build_model(settings.model, train.x.shape[1], settings.seed),
         problem,
-        Batches(train.x, train.labels, groups=train.groups, batch_size=size, shuffle=not whole, seed=settings.seed)
-        if stream is None
-        else stream[0](size, settings.seed),
-        Batches(held_out.x, held_out.labels, groups=held_out.groups),
+        Batches(
+            train.x, train.labels, groups=train.groups, batch_size=size, shuffle=not whole, seed=settings.seed,
+            process_group=group,
+        ) if stream is None else stream[0](size, settings.seed),
+        Batches(held_out.x, held_out.labels, groups=held_out.groups, process_group=group),
         chosen,
-        calibration=Batches(set_aside.x, set_aside.labels, groups=set_aside.groups),
+        calibration=Batches(set_aside.x, set_aside.labels, groups=set_aside.groups, process_group=group),
         epochs=epochs,
         ensemble=settings.ensemble,
         seed=settings.seed,
         checkpoint=checkpoint,
+        process_group=group,
         on_epoch=on_epoch and (lambda row: on_epoch(name, min(row["epoch"] + 1, tries), tries)),
-    )
+    )  # fmt: skip
     if on_epoch is not None:
         on_epoch(name, tries, tries)
     scores = {part: score_rows(result.model, p.x) for part, p in parts.items()}

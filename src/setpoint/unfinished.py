@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from setpoint.artefact import UNFINISHED, check_place, save_run
-from setpoint.errors import BadFile, BadTable, SetpointError
+from setpoint.errors import BadFile, BadSetting, BadTable, SetpointError
 from setpoint.problem.language import ask
+from setpoint.processes import ALONE, Processes
 from setpoint.run import Run, fit_table
 from setpoint.settings import Settings
 from setpoint.stream import fit_stream
@@ -49,19 +50,30 @@ class Plan:
         return cls(**{**data, "settings": settings})
 
 
-def begin(plan: Plan, out: str | os.PathLike[str], *, force: bool = False, on_epoch: OnEpoch | None = None) -> Run:
+def begin(
+    plan: Plan,
+    out: str | os.PathLike[str],
+    *,
+    force: bool = False,
+    go_on: bool = False,
+    on_epoch: OnEpoch | None = None,
+    processes: Processes = ALONE,
+) -> Run:
     """Carry out a plan and write the run. A mistake leaves nothing behind; a kill, what `resume` goes on from.
 
-    An earlier run in that place, to be replaced by `force`, can be read until the new one is whole.
+    An earlier run in that place, to be replaced by `force`, can be read until the new one is whole. With `go_on` what
+    is there of this very plan is taken up. Of several `processes` the first alone touches that place.
     """
-    out = check_place(out, force=force)
+    out = check_place(out, force=force or go_on) if processes.leads else Path(out)
     ask(plan.ask)
     table = _open(plan)
     about = {**plan.to_dict(), "fingerprint": _fingerprint(table)}
-    kept = Checkpoint(out / UNFINISHED, seconds=plan.seconds, gap=GAP, keep=True, anew=True, about=about)
+    kept = Checkpoint(
+        out / UNFINISHED, seconds=plan.seconds, gap=GAP, keep=True, anew=not go_on, about=about, processes=processes
+    )
     missing = missing_directories(out)
     try:
-        run = _fit(plan, table, on_epoch, kept)
+        run = _fit(plan, table, on_epoch, kept, processes)
     except SetpointError:
         if kept.begun:
             kept.remove()
@@ -71,16 +83,12 @@ def begin(plan: Plan, out: str | os.PathLike[str], *, force: bool = False, on_ep
     return run
 
 
-def resume(out: str | os.PathLike[str], *, on_epoch: OnEpoch | None = None) -> Run:
+def resume(out: str | os.PathLike[str], *, on_epoch: OnEpoch | None = None, processes: Processes = ALONE) -> Run:
     """Go on with a run that was killed. Data that are no longer those it began with are refused."""
     out = Path(out)
-    kept = out / UNFINISHED
-    if not (kept / STATE).is_file():
-        raise BadFile(f"no unfinished run at {out}, so there is nothing to resume")
-    with refusing_damage(kept):
-        about = dict(read_state(kept)["about"])
-        then = about.pop("fingerprint")
-        plan = Plan.from_dict(about)
+    about = processes.from_first(_about(out) if processes.leads else {})
+    then = about["fingerprint"]
+    plan = Plan.from_dict({name: value for name, value in about.items() if name != "fingerprint"})
     if not Path(plan.data).is_file():
         raise BadFile(f"{plan.data}, which the run at {out} was training on, is no longer there; put it back")
     table = _open(plan)
@@ -90,8 +98,10 @@ def resume(out: str | os.PathLike[str], *, on_epoch: OnEpoch | None = None) -> R
             f"{plan.data} has changed since the run at {out} began ({then['rows']} rows, hash {then['sha256'][:12]}; "
             f"now {now['rows']}, hash {now['sha256'][:12]}); put it back, or start anew with --force"
         )
-    checkpoint = Checkpoint(kept, seconds=plan.seconds, gap=GAP, keep=True, about={**about, "fingerprint": then})
-    run = _fit(plan, table, on_epoch, checkpoint)
+    checkpoint = Checkpoint(
+        out / UNFINISHED, seconds=plan.seconds, gap=GAP, keep=True, about=about, processes=processes
+    )
+    run = _fit(plan, table, on_epoch, checkpoint, processes)
     _finish(out, run, checkpoint)
     return run
 
@@ -104,16 +114,33 @@ def _fingerprint(table: Frame | Scan) -> dict[str, Any]:
     return table.fingerprint() if isinstance(table, Scan) else fingerprint(table)
 
 
-def _fit(plan: Plan, table: Frame | Scan, on_epoch: OnEpoch | None, checkpoint: Checkpoint) -> Run:
+def _fit(
+    plan: Plan, table: Frame | Scan, on_epoch: OnEpoch | None, checkpoint: Checkpoint, processes: Processes
+) -> Run:
     how: dict[str, Any] = {"positive": plan.positive, "on_epoch": on_epoch, "checkpoint": checkpoint}
     if isinstance(table, Scan):
+        if not processes.alone:
+            raise BadSetting("--stream reads a table in one process; leave it out, or start without torchrun")
         return fit_stream(table, plan.target, ask(plan.ask), plan.settings, **how)
-    return fit_table(table, plan.target, ask(plan.ask), plan.settings, **how)
+    return fit_table(table, plan.target, ask(plan.ask), plan.settings, processes=processes, **how)
+
+
+def _about(out: Path) -> dict[str, Any]:
+    """What the unfinished run in a place was asked for, and the fingerprint of its table."""
+    kept = out / UNFINISHED
+    if not (kept / STATE).is_file():
+        raise BadFile(f"no unfinished run at {out}, so there is nothing to resume")
+    with refusing_damage(kept):
+        about = dict(read_state(kept)["about"])
+        Plan.from_dict({name: value for name, value in about.items() if name != "fingerprint"})
+        about["fingerprint"]["sha256"], about["fingerprint"]["rows"]
+    return about
 
 
 def _finish(out: Path, run: Run, kept: Checkpoint) -> None:
-    save_run(out, run, force=True)
-    kept.remove()
+    if kept.processes.leads:
+        save_run(out, run, force=True)
+        kept.remove()
 
 
 def how_to_go_on(out: str | os.PathLike[str]) -> str:

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from setpoint.artefact import check_place
+from setpoint.commands.launch import launched, was_restarted
 from setpoint.commands.settings import read_settings
 from setpoint.errors import BadSetting
 from setpoint.problem.language import ask as read_ask
+from setpoint.processes import Processes
 from setpoint.run import Run, Told
 from setpoint.show import console, progress, result_table, say, sentences, trials_table, write_json
 from setpoint.stream import memory_note
@@ -19,16 +21,32 @@ from setpoint.unfinished import resume as go_on
 MISTAKE, STOPPED = 2, 130
 
 
-def main(*, context: Any, out: Path, resume: Path | None, as_json: bool, quiet: bool, **asked: Any) -> int:
+def main(*, context: Any, quiet: bool, **asked: Any) -> int:
+    with launched() as processes:
+        # One process speaks, and one writes.
+        return _fit(context=context, quiet=quiet or not processes.leads, processes=processes, **asked)
+
+
+def _fit(
+    *,
+    context: Any,
+    out: Path,
+    resume: Path | None,
+    as_json: bool,
+    quiet: bool,
+    processes: Processes,
+    **asked: Any,
+) -> int:
     aside = console(stderr=True, quiet=quiet)
     if resume is not None:
         _refuse_others(context)
         out = resume
     try:
         with progress(aside) as on_epoch:
-            run = (
-                _start(aside, out=out, on_epoch=on_epoch, **asked) if resume is None else go_on(out, on_epoch=on_epoch)
-            )
+            if resume is None:
+                run = _start(aside, out=out, on_epoch=on_epoch, processes=processes, **asked)
+            else:
+                run = go_on(out, on_epoch=on_epoch, processes=processes)
     except KeyboardInterrupt:
         print(f"setpoint: interrupted; {how_to_go_on(out)}", file=sys.stderr)
         return STOPPED
@@ -37,7 +55,7 @@ def main(*, context: Any, out: Path, resume: Path | None, as_json: bool, quiet: 
         print(f"setpoint: {where}; {how_to_go_on(out)}", file=sys.stderr)
         return MISTAKE
     say(aside, *(f"note: {note}" for note in run.notes))
-    if as_json:
+    if as_json and processes.leads:
         write_json({"out": str(out), **run.to_dict()})
         return 0
     screen = console(quiet=quiet)
@@ -65,6 +83,7 @@ def _start(
     checkpoint_seconds: float,
     stream: bool,
     on_epoch: Told,
+    processes: Processes,
     **how: Any,
 ) -> Run:
     if data is None or target is None or ask is None:
@@ -72,10 +91,13 @@ def _start(
         raise BadSetting(f"{lacking} is missing; see setpoint fit --help")
     read_ask(ask)
     plan = Plan(str(data), target, ask, read_settings(**how), positive, checkpoint_seconds, stream)
-    check_place(out, force=force)
-    if stream:
+    if was_restarted():
+        return begin(plan, out, go_on=True, on_epoch=on_epoch, processes=processes)
+    if processes.leads:
+        check_place(out, force=force)
+    if stream and processes.leads:
         say(aside, f"note: {memory_note(data)}")
-    return begin(plan, out, force=force, on_epoch=on_epoch)
+    return begin(plan, out, force=force, on_epoch=on_epoch, processes=processes)
 
 
 def _refuse_others(context: Any) -> None:

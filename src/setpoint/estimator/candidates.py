@@ -134,6 +134,7 @@ class Plan:
                 self._solver(solver, whole, parts.train, isinstance(model, nn.Linear)),
                 calibration=parts.calibration.batches(standardise),
                 epochs=epochs,
+                process_group=False,
             )
         scorer = Scorer(standardise, result.model.cpu(), precise=is_own(self.module)).eval()
         point = parts.held_out.point(self.problem, scorer.score(parts.held_out.x))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from setpoint.errors import BadGroups, BadLabels, BadScores, BadWeights, SetpointError, ShapeMismatch
+from setpoint.processes import ALONE, Processes
 
 #: What to do with scores of one or two columns.
 _HINTS = {1: "; use scores.squeeze(-1)", 2: "; of two classes' logits pass the difference, scores[:, 1] - scores[:, 0]"}
@@ -29,13 +30,17 @@ SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-12, 1e12
 
 @dataclass(frozen=True)
 class Sample:
-    """Scores, labels (0 or 1, in the dtype of the scores), and, where given, weights and groups."""
+    """Scores, labels (0 or 1, in the dtype of the scores), and, where given, weights and groups.
+
+    Of several `processes` each has a part of the sample; what is asked of it below is asked of that part.
+    """
 
     scores: Tensor
     labels: Tensor
     weights: Tensor | None = None
     groups: Tensor | None = None
     n_groups: int | None = None
+    processes: Processes = ALONE
 
     @property
     def dtype(self) -> torch.dtype:
@@ -64,6 +69,14 @@ class Sample:
 
     def detach(self) -> Sample:
         return Sample(self.scores.detach(), self.labels, self.weights, self.groups, self.n_groups)
+
+    def widened(self) -> Sample:
+        """In the precision to count in; the gradient goes back in that of the scores."""
+        if self.scores.dtype == self.dtype:
+            return self
+        labels = self.labels.to(self.dtype) if self.labels.is_floating_point() else self.labels
+        weights = None if self.weights is None else self.weights.to(self.dtype)
+        return replace(self, scores=self.scores.to(self.dtype), labels=labels, weights=weights)
 
     def double(self) -> Sample:
         """Detached and in float64, as everything that is judged."""

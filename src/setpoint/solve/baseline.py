@@ -21,6 +21,7 @@ class CrossEntropy(Solver):
     the learning rate and of any penalty, does not grow with the weight.
     """
 
+    takes_parts = True
     seen: Tensor
 
     def __init__(self, pos_weight: float | Literal["balanced"] | None = None) -> None:
@@ -34,12 +35,12 @@ class CrossEntropy(Solver):
         self.register_buffer("seen", torch.zeros(2, dtype=torch.float64))
 
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
-        if float(batch.mass) <= 0:
-            return (0.0 * batch.scores).sum()
         # Half precision cannot count, and its reciprocals overflow.
         scores, labels = batch.scores.to(batch.dtype), batch.labels.to(batch.dtype)
         weights = torch.ones_like(scores) if batch.weights is None else batch.weights.to(batch.dtype)
-        positive, total = (weights * labels).sum().double(), weights.sum().double()
+        positive, total = batch.processes.sum(torch.stack([(weights * labels).sum(), weights.sum()]).double())
+        if float(total) <= 0:
+            return (0.0 * batch.scores).sum()
         seen = torch.stack([positive, total - positive])
         if self.training:
             self.seen += seen
@@ -48,7 +49,8 @@ class CrossEntropy(Solver):
         on_positive, on_negative = self._class_weights(seen)
         class_weights = torch.where(labels > 0, on_positive, on_negative).to(batch.dtype)
         losses = F.binary_cross_entropy_with_logits(scores, labels, reduction="none")
-        return (class_weights * weights * losses).sum() / weights.sum()
+        loss: Tensor = batch.processes.sum((class_weights * weights * losses).sum()) / total.to(losses.dtype)
+        return loss
 
     def _class_weights(self, seen: Tensor) -> tuple[Tensor, Tensor]:
         """Weights of positives and negatives, in the asked ratio, of mean 1 over `seen`."""

@@ -111,7 +111,7 @@ def _anneal(scores: Tensor, weights: Tensor, low: Tensor, high: Tensor, start: T
     spread = spread if spread > 1e-12 * outer else outer
     shifts = best = torch.zeros_like(low) if start is None else _allowed(start, low, high)
     lowest = (float("inf"), float("inf"))
-    temperature = 1 / outer if start is None else _HOTTER**4 / spread
+    temperature = best_at = 1 / outer if start is None else _HOTTER**4 / spread
     stale = 0
     while temperature * spread < _HOTTER**_LEVELS:
         # A hundredth of a sample decides nothing; the last digits are not worth their steps on the way.
@@ -122,10 +122,13 @@ def _anneal(scores: Tensor, weights: Tensor, low: Tensor, high: Tensor, start: T
         judged = (_violation(coverage, low, high), float(idle.clamp(min=0).sum()))
         stale = 0 if judged < lowest or temperature * spread < 1 else stale + 1
         if judged < lowest:
-            best, lowest = shifts, judged
+            best, best_at, lowest = shifts, temperature, judged
         if max(lowest) <= 1e-12 or stale >= _PATIENCE:
             break
         temperature *= _HOTTER
+    # Where the search stopped short must not decide: all shifts that are as good differ, and last digits would.
+    settled = _newton(scores, weights, low, high, best_at, best)
+    best = settled if _violation(_coverage(scores, weights, settled), low, high) <= lowest[0] else best
     return (best, 0.0) if lowest[0] <= 0 else _past_ties(scores, weights, low, high, best, spread)
 
 

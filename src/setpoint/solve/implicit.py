@@ -128,7 +128,8 @@ class ImplicitThreshold(Solver):
             pace = count_pace(batch, thresholds, step) / (temperature * share)
             loss = loss + self.slope_penalty * here.by_threshold(pace)[1].square().sum()
         if self.training and self.follower is not None:
-            self.follower.watch(self._implicit_thresholds(here, counts / share, slopes[1] * temperature))
+            implicit = self._implicit_thresholds(here, counts / share, slopes[1] * temperature)
+            self.follower.watch(implicit, self.processes)
         return loss
 
     def price(self, here: Expansion, slopes: tuple[Tensor, Tensor], active: Tensor) -> Tensor:

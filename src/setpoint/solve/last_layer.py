@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from torch import Tensor, nn
@@ -28,6 +29,8 @@ class ImplicitLastLayer(Solver):
     that of `above` on the given scores.
     """
 
+    takes_parts = True
+
     def __init__(
         self, problem: Problem, head: nn.Module, *, below: Solver | None = None, above: Solver | None = None
     ) -> None:
@@ -48,13 +51,15 @@ class ImplicitLastLayer(Solver):
 
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
         if not self.training:
-            return self.above.loss(batch, index)
+            return self.above.joined_loss(batch, index)
         features, self._features = self._features, None
         if features is None or len(features) != len(batch.scores):
             raise BadSetting(
                 "the head was not run on this batch; call the model, with the same head, before the solver"
             )
         head = self._head[0]
+        # Under autocast they come in half precision, which the head's weights are not in here.
+        features = features.to(next(head.parameters()).dtype)
         self._catching = False
         try:
             frozen = {name: p.detach() for name, p in head.named_parameters()}
@@ -62,9 +67,9 @@ class ImplicitLastLayer(Solver):
             for_head = head(features.detach())
         finally:
             self._catching = True
-        body = Sample(for_body.reshape(batch.scores.shape), batch.labels, batch.weights, batch.groups)
-        own = Sample(for_head.reshape(batch.scores.shape), batch.labels, batch.weights, batch.groups)
-        return self.below.loss(body, index) + self.above.loss(own, index)
+        body = replace(batch, scores=for_body.reshape(batch.scores.shape))
+        own = replace(batch, scores=for_head.reshape(batch.scores.shape))
+        return self.below.joined_loss(body, index) + self.above.joined_loss(own, index)
 
     def status(self) -> dict[str, Any]:
         return self.above.status()

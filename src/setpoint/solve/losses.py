@@ -24,6 +24,8 @@ class BaseLoss(Solver):
     An empty batch, or one of weight zero, costs nothing.
     """
 
+    takes_parts = True
+
     def check(self, scores: Tensor, labels: Tensor, weights: Tensor | None, groups: Tensor | None) -> Sample:
         """Scores `(n,)` with 0 and 1, or `(n, K)` with class numbers."""
         if isinstance(scores, Tensor) and scores.dim() == 2 and scores.shape[1] > 1:
@@ -31,15 +33,15 @@ class BaseLoss(Solver):
         return super().check(scores, labels, weights, groups)
 
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
-        if float(batch.mass) <= 0:
+        mass = batch.processes.sum(batch.mass)
+        if float(mass) <= 0:
             return (0.0 * batch.scores).sum()
         scores = batch.scores.to(torch.promote_types(batch.scores.dtype, torch.float32))
         logits = scores if scores.dim() == 2 else torch.stack([torch.zeros_like(scores), scores], dim=-1)
         costs = self.costs(logits, batch.labels.long())
-        if batch.weights is None:
-            return costs.mean()
-        weights = batch.weights.to(costs.dtype)
-        return (weights * costs).sum() / weights.sum()
+        if batch.weights is not None:
+            costs = batch.weights.to(costs.dtype) * costs
+        return batch.processes.sum(costs.sum()) / mass.to(costs.dtype)
 
     @abstractmethod
     def costs(self, logits: Tensor, labels: Tensor) -> Tensor:

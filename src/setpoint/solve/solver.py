@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
+import torch
 from torch import Tensor, nn
 
 from setpoint.errors import BadGroups, BadProblem, BadScores
+from setpoint.measure.joined import joined
 from setpoint.measure.sample import Sample, check_sample, refuse_huge_scores
 from setpoint.problem.problem import Problem
+from setpoint.processes import Processes, ProcessGroup
+
+S = TypeVar("S", bound="Solver")
 
 
 class Solver(nn.Module, ABC):
@@ -20,7 +26,33 @@ class Solver(nn.Module, ABC):
     All state (thresholds, prices, memory) is in buffers; in `eval()` mode none of it changes. A batch that
     lacks a class is ordinary. Scores that are not finite, labels other than 0 and 1, and shapes that do not
     match are refused by name.
+
+    When `torch.distributed` is initialised, the loss is that of the batches of all processes together, and so are
+    thresholds, prices and memory; every process must then call the solver at every step, with no samples if it has
+    none. `across` chooses other processes, or none.
     """
+
+    #: Whether `loss` takes the part of this process and joins what it needs of the others; else it is given all.
+    takes_parts: ClassVar[bool] = False
+    _chosen: Processes | None = None
+    _averaged = True
+
+    def across(self: S, process_group: ProcessGroup = None, *, averaged: bool = True) -> S:
+        """Choose whose batches count as one: a process group, all (None or True), or this process alone (False).
+
+        Gradients are made for those who average them over processes, as DistributedDataParallel and FSDP do; for
+        those who add them up set `averaged` to False.
+        """
+        chosen = None if process_group is None else Processes.of(process_group)
+        for solver in self.modules():
+            if isinstance(solver, Solver):
+                solver._chosen, solver._averaged = chosen, averaged
+        return self
+
+    @property
+    def processes(self) -> Processes:
+        """Those that train together."""
+        return replace(Processes.of() if self._chosen is None else self._chosen, averaged=self._averaged)
 
     def forward(
         self,
@@ -32,7 +64,21 @@ class Solver(nn.Module, ABC):
         index: Tensor | None = None,
     ) -> Tensor:
         """The loss of a batch, a scalar. `index` numbers the samples for solvers that price each of them."""
-        return self.refuse_odd_loss(self.loss(self.check(scores, labels, weights, groups), index))
+        with full_precision(scores):
+            return self.judged(self.check(scores, labels, weights, groups), index)
+
+    def judged(self, part: Sample, index: Tensor | None) -> Tensor:
+        """The loss of a checked batch together with those of the other processes, in float32 at least."""
+        processes = self.processes
+        if not processes.alone:
+            part = replace(part, processes=processes)
+        return self.refuse_odd_loss(self.joined_loss(part.widened(), index))
+
+    def joined_loss(self, part: Sample, index: Tensor | None) -> Tensor:
+        """The loss of the parts of all processes; its gradient is that by this one's own."""
+        if self.takes_parts:
+            return self.loss(part, index)
+        return self.loss(*joined(part, index))
 
     def refuse_odd_loss(self, loss: Tensor) -> Tensor:
         """The loss, if it is a number that can be learned from."""
@@ -60,6 +106,13 @@ class Solver(nn.Module, ABC):
     def status(self) -> dict[str, Any]:
         """What is worth logging: thresholds, prices, temperature."""
         return {}
+
+
+def full_precision(scores: Tensor) -> contextlib.AbstractContextManager[object]:
+    """Switches autocast off: it would add up counts in half precision, which cannot count beyond 256."""
+    if isinstance(scores, Tensor) and torch.is_autocast_enabled(scores.device.type):
+        return torch.autocast(scores.device.type, enabled=False)
+    return contextlib.nullcontext()
 
 
 def check_problem(problem: Problem, n_groups: int | None) -> None:

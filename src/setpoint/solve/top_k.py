@@ -16,7 +16,7 @@ from setpoint.measure.rate import Rate
 from setpoint.measure.sample import Sample, check_sample, refuse_huge_scores, refuse_odd_weights
 from setpoint.measure.step import SigmoidStep, SmoothStep
 from setpoint.solve.scale import settle_temperature, temperature_buffer
-from setpoint.solve.solver import Solver
+from setpoint.solve.solver import Solver, full_precision
 
 
 class ImplicitTopK(Solver):
@@ -33,6 +33,7 @@ class ImplicitTopK(Solver):
     their queries. Each query stands for itself, so there is no memory: a batch holds whole queries.
     """
 
+    takes_parts = True
     temperature: Tensor
     mean_price: Tensor
 
@@ -63,38 +64,46 @@ class ImplicitTopK(Solver):
         """The loss of a batch of queries, a scalar. `mask` is True where there is a document; padding may hold
         anything. `weights` are one a query.
         """
-        return self.refuse_odd_loss(self.loss(_check(scores, labels, mask, weights), index))
+        with full_precision(scores):
+            return self.judged(_check(scores, labels, mask, weights), index)
 
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
         """The loss of a checked batch: padding has weight 0, documents that of their query."""
         assert batch.weights is not None
-        if float(batch.mass) <= 0:
+        # Lists of no length have no largest weight.
+        present, by_query = (
+            batch.weights > 0,
+            batch.weights.amax(-1) if batch.weights.shape[1] else batch.weights.sum(-1),
+        )
+        whole = batch.processes.sum(by_query.sum())
+        if float(whole) <= 0:
             return (0.0 * batch.scores).sum()
-        present, by_query = batch.weights > 0, batch.weights.amax(-1)
         thresholds = top_k_thresholds(batch.scores, self.k, present)
         temperature = settle_temperature(
-            self.temperature, lambda: query_spread(batch.scores, present), batch.dtype, keep=self.training
+            self.temperature, lambda: query_spread(batch, present), batch.dtype, keep=self.training
         )
         # The slope by a threshold grows with the temperature, and so does the slope that counts as none.
         losses, prices = price_top_k(
             self.rate, self.k, batch.scores, batch.labels, present, thresholds,
             SigmoidStep(temperature), floor=self.slope_floor * float(temperature),
         )  # fmt: skip
-        share = by_query / by_query.sum()
+        share = by_query / whole
         if self.training:
-            self.mean_price.copy_(share @ prices.to(share.dtype))
-        return share.to(losses.dtype) @ losses
+            self.mean_price.copy_(batch.processes.sum(share @ prices.to(share.dtype)))
+        return batch.processes.sum(share.to(losses.dtype) @ losses)
 
     def status(self) -> dict[str, Any]:
         return {"price": float(self.mean_price), "temperature": float(self.temperature)}
 
 
-def query_spread(scores: Tensor, present: Tensor) -> Tensor:
-    """The standard deviation of scores within their queries, in float64."""
-    scores = scores.detach().double() * present
+def query_spread(batch: Sample, present: Tensor) -> Tensor:
+    """The standard deviation of scores within their queries, of all processes, in float64."""
+    scores = batch.scores.detach().double() * present
     size = present.sum(-1, keepdim=True).clamp(min=1)
     centred = (scores - scores.sum(-1, keepdim=True) / size) * present
-    return (centred.square().sum() / present.sum()).sqrt()
+    squares, documents = batch.processes.sum(torch.stack([centred.square().sum(), present.sum().double()]))
+    spread: Tensor = (squares / documents).sqrt()
+    return spread
 
 
 @torch.no_grad()

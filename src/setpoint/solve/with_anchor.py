@@ -21,6 +21,7 @@ class WithAnchor(Solver):
     tenth of cross-entropy's pull; the fewer samples decide the question, the more is needed.
     """
 
+    takes_parts = True
     balance: Tensor
 
     def __init__(self, solver: Solver, anchor: Solver | None = None, *, strength: float = 0.1) -> None:
@@ -35,17 +36,18 @@ class WithAnchor(Solver):
         self.register_buffer("balance", torch.zeros(()))
 
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
-        free, held = self.solver.loss(batch, index), self.anchor.loss(batch, index)
-        return free + self.strength * self._balance(batch.scores, free, held).to(held.dtype) * held
+        free, held = self.solver.joined_loss(batch, index), self.anchor.joined_loss(batch, index)
+        return free + self.strength * self._balance(batch, free, held).to(held.dtype) * held
 
-    def _balance(self, scores: Tensor, free: Tensor, held: Tensor) -> Tensor:
+    def _balance(self, batch: Sample, free: Tensor, held: Tensor) -> Tensor:
         """The ratio of the two gradients' sizes; 1 until both have one."""
-        if float(self.balance) > 0 or not scores.requires_grad:
+        if float(self.balance) > 0 or not batch.scores.requires_grad:
             return self.balance if float(self.balance) > 0 else torch.ones_like(self.balance)
         # Sums of sizes, not of squares: a weight is a repetition.
-        push, pull = (
-            float(torch.autograd.grad(loss, scores, retain_graph=True)[0].abs().sum()) for loss in (free, held)
-        )
+        sizes = [
+            torch.autograd.grad(loss, batch.scores, retain_graph=True)[0].abs().sum().double() for loss in (free, held)
+        ]
+        push, pull = batch.processes.sum(torch.stack(sizes)).tolist()
         if push <= 0 or pull <= 0:
             return torch.ones_like(self.balance)
         balance = torch.full_like(self.balance, push / pull)

@@ -10,6 +10,7 @@ from torch import nn
 
 from setpoint.errors import BadSetting
 from setpoint.problem.problem import Problem
+from setpoint.processes import ALONE, Processes
 from setpoint.train.auto_linear import fit_auto_linear
 from setpoint.train.auto_network import TrainEpochs, expected_epochs, fit_auto_network
 from setpoint.train.history import History
@@ -65,6 +66,7 @@ def fit_auto(
     epochs: int,
     calibrated: bool,
     on_epoch: Callable[[dict[str, Any]], None] | None = None,
+    processes: Processes = ALONE,
 ) -> tuple[History, int, tuple[Trial, ...]]:
     """Set the model's parameters to those of the chosen candidate; history, its best row, and all candidates."""
     if auto.tune:
@@ -77,4 +79,5 @@ def fit_auto(
     return fit_auto_network(
         model, problem, train, held_out, train_epochs,
         epochs=epochs, calibrated=calibrated, caution=auto.caution, tune=auto.tune, seed=auto.seed,
+        processes=processes,
     )  # fmt: skip

@@ -16,6 +16,7 @@ from setpoint.errors import BadProblem, DivergedPrices
 from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
+from setpoint.processes import ALONE, Processes
 from setpoint.solve.augmented import AugmentedLagrangian
 from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.implicit import ImplicitThreshold
@@ -170,13 +171,14 @@ def fit_auto_network(
     caution: float,
     tune: int,
     seed: int,
+    processes: Processes = ALONE,
 ) -> tuple[History, int, tuple[Trial, ...]]:
     """Train, continue, stop the hopeless, choose; then the head, if there are other data to set the threshold on."""
     race = Race(model, problem, held_out, train_epochs)
     plain = Candidate("CrossEntropy", CrossEntropy, copy.deepcopy(model.state_dict()))
     race.run(plain, epochs)
     assert plain.point is not None
-    size, groups = _sizes(train, model, problem)
+    size, groups = _sizes(train, model, problem, processes)
     makers = continuations(problem, plain.point, size, groups)
     anchored = makers.pop("Tuned")
     short = _short(epochs)
@@ -205,11 +207,13 @@ def fit_auto_network(
     return race.history, len(race.history) - 1, (*(replace(one, chosen=False) for one in comparison), head)
 
 
-def _sizes(train: Iterable[Any], model: nn.Module, problem: Problem) -> tuple[int, int | None]:
+def _sizes(train: Iterable[Any], model: nn.Module, problem: Problem, processes: Processes) -> tuple[int, int | None]:
     """How many training samples there are, and how many groups if the problem compares any."""
     size, groups = 0, 0
     for batch in read_batches(train, device_of(model)):
         size += len(batch.labels)
         if batch.groups is not None and len(batch.groups):
             groups = max(groups, int(batch.groups.max()) + 1)
+    size = int(processes.sum(torch.tensor(size)))
+    groups = int(processes.largest(float(groups))[0])
     return size, groups if problem.group is not None else None

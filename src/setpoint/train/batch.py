@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from setpoint.errors import BadSetting, ShapeMismatch
+from setpoint.processes import Processes, ProcessGroup
 
 _NAMES = ("x", "labels", "weights", "groups", "index")
 
@@ -88,6 +89,8 @@ class Batches:
     """A loader over tensors in memory: whole batches by index, no Python a row, no worker processes.
 
     `batch_size=None` yields everything at once. Each pass draws a new order when `shuffle` is set, from `seed`.
+    With a `process_group` (True: the default one) each of its processes, all of which hold all rows, yields its share
+    of every batch.
     """
 
     def __init__(
@@ -100,6 +103,7 @@ class Batches:
         batch_size: int | None = None,
         shuffle: bool = False,
         seed: int = 0,
+        process_group: ProcessGroup = False,
     ) -> None:
         if len(x) != len(labels):
             raise ShapeMismatch(f"x has {len(x)} rows but labels {len(labels)}")
@@ -111,15 +115,17 @@ class Batches:
         self.batch_size = batch_size or max(len(x), 1)
         self.shuffle = shuffle
         self.generator = torch.Generator().manual_seed(seed)
+        self.processes = Processes.of(process_group)
 
     def __len__(self) -> int:
         return math.ceil(len(self.whole.labels) / self.batch_size)
 
     def __iter__(self) -> Iterator[Batch]:
         size = len(self.whole.labels)
-        if not self.shuffle and self.batch_size >= size:
+        if not self.shuffle and self.batch_size >= size and self.processes.alone:
             yield self.whole
             return
         order = torch.randperm(size, generator=self.generator) if self.shuffle else torch.arange(size)
         for rows in order.split(self.batch_size):
-            yield self.whole.map(partial(_take, rows))
+            own = rows.tensor_split(self.processes.size)[self.processes.rank]
+            yield self.whole.map(partial(_take, own))

@@ -11,18 +11,29 @@ from setpoint.measure.sample import Sample, check_sample, name_groups
 from setpoint.problem.language import read_problem
 from setpoint.problem.point import Certificate, OperatingPoint, refuse_absent_classes
 from setpoint.problem.problem import Problem
+from setpoint.processes import Processes, ProcessGroup
 from setpoint.solve.threshold import find
 from setpoint.train.certify import certify, is_certifiable
 from setpoint.train.certify_groups import certify_each_group, certify_gap
 from setpoint.train.estimate import estimate
+from setpoint.train.gathered import gathered
 from setpoint.train.refusal import refuse_confidence
 
 
 def evaluate(
-    problem: Problem | str, scores: Any, labels: Any, *, weights: Any = None, groups: Any = None
+    problem: Problem | str,
+    scores: Any,
+    labels: Any,
+    *,
+    weights: Any = None,
+    groups: Any = None,
+    process_group: ProcessGroup = False,
 ) -> OperatingPoint:
-    """The best feasible cut on these very data: a point of their curve, not a promise for others."""
-    return calibrate(problem, scores, labels, weights=weights, groups=groups)
+    """The best feasible cut on these very data: a point of their curve, not a promise for others.
+
+    With a `process_group`, of the data of all its processes, as in `calibrate`.
+    """
+    return calibrate(problem, scores, labels, weights=weights, groups=groups, process_group=process_group)
 
 
 def calibrate(
@@ -34,6 +45,7 @@ def calibrate(
     weights: Any = None,
     groups: Any = None,
     per_group: bool = False,
+    process_group: ProcessGroup = False,
 ) -> OperatingPoint:
     """The threshold to run at, set on data that the model was not trained on.
 
@@ -46,8 +58,14 @@ def calibrate(
     `groups`, names or numbers, one a sample, are needed when the problem compares groups, each of which gets a
     threshold. With `per_group` each of them gets one though the problem does not compare them, and every bound is
     certified in every group at once.
+
+    With a `process_group` (True: the default one) the point is that of the data of all its processes, each of which
+    makes this call with data of its own, or with none. Never by itself: data that every process has all of would be
+    counted again by each, and a certificate be false.
     """
     problem = read_problem(problem)
+    processes = Processes.of(process_group)
+    scores, labels, weights, groups = gathered(scores, labels, weights, groups, processes)
     if per_group and (problem.group is not None or problem.over is not None or confidence is None):
         raise BadSetting("per_group certifies plain bounds in every group: it needs confidence=, and no gap or area")
     sample, names = _judged_sample(problem, scores, labels, weights, groups, by_group=per_group)

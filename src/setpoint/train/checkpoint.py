@@ -21,7 +21,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setpoint.errors import BadFile, BadSetting
+from setpoint.errors import BadFile, BadSetting, SetpointError
+from setpoint.processes import ALONE, Processes
 from setpoint.train.atomic import PENDING, make_directory, remove_empty, write_whole
 
 FORMAT = 1
@@ -35,7 +36,8 @@ class Checkpoint:
     A state costs some ten milliseconds; with `gap`, epochs that end within so many seconds of the last state leave
     none, and a kill costs that much work. The directory is removed when `fit` is done, unless `keep` is set; `fit`
     then goes on from its end, that is, it returns the same result at once. `anew` starts over whatever is there.
-    `about` is stored along, for whoever reads it back. Without a path nothing is kept.
+    `about` is stored along, for whoever reads it back. Without a path nothing is kept. Of several `processes` the first
+    alone reads and writes; all of them must ask at the same time.
     """
 
     def __init__(
@@ -47,11 +49,13 @@ class Checkpoint:
         keep: bool = False,
         anew: bool = False,
         about: State | None = None,
+        processes: Processes = ALONE,
     ) -> None:
         if not seconds >= 0 or not gap >= 0:
             raise BadSetting(f"a checkpoint needs seconds and a gap of 0 or more, got {seconds!r} and {gap!r}")
         self.path = None if path is None else Path(path)
         self.seconds, self.gap, self.keep, self.anew, self.about = seconds, gap, keep, anew, about
+        self.processes = processes
         self.identity: State = {}
         self.spent_before = 0.0
         self.begun = False
@@ -65,10 +69,24 @@ class Checkpoint:
     def part(self, name: str) -> Checkpoint:
         """The checkpoint of a part of the work; it lasts until the whole is done."""
         path = None if self.path is None else self.path / name
-        return Checkpoint(path, seconds=self.seconds, gap=self.gap, keep=True)
+        return Checkpoint(path, seconds=self.seconds, gap=self.gap, keep=True, processes=self.processes)
 
     def open(self, identity: Mapping[str, Any]) -> State | None:
         """The state that is there, or None. One that is of other work, by its identity, is refused."""
+        if self.processes.alone or self.path is None:
+            return self._open(identity)
+        answer: tuple[State | None, float, SetpointError | None] = (None, 0.0, None)
+        if self.processes.leads:
+            try:
+                answer = (self._open(identity), self.spent_before, None)
+            except SetpointError as cause:
+                answer = (None, 0.0, cause)
+        state, self.spent_before, refusal = self.processes.from_first(answer)
+        if refusal is not None:
+            raise refusal
+        return state
+
+    def _open(self, identity: Mapping[str, Any]) -> State | None:
         self.opened = self.saved = time.monotonic()
         self.identity = dict(identity)
         if self.path is None:
@@ -102,8 +120,12 @@ class Checkpoint:
 
     def is_due(self, *, epoch_ended: bool = False) -> bool:
         """Whether the last state is old enough for another: after an epoch older than the gap, within one `seconds`."""
+        if self.path is None:
+            return False
         age = time.monotonic() - self.saved
-        return self.path is not None and age >= (self.gap if epoch_ended else self.seconds)
+        due = age >= (self.gap if epoch_ended else self.seconds)
+        # One clock for all: a state is made of the parts of all processes.
+        return self.processes.largest(float(due and self.processes.leads))[0] > 0
 
     @property
     def spent(self) -> float:
@@ -112,7 +134,7 @@ class Checkpoint:
 
     def save(self, state: State) -> None:
         """Replace the state in one move. A full disk raises OSError, and the state before it stays."""
-        if self.path is None:
+        if self.path is None or not self.processes.leads:
             return
         whole = {
             "format": FORMAT, "identity": self.identity, "about": self.about, "spent": self.spent, "state": state,
@@ -135,7 +157,7 @@ class Checkpoint:
 
     def remove(self) -> None:
         """Delete what a checkpoint wrote, the state first, and nothing else."""
-        if self.path is not None and self.path.is_dir():
+        if self.path is not None and self.path.is_dir() and self.processes.leads:
             _remove(self.path)
 
     @staticmethod

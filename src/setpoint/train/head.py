@@ -11,12 +11,14 @@ from torch import Tensor, nn
 from setpoint.errors import BadSetting
 from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
+from setpoint.processes import ALONE, Processes
 from setpoint.solve.threshold import find
 from setpoint.train.batch import Batches, read_batches
 from setpoint.train.calibrate import evaluate
 from setpoint.train.history import device_of, record, scores_of
 from setpoint.train.linear import Anchor, Rows, Scaling, refine
 from setpoint.train.select import preference
+from setpoint.train.together import whole_batch
 
 
 def find_head(model: nn.Module) -> nn.Linear:
@@ -66,7 +68,9 @@ def head_features(
     return Batches(torch.cat(caught), labels, **joined, batch_size=batch_size, shuffle=shuffle, seed=seed)
 
 
-def fit_proximal_head(model: nn.Module, problem: Problem, held_out: Iterable[Any], row: int) -> dict[str, Any] | None:
+def fit_proximal_head(
+    model: nn.Module, problem: Problem, held_out: Iterable[Any], row: int, processes: Processes = ALONE
+) -> dict[str, Any] | None:
     """Re-fit the head of a trained network to the problem on rows it was not trained on, if that helps.
 
     The implicit objective plus the cross-entropy to the network's own probabilities at the threshold, kappa 1, on
@@ -78,7 +82,7 @@ def fit_proximal_head(model: nn.Module, problem: Problem, held_out: Iterable[Any
         head = find_head(model)
     except BadSetting:
         return None
-    cached = head_features(model, held_out, head).whole
+    cached = whole_batch(head_features(model, held_out, head).whole, processes)
     x = cached.x.double()
     labels = cached.labels.to(x)
     weights = torch.ones_like(labels) if cached.weights is None else cached.weights.to(x)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -10,10 +11,12 @@ from torch import Tensor, nn
 
 from setpoint.errors import BadSetting
 from setpoint.measure.count import count
+from setpoint.measure.joined import joined
 from setpoint.measure.sample import Sample, name_groups
 from setpoint.measure.step import SigmoidStep
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
+from setpoint.processes import ALONE, Processes
 from setpoint.train.batch import Batch, read_batches
 
 History = list[dict[str, Any]]
@@ -52,8 +55,8 @@ def record(
     }
 
 
-def score(model: nn.Module, loader: Iterable[Any]) -> Sample:
-    """Scores of everything that a loader yields, by the model in `eval()` mode."""
+def score(model: nn.Module, loader: Iterable[Any], processes: Processes = ALONE) -> Sample:
+    """Scores of everything that a loader yields, on all processes, by the model in `eval()` mode."""
     was_training = model.training
     model.eval()
     with torch.no_grad():
@@ -61,7 +64,7 @@ def score(model: nn.Module, loader: Iterable[Any]) -> Sample:
             Sample(scores_of(model, b), b.labels, b.weights, b.groups) for b in read_batches(loader, device_of(model))
         ]
     model.train(was_training)
-    return join(parts)
+    return join_all(parts, processes)
 
 
 def scores_of(model: nn.Module, batch: Batch) -> Tensor:
@@ -82,6 +85,15 @@ def join(parts: list[Sample]) -> Sample:
         torch.cat(weights) if weights else None,
         torch.cat(groups) if groups else None,
     )
+
+
+def join_all(parts: list[Sample], processes: Processes) -> Sample:
+    """Samples of several batches, on several processes of which some may have none, as one."""
+    if processes.alone:
+        return join(parts)
+    nothing = torch.zeros(0)
+    own = join(parts) if parts else Sample(nothing, nothing)
+    return joined(replace(own, processes=processes))[0]
 
 
 def device_of(model: nn.Module) -> torch.device:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader, Dataset, IterableDataset
+from torch.utils.data import DataLoader, Dataset, DistributedSampler, IterableDataset
 
+from setpoint.processes import Processes
 from setpoint.train.batch import Batch, Batches, read_batch
 
 
@@ -52,6 +53,32 @@ class _InOrder:
 
     def __len__(self) -> int:
         return len(self.batches)
+
+
+class _From:
+    """Batches whose samples are numbered from a first place on."""
+
+    def __init__(self, items: Iterable[Batch], first: int) -> None:
+        self.items, self.first = items, first
+
+    def __iter__(self) -> Iterator[Batch]:
+        for item in self.items:
+            batch = read_batch(item)
+            yield batch if batch.index is None else replace(batch, index=batch.index + self.first)
+
+
+def index_across(loader: Iterable[Any], processes: Processes) -> Iterable[Any]:
+    """`with_index` where each process has rows of its own: those of the first come first.
+
+    A `Batches` that is shared out and a `DistributedSampler` number the rows of all processes by themselves.
+    """
+    numbered = with_index(loader)
+    sampler = getattr(loader, "sampler", None)
+    shared_out = isinstance(loader, Batches) and not loader.processes.alone
+    if processes.alone or shared_out or isinstance(sampler, DistributedSampler):
+        return numbered
+    sizes = processes.all_objects(sum(len(read_batch(item).labels) for item in loader))
+    return _From(numbered, sum(sizes[: processes.rank]))
 
 
 def with_index(loader: Iterable[Any]) -> Iterable[Any]:

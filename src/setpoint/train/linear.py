@@ -203,7 +203,8 @@ def refine(
     if solver is None:
         search = Correction(every=SEARCH_EVERY)
         solver = ImplicitThreshold(problem, n_groups=rows.n_groups, temperature=1.0, memory=0, correction=search)
-    solver.double()
+    # The rows are all there are: no other process has more.
+    solver.double().across(False)
     every = torch.arange(len(rows.labels))
 
     def loss_of(scores: Tensor) -> Tensor:

@@ -11,12 +11,14 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.utils.data import DistributedSampler
 
 from setpoint.errors import BadSetting, SharedData
 from setpoint.measure.sample import Sample
 from setpoint.problem.language import read_problem
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
+from setpoint.processes import ALONE, Processes, ProcessGroup
 from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.last_layer import ImplicitLastLayer
 from setpoint.solve.losses import BaseLoss, MiniBatchAUC
@@ -30,12 +32,13 @@ from setpoint.train.checkpoint import Checkpoint
 from setpoint.train.draws import Draws
 from setpoint.train.ensemble import fit_ensemble
 from setpoint.train.head import fit_proximal_head
-from setpoint.train.history import History, device_of, join, record, score, scores_of
+from setpoint.train.history import History, device_of, join_all, record, score
 from setpoint.train.identity import identity_of, loader_identity, module_identity
-from setpoint.train.index import with_index
+from setpoint.train.index import index_across
 from setpoint.train.progress import Progress
 from setpoint.train.refusal import refuse_confidence
 from setpoint.train.select import preference
+from setpoint.train.together import average_gradients, every_batch, nothing_of, share_state, training_scores
 from setpoint.train.trial import Trial
 
 Report = Callable[[dict[str, Any]], None]
@@ -74,6 +77,7 @@ def fit(
     seed: int = 0,
     on_epoch: Report | None = None,
     checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
+    process_group: ProcessGroup = None,
 ) -> FitResult:
     """Train a model for a problem and set its threshold.
 
@@ -99,8 +103,15 @@ def fit(
     With `checkpoint`, a directory, the state is kept there on the way. The same call after a kill goes on from it and
     ends, on one thread, in the very parameters of a run that was not killed; then the directory is removed. The state
     of another call is refused. `Checkpoint(path, ...)` says how often and for how long.
+
+    When `torch.distributed` is initialised, or a `process_group` is given, every process makes the same call with
+    loaders of its own rows, and all get the result of training on all rows: steps are of the batches of all processes
+    together, data are judged together, and the first process alone writes the checkpoint. A model in
+    DistributedDataParallel or FSDP joins gradients by itself; those of any other are averaged here. `process_group`
+    False keeps to this process.
     """
     problem = read_problem(problem)
+    processes = Processes.of(process_group)
     if isinstance(solver, str):
         raise BadSetting(f"a solver is an object such as sp.ImplicitThreshold(problem), got the text {solver!r}")
     if confidence is not None:
@@ -122,20 +133,25 @@ def fit(
         )
 
     kept = Checkpoint.of(checkpoint)
-    settings = {"epochs": epochs, "warm_start": warm_start, "patience": patience, "ensemble": ensemble}
+    kept.processes = processes
+    settings: dict[str, Any] = {
+        "epochs": epochs, "warm_start": warm_start, "patience": patience, "ensemble": ensemble,
+        **({} if processes.alone else {"processes": processes.size}),
+    }  # fmt: skip
+    share_state(model, processes, parameters=True)
 
     def train_one(one: nn.Module, own: Solver | Anchored | Ridge | Auto | None, state: Checkpoint) -> FitResult:
         own, history, best, comparison = _train(
             one, problem, own, train, held_out, refit_head=calibration is not None, epochs=epochs,
             warm_start=warm_start, patience=patience, optimizer=optimizer, on_epoch=on_epoch, checkpoint=state,
-            settings=settings,
+            settings=settings, processes=processes,
         )  # fmt: skip
         result = FitResult(one.eval(), set_point(one), history, own, best, comparison)
         state.close()
         return result
 
     def set_point(trained: nn.Module) -> OperatingPoint:
-        sample = score(trained, held_out if calibration is None else calibration)
+        sample = score(trained, held_out if calibration is None else calibration, processes)
         return calibrate_or_warn(
             problem, sample.scores, sample.labels, confidence, weights=sample.weights, groups=sample.groups
         )
@@ -169,6 +185,7 @@ def _train(
     on_epoch: Report | None,
     checkpoint: Checkpoint,
     settings: dict[str, Any],
+    processes: Processes,
 ) -> tuple[Solver | Anchored | Ridge | Auto, History, int, tuple[Trial, ...]]:
     """Train in place: the solver that was used, the history, the row of it that the model now is of, and what `Auto`
     chose from."""
@@ -177,7 +194,11 @@ def _train(
     if solver is None:
         solver = Anchored() if is_linear and problem.group is None else CrossEntropy()
         patience = patience or max(5, epochs // 4)
-    identity = _identity(problem, model, solver, train, held_out, settings) if checkpoint.is_on else {}
+    identity = _identity(problem, model, solver, train, held_out, settings, processes) if checkpoint.is_on else {}
+    if isinstance(solver, Auto | Anchored | Ridge):
+        # Full-batch recipes and the choice between candidates need all rows in one place.
+        held_out = every_batch(held_out, processes)
+        whole = train if isinstance(solver, Auto) and not is_linear else every_batch(train, processes)
     if isinstance(solver, Auto):
         if checkpoint.open(identity) is None:
             checkpoint.save({})
@@ -192,27 +213,28 @@ def _train(
                 model, problem, solver, train, held_out, epochs=epochs, warm_start=0.0,
                 patience=patience or max(5, epochs // 4), optimizer=optimizer, on_epoch=report,
                 checkpoint=checkpoint.part(f"from-{first}"), identity={**identity, "trial": identity_of(solver)},
+                processes=processes, judged_by=ALONE,
             )  # fmt: skip
 
         return solver, *fit_auto(
-            model, problem, solver, train, held_out, train_epochs, epochs=epochs, calibrated=refit_head,
-            on_epoch=on_epoch,
+            model, problem, solver, whole, held_out, train_epochs, epochs=epochs, calibrated=refit_head,
+            on_epoch=on_epoch, processes=processes,
         )  # fmt: skip
     if isinstance(solver, Anchored | Ridge):
         if not isinstance(model, nn.Linear) or model.out_features != 1:
             name = type(solver).__name__
             raise BadSetting(f"{name} trains nn.Linear models with one output; use a Solver for other models")
         history, best = fit_linear(
-            model, problem, solver, train, held_out, on_epoch, checkpoint=checkpoint, identity=identity
+            model, problem, solver, whole, held_out, on_epoch, checkpoint=checkpoint, identity=identity
         )
         return solver, history, best, ()
     history, best = _fit_epochs(
         model, problem, solver, train, held_out,
         epochs=epochs, warm_start=warm_start, patience=patience, optimizer=optimizer, on_epoch=on_epoch,
-        checkpoint=checkpoint, identity=identity,
+        checkpoint=checkpoint, identity=identity, processes=processes, judged_by=processes,
     )  # fmt: skip
     if by_default and refit_head and problem.group is None:
-        row = fit_proximal_head(model, problem, held_out, len(history))
+        row = fit_proximal_head(model, problem, held_out, len(history), processes)
         if row is not None:
             history.append(row)
             best = len(history) - 1 if row["kept"] else best
@@ -226,9 +248,13 @@ def _identity(
     train: Iterable[Any],
     held_out: Iterable[Any],
     settings: dict[str, Any],
+    processes: Processes,
 ) -> dict[str, Any]:
     """What makes a checkpoint one of this very call."""
-    data = {"training data": loader_identity(train), "held-out data": loader_identity(held_out)}
+    data: dict[str, Any] = {"training data": loader_identity(train), "held-out data": loader_identity(held_out)}
+    if not processes.alone:
+        parts = processes.all_objects(data)
+        data = {name: [part[name] for part in parts] for name in data}
     return {"ask": str(problem), "model": module_identity(model), "solver": identity_of(solver), **settings, **data}
 
 
@@ -246,8 +272,13 @@ def _fit_epochs(
     on_epoch: Report | None,
     checkpoint: Checkpoint,
     identity: dict[str, Any],
+    processes: Processes,
+    judged_by: Processes,
 ) -> tuple[History, int]:
-    """Warm start, train, judge every epoch, keep the best: the history and the epoch that the model now is of."""
+    """Warm start, train, judge every epoch, keep the best: the history and the epoch that the model now is of.
+
+    `judged_by` are the processes that share the held-out rows: those that train, or each by itself if it has them all.
+    """
     device = device_of(model)
     solver.to(device)
     make = optimizer or _adam(model)
@@ -257,20 +288,27 @@ def _fit_epochs(
     warm_epochs = 0 if starts_cold else round(warm_start * epochs)
     warm = CrossEntropy(pos_weight="balanced").to(device)
 
+    for criterion in (solver, warm):
+        criterion.across(processes.group if not processes.alone else False)
+
     if isinstance(solver, SamplePriced):
-        train = with_index(train)
+        train = index_across(train, processes)
 
     modules: dict[str, nn.Module] = {"model": model, "solver": solver, "warm start": warm}
-    progress = Progress(modules, stepper, schedule, Draws([train, held_out]))
+    progress = Progress(modules, stepper, schedule, Draws([train, held_out]), processes)
     progress.resume(checkpoint, {**identity, "optimizer": identity_of(stepper)})
     while not progress.stopped:
         epoch = progress.epoch
         criterion = warm if epoch < warm_epochs else solver
+        sampler = getattr(train, "sampler", None)
+        if isinstance(sampler, DistributedSampler):
+            sampler.set_epoch(epoch)
         batches = progress.batches(train, device, checkpoint)
         loss, seen = _train_epoch(model, criterion, stepper, batches, progress)
         if schedule is not None:
             schedule.step()
-        on_train, on_held_out = _judge(problem, seen), _judge(problem, score(model, held_out))
+        share_state(model, processes, parameters=False)
+        on_train, on_held_out = _judge(problem, seen), _judge(problem, score(model, held_out, judged_by))
         status = {"loss": loss, **criterion.status()}
         progress.history.append(record(problem, epoch, type(criterion).__name__, seen, on_train, on_held_out, **status))
         progress.judged(on_held_out, model)
@@ -287,19 +325,26 @@ def _fit_epochs(
 
 
 def _train_epoch(
-    model: nn.Module, criterion: Solver, optimizer: torch.optim.Optimizer, batches: Iterable[Batch], progress: Progress
+    model: nn.Module,
+    criterion: Solver,
+    optimizer: torch.optim.Optimizer,
+    batches: Iterable[Batch | None],
+    progress: Progress,
 ) -> tuple[float, Sample]:
     """One pass; the mean loss, and the scores as they were when each batch was seen."""
     model.train()
     criterion.train()
-    for batch in batches:
-        scores = scores_of(model, batch)
+    batch: Batch | None = None
+    for own in batches:
+        batch = own or nothing_of(batch)
+        scores = training_scores(model, batch)
         loss = criterion(scores, batch.labels, weights=batch.weights, groups=batch.groups, index=batch.index)
         optimizer.zero_grad()
         loss.backward()
+        average_gradients(model, progress.processes)
         optimizer.step()
         progress.saw(loss, Sample(scores.detach(), batch.labels, batch.weights, batch.groups))
-    seen = join(progress.seen)
+    seen = join_all(progress.seen, progress.processes)
     return float(progress.loss or 0.0) / max(progress.steps, 1), seen
 
 

@@ -14,11 +14,13 @@ from torch import Tensor, nn
 from setpoint.errors import BadFile
 from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
+from setpoint.processes import ALONE, Processes
 from setpoint.train.batch import Batch, read_batches
-from setpoint.train.checkpoint import Checkpoint, refusing_damage
+from setpoint.train.checkpoint import Checkpoint, plain, refusing_damage
 from setpoint.train.draws import Draws
 from setpoint.train.history import History, join
 from setpoint.train.select import preference
+from setpoint.train.together import in_step
 
 #: The most rows of an epoch whose scores are kept to judge it by.
 MOST_SEEN = 524_288
@@ -37,6 +39,7 @@ class Progress:
     optimizer: torch.optim.Optimizer
     schedule: torch.optim.lr_scheduler.LRScheduler | None
     draws: Draws
+    processes: Processes = ALONE
     epoch: int = 0
     taken: int = 0
     stopped: bool = False
@@ -61,8 +64,10 @@ class Progress:
         with refusing_damage(checkpoint.path):
             self._load(state)
 
-    def batches(self, loader: Iterable[Any], device: torch.device, checkpoint: Checkpoint) -> Iterator[Batch]:
+    def batches(self, loader: Iterable[Any], device: torch.device, checkpoint: Checkpoint) -> Iterator[Batch | None]:
         """The batches of this epoch that are not taken yet; a state is saved between them when it is due.
+
+        None comes when this process has no more of them, but another has.
 
         The order of an epoch is drawn anew from the generators as they stood at its start, and the batches that were
         taken are passed over.
@@ -74,11 +79,11 @@ class Progress:
             self.at_start = now
         left = read_batches(loader, device)
         for place in range(self.taken):
-            if next(left, None) is None:
+            if next(left, None) is None and self.processes.alone:
                 raise BadFile(f"the loader yielded {place} batches; before the kill it had yielded {self.taken}")
         if self.taken and now is not None:
             self.draws.load(now)
-        for batch in left:
+        for batch in in_step(left, self.processes):
             yield batch
             self.taken += 1
             if checkpoint.is_due():
@@ -108,22 +113,37 @@ class Progress:
         self.stride = 1
 
     def state(self) -> dict[str, Any]:
-        """Everything, in what a checkpoint can hold."""
-        seen = join(self.seen) if self.seen else None
+        """Everything, in what a checkpoint can hold; of several processes, what the others have of their own too."""
+        own = self._own()
+        others = [] if self.processes.alone else self.processes.all_objects(plain(own))[1:]
         return {
             "modules": {name: module_state(module) for name, module in self.modules.items()},
             "optimizer": self.optimizer.state_dict(),
             "schedule": None if self.schedule is None else self.schedule.state_dict(),
-            "draws": self.draws.state(),
-            "at_start": self.at_start,
+            **own,
+            "others": others,
             "loss": self.loss,
-            "seen": None if seen is None else [seen.scores, seen.labels, seen.weights, seen.groups],
             "best_state": None if self.best_state is None else state_parts(self.best_state),
             "best": self.best,
             **{name: getattr(self, name) for name in _PLAIN},
         }
 
+    def _own(self) -> dict[str, Any]:
+        """What differs from process to process."""
+        seen = join(self.seen) if self.seen else None
+        return {
+            "draws": self.draws.state(),
+            "at_start": self.at_start,
+            "seen": None if seen is None else [seen.scores, seen.labels, seen.weights, seen.groups],
+            "rows": self.rows,
+            "stride": self.stride,
+            "buffers": dict(self.modules["model"].named_buffers()) if not self.processes.alone else {},
+        }
+
+    @torch.no_grad()
     def _load(self, state: dict[str, Any]) -> None:
+        if self.processes.rank:
+            state = {**state, **state["others"][self.processes.rank - 1]}
         for name, module in self.modules.items():
             load_module(module, state["modules"][name])
         self.optimizer.load_state_dict(state["optimizer"])
@@ -138,6 +158,8 @@ class Progress:
         for name in _PLAIN:
             setattr(self, name, state[name])
         self.draws.load(state["draws"])
+        for name, value in state.get("buffers", {}).items():
+            self.modules["model"].get_buffer(name).copy_(value)
 
 
 _PLAIN = ("epoch", "taken", "stopped", "history", "best_epoch", "steps", "rows", "stride")

@@ -1,0 +1,121 @@
+"""The processes that train together: what each of them has is a part of the whole.
+
+Every process must ask for the same, in the same order; one that has nothing takes part with nothing. Gradients flow
+to the own part only, since each process is the one that can hand them on to its own rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from setpoint.errors import BadSetting
+
+#: A process group; None: the default one, if there is one; True: the default one, which must be there; False: none.
+ProcessGroup = Any
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Processes:
+    """How many processes there are, and which of them this one is.
+
+    `averaged` says what becomes of the gradients of all processes. DistributedDataParallel and FSDP take their mean, so
+    each must come out `size` times as large as its part of the whole; for those who add them up, set it to False.
+    """
+
+    size: int = 1
+    rank: int = 0
+    group: ProcessGroup = None
+    averaged: bool = True
+
+    @classmethod
+    def of(cls, process_group: ProcessGroup = None, *, averaged: bool = True) -> Processes:
+        """The processes of a group, of the default one, or this one alone."""
+        there = dist.is_available() and dist.is_initialized()
+        if process_group is True and not there:
+            raise BadSetting("process_group=True, but there is none: call torch.distributed.init_process_group first")
+        if process_group is False or not there:
+            return ALONE
+        group = None if process_group is None or process_group is True else process_group
+        size, rank = dist.get_world_size(group), dist.get_rank(group)
+        if rank < 0:
+            raise BadSetting("this process is not one of the given process_group; let its members alone call this")
+        return cls(size, rank, group, averaged) if size > 1 else ALONE
+
+    def __deepcopy__(self, memo: Any) -> Processes:
+        return self
+
+    @property
+    def alone(self) -> bool:
+        return self.size == 1
+
+    @property
+    def leads(self) -> bool:
+        """Whether this is the one process that writes and speaks."""
+        return self.rank == 0
+
+    @property
+    def gain(self) -> int:
+        """How much larger the gradient of a part must be for all of them to end as the gradient of the whole."""
+        return self.size if self.averaged else 1
+
+    def felt(self, part: Tensor) -> Tensor:
+        """The same values, with a gradient that is larger by `gain`."""
+        if self.gain == 1 or not part.requires_grad:
+            return part
+        return part + (self.gain - 1) * (part - part.detach())
+
+    def sum(self, part: Tensor) -> Tensor:
+        """The sum over all processes; its gradient flows to the own part, larger by `gain`."""
+        if self.alone:
+            return part
+        whole = part.detach().clone()
+        dist.all_reduce(whole, group=self.group)
+        return whole + self.gain * (part - part.detach()) if part.requires_grad else whole
+
+    def largest(self, *numbers: float) -> list[float]:
+        """The largest that any process has of each number."""
+        if self.alone:
+            return [*numbers]
+        # NCCL knows no other memory than that of its devices.
+        device = "cuda" if dist.get_backend(self.group) == "nccl" else "cpu"
+        found = torch.tensor(numbers, dtype=torch.float64, device=device)
+        dist.all_reduce(found, op=dist.ReduceOp.MAX, group=self.group)
+        return [float(number) for number in found.tolist()]
+
+    def all(self, part: Tensor) -> list[Tensor]:
+        """The tensors of all processes, which are of one shape and dtype, in the order of ranks."""
+        if self.alone:
+            return [part]
+        parts = [torch.empty_like(part) for _ in range(self.size)]
+        dist.all_gather(parts, part.contiguous(), group=self.group)
+        return parts
+
+    def copy_first(self, tensor: Tensor) -> None:
+        """Overwrite a tensor with that of the first process."""
+        if not self.alone:
+            dist.broadcast(tensor, group=self.group, group_src=0)
+
+    def all_objects(self, part: T) -> list[T]:
+        """What all processes have, in the order of ranks. Pickled: for what is asked once an epoch, not once a step."""
+        if self.alone:
+            return [part]
+        parts: list[Any] = [None] * self.size
+        dist.all_gather_object(parts, part, group=self.group)
+        return parts
+
+    def from_first(self, value: T) -> T:
+        """What the first process has; those of the others are not looked at."""
+        if self.alone:
+            return value
+        box = [value]
+        dist.broadcast_object_list(box, group=self.group, group_src=0)
+        return box[0]
+
+
+ALONE = Processes()

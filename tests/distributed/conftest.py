@@ -1,0 +1,18 @@
+"""One start of two processes and one of four serve all tests."""
+
+import pytest
+
+from distributed.cases import CASES, OF_FOUR
+from distributed.fits import FITS
+from distributed.launch import launch
+from distributed.work import everything
+
+
+@pytest.fixture(scope="session")
+def two(tmp_path_factory):
+    return launch(everything, 2, tmp_path_factory.mktemp("two"), 50, [*CASES], [*FITS])
+
+
+@pytest.fixture(scope="session")
+def four(tmp_path_factory):
+    return launch(everything, 4, tmp_path_factory.mktemp("four"), 20, OF_FOUR, ["rows of their own, from other starts"])

@@ -1,0 +1,46 @@
+"""Processes with a part of each batch learn what one process learns from the whole."""
+
+import pytest
+import torch
+
+from distributed.cases import CASES, OF_FOUR, train
+from distributed.fits import FITS, fitted
+
+
+def assert_same(found, wanted, name=""):
+    if isinstance(wanted, dict):
+        assert found.keys() == wanted.keys()
+        for key, value in wanted.items():
+            assert_same(found[key], value, f"{name}.{key}")
+    else:
+        torch.testing.assert_close(
+            torch.as_tensor(found), torch.as_tensor(wanted), rtol=1e-6, atol=1e-6, msg=lambda m: f"{name}: {m}"
+        )
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_two_processes_train_as_one(two, name):
+    alone = train(name, 2, None, 50)
+    for answer in two:
+        assert_same(answer["trained"][name], alone)
+
+
+@pytest.mark.parametrize("name", OF_FOUR)
+def test_four_processes_train_as_one(four, name):
+    alone = train(name, 4, None, 20)
+    for answer in four:
+        assert_same(answer["trained"][name], alone)
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_two_processes_fit_as_one(two, name):
+    alone = fitted(name, None, 2)
+    for answer in two:
+        assert_same(answer["fitted"][name], alone)
+
+
+def test_processes_without_any_rows_take_part_in_a_fit(four):
+    name = "rows of their own, from other starts"
+    alone = fitted(name, None, 4)
+    for answer in four:
+        assert_same(answer["fitted"][name], alone)

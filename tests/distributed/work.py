@@ -1,0 +1,72 @@
+"""What the processes do, all in one go."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+import setpoint as sp
+from distributed.cases import train
+from distributed.fits import ASK, fitted
+from setpoint.errors import SetpointError
+
+BY_GROUP = "minimize error where recall.gap(site) <= 10%"
+
+
+def judged(rank: int, size: int) -> dict[str, Any]:
+    """Points of what all processes have, the last of which has nothing."""
+    scores, labels, weights, groups = made_scores()
+    own = torch.arange(len(scores)).tensor_split(size - 1) if size > 1 else [torch.arange(len(scores))]
+    mine = own[rank] if rank < len(own) else torch.arange(0)
+    names = [f"site {g}" for g in groups[mine].tolist()]
+    answers: dict[str, Any] = {
+        "evaluated": sp.evaluate(ASK, scores[mine], labels[mine], weights=weights[mine], process_group=True),
+        "certified": sp.calibrate(ASK, scores[mine], labels[mine], confidence=0.9, process_group=True),
+        "by group": sp.evaluate(BY_GROUP, scores[mine], labels[mine], groups=names, process_group=True),
+        "own": sp.evaluate(ASK, scores, labels),
+    }
+    bad = labels[mine] + (5 if rank == 0 else 0)
+    try:
+        sp.evaluate(ASK, scores[mine], bad, process_group=True)
+    except SetpointError as cause:
+        answers["refused"] = str(cause)
+    return answers
+
+
+def chosen(rank: int, size: int) -> dict[str, Any]:
+    """The gradient of a batch of which each process has a part, under each way to choose who takes part."""
+    scores, labels, _, _ = made_scores()
+    rows = torch.arange(len(scores)).tensor_split(size)[rank]
+    pairs = [dist.new_group([first, first + 1]) for first in range(0, size, 2)]
+    ways = {"automatic": {}, "alone": {"process_group": False}, "all": {"process_group": True},
+            "added up": {"averaged": False}, "pair": {"process_group": pairs[rank // 2]}}  # fmt: skip
+    found = {}
+    for name, how in ways.items():
+        for kind, solver in (("implicit", sp.ImplicitThreshold(sp.ask(ASK))), ("cross-entropy", sp.CrossEntropy())):
+            own = scores[rows].clone().requires_grad_()
+            loss = copy.deepcopy(solver.double().across(**how))(own, labels[rows])
+            loss.backward()
+            found[name, kind] = (float(loss.detach()), own.grad)
+    return {"gradients": found}
+
+
+def made_scores() -> tuple[torch.Tensor, ...]:
+    draw = torch.Generator().manual_seed(0)
+    labels = (torch.rand(600, generator=draw) < 0.4).double()
+    scores = torch.randn(600, generator=draw, dtype=torch.float64) + labels
+    return scores, labels, torch.rand(600, generator=draw).double() + 0.5, torch.randint(0, 3, (600,), generator=draw)
+
+
+def everything(rank: int, size: int, steps: int, cases: Sequence[str], fits: Sequence[str]) -> dict[str, Any]:
+    warnings.simplefilter("ignore")
+    return {
+        **judged(rank, size),
+        **chosen(rank, size),
+        "trained": {name: train(name, size, rank, steps) for name in cases},
+        "fitted": {name: fitted(name, rank, size) for name in fits},
+    }
