@@ -195,7 +195,7 @@ def trained(make: Any, seed: int, dtype: torch.dtype | None, steps: int) -> floa
 
 
 def autocast(quick: bool) -> dict[str, Any]:
-    seeds, steps = (2, 100) if quick else (5, 1500)
+    seeds, steps = (2, 100) if quick else (5, 600)
     makers = {
         "implicit": lambda: sp.WithAnchor(sp.ImplicitThreshold(sp.ask(ASK))),
         "lagrangian": lambda: sp.WithAnchor(sp.Lagrangian(sp.ask(ASK))),

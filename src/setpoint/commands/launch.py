@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 import torch.distributed as dist
+from torch.distributed.distributed_c10d import PrefixStore
+from torch.distributed.rendezvous import rendezvous
 
 from setpoint.processes import ALONE, Processes
 
@@ -21,10 +23,10 @@ def launched() -> Iterator[Processes]:
     if int(os.environ.get("WORLD_SIZE", "1")) < 2 or "RANK" not in os.environ:
         yield ALONE
         return
-    store, rank, size = next(dist.rendezvous("env://"))
+    store, rank, size = next(rendezvous("env://"))
     if os.environ.get("LOCAL_WORLD_SIZE") == os.environ["WORLD_SIZE"]:
         # On one machine the store outlives a restart, and with it the addresses of processes that are no more.
-        store = dist.PrefixStore(f"start-{restarts()}", store)
+        store = PrefixStore(f"start-{restarts()}", store)
     dist.init_process_group("gloo", store=store, rank=rank, world_size=size, timeout=PATIENCE)
     try:
         yield Processes.of()
