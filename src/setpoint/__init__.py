@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from setpoint.solve.solver import Solver
     from setpoint.solve.top_k import ImplicitTopK
     from setpoint.solve.with_anchor import WithAnchor
+    from setpoint.train.accumulate import accumulate
     from setpoint.train.anchored import Anchored, Ridge
     from setpoint.train.auto import Auto
     from setpoint.train.batch import Batches
@@ -115,6 +116,7 @@ _HOMES = {
     "solve.solver": "Solver",
     "solve.top_k": "ImplicitTopK",
     "solve.with_anchor": "WithAnchor",
+    "train.accumulate": "accumulate",
     "train.anchored": "Anchored Ridge",
     "train.batch": "Batches",
     "train.calibrate": "calibrate evaluate",
@@ -192,6 +194,7 @@ __all__ = [
     "Solver",
     "Trial",
     "WithAnchor",
+    "accumulate",
     "accuracy",
     "ask",
     "best_mixture",

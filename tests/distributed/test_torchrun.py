@@ -1,4 +1,4 @@
-"""`torchrun ... setpoint fit`: one artefact, of one process; and a worker that is killed costs nothing but time."""
+"""`torchrun ... setpoint fit`: one artefact, that of one process; a worker that is killed costs nothing but time."""
 
 import os
 import signal

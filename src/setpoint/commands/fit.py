@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from setpoint.artefact import check_place
-from setpoint.commands.launch import launched, was_restarted
+from setpoint.commands.launch import launched, restarts
 from setpoint.commands.settings import read_settings
 from setpoint.errors import BadSetting
 from setpoint.problem.language import ask as read_ask
@@ -91,7 +91,7 @@ def _start(
         raise BadSetting(f"{lacking} is missing; see setpoint fit --help")
     read_ask(ask)
     plan = Plan(str(data), target, ask, read_settings(**how), positive, checkpoint_seconds, stream)
-    if was_restarted():
+    if restarts():
         return begin(plan, out, go_on=True, on_epoch=on_epoch, processes=processes)
     if processes.leads:
         check_place(out, force=force)

@@ -64,8 +64,9 @@ class Sample:
 
     @property
     def has_both_classes(self) -> bool:
-        present = self.labels if self.weights is None else self.labels[self.weights > 0]
-        return bool((present > 0).any()) and bool((present == 0).any())
+        sides = torch.stack([self.labels > 0, self.labels == 0])
+        there = sides if self.weights is None else sides & (self.weights > 0)
+        return bool(there.any(1).all())
 
     def detach(self) -> Sample:
         return Sample(self.scores.detach(), self.labels, self.weights, self.groups, self.n_groups)
@@ -144,11 +145,13 @@ def name_groups(groups: Any) -> tuple[Tensor, list[str]]:
 
 def _labels(values: Any, scores: Tensor) -> Tensor:
     labels = _like(values, scores, "labels", BadLabels)
-    missing = int(labels.isnan().sum())
-    if missing:
-        raise BadLabels(f"labels are missing (NaN or None) for {missing} of {len(labels)} samples; drop those samples")
     odd = (labels != 0) & (labels != 1)
     if bool(odd.any()):
+        missing = int(labels.isnan().sum())
+        if missing:
+            raise BadLabels(
+                f"labels are missing (NaN or None) for {missing} of {len(labels)} samples; drop those samples"
+            )
         found = labels[odd][0].item()
         hint = "; for labels of -1 and 1 pass (labels > 0)" if found == -1 else "; map your classes to 0 and 1 first"
         raise BadLabels(f"labels must be 0 or 1, but hold {found:g}{hint}")

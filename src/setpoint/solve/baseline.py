@@ -39,26 +39,24 @@ class CrossEntropy(Solver):
         scores, labels = batch.scores.to(batch.dtype), batch.labels.to(batch.dtype)
         weights = torch.ones_like(scores) if batch.weights is None else batch.weights.to(batch.dtype)
         positive, total = batch.processes.sum(torch.stack([(weights * labels).sum(), weights.sum()]).double())
-        if float(total) <= 0:
-            return (0.0 * batch.scores).sum()
         seen = torch.stack([positive, total - positive])
         if self.training:
             self.seen += seen
-        if float(self.seen.sum()) > 0:
-            seen = self.seen
+        # Decided on the device: nothing here waits for it.
+        seen = torch.where(self.seen.sum() > 0, self.seen, seen)
         on_positive, on_negative = self._class_weights(seen)
         class_weights = torch.where(labels > 0, on_positive, on_negative).to(batch.dtype)
         losses = F.binary_cross_entropy_with_logits(scores, labels, reduction="none")
-        loss: Tensor = batch.processes.sum((class_weights * weights * losses).sum()) / total.to(losses.dtype)
-        return loss
+        loss = batch.processes.sum((class_weights * weights * losses).sum())
+        return loss / torch.where(total > 0, total, 1).to(losses.dtype)
 
     def _class_weights(self, seen: Tensor) -> tuple[Tensor, Tensor]:
         """Weights of positives and negatives, in the asked ratio, of mean 1 over `seen`."""
         positives, negatives = seen
-        both = bool((seen > 0).all())
         if self.pos_weight == "balanced":
-            ratio = negatives / positives if both else torch.ones_like(positives)
+            ratio = torch.where((seen > 0).all(), negatives / torch.where(positives > 0, positives, 1), 1)
         else:
             ratio = torch.full_like(positives, 1.0 if self.pos_weight is None else float(self.pos_weight))
         mean = (ratio * positives + negatives) / seen.sum()
+        mean = torch.where(seen.sum() > 0, mean, 1)
         return ratio / mean, 1 / mean

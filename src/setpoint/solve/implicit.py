@@ -104,7 +104,8 @@ class ImplicitThreshold(Solver):
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
         batch = with_groups(batch, self.problem, self.n_groups)
         reference = self.memory.joined(batch)
-        corrected = self.memory.joined(batch, newest=self.correction.batches)
+        newest = self.correction.batches
+        corrected = self.memory.joined(batch, newest) if newest else reference
         if self.training:
             self.memory.push(batch)
         if float(batch.mass) <= 0 or not reference.has_both_classes:
@@ -113,7 +114,9 @@ class ImplicitThreshold(Solver):
             self.temperature, lambda: reference.spread, reference.dtype, keep=self.training
         )
         step = self.step(temperature)
-        thresholds, active, broken = self._search(corrected if corrected.has_both_classes else reference, step)
+        thresholds, active, broken = self._search(
+            corrected if newest and corrected.has_both_classes else reference, step
+        )
         here = expand(self.problem, count_at(reference, thresholds, step))
         # Slopes are taken per unit of temperature x score, so that the floor does not depend on the scale.
         slopes = here.by_threshold(count_pace(reference, thresholds, step) / temperature)

@@ -66,15 +66,16 @@ def find_among(problem: Problem, cuts: Curve, heaviest: float = 1.0) -> Found:
 
 def _best_cut(problem: Problem, cost: Tensor, violations: Tensor | None) -> int:
     if violations is None:
-        return int((cost <= cost.min() + _EQUAL).nonzero()[0])
-    equality = torch.tensor([c.relation == "==" for c in problem.constraints], device=cost.device)
-    bounds, targets = violations[~equality], violations[equality]
+        return int((cost <= cost.min() + _EQUAL).byte().argmax())
+    equal = [place for place, c in enumerate(problem.constraints) if c.relation == "=="]
+    others = [place for place in range(len(violations)) if place not in equal]
+    bounds, targets = violations[others], violations[equal]
     # From the first criterion to the last, keep only the cuts that are as good as the best.
     alive = torch.ones_like(cost, dtype=torch.bool)
     for criterion in (bounds.clamp(min=SLACK).sum(0), targets.sum(0), cost, -violations.sum(0)):
-        lowest = criterion[alive].min()
+        lowest = torch.where(alive, criterion, torch.inf).min()
         alive &= criterion <= lowest + _EQUAL
-    return int(alive.nonzero()[0])
+    return int(alive.byte().argmax())
 
 
 def _cuts_at_levels(problem: Problem, over: Range, counts: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.utils.data import DistributedSampler
 
 from setpoint.errors import BadSetting, SharedData
@@ -24,6 +24,7 @@ from setpoint.solve.last_layer import ImplicitLastLayer
 from setpoint.solve.losses import BaseLoss, MiniBatchAUC
 from setpoint.solve.sample_prices import SamplePriced
 from setpoint.solve.solver import Solver
+from setpoint.train.accumulate import accumulate as accumulate_parts
 from setpoint.train.anchored import Anchored, Ridge, fit_linear
 from setpoint.train.auto import Auto, fit_auto
 from setpoint.train.batch import Batch, halves
@@ -78,6 +79,7 @@ def fit(
     on_epoch: Report | None = None,
     checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
     process_group: ProcessGroup = None,
+    accumulate: int = 1,
 ) -> FitResult:
     """Train a model for a problem and set its threshold.
 
@@ -109,6 +111,9 @@ def fit(
     together, data are judged together, and the first process alone writes the checkpoint. A model in
     DistributedDataParallel or FSDP joins gradients by itself; those of any other are averaged here. `process_group`
     False keeps to this process.
+
+    With `accumulate` = n, n batches of the loader count as one, exactly, whatever the solver, on the memory of one of
+    them and at the price of one more forward pass (`sp.accumulate`).
     """
     problem = read_problem(problem)
     processes = Processes.of(process_group)
@@ -132,11 +137,14 @@ def fit(
             f"got {epochs}, {warm_start} and {patience}"
         )
 
+    if isinstance(accumulate, bool) or not isinstance(accumulate, int) or accumulate < 1:
+        raise BadSetting(f"accumulate is the number of batches that count as one, from 1 up, got {accumulate!r}")
     kept = Checkpoint.of(checkpoint)
     kept.processes = processes
     settings: dict[str, Any] = {
         "epochs": epochs, "warm_start": warm_start, "patience": patience, "ensemble": ensemble,
         **({} if processes.alone else {"processes": processes.size}),
+        **({} if accumulate == 1 else {"accumulate": accumulate}),
     }  # fmt: skip
     share_state(model, processes, parameters=True)
 
@@ -144,7 +152,7 @@ def fit(
         own, history, best, comparison = _train(
             one, problem, own, train, held_out, refit_head=calibration is not None, epochs=epochs,
             warm_start=warm_start, patience=patience, optimizer=optimizer, on_epoch=on_epoch, checkpoint=state,
-            settings=settings, processes=processes,
+            settings=settings, processes=processes, accumulate=accumulate,
         )  # fmt: skip
         result = FitResult(one.eval(), set_point(one), history, own, best, comparison)
         state.close()
@@ -186,6 +194,7 @@ def _train(
     checkpoint: Checkpoint,
     settings: dict[str, Any],
     processes: Processes,
+    accumulate: int,
 ) -> tuple[Solver | Anchored | Ridge | Auto, History, int, tuple[Trial, ...]]:
     """Train in place: the solver that was used, the history, the row of it that the model now is of, and what `Auto`
     chose from."""
@@ -213,7 +222,7 @@ def _train(
                 model, problem, solver, train, held_out, epochs=epochs, warm_start=0.0,
                 patience=patience or max(5, epochs // 4), optimizer=optimizer, on_epoch=report,
                 checkpoint=checkpoint.part(f"from-{first}"), identity={**identity, "trial": identity_of(solver)},
-                processes=processes, judged_by=ALONE,
+                processes=processes, judged_by=ALONE, accumulate=accumulate,
             )  # fmt: skip
 
         return solver, *fit_auto(
@@ -231,7 +240,7 @@ def _train(
     history, best = _fit_epochs(
         model, problem, solver, train, held_out,
         epochs=epochs, warm_start=warm_start, patience=patience, optimizer=optimizer, on_epoch=on_epoch,
-        checkpoint=checkpoint, identity=identity, processes=processes, judged_by=processes,
+        checkpoint=checkpoint, identity=identity, processes=processes, judged_by=processes, accumulate=accumulate,
     )  # fmt: skip
     if by_default and refit_head and problem.group is None:
         row = fit_proximal_head(model, problem, held_out, len(history), processes)
@@ -274,6 +283,7 @@ def _fit_epochs(
     identity: dict[str, Any],
     processes: Processes,
     judged_by: Processes,
+    accumulate: int,
 ) -> tuple[History, int]:
     """Warm start, train, judge every epoch, keep the best: the history and the epoch that the model now is of.
 
@@ -303,7 +313,7 @@ def _fit_epochs(
         sampler = getattr(train, "sampler", None)
         if isinstance(sampler, DistributedSampler):
             sampler.set_epoch(epoch)
-        batches = progress.batches(train, device, checkpoint)
+        batches = progress.batches(train, device, checkpoint, accumulate)
         loss, seen = _train_epoch(model, criterion, stepper, batches, progress)
         if schedule is not None:
             schedule.step()
@@ -328,24 +338,33 @@ def _train_epoch(
     model: nn.Module,
     criterion: Solver,
     optimizer: torch.optim.Optimizer,
-    batches: Iterable[Batch | None],
+    batches: Iterable[list[Batch]],
     progress: Progress,
 ) -> tuple[float, Sample]:
     """One pass; the mean loss, and the scores as they were when each batch was seen."""
     model.train()
     criterion.train()
     batch: Batch | None = None
-    for own in batches:
-        batch = own or nothing_of(batch)
-        scores = training_scores(model, batch)
-        loss = criterion(scores, batch.labels, weights=batch.weights, groups=batch.groups, index=batch.index)
+    for parts in batches:
+        batch = parts[-1] if parts else nothing_of(batch)
         optimizer.zero_grad()
-        loss.backward()
+        if len(parts) > 1:
+            loss, scores = accumulate_parts(model, criterion, parts)
+        else:
+            scores = training_scores(model, batch)
+            loss = criterion(scores, batch.labels, weights=batch.weights, groups=batch.groups, index=batch.index)
+            loss.backward()
         average_gradients(model, progress.processes)
         optimizer.step()
-        progress.saw(loss, Sample(scores.detach(), batch.labels, batch.weights, batch.groups))
+        progress.saw(loss, of_parts(scores, parts or [batch]))
     seen = join_all(progress.seen, progress.processes)
     return float(progress.loss or 0.0) / max(progress.steps, 1), seen
+
+
+def of_parts(scores: Tensor, parts: list[Batch]) -> list[Sample]:
+    """The scores of several batches in a row, as samples."""
+    pieces = scores.detach().split([len(part.labels) for part in parts])
+    return [Sample(own, part.labels, part.weights, part.groups) for own, part in zip(pieces, parts)]
 
 
 def _judge(problem: Problem, sample: Sample) -> OperatingPoint:

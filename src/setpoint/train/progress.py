@@ -15,6 +15,7 @@ from setpoint.errors import BadFile
 from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.processes import ALONE, Processes
+from setpoint.train.accumulate import in_groups
 from setpoint.train.batch import Batch, read_batches
 from setpoint.train.checkpoint import Checkpoint, plain, refusing_damage
 from setpoint.train.draws import Draws
@@ -64,10 +65,12 @@ class Progress:
         with refusing_damage(checkpoint.path):
             self._load(state)
 
-    def batches(self, loader: Iterable[Any], device: torch.device, checkpoint: Checkpoint) -> Iterator[Batch | None]:
-        """The batches of this epoch that are not taken yet; a state is saved between them when it is due.
+    def batches(
+        self, loader: Iterable[Any], device: torch.device, checkpoint: Checkpoint, at_once: int = 1
+    ) -> Iterator[list[Batch]]:
+        """The batches of this epoch that are not taken yet, so many `at_once`; a state is saved between them when due.
 
-        None comes when this process has no more of them, but another has.
+        There are none in a list when this process has no more of them, but another has.
 
         The order of an epoch is drawn anew from the generators as they stood at its start, and the batches that were
         taken are passed over.
@@ -77,25 +80,25 @@ class Progress:
             self.draws.load(self.at_start)
         else:
             self.at_start = now
-        left = read_batches(loader, device)
+        left = in_groups(read_batches(loader, device), at_once)
         for place in range(self.taken):
             if next(left, None) is None and self.processes.alone:
                 raise BadFile(f"the loader yielded {place} batches; before the kill it had yielded {self.taken}")
         if self.taken and now is not None:
             self.draws.load(now)
         for batch in in_step(left, self.processes):
-            yield batch
+            yield batch or []
             self.taken += 1
             if checkpoint.is_due():
                 checkpoint.save(self.state())
 
-    def saw(self, loss: Tensor, batch: Sample) -> None:
-        """Remember a batch that was trained on, and the loss there."""
+    def saw(self, loss: Tensor, batches: list[Sample]) -> None:
+        """Remember what a step was trained on, and the loss there."""
         loss = loss.detach().double()
         self.loss, self.steps = loss if self.loss is None else self.loss + loss, self.steps + 1
-        kept = batch if self.stride == 1 else _every(batch, self.stride, -self.rows % self.stride)
-        self.rows += len(batch.scores)
-        self.seen.append(kept)
+        for batch in batches:
+            self.seen.append(batch if self.stride == 1 else _every(batch, self.stride, -self.rows % self.stride))
+            self.rows += len(batch.scores)
         if self.rows > MOST_SEEN * self.stride:
             self.seen, self.stride = [_every(join(self.seen), 2)], 2 * self.stride
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -12,6 +12,8 @@ from torch.nn.parallel import DistributedDataParallel
 from setpoint.processes import Processes
 from setpoint.train.batch import Batch, read_batch
 from setpoint.train.history import scores_of
+
+T = TypeVar("T")
 
 
 def averages_itself(model: nn.Module) -> bool:
@@ -63,7 +65,7 @@ def training_scores(model: nn.Module, batch: Batch) -> Tensor:
     return torch.zeros(0, dtype=one.dtype, device=one.device, requires_grad=True)
 
 
-def in_step(batches: Iterable[Batch], processes: Processes) -> Iterator[Batch | None]:
+def in_step(batches: Iterable[T], processes: Processes) -> Iterator[T | None]:
     """Batches as long as any process has one; None when it is not this one's turn any more."""
     left = iter(batches)
     while True:
