@@ -34,6 +34,9 @@ class CrossEntropy(Solver):
         self.register_buffer("seen", torch.zeros(2, dtype=torch.float64))
 
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
+        if self.pos_weight is None and batch.weights is None and len(batch.scores):
+            # Every weight is 1, whatever has been seen.
+            return F.binary_cross_entropy_with_logits(batch.scores.to(batch.dtype), batch.labels.to(batch.dtype))
         if float(batch.mass) <= 0:
             return (0.0 * batch.scores).sum()
         # Half precision cannot count, and its reciprocals overflow.

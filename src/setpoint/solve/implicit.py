@@ -104,7 +104,8 @@ class ImplicitThreshold(Solver):
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
         batch = with_groups(batch, self.problem, self.n_groups)
         reference = self.memory.joined(batch)
-        corrected = self.memory.joined(batch, newest=self.correction.batches)
+        newest = self.correction.batches
+        corrected = self.memory.joined(batch, newest=newest) if newest else reference
         if self.training:
             self.memory.push(batch)
         if float(batch.mass) <= 0 or not reference.has_both_classes:

@@ -43,7 +43,8 @@ def read_batches(loader: Iterable[Any], device: torch.device) -> Iterator[Batch]
                 raise ShapeMismatch(
                     f"{name} in a batch must be a tensor, but are a {kind}; use torch.as_tensor({name})"
                 )
-        yield batch.map(lambda part: part.to(device))
+        here = all(not isinstance(part, Tensor) or part.device == device for part in vars(batch).values())
+        yield batch if here else batch.map(lambda part: part.to(device))
 
 
 def read_batch(item: Any) -> Batch:
@@ -84,6 +85,10 @@ def _take(rows: Tensor, part: Tensor) -> Tensor:
     return part[rows]
 
 
+def _cut(rows: slice, part: Tensor) -> Tensor:
+    return part[rows]
+
+
 class Batches:
     """A loader over tensors in memory: whole batches by index, no Python a row, no worker processes.
 
@@ -120,6 +125,15 @@ class Batches:
         if not self.shuffle and self.batch_size >= size:
             yield self.whole
             return
-        order = torch.randperm(size, generator=self.generator) if self.shuffle else torch.arange(size)
-        for rows in order.split(self.batch_size):
-            yield self.whole.map(partial(_take, rows))
+        if not self.shuffle:
+            for start in range(0, size, self.batch_size):
+                yield self.whole.map(partial(_cut, slice(start, start + self.batch_size)))
+            return
+        for rows in torch.randperm(size, generator=self.generator).split(self.batch_size):
+            yield self._batch(rows)
+
+    def _batch(self, rows: Tensor) -> Batch:
+        """The batch of these rows; their numbers are its index."""
+        whole = self.whole
+        weights, groups = (None if p is None else p.index_select(0, rows) for p in (whole.weights, whole.groups))
+        return Batch(whole.x.index_select(0, rows), whole.labels.index_select(0, rows), weights, groups, rows)
