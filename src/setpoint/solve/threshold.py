@@ -72,7 +72,7 @@ def _best_cut(problem: Problem, cost: Tensor, violations: Tensor | None) -> int:
     # From the first criterion to the last, keep only the cuts that are as good as the best.
     alive = torch.ones_like(cost, dtype=torch.bool)
     for criterion in (bounds.clamp(min=SLACK).sum(0), targets.sum(0), cost, -violations.sum(0)):
-        lowest = criterion[alive].min()
+        lowest = torch.where(alive, criterion, torch.inf).min()
         alive &= criterion <= lowest + _EQUAL
     return int(alive.nonzero()[0])
 

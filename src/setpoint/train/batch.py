@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from setpoint.errors import BadSetting, ShapeMismatch
+from setpoint.train.sparse import AT_ONCE, SparseRows, sparse_rows
 
 _NAMES = ("x", "labels", "weights", "groups", "index")
 
@@ -93,11 +94,12 @@ class Batches:
     """A loader over tensors in memory: whole batches by index, no Python a row, no worker processes.
 
     `batch_size=None` yields everything at once. Each pass draws a new order when `shuffle` is set, from `seed`.
+    Sparse `x`, of torch or of scipy, stays sparse, and each batch of it, of 4,096 rows if not told, is made dense.
     """
 
     def __init__(
         self,
-        x: Tensor,
+        x: Tensor | Any,
         labels: Tensor,
         *,
         weights: Tensor | None = None,
@@ -106,6 +108,7 @@ class Batches:
         shuffle: bool = False,
         seed: int = 0,
     ) -> None:
+        x = sparse_rows(x)
         if len(x) != len(labels):
             raise ShapeMismatch(f"x has {len(x)} rows but labels {len(labels)}")
         if batch_size is not None and (
@@ -113,7 +116,7 @@ class Batches:
         ):
             raise BadSetting(f"batch_size must be a whole number from 1 up, got {batch_size!r}")
         self.whole = Batch(x, labels, weights, groups, torch.arange(len(x)))
-        self.batch_size = batch_size or max(len(x), 1)
+        self.batch_size = batch_size or min(max(len(x), 1), AT_ONCE if isinstance(x, SparseRows) else len(x) or 1)
         self.shuffle = shuffle
         self.generator = torch.Generator().manual_seed(seed)
 
@@ -122,6 +125,11 @@ class Batches:
 
     def __iter__(self) -> Iterator[Batch]:
         size = len(self.whole.labels)
+        if isinstance(self.whole.x, SparseRows):
+            order = torch.randperm(size, generator=self.generator) if self.shuffle else torch.arange(size)
+            for rows in order.split(self.batch_size):
+                yield self._batch(rows)
+            return
         if not self.shuffle and self.batch_size >= size:
             yield self.whole
             return

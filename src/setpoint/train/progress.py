@@ -21,7 +21,7 @@ from setpoint.train.history import History, join
 from setpoint.train.select import preference
 
 #: The most rows of an epoch whose scores are kept to judge it by.
-MOST_SEEN = 524_288
+MOST_SEEN = 262_144
 
 
 @dataclass
