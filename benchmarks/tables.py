@@ -236,6 +236,69 @@ def certificates(figures: dict[str, Any]) -> str:
     return note + "\n\n" + table([*header, "refused", "met"], rows)
 
 
+def scale(figures: dict[str, Any]) -> str:
+    """Memory and time of streaming, carried on to 10^10 rows; tallies; the bare loop; a table ten times larger."""
+    parts, found = [], {name: part["found"] for name, part in figures.items() if isinstance(part, dict)}
+    rows = []
+    for kind in (found[name] for name in ("parquet", "csv") if name in found):
+        for task in ("fit", "predict", "evaluate"):
+            days = kind[task]["seconds"] / kind["rows"] * 1e10 / 86_400
+            peak = f"{kind[task]['peak_bytes'] / 1e6:.0f} MB"
+            rows.append([f"{task} --stream", kind["file"], f"{kind['rows']:,}", peak, f"<= {kind[task]['target']}",
+                         verdict(kind[task]["met"]), f"{kind[task]['seconds']:.0f} s", f"{days:.1f} days"])  # fmt: skip
+    if rows:
+        header = ["command", "file", "rows", "peak memory", "target", "met", "time", "on paper, 10^10 rows"]
+        stated = f"The bound that is stated: {figures['stated_bytes'] / 1e6:.0f} MB."
+        parts.append(f"{table(header, rows)}\n\nOne epoch, batches of 4,096. {stated}")
+    if "tally" in found:
+        tally = found["tally"]
+        same = "the same threshold as" if tally["same threshold"] else "ANOTHER threshold than"
+        parts.append(
+            f"`ScoreTally`, {tally['scores']:,} scores, certified at 95 %: two looks in {tally['seconds']:.0f} s, of "
+            f"which making the scores takes {2 * tally['seconds of making the scores, once']:.0f} s; peak memory "
+            f"{tally['peak_bytes'] / 1e6:.0f} MB; {tally['kept one by one']:,} scores kept one by one; after one look "
+            f"short of the best by {tally['short of the best after one look, at most']:.1g} at most; on "
+            f"{tally['scores compared']:,} of them {same} `sp.calibrate`."
+        )
+    if "tensors" in found:
+        rows = [
+            [f"{row['rows']:,} x 50", str(row["batch_size"]), row["solver"], f"{row['ratio_processor']:.2f}",
+             f"{row['ratio_wall']:.2f}", f"<= {row['target']}", verdict(row["met"])]
+            for row in found["tensors"]
+        ]  # fmt: skip
+        header = ["`sp.fit` on tensors", "batch", "solver", "processor time / bare loop", "wall", "target", "met"]
+        parts.append(
+            f"{table(header, rows)}\n\nFive epochs, a linear model, beside the barest loop with cross-entropy on the "
+            "same tensors; judging every epoch and setting the threshold are part of it."
+        )
+    if "command" in found:
+        whole = found["command"]
+        rows = [
+            [solver, *(f"{whole[solver][clock][what]:.2f}" for clock in ("processor", "wall")
+                       for what in ("beside the bare loop", "ten times the rows")),
+             verdict(whole[solver]["processor"]["ten times the rows"] <= 11)]
+            for solver in ("cross-entropy", "implicit")
+        ]  # fmt: skip
+        header = ["`setpoint fit --epochs 5`", "processor time / bare loop", "ten times the rows", "wall / bare loop",
+                  "ten times the rows", "<= 11"]  # fmt: skip
+        parts.append(
+            f"{table(header, rows)}\n\nThe whole command on {whole['rows']:,} rows of 50 columns: reading, splitting, "
+            "the solver and converged cross-entropy beside it, judging, writing; the bare loop on its training rows."
+        )
+    return "\n\n".join(parts)
+
+
+def spine(figures: dict[str, Any]) -> str:
+    before = json.loads((RESULTS / "spine_before.json").read_text())["figures"]
+    rows = [
+        [case, f"{before[case]['seconds']:.2f}", f"{now['seconds']:.2f}",
+         f"{before[case]['seconds'] / now['seconds']:.2f}x", now["own time"][0]["function"]]
+        for case, now in figures.items()
+    ]  # fmt: skip
+    note = "Processor seconds of the whole command; the profiles are in `benchmarks/results/spine_*.json`."
+    return f"{table(['setpoint fit', 'before', 'after', 'faster by', 'dearest now'], rows)}\n\n{note}"
+
+
 SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "default": ("The default for linear models: FNR at a fixed FPR", default),
     "auto": ("Auto against cross-entropy, tuned weights and trees", auto),
@@ -248,6 +311,8 @@ SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "lp_programs": ("Linear programs: certified, or named", lp_programs),
     "lp_gradients": ("Linear programs: closed forms and gradients", lp_gradients),
     "lp_speed": ("Linear programs: speed and memory", lp_speed),
+    "scale": ("Large tables", scale),
+    "spine_after": ("Where the time of a fit goes", spine),
 }
 
 

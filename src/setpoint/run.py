@@ -217,7 +217,7 @@ def split(labels: Tensor, shares: tuple[float, ...], seed: int) -> dict[str, Ten
     """The row numbers of each part, drawn at random with the same share of either class in all of them."""
     draw = torch.Generator().manual_seed(seed)
     edges = torch.tensor(shares, dtype=torch.float64).cumsum(0)
-    chosen: list[list[Tensor]] = [[] for _ in PARTS]
+    part_of = torch.zeros(len(labels), dtype=torch.uint8)
     for label, kind in ((1, "positive"), (0, "negative")):
         rows = (labels == label).nonzero().squeeze(-1)
         rows = rows[torch.randperm(len(rows), generator=draw)]
@@ -229,8 +229,8 @@ def split(labels: Tensor, shares: tuple[float, ...], seed: int) -> dict[str, Ten
                     f"{held}, too few to split into {', '.join(PARTS)} with at least one in each; "
                     f"{fewest_rows(shares)} are enough"
                 )
-            chosen[place].append(rows[start:end])
-    return {part: torch.cat(rows).sort().values for part, rows in zip(PARTS, chosen)}
+            part_of[rows[start:end]] = place
+    return {part: (part_of == place).nonzero().squeeze(-1) for place, part in enumerate(PARTS)}
 
 
 def fewest_rows(shares: tuple[float, ...]) -> int:

@@ -109,3 +109,11 @@ def test_bad_bounds_are_refused_by_name(make, says):
 
 def test_points_of_a_range_are_bin_midpoints():
     assert sp.recall.between(0.9, 1.0, points=2).bounds == pytest.approx([0.925, 0.975])
+
+
+@pytest.mark.parametrize("rate", [sp.fpr, sp.fnr, sp.recall, sp.tnr, sp.precision, sp.flagged, sp.error, sp.f_score(2)])
+def test_the_slope_of_a_rate_is_what_autograd_says(rate):
+    counts = torch.tensor([[3.0, 2.0, 5.0, 7.0], [0.0, 0.0, 4.0, 6.0], [2.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]])
+    counts = counts.double().requires_grad_()
+    (expected,) = torch.autograd.grad(rate(counts).sum(), counts)
+    torch.testing.assert_close(rate.slope(counts.detach()), expected)

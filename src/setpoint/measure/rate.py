@@ -40,6 +40,11 @@ class Rate(Quantity):
         """The whole that the rate is a share of."""
         return counts @ counts.new_tensor(self.whole)
 
+    def slope(self, counts: Tensor) -> Tensor:
+        """The derivative by each count, `(..., 4)`; 0 where the whole is empty."""
+        part, whole = counts.new_tensor(self.part), counts.new_tensor(self.whole)
+        return share(part - self(counts).unsqueeze(-1) * whole, self.size(counts).unsqueeze(-1))
+
     def resolution(self, counts: Tensor, heaviest: float) -> Tensor:
         return share(torch.full_like(counts[..., 0], heaviest), self.size(counts))
 

@@ -112,6 +112,9 @@ def check_scores(given: Any) -> Tensor:
     scores = _tensor(given, "scores", BadScores)
     if not scores.is_floating_point():
         scores = scores.double()
+    # The usual case first: this is asked of every batch.
+    if scores.dtype != torch.float64 and bool(scores.isfinite().all()):
+        return scores
     odd = ~torch.isfinite(scores)
     # No float64 lies below the lowest one, so that it could never pass a threshold.
     if scores.dtype == torch.float64:
@@ -146,16 +149,14 @@ def name_groups(groups: Any) -> tuple[Tensor, list[str]]:
 def _labels(values: Any, scores: Tensor) -> Tensor:
     labels = _like(values, scores, "labels", BadLabels)
     odd = (labels != 0) & (labels != 1)
-    if bool(odd.any()):
-        missing = int(labels.isnan().sum())
-        if missing:
-            raise BadLabels(
-                f"labels are missing (NaN or None) for {missing} of {len(labels)} samples; drop those samples"
-            )
-        found = labels[odd][0].item()
-        hint = "; for labels of -1 and 1 pass (labels > 0)" if found == -1 else "; map your classes to 0 and 1 first"
-        raise BadLabels(f"labels must be 0 or 1, but hold {found:g}{hint}")
-    return labels
+    if not bool(odd.any()):
+        return labels
+    missing = int(labels.isnan().sum())
+    if missing:
+        raise BadLabels(f"labels are missing (NaN or None) for {missing} of {len(labels)} samples; drop those samples")
+    found = labels[odd][0].item()
+    hint = "; for labels of -1 and 1 pass (labels > 0)" if found == -1 else "; map your classes to 0 and 1 first"
+    raise BadLabels(f"labels must be 0 or 1, but hold {found:g}{hint}")
 
 
 def refuse_odd_weights(weights: Tensor, whose: str = "weights") -> None:

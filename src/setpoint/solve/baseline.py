@@ -35,6 +35,9 @@ class CrossEntropy(Solver):
         self.register_buffer("seen", torch.zeros(2, dtype=torch.float64))
 
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
+        if self.pos_weight is None and batch.weights is None and len(batch.scores) and batch.processes.alone:
+            # Every weight is 1, whatever has been seen.
+            return F.binary_cross_entropy_with_logits(batch.scores.to(batch.dtype), batch.labels.to(batch.dtype))
         # Half precision cannot count, and its reciprocals overflow.
         scores, labels = batch.scores.to(batch.dtype), batch.labels.to(batch.dtype)
         weights = torch.ones_like(scores) if batch.weights is None else batch.weights.to(batch.dtype)

@@ -105,7 +105,7 @@ class ImplicitThreshold(Solver):
         batch = with_groups(batch, self.problem, self.n_groups)
         reference = self.memory.joined(batch)
         newest = self.correction.batches
-        corrected = self.memory.joined(batch, newest) if newest else reference
+        corrected = self.memory.joined(batch, newest=newest) if newest else reference
         if self.training:
             self.memory.push(batch)
         if float(batch.mass) <= 0 or not reference.has_both_classes:

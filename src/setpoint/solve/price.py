@@ -15,7 +15,9 @@ import torch
 from torch import Tensor
 
 from setpoint.errors import BadScores
+from setpoint.measure.constraint import Quantity
 from setpoint.measure.count import count
+from setpoint.measure.rate import Rate
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import SmoothStep, Step
 from setpoint.problem.problem import Problem
@@ -57,6 +59,8 @@ class Expansion:
 
 def expand(problem: Problem, counts: Tensor) -> Expansion:
     """The problem to first order around `counts`, which are taken as given."""
+    if problem.over is None and problem.group is None and all(isinstance(q, Rate) for q in _quantities(problem)):
+        return _expand_rates(problem, counts.detach())
     anchor = counts.detach().requires_grad_()
     with torch.enable_grad():
         cost, excesses = problem.cost(anchor), problem.excesses(anchor)
@@ -69,6 +73,24 @@ def expand(problem: Problem, counts: Tensor) -> Expansion:
             slopes = [torch.autograd.grad(excess, anchor, retain_graph=True)[0] for excess in excesses]
             excess_slopes = torch.stack(slopes) if slopes else anchor.new_zeros(0, *anchor.shape)
     return Expansion(counts.detach(), cost.detach(), excesses.detach(), cost_slope, excess_slopes)
+
+
+def _quantities(problem: Problem) -> list[Quantity]:
+    return [problem.objective, *(c.quantity for c in problem.constraints)]
+
+
+def _expand_rates(problem: Problem, counts: Tensor) -> Expansion:
+    """The same for rates, whose slopes are known without asking autograd."""
+    objective, *bounded = (rate.slope(counts) for rate in _quantities(problem) if isinstance(rate, Rate))
+    signs = [-1 if c.relation == ">=" else 1 for c in problem.constraints]
+    slopes = [sign * slope for sign, slope in zip(signs, bounded)]
+    return Expansion(
+        counts,
+        problem.cost(counts),
+        problem.excesses(counts),
+        -objective if problem.maximize else objective,
+        torch.stack(slopes) if slopes else counts.new_zeros(0, *counts.shape),
+    )
 
 
 def count_pace(sample: Sample, thresholds: Tensor, step: SmoothStep) -> Tensor:
@@ -88,6 +110,9 @@ def solve_prices(cost_slope: Tensor, excess_slopes: Tensor, active: Tensor, *, f
         return slopes.new_zeros(len(slopes))
     if not bool(slopes.isfinite().all() & cost_slope.isfinite().all()):
         raise BadScores("temperature times scores overflows; lower the temperature, or scale the scores")
+    if slopes.numel() == 1:
+        alone: Tensor = -slopes[:, 0] * cost_slope / (slopes[:, 0] ** 2 + floor**2)
+        return alone.clamp(-limit, limit)
     left, stretch, right = torch.linalg.svd(slopes, full_matrices=False)
     damped = stretch / (stretch**2 + floor**2)
     prices: Tensor = -left @ (damped * (right @ cost_slope))

@@ -103,9 +103,12 @@ class Numeric:
     def encode(self, column: Column) -> NDArray[np.float32]:
         values = numbers(column)
         unknown = ~np.isfinite(values)
-        values[unknown] = self.mean
-        standard = np.clip(values / self.deviation - self.mean / self.deviation, -CLIP, CLIP)
-        return np.stack([standard, unknown] if self.missing else [standard], axis=1).astype(np.float32)
+        if unknown.any():
+            values[unknown] = self.mean
+        np.divide(values, self.deviation, out=values)
+        np.subtract(values, self.mean / self.deviation, out=values)
+        np.clip(values, -CLIP, CLIP, out=values)
+        return np.stack([values, unknown] if self.missing else [values], axis=1, dtype=np.float32, casting="same_kind")
 
     def notes(self, column: Column) -> list[str]:
         values = numbers(column)

@@ -154,8 +154,8 @@ def numbers(column: Column) -> NDArray[np.float64]:
     plain = tidy(column) if column.dtype == pl.String else column
     plain = plain.to_physical() if column.dtype.is_temporal() else plain
     values = plain.cast(pl.Float64, strict=False)
-    unread = plain.filter(values.is_null() & plain.is_not_null())
-    if len(unread):
+    if values.null_count() > plain.null_count():
+        unread = plain.filter(values.is_null() & plain.is_not_null())
         raise BadTable(f"column {column.name!r} should hold numbers but holds {unread[0]!r}")
     return np.array(values.to_numpy(), dtype=np.float64)
 

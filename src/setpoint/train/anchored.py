@@ -15,13 +15,14 @@ from setpoint.measure.sample import Sample, check_sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.solve.baseline import CrossEntropy
-from setpoint.train.batch import Batch, read_batches
+from setpoint.train.batch import Batch, Batches, read_batches
 from setpoint.train.calibrate import evaluate
 from setpoint.train.checkpoint import Checkpoint, refusing_damage
 from setpoint.train.draws import Draws
 from setpoint.train.history import History, record, score
 from setpoint.train.linear import Anchor, Rows, Scaling, class_weights, cross_entropy, match, recipe_bytes, refine
 from setpoint.train.select import preference
+from setpoint.train.sparse import SparseRows
 
 
 @dataclass(frozen=True)
@@ -118,13 +119,11 @@ def fit_linear(
 
 def read_rows(train: Iterable[Any], model: nn.Linear) -> tuple[Rows, Scaling]:
     """Everything that a loader yields as standardised rows of a weight above 0."""
+    if isinstance(train, Batches) and isinstance(train.whole.x, SparseRows):
+        # Before all of it is made dense.
+        _refuse_too_large(*train.whole.x.shape)
     batch = _join([*read_batches(train, torch.device("cpu"))])
-    size, features = len(batch.x), batch.x[:1].numel()
-    refuse_beyond_memory(
-        f"the full-batch recipe for {size} rows of {features} features",
-        recipe_bytes(size, features),
-        "train in mini-batches, with a solver such as sp.CrossEntropy() or sp.ImplicitThreshold(problem)",
-    )
+    _refuse_too_large(len(batch.x), batch.x[:1].numel())
     zeros = torch.zeros(len(batch.labels), dtype=torch.float64)
     sample = check_sample(zeros, batch.labels, batch.weights, batch.groups)
     weights = torch.ones_like(sample.scores) if sample.weights is None else sample.weights
@@ -134,6 +133,14 @@ def read_rows(train: Iterable[Any], model: nn.Linear) -> tuple[Rows, Scaling]:
     _refuse_odd_features(x, model)
     scaling = Scaling.of(x, weights)
     return Rows(scaling.apply(x), labels, weights / weights.mean(), groups), scaling
+
+
+def _refuse_too_large(size: int, features: int) -> None:
+    refuse_beyond_memory(
+        f"the full-batch recipe for {size} rows of {features} features",
+        recipe_bytes(size, features),
+        "train in mini-batches, with a solver such as sp.CrossEntropy() or sp.ImplicitThreshold(problem)",
+    )
 
 
 class _Candidates:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from setpoint.errors import BadSetting, ShapeMismatch
 from setpoint.processes import Processes, ProcessGroup
+from setpoint.train.sparse import AT_ONCE, SparseRows, sparse_rows
 
 _NAMES = ("x", "labels", "weights", "groups", "index")
 
@@ -44,7 +45,8 @@ def read_batches(loader: Iterable[Any], device: torch.device) -> Iterator[Batch]
                 raise ShapeMismatch(
                     f"{name} in a batch must be a tensor, but are a {kind}; use torch.as_tensor({name})"
                 )
-        yield batch.map(lambda part: part.to(device))
+        here = all(not isinstance(part, Tensor) or part.device == device for part in vars(batch).values())
+        yield batch if here else batch.map(lambda part: part.to(device))
 
 
 def read_batch(item: Any) -> Batch:
@@ -85,17 +87,22 @@ def _take(rows: Tensor, part: Tensor) -> Tensor:
     return part[rows]
 
 
+def _cut(rows: slice, part: Tensor) -> Tensor:
+    return part[rows]
+
+
 class Batches:
     """A loader over tensors in memory: whole batches by index, no Python a row, no worker processes.
 
     `batch_size=None` yields everything at once. Each pass draws a new order when `shuffle` is set, from `seed`.
     With a `process_group` (True: the default one) each of its processes, all of which hold all rows, yields its share
     of every batch.
+    Sparse `x`, of torch or of scipy, stays sparse, and each batch of it, of 4,096 rows if not told, is made dense.
     """
 
     def __init__(
         self,
-        x: Tensor,
+        x: Tensor | Any,
         labels: Tensor,
         *,
         weights: Tensor | None = None,
@@ -105,6 +112,7 @@ class Batches:
         seed: int = 0,
         process_group: ProcessGroup = False,
     ) -> None:
+        x = sparse_rows(x)
         if len(x) != len(labels):
             raise ShapeMismatch(f"x has {len(x)} rows but labels {len(labels)}")
         if batch_size is not None and (
@@ -112,7 +120,7 @@ class Batches:
         ):
             raise BadSetting(f"batch_size must be a whole number from 1 up, got {batch_size!r}")
         self.whole = Batch(x, labels, weights, groups, torch.arange(len(x)))
-        self.batch_size = batch_size or max(len(x), 1)
+        self.batch_size = batch_size or min(max(len(x), 1), AT_ONCE if isinstance(x, SparseRows) else len(x) or 1)
         self.shuffle = shuffle
         self.generator = torch.Generator().manual_seed(seed)
         self.processes = Processes.of(process_group)
@@ -122,10 +130,20 @@ class Batches:
 
     def __iter__(self) -> Iterator[Batch]:
         size = len(self.whole.labels)
-        if not self.shuffle and self.batch_size >= size and self.processes.alone:
-            yield self.whole
+        alone = self.processes.alone
+        if not self.shuffle and alone and not isinstance(self.whole.x, SparseRows):
+            if self.batch_size >= size:
+                yield self.whole
+                return
+            for start in range(0, size, self.batch_size):
+                yield self.whole.map(partial(_cut, slice(start, start + self.batch_size)))
             return
         order = torch.randperm(size, generator=self.generator) if self.shuffle else torch.arange(size)
         for rows in order.split(self.batch_size):
-            own = rows.tensor_split(self.processes.size)[self.processes.rank]
-            yield self.whole.map(partial(_take, own))
+            yield self._batch(rows if alone else rows.tensor_split(self.processes.size)[self.processes.rank])
+
+    def _batch(self, rows: Tensor) -> Batch:
+        """The batch of these rows; their numbers are its index."""
+        whole = self.whole
+        weights, groups = (None if p is None else p.index_select(0, rows) for p in (whole.weights, whole.groups))
+        return Batch(whole.x.index_select(0, rows), whole.labels.index_select(0, rows), weights, groups, rows)

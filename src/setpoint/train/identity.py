@@ -13,6 +13,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from setpoint.problem.problem import Problem
 from setpoint.train.batch import Batch, Batches
+from setpoint.train.sparse import SparseRows
 
 
 def identity_of(value: Any) -> Any:
@@ -93,6 +94,8 @@ def content_hash(value: Any) -> str:
 def _walk(value: Any) -> Iterable[Tensor]:
     if isinstance(value, Tensor):
         yield value
+    elif isinstance(value, SparseRows):
+        yield from value.parts
     elif isinstance(value, Batch):
         yield from _walk([value.x, value.labels, value.weights, value.groups])
     elif isinstance(value, Mapping):

@@ -24,7 +24,7 @@ from setpoint.train.select import preference
 from setpoint.train.together import in_step
 
 #: The most rows of an epoch whose scores are kept to judge it by.
-MOST_SEEN = 524_288
+MOST_SEEN = 262_144
 
 
 @dataclass
