@@ -56,7 +56,8 @@ MUTATION = """## Mutation
 `benchmarks/mutation.py` makes the changes of mutmut, one at a time, in `measure/`, `problem/` and
 `solve/threshold.py`, and runs the tests that reach the changed line, the quickest first, until one fails. Changes
 within `raise` statements (texts of messages) are left out and counted. Hypothesis draws 40 cases, not 150, so that
-the real tests notice at least what is counted here."""
+the real tests notice at least what is counted here. Nothing else is left out: a survivor that cannot be told from the
+code as it is counts as a survivor, and is explained below, from `benchmarks/results/mutation_explained.json`."""
 
 
 def load(name: str) -> dict[str, Any]:

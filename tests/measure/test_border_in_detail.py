@@ -80,7 +80,7 @@ def test_hints_are_given_only_where_they_help():
     for arguments in (([[1, 2, 3]], [0]), (0.1, [0]), ([0.1], [[0, 1]])):
         with pytest.raises(ShapeMismatch) as refusal:
             check_sample(*arguments)
-        assert ";" not in str(refusal.value)
+        assert str(refusal.value).endswith((", shape (n,)", " must match"))
 
 
 def test_numbers_in_disguise_are_read():

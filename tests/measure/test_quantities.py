@@ -8,7 +8,7 @@ import torch
 import setpoint as sp
 from setpoint.errors import BadProblem
 from setpoint.measure.constraint import SLACK, Constraint, percent
-from setpoint.measure.rate import CATALOGUE, Gap, share
+from setpoint.measure.rate import CATALOGUE, Gap, Range, share
 
 COUNTS = torch.tensor([6.0, 2.0, 4.0, 8.0]).double()
 
@@ -128,6 +128,8 @@ def test_a_gap_leaves_empty_groups_out():
     assert float(gap(counts[2:])) == 0
     assert float(gap(counts[:1])) == 0
     assert gap(torch.stack([counts, 0 * counts])).tolist() == pytest.approx([0.3, 0.0])
+    closer = torch.tensor([[5.0, 0, 5, 0], [4.0, 0, 6, 0], [1.0, 0, 1, 0]])
+    assert gap(torch.stack([counts, closer])).tolist() == pytest.approx([0.3, 0.1])
 
 
 def test_an_empty_share_is_zero_also_in_its_slope():
@@ -219,6 +221,7 @@ def test_ranges_that_are_none(make, says):
 
 
 def test_the_points_of_a_range_are_the_middles_of_its_bins():
+    assert Range(sp.fpr, 0.0, 1.0).points == sp.fpr.between(0, 1).points == 10
     stretch = sp.recall.between(0, 1, 4)
     assert stretch.bounds == [0.125, 0.375, 0.625, 0.875]
     assert sp.recall.between(0.9, 1).points == 10

@@ -77,6 +77,15 @@ def test_decisions_have_the_kind_of_the_scores_and_are_strict():
     assert three.predict([0.25, 0.05]).tolist() == [[1, 1, 0], [0, 0, 0]]
 
 
+def test_thresholds_of_groups_are_as_strict_in_full_precision():
+    point = OperatingPoint(BOUNDED, {"a": 0.1, "b": 0.7}, 0.0, {}, True, 0.0)
+    scores = [0.1, np.nextafter(0.1, 1), 0.7, np.nextafter(0.7, 1)]
+    assert point.predict(scores, ["a", "a", "b", "b"]).tolist() == [0, 1, 0, 1]
+    assert point.predict(torch.tensor(scores, dtype=torch.float64), ["a", "a", "b", "b"]).tolist() == [0, 1, 0, 1]
+    judged = point.judge(scores, [1, 1, 1, 0], groups=["a", "a", "b", "b"])
+    assert (judged.rates["recall"], judged.rates["fpr"]) == (pytest.approx(1 / 3), 1.0)
+
+
 @pytest.mark.parametrize("level", [0, 1, -0.1, 1.5, True, False, float("nan")])
 def test_levels_that_are_none(level):
     with pytest.raises(BadSetting) as refusal:
