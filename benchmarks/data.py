@@ -63,8 +63,8 @@ def load_table(name: str, folder: str) -> tuple[np.ndarray, np.ndarray]:
     return x, y
 
 
-def split(x: np.ndarray, y: np.ndarray, seed: int, shares: tuple[float, float], most: int | None = None) -> Split:
-    """A stratified split by `seed`: `shares` for train and validation, the rest for test; `most` training rows."""
+def split_rows(y: np.ndarray, seed: int, shares: tuple[float, float], most: int | None = None) -> list[np.ndarray]:
+    """Row numbers of a stratified split by `seed`: train (at most `most`), validation, and the rest for test."""
     draw = np.random.default_rng(seed)
     parts: list[list[np.ndarray]] = [[], [], []]
     for label in (0, 1):
@@ -73,10 +73,15 @@ def split(x: np.ndarray, y: np.ndarray, seed: int, shares: tuple[float, float], 
         for part, chosen in zip(parts, (rows[:first], rows[first:second], rows[second:])):
             part.append(chosen)
     train, validation, test = (draw.permutation(np.concatenate(part)) for part in parts)
-    train = train[:most]
-    mean, spread = x[train].mean(0), x[train].std(0)
+    return [train[:most], validation, test]
+
+
+def split(x: np.ndarray, y: np.ndarray, seed: int, shares: tuple[float, float], most: int | None = None) -> Split:
+    """A stratified split by `seed`: `shares` for train and validation, the rest for test; `most` training rows."""
+    rows = split_rows(y, seed, shares, most)
+    mean, spread = x[rows[0]].mean(0), x[rows[0]].std(0)
     scaled = np.clip((x - mean) / np.where(spread > 0, spread, 1), -5, 5)
-    return Split(*((torch.tensor(scaled[rows]), torch.tensor(y[rows])) for rows in (train, validation, test)))
+    return Split(*((torch.tensor(scaled[part]), torch.tensor(y[part])) for part in rows))
 
 
 def paired(differences: list[float], test_share: float, train_share: float) -> dict[str, float]:

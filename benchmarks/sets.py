@@ -7,6 +7,7 @@ other images, for a few epochs. The features are computed once and kept in `--ca
 from __future__ import annotations
 
 import io
+import itertools
 from functools import cache
 from pathlib import Path
 
@@ -75,9 +76,7 @@ def decode(data: str) -> tuple[Tensor, Tensor]:
     arrays, images = load_arrays("cifar10_jpeg", data), []
     for part in ("train", "test"):
         whole, offsets = arrays[f"jpeg_{part}"], arrays[f"offsets_{part}"]
-        images += [
-            np.asarray(Image.open(io.BytesIO(whole[a:b].tobytes()))) for a, b in zip(offsets[:-1], offsets[1:])
-        ]
+        images += [np.asarray(Image.open(io.BytesIO(whole[a:b].tobytes()))) for a, b in itertools.pairwise(offsets)]
     classes = np.concatenate([arrays["y_train"], arrays["y_test"]]).astype(np.int64)
     return torch.from_numpy(np.stack(images)).permute(0, 3, 1, 2).contiguous(), torch.from_numpy(classes)
 
