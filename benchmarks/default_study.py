@@ -155,6 +155,7 @@ def main() -> None:
     parser.add_argument("--cache", default=str(CACHE), help="where the features of the CIFAR-10 heads are kept")
     parser.add_argument("--screen", action="store_true", help="the splits on which things were tried")
     parser.add_argument("--only-default", action="store_true", help="leave the other three strengths for later")
+    parser.add_argument("--splits", type=int, help="only the first so many")
     parser.add_argument("--sets", help="some of the sets, separated by semicolons; nothing is then summed up")
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -162,6 +163,7 @@ def main() -> None:
     sets, seeds = SETS, SCREENING_SEEDS if options.screen else SEEDS
     if options.quick:
         sets, seeds = ("letter", "spambase", "communities_crime", "german_credit"), SCREENING_SEEDS[:3]
+    seeds = seeds[: options.splits]
     if options.sets:
         sets = tuple(options.sets.split(";"))
     journal = Journal(name, options.quick)

@@ -168,6 +168,7 @@ def summary(journal: Journal, sets: tuple[str, ...], seeds: range) -> list[dict[
 def main() -> None:
     parser = arguments(str(__doc__).splitlines()[0])
     parser.add_argument("--without-auto", action="store_true", help="leave the dearest method for later")
+    parser.add_argument("--so-far", action="store_true", help="run nothing, sum up the sets and methods that are done")
     options = parser.parse_args()
     torch.set_num_threads(1)
     sets, seeds = SETS, SEEDS
@@ -176,7 +177,7 @@ def main() -> None:
         sets, seeds = ("letter", "spambase"), range(3)
         methods.pop("auto", None)
     journal = Journal("paper_tabular", options.quick)
-    for name in sets:
+    for name in () if options.so_far else sets:
         for seed in seeds:
             study = None
             for method, run in methods.items():

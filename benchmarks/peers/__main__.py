@@ -35,7 +35,7 @@ from setpoint.train.linear import class_weights, cross_entropy
 
 ROOT = Path(__file__).parents[2]
 BOUND = 0.01
-SETS, SEEDS, SHARES, MOST = ("letter", "adult"), range(580, 585), (0.6, 0.2), 10_000
+SETS, SEEDS, SHARES, MOST = ("letter", "adult"), range(580, 583), (0.6, 0.2), 10_000
 STEPS, LOOK_EVERY, MOST_SECONDS = 300, 25, 900
 OURS = "setpoint, Lagrangian"
 #: Module, environment (None is this one) and further arguments.
