@@ -162,7 +162,7 @@ def main() -> None:
     name = "default_screening" if options.screen else "default_study"
     sets, seeds = SETS, SCREENING_SEEDS if options.screen else SEEDS
     if options.quick:
-        sets, seeds = ("letter", "spambase", "communities_crime", "german_credit"), SCREENING_SEEDS[:3]
+        sets, seeds = ("letter", "spambase", "communities_crime", "german_credit"), SCREENING_SEEDS[:2]
     seeds = seeds[: options.splits]
     if options.sets:
         sets = tuple(options.sets.split(";"))

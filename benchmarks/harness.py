@@ -80,6 +80,12 @@ def results_folder(quick: bool) -> Path:
     return QUICK_RESULTS if quick else RESULTS
 
 
+def without_folders(given: list[str]) -> list[str]:
+    """The arguments of a command but for the folders of this machine."""
+    told = iter(given)
+    return [one for one in told if one not in ("--data", "--cache") or not next(told, "")]
+
+
 def _short(value: Any) -> Any:
     """Seven digits are enough for a rate."""
     if isinstance(value, float):
@@ -92,7 +98,7 @@ def _short(value: Any) -> Any:
 def write_result(name: str, payload: dict[str, Any], quick: bool = False) -> Path:
     """Write `benchmarks/results/NAME.json`: the figures, the command that makes them, versions and machine."""
     result = {
-        "command": " ".join(["python -m", f"benchmarks.{name}", *sys.argv[1:]]),
+        "command": " ".join(["python -m", f"benchmarks.{name}", *without_folders(sys.argv[1:])]),
         "versions": {
             "python": platform.python_version(),
             "torch": torch.__version__,

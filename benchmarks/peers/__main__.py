@@ -83,7 +83,8 @@ def run(method: str, task: Path, parts: Split, cache: str) -> dict[str, Any]:
         return {"error": f"not done after {MOST_SECONDS} s"}
     if done.returncode:
         told = [line for line in done.stderr.splitlines() if line.strip()]
-        return {"error": told[-1][:300] if told else f"ended with {done.returncode}"}
+        last = told[-1][:300] if told else f"ended with {done.returncode}"
+        return {"error": last.replace(str(Path(cache).resolve()), "CACHE").replace(str(ROOT), ".")}
     with np.load(answer) as arrays:
         return judge(parts, arrays["names"], arrays["validation"], arrays["test"]) | json.loads(str(arrays["told"]))
 
