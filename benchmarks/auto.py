@@ -25,10 +25,9 @@ import torch
 from torch import Tensor, nn
 
 import setpoint as sp
-from benchmarks.critical_class import finished
 from benchmarks.data import Part, arguments, load_table, paired, split
 from benchmarks.default import CLASS_WEIGHTS
-from benchmarks.harness import RESULTS, write_result
+from benchmarks.harness import RESULTS, finished, write_result
 from setpoint.settings import build_model
 from setpoint.train.linear import Rows, Scaling, class_weights, cross_entropy
 

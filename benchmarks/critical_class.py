@@ -33,7 +33,7 @@ from torch.nn import functional as F
 
 import setpoint as sp
 from benchmarks.data import load_arrays, paired
-from benchmarks.harness import RESULTS, write_result
+from benchmarks.harness import RESULTS, finished, write_result
 from setpoint.measure.area import roc_area
 from setpoint.solve.augmented import AugmentedLagrangian
 from setpoint.solve.losses import LDAM, ClassBalanced, Focal, Margin, MiniBatchAUC
@@ -187,18 +187,6 @@ def table_row(scores: Tensor, labels: Tensor) -> dict[str, float]:
         for tpr in TPRS
     }
     return {**row, "AUC": 100 * float(roc_area(scores, labels))}
-
-
-def finished(path: Path) -> dict[str, dict[str, Any]]:
-    """The runs that are written down, by key; a line cut off by a crash is not one."""
-    runs = {}
-    for line in path.read_text().splitlines() if path.is_file() else []:
-        try:
-            run = json.loads(line)
-        except json.JSONDecodeError:
-            continue
-        runs[run["key"]] = run
-    return runs
 
 
 def run_all(options: argparse.Namespace, settings: Settings, path: Path) -> list[dict[str, Any]]:

@@ -12,6 +12,18 @@ from torch import Tensor
 
 Part = tuple[Tensor, Tensor]
 
+#: Where each set comes from, for those who do not have the file.
+ORIGIN = {
+    "letter": "UCI Letter Recognition, positive = the letter U",
+    "ijcnn1": "LIBSVM ijcnn1, training and validation rows with split 0 and 1",
+    "adult": "UCI Adult, one-hot, positive = income above 50K",
+    "spambase": "UCI Spambase, positive = spam",
+    "communities_crime": "UCI Communities and Crime, positive = ViolentCrimesPerPop above its 70th percentile",
+    "german_credit": "UCI Statlog German Credit, one-hot, positive = bad credit",
+    "cifar10_jpeg": "CIFAR-10 as JPEG bytes: jpeg_*, offsets_*, y_* for train and test",
+    "mq2008": "LETOR 4.0 MQ2008",
+}
+
 
 @dataclass(frozen=True)
 class Split:
@@ -22,7 +34,7 @@ class Split:
     test: Part
 
 
-def arguments(description: str, **more: object) -> argparse.ArgumentParser:
+def arguments(description: str) -> argparse.ArgumentParser:
     """The flags that every study has."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--data", default="../shared/data", help="the folder with the .npz files")
@@ -34,7 +46,9 @@ def load_arrays(name: str, folder: str) -> dict[str, np.ndarray]:
     """The arrays of one file; a missing one ends the study with its name and what to do."""
     path = Path(folder) / f"{name}.npz"
     if not path.is_file():
-        raise SystemExit(f"{path} is missing: pass --data DIR with the folder that holds {name}.npz")
+        origin = ORIGIN.get(name)
+        made = f", or make it with arrays X, y, names and split from {origin}" if origin else ""
+        raise SystemExit(f"{path} is missing: pass --data DIR with the folder that holds {name}.npz{made}")
     with np.load(path, allow_pickle=False) as arrays:
         return {key: arrays[key] for key in arrays.files}
 
@@ -49,8 +63,8 @@ def load_table(name: str, folder: str) -> tuple[np.ndarray, np.ndarray]:
     return x, y
 
 
-def split(x: np.ndarray, y: np.ndarray, seed: int, shares: tuple[float, float], most: int | None = None) -> Split:
-    """A stratified split by `seed`: `shares` for train and validation, the rest for test; `most` training rows."""
+def split_rows(y: np.ndarray, seed: int, shares: tuple[float, float], most: int | None = None) -> list[np.ndarray]:
+    """Row numbers of a stratified split by `seed`: train (at most `most`), validation, and the rest for test."""
     draw = np.random.default_rng(seed)
     parts: list[list[np.ndarray]] = [[], [], []]
     for label in (0, 1):
@@ -59,10 +73,15 @@ def split(x: np.ndarray, y: np.ndarray, seed: int, shares: tuple[float, float], 
         for part, chosen in zip(parts, (rows[:first], rows[first:second], rows[second:])):
             part.append(chosen)
     train, validation, test = (draw.permutation(np.concatenate(part)) for part in parts)
-    train = train[:most]
-    mean, spread = x[train].mean(0), x[train].std(0)
+    return [train[:most], validation, test]
+
+
+def split(x: np.ndarray, y: np.ndarray, seed: int, shares: tuple[float, float], most: int | None = None) -> Split:
+    """A stratified split by `seed`: `shares` for train and validation, the rest for test; `most` training rows."""
+    rows = split_rows(y, seed, shares, most)
+    mean, spread = x[rows[0]].mean(0), x[rows[0]].std(0)
     scaled = np.clip((x - mean) / np.where(spread > 0, spread, 1), -5, 5)
-    return Split(*((torch.tensor(scaled[rows]), torch.tensor(y[rows])) for rows in (train, validation, test)))
+    return Split(*((torch.tensor(scaled[part]), torch.tensor(y[part])) for part in rows))
 
 
 def paired(differences: list[float], test_share: float, train_share: float) -> dict[str, float]:

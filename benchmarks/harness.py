@@ -1,4 +1,4 @@
-"""What every benchmark needs: timing two things side by side, and writing down the figures with the machine."""
+"""What every benchmark needs: timing, rows that are not run twice, and figures written down with the machine."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import platform
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,8 @@ import numpy
 import torch
 
 RESULTS = Path(__file__).parent / "results"
+#: Where `--quick` writes, so that rough figures never stand beside real ones.
+QUICK_RESULTS = Path(tempfile.gettempdir()) / "setpoint-quick"
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -34,10 +37,68 @@ def ratio(work: Callable[[], object], yardstick: Callable[[], object], repeats: 
     return statistics.median(seconds(work) / seconds(yardstick) for _ in range(repeats))
 
 
-def write_result(name: str, payload: dict[str, Any]) -> Path:
+def finished(path: Path) -> dict[str, dict[str, Any]]:
+    """The rows that are written down, by key; a line cut off by a crash is not one."""
+    rows = {}
+    for line in path.read_text().splitlines() if path.is_file() else []:
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        rows[row["key"]] = row
+    return rows
+
+
+class Journal:
+    """The finished rows of a study, a json line each in `results/NAME.jsonl`: what is written is not run again."""
+
+    def __init__(self, name: str, quick: bool = False) -> None:
+        folder = results_folder(quick)
+        folder.mkdir(exist_ok=True)
+        self.path = folder / f"{name}.jsonl"
+        self.rows = finished(self.path)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.rows
+
+    def __getitem__(self, key: str) -> dict[str, Any]:
+        return self.rows[key]
+
+    def add(self, key: str, row: dict[str, Any]) -> dict[str, Any]:
+        """Write one row, whole, before going on."""
+        self.rows[key] = {"key": key, **row, "torch": torch.__version__}
+        with self.path.open("a") as file:
+            file.write(json.dumps(_short(self.rows[key])) + "\n")
+        return self.rows[key]
+
+    def row(self, key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """The row of this key, made if it is not there yet."""
+        return self.rows[key] if key in self.rows else self.add(key, make())
+
+
+def results_folder(quick: bool) -> Path:
+    return QUICK_RESULTS if quick else RESULTS
+
+
+def without_folders(given: list[str]) -> list[str]:
+    """The arguments of a command but for the folders of this machine."""
+    told = iter(given)
+    return [one for one in told if one not in ("--data", "--cache") or not next(told, "")]
+
+
+def _short(value: Any) -> Any:
+    """Seven digits are enough for a rate."""
+    if isinstance(value, float):
+        return float(f"{value:.7g}")
+    if isinstance(value, dict):
+        return {key: _short(one) for key, one in value.items()}
+    return [_short(one) for one in value] if isinstance(value, list) else value
+
+
+def write_result(name: str, payload: dict[str, Any], quick: bool = False) -> Path:
     """Write `benchmarks/results/NAME.json`: the figures, the command that makes them, versions and machine."""
     result = {
-        "command": " ".join(["python -m", f"benchmarks.{name}", *sys.argv[1:]]),
+        "command": " ".join(["python -m", f"benchmarks.{name}", *without_folders(sys.argv[1:])]),
         "versions": {
             "python": platform.python_version(),
             "torch": torch.__version__,
@@ -51,7 +112,7 @@ def write_result(name: str, payload: dict[str, Any]) -> Path:
         },
         "figures": payload,
     }
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{name}.json"
+    results_folder(quick).mkdir(exist_ok=True)
+    path = results_folder(quick) / f"{name}.json"
     path.write_text(json.dumps(result, indent=2) + "\n")
     return path

@@ -1,0 +1,53 @@
+"""Cooper by hand: sigmoid rates to learn by, the true rate to move the multiplier, a bias as the threshold."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+import cooper
+import torch
+from torch import Tensor
+
+from benchmarks.peers.exchange import Task
+
+
+class Asked(cooper.ConstrainedMinimizationProblem):
+    """FNR where FPR is bounded, of a linear model on whole tables."""
+
+    def __init__(self, x: Tensor, labels: Tensor, theta: Tensor, bound: float) -> None:
+        super().__init__()
+        self.x, self.positive, self.theta, self.bound = x, labels > 0, theta, bound
+        multiplier = cooper.multipliers.DenseMultiplier(num_constraints=1, dtype=torch.float64)
+        self.fpr = cooper.Constraint(cooper.ConstraintType.INEQUALITY, multiplier=multiplier)
+
+    def compute_cmp_state(self) -> cooper.CMPState:
+        scores = self.x @ self.theta[:-1] + self.theta[-1]
+        negatives = scores[~self.positive]
+        state = cooper.ConstraintState(
+            violation=(torch.sigmoid(negatives).mean() - self.bound).reshape(1),
+            strict_violation=((negatives > 0).double().mean() - self.bound).reshape(1),
+        )
+        return cooper.CMPState(torch.sigmoid(-scores[self.positive]).mean(), {self.fpr: state})
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    task = Task()
+    x, labels = torch.tensor(task.x), torch.tensor(task.labels)
+    for rate, price_rate in task.settings():
+        theta = torch.nn.Parameter(torch.tensor(task.start))
+        problem = Asked(x, labels, theta, task.bound)
+        optimizer = cooper.optim.SimultaneousOptimizer(
+            problem, torch.optim.Adam([theta], lr=rate),
+            torch.optim.SGD(problem.dual_parameters(), lr=price_rate, maximize=True),
+        )  # fmt: skip
+        for step in range(1, task.steps + 1):
+            optimizer.roll()
+            if step % task.look_every == 0:
+                weights = theta.detach().numpy().copy()
+                task.add(f"{rate:g}, {price_rate:g}, step {step}", weights[:-1], weights[-1])
+    task.answer(version("cooper-optim"))
+
+
+if __name__ == "__main__":
+    main()

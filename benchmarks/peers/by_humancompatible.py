@@ -1,0 +1,37 @@
+"""humancompatible-train: its ALM as the dual optimizer, updated by the true rate, sigmoid rates to learn by."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+import torch
+from humancompatible.train.dual_optim import ALM
+
+from benchmarks.peers.exchange import Task
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    task = Task()
+    x, positive = torch.tensor(task.x), torch.tensor(task.labels) > 0
+    for rate, price_rate in task.settings():
+        theta = torch.tensor(task.start, requires_grad=True)
+        optimizer = torch.optim.Adam([theta], lr=rate)
+        dual = ALM(m=1, lr=price_rate, is_ineq=True)
+        for step in range(1, task.steps + 1):
+            scores = x @ theta[:-1] + theta[-1]
+            soft = (torch.sigmoid(scores[~positive]).mean() - task.bound).reshape(1).float()
+            true = ((scores[~positive] > 0).float().mean() - task.bound).reshape(1)
+            loss = dual.forward(torch.sigmoid(-scores[positive]).mean(), soft)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            dual.update(true)
+            if step % task.look_every == 0:
+                weights = theta.detach().numpy().copy()
+                task.add(f"{rate:g}, {price_rate:g}, step {step}", weights[:-1], weights[-1])
+    task.answer(version("humancompatible-train"))
+
+
+if __name__ == "__main__":
+    main()

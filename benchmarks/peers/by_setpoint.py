@@ -1,0 +1,44 @@
+"""Ours: `Lagrangian` with the steps and settings of the other methods with prices; and the default beside it."""
+
+from __future__ import annotations
+
+import sys
+
+import torch
+
+import setpoint as sp
+from benchmarks.peers.exchange import Task
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    task = Task()
+    problem = sp.minimize(sp.fnr, sp.fpr <= task.bound)
+    x, labels = torch.tensor(task.x), torch.tensor(task.labels)
+    if sys.argv[3] == "default":
+        model = torch.nn.Linear(x.shape[1], 1).double()
+        held_out = torch.tensor(task.others["validation"]), torch.tensor(task.validation_labels)
+        sp.fit(model, problem, [(x, labels)], [held_out])
+        task.add("default", model.weight.detach()[0].numpy(), float(model.bias.detach()))
+        task.answer(sp.__version__)
+        return
+    for rate, price_rate in task.settings():
+        theta = torch.tensor(task.start, requires_grad=True)
+        solver = sp.Lagrangian(problem, price_lr=price_rate, memory=0, temperature=1.0).double()
+        optimizer = torch.optim.Adam([theta, *solver.parameters()], lr=rate)
+        for step in range(1, task.steps + 1):
+            try:
+                loss = solver(x @ theta[:-1] + theta[-1], labels)
+            except sp.SetpointError:
+                break
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            if step % task.look_every == 0:
+                weights = theta.detach().numpy().copy()
+                task.add(f"{rate:g}, {price_rate:g}, step {step}", weights[:-1], weights[-1])
+    task.answer(sp.__version__)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""How a peer is asked and answers, through files, so that its environment needs nothing of ours but NumPy."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import resource
+import sys
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+#: The learning rates of weights and of prices that every method with prices may choose from.
+RATES, PRICE_RATES = (0.01, 0.1, 1.0), (0.1, 1.0, 10.0)
+
+
+class Task:
+    """Standardised rows, a start (balanced cross-entropy, the last number the bias), and the budget of steps."""
+
+    def __init__(self) -> None:
+        with np.load(sys.argv[1]) as arrays:
+            self.x, self.labels = arrays["x_train"], arrays["y_train"]
+            self.others = {"validation": arrays["x_validation"], "test": arrays["x_test"]}
+            self.validation_labels = arrays["y_validation"]
+            self.start, self.bound = arrays["start"], float(arrays["bound"])
+            self.steps, self.look_every = int(arrays["steps"]), int(arrays["look_every"])
+        self.names: list[str] = []
+        self.scores: dict[str, list[np.ndarray]] = {part: [] for part in self.others}
+        self.began = time.perf_counter()
+
+    def settings(self) -> Iterator[tuple[float, float]]:
+        return itertools.product(RATES, PRICE_RATES)
+
+    def add(self, name: str, weight: np.ndarray, bias: float) -> None:
+        """A linear model that may be chosen."""
+        self.add_scores(name, *(x @ weight + bias for x in self.others.values()))
+
+    def add_scores(self, name: str, validation: np.ndarray, test: np.ndarray) -> None:
+        self.names.append(name)
+        for part, scores in (("validation", validation), ("test", test)):
+            self.scores[part].append(np.asarray(scores, dtype=np.float64).reshape(-1))
+
+    def answer(self, version: str, note: str = "") -> None:
+        """Write the scores of all candidates, what it took, and leave."""
+        seconds = time.perf_counter() - self.began
+        megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        told = json.dumps({"version": version, "seconds": seconds, "megabytes": megabytes, "note": note})
+        kept = {part: np.stack(scores) for part, scores in self.scores.items()}
+        np.savez(sys.argv[2], names=np.array(self.names), told=np.array(told), **kept)
