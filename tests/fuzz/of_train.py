@@ -8,7 +8,7 @@ import torch
 from hypothesis import strategies as st
 
 import setpoint as sp
-from fuzz.inputs import label_tensors, numbers, one_in, problems, score_tensors, small_whole, weight_tensors
+from fuzz.inputs import anything, label_tensors, numbers, one_in, problems, score_tensors, small_whole, weight_tensors
 from fuzz.laws import Draw, finite, target
 from fuzz.of_problem import judged
 
@@ -89,3 +89,25 @@ def caching_features(draw: Draw) -> None:
     )
     assert isinstance(cached, sp.Batches)
     assert cached.whole.x.shape[0] == len(cached.whole.labels)
+
+
+@target
+def accumulating(draw: Draw) -> None:
+    model = torch.nn.Linear(2, 1)
+    problem = draw(problems(groups=False))
+    solver = sp.ImplicitThreshold(problem) if draw(st.booleans()) else sp.CrossEntropy()
+    loss, scores = sp.accumulate(model, solver, draw(rows()))
+    finite([loss.detach(), scores.detach()], "loss and scores")
+    finite([part.grad for part in model.parameters() if part.grad is not None], "gradient")
+
+
+@target
+def tallying(draw: Draw) -> None:
+    problem, given, more = draw(problems(groups=False)), draw(anything()), draw(anything())
+    tally = sp.ScoreTally().update(given.scores, given.labels)
+    tally.merge(sp.ScoreTally().update(more.scores, more.labels))
+    confidence = draw(st.one_of(*[st.none()] * 4, numbers))
+    judged(tally.calibrate(problem, confidence=confidence))
+    finite(tally.doubt(problem), "doubt")
+    closer = tally.around(problem)
+    judged(closer.update(given.scores, given.labels).update(more.scores, more.labels).calibrate(problem))

@@ -75,7 +75,7 @@ class ScoreTally:
         """Count more scores, with a label of 0 or 1 each."""
         sample = check_sample(scores, labels)
         values = sample.scores.detach().double().cpu().numpy() + 0.0
-        positive = sample.labels.cpu().numpy() > 0
+        positive = (sample.labels > 0).cpu().numpy()
         bucket = _bucket(values)
         # One count for both classes: the positives stand beyond the last bucket.
         self.counts += np.bincount(bucket + BUCKETS * positive, minlength=2 * BUCKETS).reshape(2, BUCKETS)
