@@ -193,7 +193,7 @@ def start_afresh(mutant: Mutant, chosen: set[str], durations: dict[str, float]) 
 
 
 class Judge:
-    """Each mutant's end; those not begun by `until` are left out."""
+    """Each mutant's end; those not begun by `until` have none."""
 
     def __init__(self, durations: dict[str, float], reached: dict[str, set[str]], until: float, report: Any) -> None:
         self.durations, self.reached, self.until, self.report = durations, reached, until, report
@@ -236,11 +236,16 @@ class Judge:
             print(f"{len(self.ends)} {how}: {mutant.name}", file=self.report, flush=True)
 
 
+def _without_line(name: str) -> tuple[str, str]:
+    """The file and the change: lines move when the code does."""
+    return name.partition(":")[0], name.partition(": ")[2]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sample", type=int, default=0, help="how many mutants, drawn by --seed; 0 is all of them")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--minutes", type=float, default=45)
+    parser.add_argument("--minutes", type=float, default=180, help="after which it gives up, and writes nothing")
     parser.add_argument("--again", action="store_true", help="try only those that survived last time; writes nothing")
     asked = parser.parse_args()
     os.chdir(ROOT)
@@ -259,8 +264,8 @@ def main() -> None:
     todo = random.Random(asked.seed).sample(every, min(asked.sample or len(every), len(every)))
     if asked.again:
         last = {one["mutant"] for one in json.loads((RESULTS / "mutation.json").read_text())["figures"]["survivors"]}
-        changes = {name.partition(": ")[2] for name in last}
-        todo = [mutant for mutant in every if mutant.name.partition(": ")[2] in changes]
+        changes = {_without_line(name) for name in last}
+        todo = [mutant for mutant in every if _without_line(mutant.name) in changes]
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as place, os.fdopen(os.dup(1), "w") as report:
         os.environ["PYTEST_DEBUG_TEMPROOT"] = place
@@ -285,6 +290,9 @@ def main() -> None:
     if asked.again:
         print(*survivors, sep="\n")
         return
+    if len(ends) < len(todo):
+        print(f"out of time after {len(ends)} of {len(todo)}, which are no random sample: ask for fewer, or allow more")
+        sys.exit(1)
     explained = json.loads(EXPLAINED.read_text()) if EXPLAINED.exists() else {}
     write_result(
         "mutation",

@@ -64,7 +64,7 @@ def test_weights_at_the_edge_get_in(edge):
     refuse_odd_weights(torch.zeros(3))
 
 
-@pytest.mark.parametrize("weight", [0.9e-12, 1.1e12])
+@pytest.mark.parametrize("weight", [0.9e-12, 1.1e12, np.nextafter(1e-12, 0), np.nextafter(1e12, np.inf)])
 def test_weights_beyond_the_edge_do_not(weight):
     with pytest.raises(BadWeights, match="the weights of the heavy"):
         refuse_odd_weights(torch.tensor([0.0, weight, 1.0], dtype=torch.float64), "the weights of the heavy")

@@ -152,7 +152,7 @@ def test_how_large_a_score_may_be_to_train_on(dtype, most):
 
 
 def test_rows_of_classes_that_are_not_finite_are_counted_by_row():
-    scores = torch.tensor([[NAN, NAN, 1.0], [1.0, 2.0, 3.0], [1.0, float("inf"), 3.0]])
+    scores = torch.tensor([[NAN, NAN, NAN], [1.0, 2.0, 3.0], [1.0, float("inf"), 3.0]])
     with pytest.raises(BadScores, match=r"^2 of 3 rows of scores are not finite"):
         check_classes(scores, [0, 1, 2])
     weighted = check_classes([[1.0, 2.0], [2.0, 1.0]], [1, 0], [0.5, 2.0])

@@ -8,7 +8,7 @@ import torch
 from scipy.stats import binomtest
 
 import setpoint as sp
-from setpoint.errors import BadFile, BadScores, BadSetting, BadWeights, MissingClass
+from setpoint.errors import BadFile, BadGroups, BadScores, BadSetting, BadWeights, MissingClass
 from setpoint.measure.area import roc_area
 from setpoint.measure.sample import Sample
 from setpoint.problem.point import FORMAT, Certificate, Estimate, OperatingPoint, refuse_absent_classes
@@ -55,7 +55,7 @@ def test_deep_nests_and_folders_are_no_points(tmp_path):
     (tmp_path / "nest.json").write_text("[" * 100_000)
     with pytest.raises(BadFile, match=r"nest\.json is not JSON"):
         OperatingPoint.load(tmp_path / "nest.json")
-    with pytest.raises(BadFile, match="Is a directory"):
+    with pytest.raises(BadFile, match="no operating point at"):
         OperatingPoint.load(tmp_path)
     for odd in ([], "format", None, {"ask": "maximize f1"}):
         with pytest.raises(BadFile, match="the key 'format' is missing"):
@@ -84,6 +84,16 @@ def test_thresholds_of_groups_are_as_strict_in_full_precision():
     assert point.predict(torch.tensor(scores, dtype=torch.float64), ["a", "a", "b", "b"]).tolist() == [0, 1, 0, 1]
     judged = point.judge(scores, [1, 1, 1, 0], groups=["a", "a", "b", "b"])
     assert (judged.rates["recall"], judged.rates["fpr"]) == (pytest.approx(1 / 3), 1.0)
+
+
+def test_groups_without_a_column_are_called_groups():
+    point = OperatingPoint(BOUNDED, {"a": 0.1, "b": 0.7}, 0.0, {}, True, 0.0)
+    with pytest.raises(BadGroups) as refusal:
+        point.predict([0.5], ["c"])
+    assert str(refusal.value) == "no threshold for group 'c'; known are a, b"
+    with pytest.raises(BadGroups) as refusal:
+        point.predict([0.5])
+    assert str(refusal.value) == "this point has one threshold a group; pass groups="
 
 
 @pytest.mark.parametrize("level", [0, 1, -0.1, 1.5, True, False, float("nan")])

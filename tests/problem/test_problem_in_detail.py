@@ -69,6 +69,7 @@ def test_the_tightest_share(problem, tightest):
 
 
 def test_thresholds_bounds_and_groups_of_a_problem():
+    assert sp.Problem(sp.fnr, False) == sp.minimize(sp.fnr)
     area = sp.maximize(sp.recall, over=sp.fpr.between(0, 0.5, 2))
     assert (area.n_thresholds, sp.minimize(sp.fnr).n_thresholds) == (2, 1)
     assert [(c.quantity, c.relation, c.bound) for c in area.bounds] == [(sp.fpr, "==", 0.125), (sp.fpr, "==", 0.375)]

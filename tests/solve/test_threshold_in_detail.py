@@ -43,6 +43,7 @@ def test_bounds_come_first_then_equalities_then_the_objective():
     assert counts == [3, 1, 1, 3]
     assert not found.feasible
     assert found.active.tolist() == [True, True]
+    assert found.active.dtype == torch.bool
 
 
 def test_of_equal_cuts_the_one_nearest_to_its_bound():
@@ -101,6 +102,7 @@ def test_an_area_has_the_nearest_cut_at_each_point_whichever_way_the_rate_runs(r
     assert sorted(recalls) == [0.25, 0.75]
     assert found.feasible is True
     assert found.active.tolist() == [True, True]
+    assert found.active.dtype == torch.bool
     # At recall 75 % one negative is flagged, or two: the better cut is taken.
     assert [3, 1, 1, 3] in found.counts.tolist()
     worst = find(sp.minimize(sp.precision, over=rate.between(0.0, 1.0, points=2)), Sample(SCORES, LABELS))
