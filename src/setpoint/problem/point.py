@@ -106,7 +106,8 @@ class OperatingPoint:
         A tensor gives a tensor, anything else a NumPy array.
         """
         values = check_scores(scores).detach().double()
-        passed = (values.unsqueeze(-1) if isinstance(self.threshold, tuple) else values) > self._limits(groups)
+        limits = self._limits(groups).to(values.device)
+        passed = (values.unsqueeze(-1) if isinstance(self.threshold, tuple) else values) > limits
         answer = passed.long()
         return answer if isinstance(scores, Tensor) else answer.numpy()
 
@@ -206,7 +207,8 @@ class OperatingPoint:
         if names is not None:
             sample = replace(sample, n_groups=len(names))
         values = list(self.threshold.values()) if isinstance(self.threshold, dict) else self.threshold
-        return sample, torch.tensor(values, dtype=torch.float64).reshape((1, -1) if names else (-1,)), names
+        thresholds = torch.tensor(values, dtype=torch.float64, device=sample.scores.device)
+        return sample, thresholds.reshape((1, -1) if names else (-1,)), names
 
     def _limits(self, groups: Any) -> Tensor:
         if not isinstance(self.threshold, dict):
