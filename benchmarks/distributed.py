@@ -38,6 +38,7 @@ import setpoint as sp
 from benchmarks.harness import RESULTS, write_result
 from benchmarks.step_cost import convolutional_net
 from setpoint.artefact import UNFINISHED, load_run
+from setpoint.measure.pairs import Hinge
 from setpoint.train.checkpoint import STATE
 
 ASK = "minimize fnr where fpr <= 1%"
@@ -234,7 +235,7 @@ def saturation(quick: bool) -> dict[str, Any]:
         "implicit": lambda: sp.ImplicitThreshold(problem, temperature=1.0),
         "lagrangian": lambda: sp.Lagrangian(problem, temperature=1.0, ceiling=100.0),
         "cross-entropy": sp.CrossEntropy,
-        "pairwise area": lambda: sp.PairwiseArea(sp.ask("maximize recall over fpr in [0%, 5%]")),
+        "pairwise area": lambda: sp.PairwiseArea(sp.ask("maximize recall over fpr in [0%, 5%]"), surrogate=Hinge()),
     }
     x, labels = made_rows(4096, 0)
     for name, make in makers.items():
