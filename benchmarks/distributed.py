@@ -38,6 +38,7 @@ import setpoint as sp
 from benchmarks.harness import RESULTS, write_result
 from benchmarks.step_cost import convolutional_net
 from setpoint.artefact import UNFINISHED, load_run
+from setpoint.measure.pairs import Hinge
 from setpoint.train.checkpoint import STATE
 
 ASK = "minimize fnr where fpr <= 1%"
@@ -130,7 +131,7 @@ def communication(quick: bool) -> dict[str, Any]:
     return {"rows": rows, "met": all(row["besides"] <= row["allowed"] for row in rows)}
 
 
-def of_overhead(rank: int, size: int, batch: int, repeats: int) -> dict[str, list[float]]:
+def of_overhead(rank: int, size: int, batch: int, repeats: int) -> dict[str, list[tuple[float, float]]]:
     torch.manual_seed(rank)
     x, labels = torch.randn(batch, 3, 32, 32), (torch.rand(batch) < 0.3).float()
     criteria = {
@@ -142,30 +143,39 @@ def of_overhead(rank: int, size: int, batch: int, repeats: int) -> dict[str, lis
     torch.manual_seed(0)
     model = DistributedDataParallel(convolutional_net())
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-    seconds: dict[str, list[float]] = {name: [] for name in criteria}
+    seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in criteria}
     for turn in range(repeats + 1):
-        for name, criterion in criteria.items():
+        # Each is the first in its turn: whatever comes after a pause is slower.
+        for place in range(len(criteria)):
+            name = [*criteria][(turn + place) % len(criteria)]
+            criterion = criteria[name]
             dist.barrier()
-            start = time.perf_counter()
+            start, spent = time.perf_counter(), time.process_time()
             loss = criterion(model(x).squeeze(-1), labels)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
             if turn:
-                seconds[name].append(time.perf_counter() - start)
+                seconds[name].append((time.perf_counter() - start, time.process_time() - spent))
     return seconds
 
 
 def overhead(quick: bool) -> dict[str, Any]:
-    batch, repeats = (16, 3) if quick else (64, 11)
+    batch, repeats = (16, 3) if quick else (32, 15)
     with tempfile.TemporaryDirectory() as place:
         seconds = launch(of_overhead, 2, Path(place), batch, repeats)[0]
     plain, rows = seconds.pop("plain"), []
     for name, own in seconds.items():
-        measured = statistics.median(a / b for a, b in zip(own, plain))
-        rows.append({"criterion": name, "ratio": measured, "target": OVERHEAD, "met": measured <= OVERHEAD})
-        print(f"{name:26s} {measured:.3f}x the step of plain cross-entropy, 2 processes (target {OVERHEAD})")
-    return {"batch a process": batch, "steps": repeats, "plain seconds": statistics.median(plain), "rows": rows}
+        wall, work = (statistics.median(a[kind] / b[kind] for a, b in zip(own, plain)) for kind in (0, 1))
+        rows.append({
+            "criterion": name, "ratio": wall, "processor time": work, "target": OVERHEAD,
+            "met": wall <= OVERHEAD and work <= OVERHEAD,
+        })  # fmt: skip
+        print(f"{name:26s} {wall:.3f}x the step of plain cross-entropy, {work:.3f}x its processor time")
+    return {
+        "batch a process": batch, "steps": repeats, "plain seconds": statistics.median(a for a, _ in plain),
+        "rows": rows,
+    }  # fmt: skip
 
 
 def made_rows(size: int, seed: int) -> tuple[Tensor, Tensor]:
@@ -225,7 +235,7 @@ def saturation(quick: bool) -> dict[str, Any]:
         "implicit": lambda: sp.ImplicitThreshold(problem, temperature=1.0),
         "lagrangian": lambda: sp.Lagrangian(problem, temperature=1.0, ceiling=100.0),
         "cross-entropy": sp.CrossEntropy,
-        "pairwise area": lambda: sp.PairwiseArea(sp.ask("maximize recall over fpr in [0%, 5%]")),
+        "pairwise area": lambda: sp.PairwiseArea(sp.ask("maximize recall over fpr in [0%, 5%]"), surrogate=Hinge()),
     }
     x, labels = made_rows(4096, 0)
     for name, make in makers.items():
@@ -270,7 +280,7 @@ def workers_of(process: subprocess.Popen[bytes]) -> list[int]:
 
 def kill(quick: bool) -> dict[str, Any]:
     """Workers killed once a run, at a moment drawn from the time between the first state and the end."""
-    runs, equal, killed = (1 if quick else 5), 0, 0
+    runs, equal, killed = (1 if quick else 3), 0, 0
     draw = random.Random(0)
     with tempfile.TemporaryDirectory() as place:
         table = Path(place) / "made.csv"
@@ -312,11 +322,11 @@ def main() -> None:
     asked = parser.parse_args()
     torch.set_num_threads(1)
     path = RESULTS / "distributed.json"
-    figures = json.loads(path.read_text())["figures"] if path.exists() and len(asked.only) < len(PARTS) else {}
     for name in asked.only:
         print(f"-- {name}", flush=True)
-        figures[name] = {**PARTS[name](asked.quick), "quick": asked.quick}
-        write_result("distributed", figures)
+        found = {**PARTS[name](asked.quick), "quick": asked.quick}
+        kept = json.loads(path.read_text())["figures"] if path.exists() else {}
+        write_result("distributed", {part: {**kept, name: found}[part] for part in PARTS if part in {*kept, name}})
 
 
 if __name__ == "__main__":

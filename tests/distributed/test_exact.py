@@ -5,6 +5,7 @@ import torch
 
 from distributed.cases import CASES, OF_FOUR, train
 from distributed.fits import FITS, fitted
+from distributed.work import SHARDED_STEPS, accumulated
 
 
 def assert_same(found, wanted, name=""):
@@ -44,3 +45,15 @@ def test_processes_without_any_rows_take_part_in_a_fit(four):
     alone = fitted(name, None, 4)
     for answer in four:
         assert_same(answer["fitted"][name], alone)
+
+
+def test_a_sharded_model_learns_the_same(two):
+    alone = train("implicit", 2, None, SHARDED_STEPS)
+    for answer in two:
+        assert_same(answer["sharded"], alone["model"])
+
+
+def test_micro_batches_on_several_processes_count_as_one(two, four):
+    for answers in (two, four):
+        for answer in answers:
+            assert_same(answer["accumulated"], accumulated(None, len(answers)))

@@ -9,12 +9,16 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.nn.parallel import DistributedDataParallel
 
 import setpoint as sp
-from distributed.cases import train
+from distributed.cases import CASES, loss_of, new_model, parts_of, train, world
 from distributed.fits import ASK, fitted
 from setpoint.errors import SetpointError
 
+SHARDED_STEPS = 12
 BY_GROUP = "minimize error where recall.gap(site) <= 10%"
 
 
@@ -62,11 +66,42 @@ def made_scores() -> tuple[torch.Tensor, ...]:
     return scores, labels, torch.rand(600, generator=draw).double() + 0.5, torch.randint(0, 3, (600,), generator=draw)
 
 
+def sharded(rank: int, size: int) -> dict[str, torch.Tensor]:
+    """Parameters after some steps of a model whose parameters are spread over the processes."""
+    rows, model = world(), new_model("binary")
+    mesh = init_device_mesh("cpu", (size,))
+    for layer in (model[0], model[2], model):
+        fully_shard(layer, mesh=mesh)
+    solver = CASES["implicit"].make(model).double()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.5)
+    for step in range(SHARDED_STEPS):
+        part = parts_of(step, size, rows)[rank]
+        loss = loss_of(solver, model, CASES["implicit"], rows, part)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return {name: p.full_tensor().detach() for name, p in model.named_parameters()}
+
+
+def accumulated(rank: int | None, size: int) -> dict[str, torch.Tensor]:
+    """Gradients of parts of parts: micro-batches of unequal sizes on each process, or all in one."""
+    rows, model = world(), new_model("binary")
+    parts = torch.arange(90).tensor_split(size)
+    solver = CASES["lagrangian"].make(model).double()
+    runner = model if rank is None else DistributedDataParallel(model)
+    own = torch.cat(parts) if rank is None else parts[rank]
+    batches = [(rows["x"][some], rows["binary"][some]) for some in own.split(own.numel() if rank is None else 17)]
+    sp.accumulate(runner, solver, batches)
+    return {name: p.grad.clone() for name, p in [*model.named_parameters(), *solver.named_parameters()]}
+
+
 def everything(rank: int, size: int, steps: int, cases: Sequence[str], fits: Sequence[str]) -> dict[str, Any]:
     warnings.simplefilter("ignore")
     return {
         **judged(rank, size),
         **chosen(rank, size),
+        "sharded": sharded(rank, size),
+        "accumulated": accumulated(rank, size),
         "trained": {name: train(name, size, rank, steps) for name in cases},
         "fitted": {name: fitted(name, rank, size) for name in fits},
     }

@@ -299,7 +299,7 @@ def _fit_epochs(
     warm = CrossEntropy(pos_weight="balanced").to(device)
 
     for criterion in (solver, warm):
-        criterion.across(processes.group if not processes.alone else False)
+        criterion.across(processes.group if not processes.alone or Processes.of().alone else False)
 
     if isinstance(solver, SamplePriced):
         train = index_across(train, processes)
