@@ -249,8 +249,8 @@ def scale(figures: dict[str, Any]) -> str:
         ]  # fmt: skip
         header = ["`sp.fit` on tensors", "batch", "solver", "processor time / bare loop", "wall", "target", "met"]
         parts.append(
-            f"{table(header, rows)}\n\nFive epochs, a linear model, beside the barest loop with cross-entropy on the same "
-            "tensors; judging every epoch and setting the threshold are part of it."
+            f"{table(header, rows)}\n\nFive epochs, a linear model, beside the barest loop with cross-entropy on the "
+            "same tensors; judging every epoch and setting the threshold are part of it."
         )
     if "command" in found:
         whole = found["command"]
