@@ -251,11 +251,12 @@ def main() -> None:
         "command": whole,
     }
     known = RESULTS / "scale.json"
-    figures = json.loads(known.read_text())["figures"] if given.only and known.is_file() else {}
-    figures["stated_bytes"] = MEMORY
     for name in given.only or parts:
-        figures[name] = {"rough": given.quick, "found": parts[name]()}
-        print(name, figures[name]["found"], flush=True)
+        found = parts[name]()
+        print(name, found, flush=True)
+        # Each part is kept as soon as it is there; the others stay as they were.
+        figures = json.loads(known.read_text())["figures"] if known.is_file() else {}
+        figures |= {"stated_bytes": MEMORY, name: {"rough": given.quick, "found": found}}
         print(write_result("scale", figures))
 
 

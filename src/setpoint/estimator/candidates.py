@@ -171,7 +171,7 @@ class Plan:
             raise BadSetting(f"solver {solver!r} is none of {', '.join(SOLVERS)}")
         if self.problem.group is None and train.is_sparse and linear and not whole:
             # Recipes for linear models would make all rows dense at once.
-            made = None if solver == AUTO else SOLVERS[solver](self.problem, True, whole)
+            made: Any = None if solver == AUTO else SOLVERS[solver](self.problem, True, whole)
             return by_steps(made, self.problem, whole)
         if self.problem.group is None:
             return SOLVERS[solver](self.problem, linear, whole)
