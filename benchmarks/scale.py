@@ -30,6 +30,7 @@ from benchmarks.harness import RESULTS, seconds, write_result
 from benchmarks.spine import ASK, made
 from setpoint.cli import command_line
 from setpoint.stream import MEMORY
+from setpoint.table.scan import scan_table
 
 PROBLEM = "minimize fnr where fpr <= 5%"
 COLUMNS, EPOCHS = 50, 5
@@ -128,8 +129,8 @@ def the_whole_command(place: Path, rows: int) -> dict[str, Any]:
     return found
 
 
-def write_large(path: Path, size: int) -> int:
-    """A Parquet or CSV file of about so many bytes, written piece by piece; the number of its rows."""
+def write_large(path: Path, size: int) -> None:
+    """A Parquet or CSV file of about so many bytes, written piece by piece."""
     per_row = 185 if path.suffix == ".parquet" else 570
     rows = size // per_row
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
@@ -137,7 +138,6 @@ def write_large(path: Path, size: int) -> int:
             made(min(1_000_000, rows - first), Path(folder) / f"{piece:05d}.parquet", seed=piece)
         pieces = pl.scan_parquet(sorted(Path(folder).glob("*.parquet")))
         pieces.sink_parquet(path) if path.suffix == ".parquet" else pieces.sink_csv(path)
-    return rows
 
 
 def streamed(path: Path, out: Path, rows: int) -> dict[str, Any]:
@@ -224,6 +224,7 @@ def child(kind: str, argument: str) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of everything")
+    parser.add_argument("--place", help="where to keep the large files for another run; if not given they are removed")
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--only", nargs="+", help="some of: parquet, csv, tally, tensors, command")
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
@@ -236,8 +237,10 @@ def main() -> None:
 
     def stream(ending: str, size: int) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / f"large{ending}"
-            return streamed(path, Path(folder) / "run", write_large(path, size // tenth))
+            path = Path(given.place or folder) / f"large{ending}"
+            if not path.exists():
+                write_large(path, size // tenth)
+            return streamed(path, Path(folder) / "run", scan_table(path).rows)
 
     def whole() -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as folder:
@@ -251,11 +254,12 @@ def main() -> None:
         "command": whole,
     }
     known = RESULTS / "scale.json"
-    figures = json.loads(known.read_text())["figures"] if given.only and known.is_file() else {}
-    figures["stated_bytes"] = MEMORY
     for name in given.only or parts:
-        figures[name] = {"rough": given.quick, "found": parts[name]()}
-        print(name, figures[name]["found"], flush=True)
+        found = parts[name]()
+        print(name, found, flush=True)
+        # Each part is kept as soon as it is there; the others stay as they were.
+        figures = json.loads(known.read_text())["figures"] if known.is_file() else {}
+        figures |= {"stated_bytes": MEMORY, name: {"rough": given.quick, "found": found}}
         print(write_result("scale", figures))
 
 

@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import polars as pl
 import pytest
+import scipy.sparse
 import torch
 from sklearn import config_context
 from sklearn.base import clone
@@ -505,3 +506,33 @@ except ModuleNotFoundError as error:
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
     assert "pip install 'setpoint[sklearn]'" in run.stdout, run.stderr
+
+
+@pytest.mark.parametrize("solver", ["auto", "implicit", CE])
+def test_sparse_rows_are_taken_as_they_are(solver, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = scipy.sparse.random_array((6000, 30), density=0.2, rng=rng, format="csr")
+    y = (X @ rng.normal(size=30) + 0.3 * rng.normal(size=6000) > 0.5).astype(int)
+    dense = []
+    whole = sp.Batches.__iter__
+
+    def watched(self):
+        for batch in whole(self):
+            dense.append(len(batch.x))
+            yield batch
+
+    monkeypatch.setattr(sp.Batches, "__iter__", watched)
+    model = sp.SetpointClassifier(ASK, solver=solver, epochs=20, batch_size=256).fit(X, y)
+    assert max(dense) <= 1200
+    assert roc_auc_score(y, model.decision_function(X)) > 0.85
+    np.testing.assert_allclose(model.decision_function(X), model.decision_function(X.toarray()), atol=1e-6)
+    assert (model.predict(X.tocoo()) == model.predict(X)).all()
+
+
+def test_sparse_and_dense_rows_of_a_small_table_have_the_same_answer():
+    rng = np.random.default_rng(0)
+    X = scipy.sparse.random_array((900, 12), density=0.3, rng=rng, format="csr")
+    y = (X @ rng.normal(size=12) > 0.2).astype(int)
+    mine, theirs = (sp.SetpointClassifier(ASK, solver=CE).fit(part, y) for part in (X, X.toarray()))
+    # Sparse features are scaled but not centred, which the bias makes up for.
+    assert (mine.predict(X) == theirs.predict(X)).mean() > 0.97

@@ -199,6 +199,8 @@ def test_a_long_epoch_keeps_evenly_spread_rows(monkeypatch):
     for part in numbers.split(37):
         kept.saw(part.mean(), Sample(part, part, part))
         assert sum(len(sample.scores) for sample in kept.seen) <= 100
+        held = {s.scores.untyped_storage().data_ptr(): s.scores.untyped_storage().nbytes() for s in kept.seen}
+        assert kept.stride == 1 or sum(held.values()) <= 4 * 100
     seen = torch.cat([sample.scores for sample in kept.seen])
     assert torch.equal(seen, numbers[:: kept.stride])
     assert len(seen) > 50

@@ -34,14 +34,14 @@ from setpoint.train.batch import Batch
 from setpoint.train.checkpoint import Checkpoint
 
 #: The most rows of a part that are kept, and the most bytes that their features may take.
-MOST_ROWS, MOST_BYTES = 262_144, 64_000_000
+MOST_ROWS, MOST_BYTES = 131_072, 32_000_000
 #: Chunks that are mixed before they are cut into batches.
 JOINED = 4
 #: Rows of a batch, steps in all and the fewest passes over the table, unless told.
 BATCH, STEPS, EPOCHS = 512, 2000, 3
 #: What streaming takes in all, as measured: the four parts, the chunks that are mixed and read, what judging a part
 #: takes for a moment, and the program itself.
-MEMORY = 4 * MOST_BYTES + 12 * CHUNK + 200_000_000 + 350_000_000
+MEMORY = 4 * MOST_BYTES + 12 * CHUNK + 200_000_000 + 450_000_000
 
 
 def memory_note(path: str | Path) -> str:

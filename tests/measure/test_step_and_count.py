@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 import reference
 from cases import cases
-from setpoint.measure.count import count
+from setpoint.measure.count import count, count_sorted
 from setpoint.measure.step import SigmoidStep, SoftplusStep, hard_step
 
 
@@ -83,3 +83,14 @@ def test_the_slope_of_a_step_counts_the_derivative_of_its_counts():
         behind = count(scores, labels, 0.3 - 1e-6, step)
         slope = -count(scores, labels, 0.3, step.slope)
         torch.testing.assert_close(slope, (ahead - behind) / 2e-6, atol=1e-8, rtol=1e-6)
+
+
+@given(
+    rows=st.lists(st.tuples(st.integers(-3, 3), st.booleans(), st.integers(0, 4)), max_size=30),
+    thresholds=st.lists(st.sampled_from([-2.5, -1.0, 0.0, 0.5, 2.0, 9.0]), min_size=1, max_size=7),
+    weighted=st.booleans(),
+)
+def test_counts_from_a_sort_are_the_counts(rows, thresholds, weighted):
+    scores, labels, weights = (torch.tensor([row[i] for row in rows], dtype=torch.float64) for i in range(3))
+    cuts, own = torch.tensor(thresholds, dtype=torch.float64), weights if weighted else None
+    assert torch.equal(count_sorted(scores, labels, cuts, own), count(scores, labels, cuts, weights=own))

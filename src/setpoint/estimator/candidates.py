@@ -9,18 +9,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from setpoint.estimator.features import Scorer, Standardise
+from setpoint.estimator.features import CLIP, Scorer, Standardise
 from setpoint.estimator.module import build_module, is_own
 from setpoint.measure.sample import name_groups
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.settings import SMALL, Settings
 from setpoint.solve.solver import Solver
-from setpoint.solvers import BASELINE, Case, make_solver
+from setpoint.solvers import BASELINE, Case, by_steps, make_solver
 from setpoint.train.batch import Batches
 from setpoint.train.calibrate import calibrate
 from setpoint.train.history import History
@@ -34,10 +35,14 @@ AUTO = "auto"
 class Part:
     """Some of the rows: raw features, labels of 0 and 1, and weights and groups where there are any."""
 
-    x: NDArray[np.float64]
+    x: Any
     labels: NDArray[np.float32]
     weights: NDArray[np.float64] | None = None
     groups: NDArray[Any] | None = None
+
+    @property
+    def is_sparse(self) -> bool:
+        return bool(scipy.sparse.issparse(self.x))
 
     def take(self, rows: NDArray[Any]) -> Part:
         weights = None if self.weights is None else self.weights[rows]
@@ -57,8 +62,12 @@ class Part:
 
     def batches(self, standardise: Standardise, **how: Any) -> Batches:
         """A loader of standardised features."""
-        with torch.no_grad():
-            x = standardise(torch.from_numpy(self.x)).float()
+        if self.is_sparse:
+            x = self.x @ scipy.sparse.diags_array(1 / standardise.deviation.numpy())
+            x.data = np.clip(x.data, -CLIP, CLIP)
+        else:
+            with torch.no_grad():
+                x = standardise(torch.from_numpy(self.x)).float()
         weights = None if self.weights is None else torch.from_numpy(self.weights).float()
         groups = None if self.groups is None else name_groups(self.groups)[0]
         return Batches(x, torch.from_numpy(self.labels), weights=weights, groups=groups, **how)
@@ -150,7 +159,10 @@ class Plan:
             return solver(self.problem) if callable(solver) else solver
         n_groups = None if self.problem.group is None else len(name_groups(train.groups)[1])
         linear = linear and n_groups is None
-        return make_solver(solver, Case(self.problem, linear, whole, len(train.labels), n_groups))
+        case = Case(self.problem, linear, whole, len(train.labels), n_groups)
+        made = make_solver(solver, case)
+        # Recipes for linear models would make all sparse rows dense at once.
+        return by_steps(made, case) if train.is_sparse and linear and not whole else made
 
 
 def _name(solver: Any) -> str:

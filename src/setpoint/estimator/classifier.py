@@ -107,11 +107,12 @@ class SetpointClassifier(DecidesAtPoint):
         problem = read_ask(self.ask)
         check_shares(held_out=self.held_out, calibration=self.calibration)
         x, y = read_features(self, X, y, reset=True)
-        weights, groups = read_weights(sample_weight, len(x)), read_groups(problem, groups, len(x))
-        kept = np.ones(len(x), dtype=bool) if weights is None else weights > 0
+        rows = x.shape[0]
+        weights, groups = read_weights(sample_weight, rows), read_groups(problem, groups, rows)
+        kept = np.ones(rows, dtype=bool) if weights is None else weights > 0
         self.classes_, codes = two_classes(y[kept])
         place = positive_place(self.classes_, self.positive)
-        labels = np.zeros(len(x), dtype=np.float32)
+        labels = np.zeros(rows, dtype=np.float32)
         labels[kept] = codes == place
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         parts = self._split(Part(x, labels, weights, groups).take(kept), seed)
@@ -140,6 +141,11 @@ class SetpointClassifier(DecidesAtPoint):
         """
         second = expit(self.decision_function(X))
         return np.stack([1 - second, second], axis=1)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 import torch
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
@@ -12,6 +14,7 @@ from torch import Tensor, nn
 
 from setpoint.errors import BadTable
 from setpoint.settings import score_rows
+from setpoint.train.sparse import AT_ONCE as SPARSE_AT_ONCE
 
 #: Standardised values beyond this many deviations are pulled back to it, as on the command line.
 CLIP = 5.0
@@ -20,7 +23,10 @@ AT_ONCE = 65_536
 
 
 def read_features(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
-    """X as float64, checked by scikit-learn, and y if it is given; columns of words are refused by name."""
+    """X as float64, checked by scikit-learn, and y if it is given; columns of words are refused by name.
+
+    Sparse X stays sparse, as rows.
+    """
     words = _columns_of_words(X)
     if words:
         listed = ", ".join(map(repr, words[:4])) + (", ..." if len(words) > 4 else "")
@@ -29,7 +35,7 @@ def read_features(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bo
             f"make_pipeline(make_column_transformer((OneHotEncoder(handle_unknown='ignore'), {words[:4]}), "
             f"remainder='passthrough'), {type(estimator).__name__}())"
         )
-    return validate_data(estimator, X, y, reset=reset, dtype=np.float64)
+    return validate_data(estimator, X, y, reset=reset, dtype=np.float64, accept_sparse="csr")
 
 
 def _columns_of_words(X: Any) -> list[str]:
@@ -47,6 +53,13 @@ def _holds_numbers(column: Any, dtype: Any) -> bool:
     return dtype.kind != "O" or not any(isinstance(value, str) for value in column)
 
 
+def _dense_parts(x: Any) -> Iterator[Tensor]:
+    size = SPARSE_AT_ONCE if scipy.sparse.issparse(x) else AT_ONCE
+    for first in range(0, x.shape[0], size):
+        part = x[first : first + size]
+        yield torch.from_numpy(part.toarray() if scipy.sparse.issparse(x) else part)
+
+
 class Standardise(nn.Module):
     """Features less their mean in training, in deviations, clipped; one that was constant is 0 ever after."""
 
@@ -59,8 +72,16 @@ class Standardise(nn.Module):
         self.register_buffer("deviation", deviation)
 
     @classmethod
-    def of(cls, x: NDArray[np.float64], weights: NDArray[np.float64] | None) -> Standardise:
-        """Mean and deviation of the rows, in float64."""
+    def of(cls, x: Any, weights: NDArray[np.float64] | None) -> Standardise:
+        """Mean and deviation of the rows, in float64; of sparse rows the deviation alone, so that they stay sparse."""
+        if scipy.sparse.issparse(x):
+            share = np.full(x.shape[0], 1 / x.shape[0]) if weights is None else weights / weights.sum()
+            size = abs(x).max(axis=0).toarray().ravel()
+            scaled = x @ scipy.sparse.diags_array(1 / np.where(size > 0, size, 1.0))
+            spread = np.maximum(share @ scaled.power(2) - (share @ scaled) ** 2, 0.0) ** 0.5 * size
+            return cls(
+                torch.zeros(len(spread), dtype=torch.float64), torch.from_numpy(np.where(spread > 0, spread, np.inf))
+            )
         # Scaled first: the squares of huge numbers overflow.
         size = np.abs(x).max(axis=0)
         scaled = x / np.where(size > 0, size, 1.0)
@@ -95,12 +116,11 @@ class Scorer(nn.Module):
         scores: Tensor = self.network(self.standardise(x)).reshape(len(x))
         return (scores - self.threshold).to(scores.dtype)
 
-    def score(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The same of an array, a batch of rows at a time."""
+    def score(self, x: Any) -> NDArray[np.float64]:
+        """The same of an array or sparse rows, a batch of them at a time."""
         with torch.no_grad():
-            parts = [self.standardise(part) for part in torch.from_numpy(x).split(AT_ONCE)]
             scores = [
                 score_rows(self.network, part) if self.precise else self.network(part.float()).reshape(len(part))
-                for part in parts
+                for part in map(self.standardise, _dense_parts(x))
             ]
         return np.asarray((torch.cat(scores).double() - self.threshold).numpy())

@@ -48,3 +48,21 @@ def count(
     above = (step.above(margin).to(dtype) @ by_group).reshape(shape)
     below = (step.below(margin).to(dtype) @ by_group).reshape(shape)
     return torch.cat([above, below], dim=-1)
+
+
+def count_sorted(scores: Tensor, labels: Tensor, thresholds: Tensor, weights: Tensor | None = None) -> Tensor:
+    """True counts at m thresholds, `(m, 4)`, as `count` has them, without a number for every score and threshold.
+
+    Each score is put between two of the sorted thresholds, and the weights there are added up.
+    """
+    ordered, order = thresholds.to(scores.dtype).sort()
+    # The number of thresholds strictly below a score is the number of those that it passes.
+    passed = torch.searchsorted(ordered, scores.contiguous())
+    positive = labels.double()
+    weight = torch.ones_like(positive) if weights is None else weights.double()
+    size = len(thresholds) + 1
+    sides = [torch.bincount(passed, weights=weight * side, minlength=size) for side in (positive, 1 - positive)]
+    total = torch.stack([side.sum() for side in sides])
+    above = torch.stack([side.flip(0).cumsum(0).flip(0)[1:] for side in sides], dim=-1)
+    counts = torch.cat([above, total - above], dim=-1)
+    return torch.empty_like(counts).index_copy_(0, order, counts)

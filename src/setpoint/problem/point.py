@@ -16,7 +16,7 @@ from torch import Tensor
 from setpoint.errors import BadFile, BadGroups, BadScores, BadSetting, BadWeights, MissingClass
 from setpoint.measure.area import mean_over
 from setpoint.measure.constraint import Quantity, percent
-from setpoint.measure.count import count
+from setpoint.measure.count import count, count_sorted
 from setpoint.measure.curve import curve
 from setpoint.measure.rate import Gap, Metric, Rate, accuracy, error, flagged, fnr, fpr, precision, recall, tnr
 from setpoint.measure.sample import Sample, check_sample, check_scores, name_groups
@@ -122,10 +122,13 @@ class OperatingPoint:
     ) -> OperatingPoint:
         """The true rates of a sample at the given thresholds, `(m,)` or one a group `(1, G)`."""
         grouped = thresholds.dim() == 2
-        counts = count(
-            sample.scores, sample.labels, thresholds, weights=sample.weights,
-            groups=sample.groups if grouped else None, n_groups=sample.n_groups,
-        )  # fmt: skip
+        if grouped or len(thresholds) == 1:
+            counts = count(
+                sample.scores, sample.labels, thresholds, weights=sample.weights,
+                groups=sample.groups if grouped else None, n_groups=sample.n_groups,
+            )  # fmt: skip
+        else:
+            counts = count_sorted(sample.scores, sample.labels, thresholds, sample.weights)
         pooled = counts.sum(-2) if grouped else counts
         heaviest = 1.0 if sample.weights is None or not len(sample.weights) else float(sample.weights.max())
         if problem.over is None:

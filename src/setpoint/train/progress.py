@@ -169,9 +169,10 @@ _PLAIN = ("epoch", "taken", "stopped", "history", "best_epoch", "steps", "rows",
 
 
 def _every(sample: Sample, stride: int, first: int = 0) -> Sample:
-    """Every so many rows of a sample."""
-    weights, groups = (None if part is None else part[first::stride] for part in (sample.weights, sample.groups))
-    return Sample(sample.scores[first::stride], sample.labels[first::stride], weights, groups, sample.n_groups)
+    """Every so many rows of a sample, copied: a view would keep all of them in memory."""
+    rows = slice(first, None, stride)
+    weights, groups = (None if part is None else part[rows].clone() for part in (sample.weights, sample.groups))
+    return Sample(sample.scores[rows].clone(), sample.labels[rows].clone(), weights, groups, sample.n_groups)
 
 
 def module_state(module: nn.Module) -> dict[str, Any]:
