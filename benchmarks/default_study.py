@@ -8,8 +8,9 @@ each of its 21 weights go to convergence by Newton's method. What is chosen (a c
 `Anchored.auto()`) is chosen on validation rows by the exact metric of the ask; the default, `Anchored()`, chooses
 nothing. A model is judged on test rows twice: at the best cut of the test curve, which compares models and decides the
 counts, and at the threshold that is best on validation rows. The splits from 520 on were not used before; their
-results were looked at after 6 and after 9 of them. `--screen` uses others (0 to 5), on which things may be tried. Seconds are of one thread's processor. Each
-finished row is one line of `results/default_study.jsonl`, and not run again.
+results were looked at after 6 and after 9 of them. `--screen` uses others (0 to 5), on which things may be tried.
+Seconds are of one thread's processor. Each finished row is one line of `results/default_study.jsonl`, and not run
+again.
 """
 
 from __future__ import annotations
