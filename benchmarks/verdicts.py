@@ -12,7 +12,6 @@ RIVALS = ("best of 21 weights", "cross-entropy")
 #: Ours: what is named, or the best on validation rows among what is named, ties to the earlier.
 OURS = {
     "default": ("anchored 0.25",),
-    "best of three": ("cross-entropy", "matched", "anchored 0.25"),
     "four strengths": (
         "cross-entropy", "matched", "anchored 4", "anchored 1", "anchored 0.25", "anchored 0.0625"
     ),
