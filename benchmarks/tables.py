@@ -302,6 +302,7 @@ def spine(figures: dict[str, Any]) -> str:
 SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "default": ("The default for linear models: FNR at a fixed FPR", default),
     "auto": ("Auto against cross-entropy, tuned weights and trees", auto),
+    "certificates": ("How often promises are broken", certificates),
     "letter": ("Letter: mean precision over recall 95 % to 100 %", letter),
     "mq2008": ("MQ2008: precision at 5, linear models, official fold 1", mq2008),
     "step_cost": ("What a step costs", step_cost),
