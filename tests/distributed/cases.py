@@ -95,8 +95,7 @@ CASES: dict[str, Case] = {
 
 #: What four processes are asked for in the tests; `benchmarks.distributed` asks them for everything.
 OF_FOUR = [
-    "cross-entropy balanced", "implicit with weights", "implicit by group", "last layer", "with an anchor",
-    "lagrangian damped", "augmented", "augmented of many classes", "pairwise area", "one against the rest", "top k",
+    "cross-entropy balanced", "implicit by group", "with an anchor", "lagrangian damped", "augmented", "top k",
 ]  # fmt: skip
 
 

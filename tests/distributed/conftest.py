@@ -15,4 +15,4 @@ def two(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def four(tmp_path_factory):
-    return launch(everything, 4, tmp_path_factory.mktemp("four"), 20, OF_FOUR, ["rows of their own, from other starts"])
+    return launch(everything, 4, tmp_path_factory.mktemp("four"), 12, OF_FOUR, ["rows of their own, from other starts"])

@@ -28,7 +28,7 @@ def test_two_processes_train_as_one(two, name):
 
 @pytest.mark.parametrize("name", OF_FOUR)
 def test_four_processes_train_as_one(four, name):
-    alone = train(name, 4, None, 20)
+    alone = train(name, 4, None, 12)
     for answer in four:
         assert_same(answer["trained"][name], alone)
 
