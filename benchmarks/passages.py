@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import RESULTS
+from benchmarks.of_processes import WRITERS, of_part
 from benchmarks.tables import SECTIONS, table
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -177,6 +178,7 @@ PASSAGES: dict[str, Callable[[], str]] = {
     "certificates": certificates,
     "lp_times": lp_times,
     "step_ratios": step_ratios,
+    **{f"processes_{part}": partial(of_part, part) for part in WRITERS},
     **{name: partial(of_section, name) for name in ("letter", "mq2008", "critical_class")},
 }
 

@@ -1,22 +1,13 @@
-"""Writes the tables of docs/scale.md from the results on disk, between the lines that mark them.
-
-python -m benchmarks.scale_page
-"""
+"""The tables of docs/scale.md on several processes and half precision, from the results of `benchmarks.distributed`."""
 
 from __future__ import annotations
 
 import json
-import re
 import statistics
-from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import RESULTS
 from benchmarks.tables import table, verdict
-
-PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
-COMMAND = "python -m benchmarks.distributed"
-MARKED = re.compile(r"<!-- (\w+) -->\n.*?<!-- end -->", re.S)
 
 
 def exact(figures: dict[str, Any]) -> str:
@@ -84,23 +75,13 @@ def kill(figures: dict[str, Any]) -> str:
 
 
 WRITERS = {
-    "exact": (exact, "exact"), "communication": (communication, "communication"), "overhead": (overhead, "overhead"),
-    "precision": (precision, "autocast"), "saturation": (saturation, "saturation"), "kill": (kill, "kill"),
+    "exact": exact, "communication": communication, "overhead": overhead, "autocast": precision,
+    "saturation": saturation, "kill": kill,
 }  # fmt: skip
 
 
-def page() -> str:
-    """The page as it stands, its tables written anew."""
-    figures = json.loads((RESULTS / "distributed.json").read_text())["figures"]
-
-    def write(found: re.Match[str]) -> str:
-        writer, part = WRITERS[found[1]]
-        command = f"{COMMAND} --only {part}" + (" --quick" if figures[part]["quick"] else "")
-        return f"<!-- {found[1]} -->\n`{command}`\n\n{writer(figures[part])}\n<!-- end -->"
-
-    return MARKED.sub(write, PAGE.read_text())
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page())
-    print(f"wrote {PAGE.name}")
+def of_part(part: str) -> str:
+    """A table and the command that makes its figures."""
+    figures = json.loads((RESULTS / "distributed.json").read_text())["figures"][part]
+    command = f"python -m benchmarks.distributed --only {part}" + (" --quick" if figures["quick"] else "")
+    return f"`{command}`\n\n{WRITERS[part](figures)}"
