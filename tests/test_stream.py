@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 
 import numpy as np
 import polars as pl
@@ -101,7 +102,7 @@ def test_kept_rows_are_bounded_and_counted(tmp_path):
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
 def test_a_streamed_run_is_a_run_like_any_other(tmp_path, monkeypatch, capsys, name):
     for place in ("unfinished", "commands.predict", "commands.evaluate"):
-        monkeypatch.setattr(f"setpoint.{place}.scan_table", lambda path: scan_table(path, 40_000))
+        monkeypatch.setattr(import_module(f"setpoint.{place}"), "scan_table", lambda path: scan_table(path, 40_000))
     data, out = big(tmp_path / name), tmp_path / "run"
     fit = ["fit", str(data), "--target", "default", "--ask", ASK, "--stream", "--out", str(out),
            "--epochs", "8", "--batch-size", "50"]  # fmt: skip
@@ -177,7 +178,7 @@ def test_what_cannot_be_streamed_is_refused(tmp_path):
 
 
 def test_answers_of_a_stream_appear_whole_or_not_at_all(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("setpoint.commands.predict.scan_table", lambda path: scan_table(path, 10_000))
+    monkeypatch.setattr(import_module("setpoint.commands.predict"), "scan_table", lambda path: scan_table(path, 10_000))
     data, out = big(tmp_path / "t.csv", 600), tmp_path / "run"
     assert called(["fit", str(data), "--target", "default", "--ask", ASK, "--out", str(out), "--quiet"]) == 0
     text = data.read_text().splitlines()
@@ -197,7 +198,7 @@ def test_a_long_epoch_keeps_evenly_spread_rows(monkeypatch):
     kept = Progress({"m": model}, torch.optim.SGD(model.parameters(), 0.1), None, Draws([]))
     numbers = torch.arange(1000.0)
     for part in numbers.split(37):
-        kept.saw(part.mean(), Sample(part, part, part))
+        kept.saw(part.mean(), [Sample(part, part, part)])
         assert sum(len(sample.scores) for sample in kept.seen) <= 100
         held = {s.scores.untyped_storage().data_ptr(): s.scores.untyped_storage().nbytes() for s in kept.seen}
         assert kept.stride == 1 or sum(held.values()) <= 4 * 100

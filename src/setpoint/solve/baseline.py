@@ -43,7 +43,7 @@ class CrossEntropy(Solver):
         weights = torch.ones_like(scores) if batch.weights is None else batch.weights.to(batch.dtype)
         positive, total = batch.processes.sum(torch.stack([(weights * labels).sum(), weights.sum()]).double())
         seen = torch.stack([positive, total - positive])
-        if self.training:
+        if self.training and self.pos_weight is not None:
             self.seen += seen
         # Decided on the device: nothing here waits for it.
         seen = torch.where(self.seen.sum() > 0, self.seen, seen)
