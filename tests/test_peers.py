@@ -35,7 +35,7 @@ def test_a_method_runs_in_a_process_of_its_own_and_is_judged(parts, task):
     with torch.no_grad():
         scores = model(parts.test[0]).squeeze(-1)
     assert found["test"] == pytest.approx(sp.evaluate(problem, scores, parts.test[1]).objective)
-    assert found["megabytes"] > 50
+    assert found["peak megabytes"] > 50
     assert found["version"] == sp.__version__
 
 

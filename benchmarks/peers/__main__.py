@@ -5,10 +5,10 @@
 
 Splits of 60/20/20, at most 10,000 training rows, features standardised and clipped to +-5. Methods with prices (ours,
 TFCO, Cooper by hand, humancompatible-train) start from balanced cross-entropy and have 150 full-batch steps of Adam for
-each of nine settings; LibAUC as many steps of 256 rows. Of all settings and of the iterates of every 25 steps the best
-on validation rows, by the exact metric, is judged on test rows. fairlearn is not among them: its reductions bound
-differences between groups, not a rate. Every method runs in a process of its own, on one thread. Each finished run is
-one line of `results/peers.jsonl`, and not run again.
+each of nine settings (TFCO for each of its three losses, so 27 in all); LibAUC as many steps of 256 rows. Of all
+settings and of the iterates of every 25 steps the best on validation rows, by the exact metric, is judged on test rows.
+fairlearn is not among them: its reductions bound differences between groups, not a rate. Every method runs in a process
+of its own, on one thread. Each finished run is one line of `results/peers.jsonl`, and not run again.
 """
 
 from __future__ import annotations
@@ -119,8 +119,9 @@ def summary(journal: Journal, sets: tuple[str, ...], seeds: range) -> list[dict[
                 rows.append({**row, "error": broken[0]})
                 continue
             row["version"] = found[0]["version"]
-            for figure in ("test", "at threshold", "fpr", "seconds", "megabytes"):
-                row[figure] = statistics.mean(one[figure] for one in found)
+            for figure in ("test", "at threshold", "fpr", "seconds", "peak megabytes", "candidates"):
+                if all(figure in one for one in found):
+                    row[figure] = statistics.mean(one[figure] for one in found)
             if method != OURS and not any("error" in one for one in ours):
                 gains = [b["test"] - a["test"] for a, b in zip(ours, found)]
                 row["ours minus it"] = paired(gains, 1 - sum(SHARES), SHARES[0])
