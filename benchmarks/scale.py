@@ -233,6 +233,8 @@ def main() -> None:
         print(json.dumps(child(*given.child)))
         return
     torch.set_num_threads(1)
+    # What is written down is the command for all parts, whichever were asked for.
+    del sys.argv[1:]
     tenth = 10 if given.quick else 1
 
     def stream(ending: str, size: int) -> dict[str, Any]:

@@ -115,7 +115,10 @@ def main() -> None:
             told = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
             found[name] = json.loads(told.splitlines()[-1])
             print(f"{name:40s} {found[name]['seconds']:7.2f} s", flush=True)
-    print(write_result(f"spine_{given.name}", found))
+    written = write_result(f"spine_{given.name}", found)
+    command = f"python -m benchmarks.spine --name {given.name} --data DIR"
+    written.write_text(json.dumps({**json.loads(written.read_text()), "command": command}, indent=2) + "\n")
+    print(written)
 
 
 if __name__ == "__main__":
