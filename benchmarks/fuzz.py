@@ -66,7 +66,7 @@ def fuzz(target: Target, until: float, first_seed: int) -> Result:
             some(seed(number)(given(st.data())(case)))()
         except Exception as error:
             notes = "\n".join(note[:400] for note in getattr(error, "__notes__", []))
-            trace = traceback.format_exc(limit=-3).partition(notes[:40])[0].replace(f"{ROOT}{os.sep}", "")
+            trace = traceback.format_exc(limit=-3).partition(notes[:40] or "\0")[0].replace(f"{ROOT}{os.sep}", "")
             found["failure"] = f"{trace[-1500:]}\n{notes}\nseed {number}"
             break
     return found

@@ -96,11 +96,16 @@ def finite(what: Any, name: str = "value") -> None:
 
 
 def finite_gradient(value: torch.Tensor, *leaves: torch.Tensor) -> None:
-    """The slope of a scalar (or of the sum) by each leaf that it depends on is finite."""
+    """The slope of a scalar (or of the sum) by each leaf that it depends on is finite.
+
+    Beyond 65,504 there is only infinity in float16, and `GradScaler` waits for it; but never NaN.
+    """
     finite(value.detach(), "value")
     wanted = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
     if not wanted or not value.requires_grad:
         return
     for slope in torch.autograd.grad(value.sum(), wanted, allow_unused=True):
-        if slope is not None:
+        if slope is not None and slope.dtype == torch.float16:
+            assert not bool(slope.isnan().any()), f"gradient is not a number: {slope}"
+        elif slope is not None:
             finite(slope, "gradient")

@@ -65,5 +65,5 @@ def mutated_json(draw: st.DrawFn, whole: bytes) -> bytes:
         elif kind == 1 and isinstance(place, dict):
             place[draw(st.text(max_size=5))] = copy.deepcopy(place[path[-1]])
         else:
-            place[path[-1]] = draw(LEAVES)
+            place[path[-1]] = copy.deepcopy(draw(LEAVES))
     return json.dumps(data).encode()

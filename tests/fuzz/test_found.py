@@ -296,3 +296,15 @@ def test_a_value_beyond_the_dtype_of_the_costs_is_not_solved():
         torch.tensor([[1.0]]), torch.tensor([7.0]),
     )  # fmt: skip
     assert sp.lp.solve(program).outcome is sp.lp.Outcome.STALLED
+
+
+def test_a_breach_that_costs_everything_is_refused():
+    with pytest.raises(BadSetting, match="shortfall is inf"):
+        sp.lp.closed.precision_at_recall(torch.tensor([0.5]), torch.tensor([1.0]), recall=0.5, shortfall=float("inf"))
+
+
+def test_prices_of_a_bound_of_next_to_nothing_stay_finite():
+    solver = sp.ProxyLagrangian(sp.minimize(sp.accuracy, sp.f_score(2) <= 1e-275), price_lr=16.0)
+    for _ in range(3):
+        solver(torch.tensor([0.5, -0.5, 1.0], requires_grad=True), torch.tensor([1.0, 0.0, 0.0]))
+    assert all(value.isfinite().all() for value in solver.state_dict().values())

@@ -64,6 +64,10 @@ def check_share(name: str, share: float) -> float:
 def check_price(shortfall: float) -> float:
     if not shortfall > 0:
         raise BadSetting(f"shortfall is {shortfall}; a bound whose breach costs nothing is no bound")
+    if shortfall > 1e12:
+        raise BadSetting(
+            f"shortfall is {shortfall}; a price beyond 1e12 leaves nothing of the rest, give a smaller one"
+        )
     return shortfall
 
 

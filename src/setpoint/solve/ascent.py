@@ -66,9 +66,12 @@ class Climb:
 
 
 def room(bound: Constraint) -> float:
-    """The share that a bound allows, the unit of its excess: 1 % for `fpr <= 1%` and `recall >= 99%`; else 1."""
+    """The share that a bound allows, the unit of its excess: 1 % for `fpr <= 1%` and `recall >= 99%`; else 1.
+
+    Shares below a millionth count as that much: no sample tells them apart, and prices would overflow.
+    """
     share = min(bound.bound, 1 - bound.bound) if bound.quantity.is_share else 1.0
-    return share if share > 0 else 1.0
+    return max(share, 1e-6) if share > 0 else 1.0
 
 
 def _contribution(constraint: Priced, state: ConstraintState, side: Literal["primal", "dual"]) -> Tensor:
