@@ -248,7 +248,7 @@ def scale(figures: dict[str, Any]) -> str:
                          verdict(kind[task]["met"]), f"{kind[task]['seconds']:.0f} s", f"{days:.1f} days"])  # fmt: skip
     if rows:
         header = ["command", "file", "rows", "peak memory", "target", "met", "time", "on paper, 10^10 rows"]
-        stated = f"The bound that is stated: {figures['stated_bytes'] / 1e6:.0f} MB."
+        stated = f"The budget that is stated: {figures['stated_bytes'] / 1e6:.0f} MB."
         parts.append(f"{table(header, rows)}\n\nOne epoch, batches of 4,096. {stated}")
     if "tally" in found:
         tally = found["tally"]
@@ -285,6 +285,12 @@ def scale(figures: dict[str, Any]) -> str:
             f"{table(header, rows)}\n\nThe whole command on {whole['rows']:,} rows of 50 columns: reading, splitting, "
             "the solver and converged cross-entropy beside it, judging, writing; the bare loop on its training rows."
         )
+    rough = [name for name, part in figures.items() if isinstance(part, dict) and part["rough"]]
+    parts.append(
+        "Each part was measured by itself (`--only`), once, on a machine that others were using; wall times, and "
+        f"what is carried on from them, are rough{', and so are those made with `--quick`: ' if rough else ''}"
+        f"{', '.join(rough)}."
+    )
     return "\n\n".join(parts)
 
 

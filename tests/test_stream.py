@@ -108,7 +108,7 @@ def test_a_streamed_run_is_a_run_like_any_other(tmp_path, monkeypatch, capsys, n
            "--epochs", "8", "--batch-size", "50"]  # fmt: skip
     assert called([*fit, "--json"]) == 0
     told, aside = capsys.readouterr()
-    assert "memory stays below" in aside
+    assert "with a budget of about" in aside
     assert "trained in batches" in aside
     about = json.loads(told)
     assert sum(part["rows"] for part in about["rows"].values()) == 3000

@@ -39,15 +39,15 @@ MOST_ROWS, MOST_BYTES = 131_072, 32_000_000
 JOINED = 4
 #: Rows of a batch, steps in all and the fewest passes over the table, unless told.
 BATCH, STEPS, EPOCHS = 512, 2000, 3
-#: What streaming takes in all, as measured: the four parts, the chunks that are mixed and read, what judging a part
-#: takes for a moment, and the program itself.
+#: The budget of streaming: the four parts, the chunks that are mixed and read, what judging a part takes for a moment,
+#: and the program itself. The sum has been held against the peak of whole runs, on files of up to 4 GB; its terms not.
 MEMORY = 4 * MOST_BYTES + 12 * CHUNK + 200_000_000 + 450_000_000
 
 
 def memory_note(path: str | Path) -> str:
     """What streaming a file will take, told before it starts."""
     size = Path(path).stat().st_size if Path(path).is_file() else 0
-    return f"streaming {path}, {amount(size)}: memory stays below about {amount(MEMORY)}, however long the table"
+    return f"streaming {path}, {amount(size)}, with a budget of about {amount(MEMORY)} of memory"
 
 
 @dataclass(frozen=True)

@@ -138,11 +138,9 @@ class ScoreTally:
     def around(self, problem: Problem | str, confidence: float | None = None) -> ScoreTally:
         """An empty tally for a second look at the same scores, one by one where the best cut can be."""
         problem = self._checked(problem, confidence)
-        possible = self._possible(problem, confidence)[0]
-        # The threshold stands half way to the next score, which may lie in the next bucket that holds any.
-        beside = possible | np.append(possible[1:], False) | np.append(False, possible[:-1])
+        # Both buckets beside the best cut have it as a corner, so both neighbours of its threshold are seen.
         windows = np.zeros(BUCKETS, dtype=bool)
-        windows[self._used()[beside]] = True
+        windows[self._used()[self._possible(problem, confidence)[0]]] = True
         return ScoreTally(windows)
 
     def doubt(self, problem: Problem | str, confidence: float | None = None) -> float:
