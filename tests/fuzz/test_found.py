@@ -13,6 +13,7 @@ import setpoint as sp
 from fuzz.of_files import saved
 from setpoint.artefact import MODEL, load_run
 from setpoint.errors import BadAsk, BadFile, BadProblem, BadProgram, BadScores, BadSetting, BadWeights
+from setpoint.measure.classes import check_classes
 from setpoint.measure.count import count
 from setpoint.measure.multiclass import auc_mu
 from setpoint.measure.pairs import SquaredHinge, pair_sum
@@ -308,3 +309,8 @@ def test_prices_of_a_bound_of_next_to_nothing_stay_finite():
     for _ in range(3):
         solver(torch.tensor([0.5, -0.5, 1.0], requires_grad=True), torch.tensor([1.0, 0.0, 0.0]))
     assert all(value.isfinite().all() for value in solver.state_dict().values())
+
+
+def test_weights_of_classes_that_do_not_fit_half_precision():
+    with pytest.raises(BadWeights, match="do not fit float16"):
+        check_classes(torch.zeros(2, 2, dtype=torch.float16), torch.tensor([0, 1]), torch.tensor([1e6, 1.0]))

@@ -18,7 +18,7 @@ from torch.nn import functional as F
 from setpoint.errors import BadLabels, BadProblem, BadScores, ShapeMismatch
 from setpoint.measure.constraint import Quantity
 from setpoint.measure.rate import Metric, Rate
-from setpoint.measure.sample import Sample, refuse_huge_scores, refuse_odd_weights
+from setpoint.measure.sample import Sample, refuse_huge_scores, refuse_odd_weights, refuse_overflown_weights
 
 
 def predict_class(scores: Tensor, shifts: Tensor | float = 0.0) -> Tensor:
@@ -172,7 +172,9 @@ def check_classes(scores: Any, labels: Any, weights: Any = None, *, n_classes: i
     if weights.shape != scores.shape[:1]:
         raise ShapeMismatch(f"{len(scores)} rows of scores came with weights of shape {tuple(weights.shape)}")
     refuse_odd_weights(weights)
-    return Sample(scores, whole.to(scores.device), weights.to(device=scores.device, dtype=scores.dtype))
+    weights = weights.to(device=scores.device, dtype=scores.dtype)
+    refuse_overflown_weights(weights)
+    return Sample(scores, whole.to(scores.device), weights)
 
 
 def _tensor(values: Any, name: str) -> Tensor:

@@ -95,8 +95,7 @@ def check_sample(scores: Any, labels: Any, weights: Any = None, groups: Any = No
     if weights is not None:
         refuse_odd_weights(_tensor(weights, "weights", BadWeights))
         weights = _like(weights, scores, "weights", BadWeights)
-        if scores.dtype == torch.float16 and not bool(torch.isfinite(weights).all()):
-            raise BadWeights("weights beyond 65504 do not fit float16 scores; divide the weights by their mean")
+        refuse_overflown_weights(weights)
     if groups is not None:
         groups = _tensor(groups, "groups", BadGroups).to(scores.device)
         if groups.shape != scores.shape:
@@ -157,6 +156,12 @@ def _labels(values: Any, scores: Tensor) -> Tensor:
     found = labels[odd][0].item()
     hint = "; for labels of -1 and 1 pass (labels > 0)" if found == -1 else "; map your classes to 0 and 1 first"
     raise BadLabels(f"labels must be 0 or 1, but hold {found:g}{hint}")
+
+
+def refuse_overflown_weights(weights: Tensor) -> None:
+    """Weights that have been made the dtype of the scores and did not fit."""
+    if weights.dtype == torch.float16 and not bool(torch.isfinite(weights).all()):
+        raise BadWeights("weights beyond 65504 do not fit float16 scores; divide the weights by their mean")
 
 
 def refuse_odd_weights(weights: Tensor, whose: str = "weights") -> None:
