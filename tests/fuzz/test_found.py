@@ -18,6 +18,7 @@ from setpoint.measure.count import count
 from setpoint.measure.multiclass import auc_mu
 from setpoint.measure.pairs import SquaredHinge, pair_sum
 from setpoint.measure.sample import check_sample
+from setpoint.table.schema import Schema
 
 FNR = sp.ask("minimize fnr where fpr <= 50%")
 SCORES, LABELS = [0.1, 0.4, 0.5, 0.9], [0, 1, 0, 1]
@@ -314,3 +315,10 @@ def test_prices_of_a_bound_of_next_to_nothing_stay_finite():
 def test_weights_of_classes_that_do_not_fit_half_precision():
     with pytest.raises(BadWeights, match="do not fit float16"):
         check_classes(torch.zeros(2, 2, dtype=torch.float16), torch.tensor([0, 1]), torch.tensor([1e6, 1.0]))
+
+
+def test_a_schema_that_names_a_level_twice():
+    schema = json.loads(saved()["setpoint.json"])["schema"]
+    schema["columns"][1]["levels"] = ["clerk", "clerk"]
+    with pytest.raises(BadFile, match="names a level twice"):
+        Schema.from_dict(schema)

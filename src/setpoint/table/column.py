@@ -249,6 +249,8 @@ def read_column(kind: str, name: str, **rest: Any) -> Numeric | Categorical:
     if kind != "categorical":
         raise TypeError(f"a column of kind {kind!r}")
     known = tuple(typed(str, level) for level in rest.pop("levels"))
+    if len(set(known)) < len(known):
+        raise TypeError(f"column {name!r} names a level twice")
     flags = {key: typed(bool, value) for key, value in rest.items()}
     return Categorical(name=typed(str, name), levels=known, **flags)
 
