@@ -322,3 +322,9 @@ def test_a_schema_that_names_a_level_twice():
     schema["columns"][1]["levels"] = ["clerk", "clerk"]
     with pytest.raises(BadFile, match="names a level twice"):
         Schema.from_dict(schema)
+
+
+def test_a_setting_of_an_engine_that_is_a_truth_value_is_one():
+    program = sp.lp.LinearProgram(torch.ones(2), -torch.eye(2), -torch.ones(2))
+    found = sp.lp.solve(program, sp.lp.Newton(sharpest=True, start=True))
+    assert found.outcome in (sp.lp.Outcome.SOLVED, sp.lp.Outcome.STALLED)

@@ -67,6 +67,9 @@ class Newton:
             )
         if not (0 < self.factor < 1 and 0 < self.sharpest <= self.start and self.proximal > 0):
             raise BadSetting("factor must lie in (0, 1), 0 < sharpest <= start, and proximal be positive")
+        for name in ("sharpest", "start", "proximal"):
+            # True is a number to Python, but not to torch.
+            object.__setattr__(self, name, float(getattr(self, name)))
 
     @torch.no_grad()
     def run(self, program: LinearProgram, warm: Solution | None = None) -> Candidate:
