@@ -328,3 +328,8 @@ def test_a_setting_of_an_engine_that_is_a_truth_value_is_one():
     program = sp.lp.LinearProgram(torch.ones(2), -torch.eye(2), -torch.ones(2))
     found = sp.lp.solve(program, sp.lp.Newton(sharpest=True, start=True))
     assert found.outcome in (sp.lp.Outcome.SOLVED, sp.lp.Outcome.STALLED)
+
+
+def test_a_factorization_in_half_precision_is_refused():
+    with pytest.raises(BadProgram, match="overflow"):
+        sp.lp.factorize(torch.ones(3, 2, dtype=torch.float16), 1)

@@ -119,6 +119,8 @@ def _shares_of(V: Tensor, parts: Tensor) -> Tensor:
 def _check(V: Tensor, rank: int) -> None:
     if V.dim() != 2 or not V.is_floating_point():
         raise BadProgram(f"V must be a floating-point matrix, not {V.dtype} of shape {tuple(V.shape)}")
+    if V.dtype in (torch.float16, torch.bfloat16):
+        raise BadProgram(f"V is {V.dtype}, in which shares of small parts overflow; pass V.float()")
     if not bool((V.detach().isfinite() & (V.detach() >= 0)).all()):
         raise BadProgram("V must be finite and not negative")
     sizes = V.detach().double().sum(1)
