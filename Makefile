@@ -45,13 +45,9 @@ dist: $(READY)          ## the wheel and the sdist, each installed in a new envi
 	$(BIN)/python .ci/newcomer.py dist/*.tar.gz
 
 DATA ?= ../shared/data
-STUDIES = default_study scalings paper_tabular peers
 
 evidence: $(READY)      ## the studies: what is not in benchmarks/results yet, then docs/evidence.md; QUICK=1 in minutes
-	for study in $(STUDIES); do \
-	  OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m benchmarks.$$study --data $(DATA) $(if $(QUICK),--quick) || exit 1; \
-	done
-	$(BIN)/python -m benchmarks.evidence $(if $(QUICK),--quick)
+	$(BIN)/python -m benchmarks.evidence --run --data $(DATA) $(if $(QUICK),--quick)
 
 fuzz: $(READY)          ## every public entrance with whatever comes, new cases for SECONDS; counts them
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'atheris>=2.3' || echo "no atheris: bytes not guided"
