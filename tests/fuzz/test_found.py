@@ -333,3 +333,10 @@ def test_a_setting_of_an_engine_that_is_a_truth_value_is_one():
 def test_a_factorization_in_half_precision_is_refused():
     with pytest.raises(BadProgram, match="overflow"):
         sp.lp.factorize(torch.ones(3, 2, dtype=torch.float16), 1)
+
+
+@pytest.mark.parametrize("control", [None, sp.NuPI(True, False)])
+def test_prices_that_climb_by_a_truth_value(control):
+    solver = sp.Lagrangian(sp.minimize(sp.fnr, sp.fpr <= 0.5), price_lr=True, control=control, penalty=True)
+    solver(torch.tensor([0.5, -0.5, 1.0], requires_grad=True), torch.tensor([1.0, 0.0, 0.0])).backward()
+    assert solver.prices.isfinite().all()

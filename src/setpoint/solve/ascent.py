@@ -37,6 +37,7 @@ class NuPI:
                 f"NuPI needs proportional above 0 and smoothing from 0 up to below 1, "
                 f"got {self.proportional!r} and {self.smoothing!r}"
             )
+        as_numbers(self, "proportional", "smoothing")
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,14 @@ class Climb:
         for name, most in (("ceiling", self.ceiling), ("price_limit", self.limit)):
             if most is not None and not 0 < most < float("inf"):
                 raise BadSetting(f"{name} must be above 0, got {most!r}")
+        as_numbers(self, "lr", "penalty", "ceiling", "limit")
+
+
+def as_numbers(settings: object, *names: str) -> None:
+    """Truth values and numbers of NumPy as the numbers they are: optimizers take no others."""
+    for name in names:
+        value = getattr(settings, name)
+        object.__setattr__(settings, name, None if value is None else float(value))
 
 
 def room(bound: Constraint) -> float:
