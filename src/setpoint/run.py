@@ -149,6 +149,7 @@ def fit_table(
     on_epoch: Told | None = None,
     checkpoint: Checkpoint | None = None,
     processes: Processes = ALONE,
+    data: dict[str, Any] | None = None,
 ) -> Run:
     """Train on a table for a problem; `on_epoch(solver, done, all)` is told of the progress.
 
@@ -156,7 +157,7 @@ def fit_table(
     The rows are split by `settings.shares`, each class apart, and the schema is learned from the training rows.
     A `checkpoint` is begun once all is checked; the same call goes on from it, one for other data is refused.
     Several `processes`, each with the whole table, share out every batch; a recipe that needs all rows at once is left
-    to the first of them.
+    to the first of them. `data` is the fingerprint of the table, if it has been taken already.
     """
     classes = Target.of(frame, target, positive)
     labels = classes.labels(frame)
@@ -179,7 +180,7 @@ def fit_table(
     shortage = _shortage(settings, len(rows["train"]), len(schema.features))
     sizes = {name: {"rows": len(p.labels), "positives": int(p.labels.sum())} for name, p in parts.items()}
     dropped = [f"column {name!r} is not used: {why}" for name, why in schema.dropped]
-    data = fingerprint(frame)
+    data = data or fingerprint(frame)
     asked = {"data": data, "target": target, "positive": positive, "solvers": list(solvers)}
     outcomes = fit_parts(
         parts, problem, settings, groups=groups, solvers=solvers, on_epoch=on_epoch, checkpoint=checkpoint, asked=asked,

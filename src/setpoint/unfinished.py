@@ -122,7 +122,8 @@ def _fit(
         if not processes.alone:
             raise BadSetting("--stream reads a table in one process; leave it out, or start without torchrun")
         return fit_stream(table, plan.target, ask(plan.ask), plan.settings, **how)
-    return fit_table(table, plan.target, ask(plan.ask), plan.settings, processes=processes, **how)
+    data = (checkpoint.about or {}).get("fingerprint")
+    return fit_table(table, plan.target, ask(plan.ask), plan.settings, processes=processes, data=data, **how)
 
 
 def _about(out: Path) -> dict[str, Any]:

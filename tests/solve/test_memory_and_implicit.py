@@ -14,13 +14,34 @@ def sample(*values, label=1.0):
     return Sample(torch.tensor(values), torch.full((len(values),), label))
 
 
+def present(sample):
+    """What is there: places that are still empty weigh nothing."""
+    rows = zip(sample.scores.tolist(), sample.labels.tolist(), sample.weights.tolist())
+    return sorted(row for row in rows if row[2] > 0)
+
+
 def test_memory_joins_the_batch_with_the_newest_scores_before_it():
     memory = Memory(5)
-    assert sorted(memory.joined(sample(1.0, 2.0)).scores.tolist()) == [1, 2]
+    assert present(memory.joined(sample(1.0, 2.0))) == [(1, 1, 1), (2, 1, 1)]
     for pair in ((1.0, 2.0), (3.0, 4.0), (5.0, 6.0)):
         memory.push(sample(*pair))
     assert sorted(memory.scores.tolist()) == [2, 3, 4, 5, 6]
     assert sorted(memory.joined(sample(7.0, 8.0)).scores.tolist()) == [4, 5, 6, 7, 8]
+
+
+@pytest.mark.parametrize("size", [0, 3, 7, 100])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_what_memory_takes_is_what_it_joins_and_then_keeps(size, dtype):
+    one, other = Memory(size), Memory(size)
+    draw = torch.Generator().manual_seed(size)
+    for length in (2, 3, 0, 5, 1, 9, 2):
+        scores, labels, weights = (torch.rand(length, generator=draw).to(dtype).round(decimals=2) for _ in range(3))
+        batch = Sample(scores, labels.round(), weights)
+        joined = other.joined(batch)
+        assert present(one.taking(batch, keep=False)) == present(joined)
+        assert present(one.taking(batch, keep=True)) == present(joined)
+        other.push(batch)
+        assert all(torch.equal(value, other.state_dict()[name]) for name, value in one.state_dict().items())
 
 
 def test_a_batch_that_fills_the_memory_stands_alone():
@@ -35,8 +56,7 @@ def test_memory_keeps_labels_and_weights_beside_their_scores():
     memory = Memory(4)
     memory.push(Sample(torch.tensor([1.0, 2.0]), torch.tensor([0.0, 1.0]), torch.tensor([3.0, 0.0])))
     joined = memory.joined(sample(9.0))
-    found = list(zip(joined.scores.tolist(), joined.labels.tolist(), joined.weights.tolist()))
-    assert found == [(9, 1, 1), (1, 0, 3)]
+    assert present(joined) == [(1, 0, 3), (9, 1, 1)]
 
 
 def test_rarer_bounds_get_more_memory():

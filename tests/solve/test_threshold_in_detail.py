@@ -20,7 +20,7 @@ def test_without_a_bound_the_first_of_the_best_cuts_is_taken():
     found, counts = cut(sp.maximize(sp.accuracy))
     assert counts == [2, 0, 2, 4]
     assert found.thresholds.tolist() == [6.5]
-    assert found.feasible is True
+    assert found.feasible
     assert found.active.shape == (0,)
     assert found.active.dtype == torch.bool
     assert cut(sp.minimize(sp.accuracy))[1] in ([0, 0, 4, 4], [4, 4, 0, 0])
@@ -100,7 +100,7 @@ def test_an_area_has_the_nearest_cut_at_each_point_whichever_way_the_rate_runs(r
     found = find(problem, Sample(SCORES, LABELS))
     recalls = [row[0] / 4 for row in found.counts.tolist()]
     assert sorted(recalls) == [0.25, 0.75]
-    assert found.feasible is True
+    assert found.feasible
     assert found.active.tolist() == [True, True]
     assert found.active.dtype == torch.bool
     # At recall 75 % one negative is flagged, or two: the better cut is taken.

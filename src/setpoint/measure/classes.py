@@ -98,7 +98,7 @@ class OfClass(ClassQuantity):
     def __call__(self, counts: Tensor) -> Tensor:
         return self.rate(counts[..., self.k, :])
 
-    def resolution(self, counts: Tensor, heaviest: float) -> Tensor:
+    def resolution(self, counts: Tensor, heaviest: float | Tensor) -> Tensor:
         return self.rate.resolution(counts[..., self.k, :], heaviest)
 
     def identity(self) -> tuple[object, ...]:
@@ -118,7 +118,7 @@ class Macro(ClassQuantity):
     def __call__(self, counts: Tensor) -> Tensor:
         return self.rate(counts).mean(-1)
 
-    def resolution(self, counts: Tensor, heaviest: float) -> Tensor:
+    def resolution(self, counts: Tensor, heaviest: float | Tensor) -> Tensor:
         # A sample that moves leaves one class and enters another.
         return 2 * self.rate.resolution(counts, heaviest).amax(-1) / counts.shape[-2]
 
@@ -140,7 +140,7 @@ class Micro(ClassQuantity):
     def __call__(self, counts: Tensor) -> Tensor:
         return self.rate(counts.sum(-2))
 
-    def resolution(self, counts: Tensor, heaviest: float) -> Tensor:
+    def resolution(self, counts: Tensor, heaviest: float | Tensor) -> Tensor:
         return self.rate.resolution(counts.sum(-2), heaviest)
 
 

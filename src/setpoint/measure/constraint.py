@@ -41,7 +41,7 @@ class Quantity(ABC):
         """Whether the value always lies between 0 and 1."""
         return False
 
-    def resolution(self, counts: Tensor, heaviest: float) -> Tensor:
+    def resolution(self, counts: Tensor, heaviest: float | Tensor) -> Tensor:
         """The most that the value can change when one sample, of weight `heaviest`, moves across."""
         return counts.new_zeros(counts.shape[:-1])
 
@@ -108,7 +108,7 @@ class Constraint:
         excess = self.excess(counts)
         return excess.abs() if self.relation == "==" else excess
 
-    def holds(self, counts: Tensor, heaviest: float = 1.0) -> Tensor:
+    def holds(self, counts: Tensor, heaviest: float | Tensor = 1.0) -> Tensor:
         """Whether the bound is met; an equality is met within one sample, of weight `heaviest`."""
         slack = self.quantity.resolution(counts, heaviest) if self.relation == "==" else 0.0
         return self.violation(counts) <= SLACK + slack

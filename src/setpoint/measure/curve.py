@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -14,11 +14,15 @@ class Curve:
 
     Cut k flags the k highest *distinct* scores (`values`), so there are K + 1 cuts. `tp` and `fp` hold the
     weight of each class that passes, in float64.
+
+    In the form of fixed length there is a cut for every score, and those that would part a tie, or flag what is not
+    there, stand for the cut before them: `places` has the cut that each stands for.
     """
 
     values: Tensor
     tp: Tensor
     fp: Tensor
+    places: Tensor | None = field(default=None, kw_only=True)
 
     @property
     def tops(self) -> Tensor:
@@ -40,8 +44,17 @@ class Curve:
         lower = self.tops[cuts.clamp(max=last)]
         middle = upper / 2 + lower / 2
         between = torch.where((middle < upper) & (middle > lower), middle, lower)
-        beyond_all = torch.nextafter(self.values[last], self.values.new_tensor(-torch.inf))
-        return torch.where(cuts > last, beyond_all, torch.where(cuts == 0, self.tops[0], between))
+        beyond_all = torch.nextafter(upper, torch.full_like(upper, -torch.inf))
+        nothing_below = (cuts > last) | (lower == -torch.inf)
+        return torch.where(nothing_below, beyond_all, torch.where(cuts == 0, self.tops[0], between))
+
+    def beside(self, cut: Tensor) -> Tensor:
+        """A cut and its neighbours, `(3,)`; at either end itself again."""
+        last = len(self.values)
+        if self.places is None:
+            return torch.stack([(cut - 1).clamp(min=0), cut, (cut + 1).clamp(max=last)])
+        after = torch.searchsorted(self.places, cut.view(1), right=True).squeeze(0).clamp(max=last)
+        return self.places[torch.stack([(cut - 1).clamp(min=0), cut, after])]
 
 
 def curve(scores: Tensor, labels: Tensor, weights: Tensor | None = None) -> Curve:
@@ -69,6 +82,22 @@ def curve(scores: Tensor, labels: Tensor, weights: Tensor | None = None) -> Curv
         kept = last_of_tie.nonzero().squeeze(-1)
         values, tp, fp = values.index_select(0, kept), tp.index_select(0, kept), fp.index_select(0, kept)
     return Curve(values, _from_zero(tp), _from_zero(fp))
+
+
+def curve_of_fixed_length(scores: Tensor, labels: Tensor, weights: Tensor | None = None) -> Curve:
+    """The same cuts, without a length that depends on the scores: for devices that are not to be waited for."""
+    scores = scores.detach().to(torch.promote_types(scores.dtype, torch.float32))
+    weight = torch.ones_like(scores, dtype=torch.float64) if weights is None else weights.detach().double()
+    # What is not there comes last.
+    values, order = torch.sort(scores.masked_fill(weight <= 0, -torch.inf), descending=True)
+    positive, weight = labels.to(torch.bool)[order], weight[order]
+    tp = _from_zero(torch.where(positive, weight, 0.0).cumsum(0))
+    fp = _from_zero(torch.where(positive, 0.0, weight).cumsum(0))
+    real = torch.ones(len(values) + 1, dtype=torch.bool, device=values.device)
+    real[1:-1] = values[:-1] > values[1:]
+    real[-1] = values[-1] > -torch.inf
+    places = torch.where(real, torch.arange(len(real), device=values.device), 0).cummax(0).values
+    return Curve(values, tp[places], fp[places], places=places)
 
 
 def _from_zero(passed: Tensor) -> Tensor:

@@ -6,12 +6,15 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 
 import torch
 from torch import Tensor
 
 from setpoint.errors import BadProblem
 from setpoint.measure.constraint import Quantity, percent
+from setpoint.measure.looks import constant_like
 
 Four = tuple[float, float, float, float]
 
@@ -19,7 +22,13 @@ Four = tuple[float, float, float, float]
 def share(part: Tensor, whole: Tensor) -> Tensor:
     """part / whole, and 0 where the whole is empty, also in the gradient."""
     empty = whole <= 0
-    return torch.where(empty, torch.zeros_like(part), part / torch.where(empty, 1, whole))
+    return torch.where(empty, 0.0, part / whole.masked_fill(empty, 1.0))
+
+
+def weigh(counts: Tensor, weights: Four) -> Tensor:
+    """The counts `(..., 4)`, each times its weight, added up."""
+    terms = [one if weight == 1 else weight * one for weight, one in zip(weights, counts.unbind(-1)) if weight]
+    return reduce(add, terms) if terms else torch.zeros_like(counts[..., 0])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,19 +43,19 @@ class Rate(Quantity):
     whole: Four
 
     def __call__(self, counts: Tensor) -> Tensor:
-        return share(counts @ counts.new_tensor(self.part), self.size(counts))
+        return share(weigh(counts, self.part), self.size(counts))
 
     def size(self, counts: Tensor) -> Tensor:
         """The whole that the rate is a share of."""
-        return counts @ counts.new_tensor(self.whole)
+        return weigh(counts, self.whole)
 
     def slope(self, counts: Tensor) -> Tensor:
         """The derivative by each count, `(..., 4)`; 0 where the whole is empty."""
-        part, whole = counts.new_tensor(self.part), counts.new_tensor(self.whole)
+        part, whole = constant_like(self.part, counts), constant_like(self.whole, counts)
         return share(part - self(counts).unsqueeze(-1) * whole, self.size(counts).unsqueeze(-1))
 
-    def resolution(self, counts: Tensor, heaviest: float) -> Tensor:
-        return share(torch.full_like(counts[..., 0], heaviest), self.size(counts))
+    def resolution(self, counts: Tensor, heaviest: float | Tensor) -> Tensor:
+        return share(torch.ones_like(counts[..., 0]) * heaviest, self.size(counts))
 
     def identity(self) -> tuple[object, ...]:
         return (self.name, self.part, self.whole)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ class Sample:
     weights: Tensor | None = None
     groups: Tensor | None = None
     n_groups: int | None = None
-    processes: Processes = ALONE
+    processes: Processes = field(default_factory=lambda: ALONE)
 
     @property
     def dtype(self) -> torch.dtype:
@@ -51,7 +51,7 @@ class Sample:
     def mass(self) -> Tensor:
         """The total weight (the number of samples, without weights), in float32 at least: half cannot count."""
         if self.weights is None:
-            return torch.tensor(float(len(self.scores)), dtype=self.dtype, device=self.scores.device)
+            return torch.full((), float(len(self.scores)), dtype=self.dtype, device=self.scores.device)
         return self.weights.sum(dtype=self.dtype)
 
     @property
@@ -64,9 +64,14 @@ class Sample:
 
     @property
     def has_both_classes(self) -> bool:
+        return bool(self.holds_both_classes)
+
+    @property
+    def holds_both_classes(self) -> Tensor:
+        """The same as a truth value where the labels are, at which nobody has looked yet."""
         sides = torch.stack([self.labels > 0, self.labels == 0])
         there = sides if self.weights is None else sides & (self.weights > 0)
-        return bool(there.any(1).all())
+        return there.any(1).all()
 
     def detach(self) -> Sample:
         return Sample(self.scores.detach(), self.labels, self.weights, self.groups, self.n_groups)
@@ -85,32 +90,39 @@ class Sample:
         return Sample(self.scores.detach().double(), self.labels.double(), weights, self.groups, self.n_groups)
 
 
-def check_sample(scores: Any, labels: Any, weights: Any = None, groups: Any = None) -> Sample:
-    """Tensors, arrays or lists in; a `Sample` out, or one clear error."""
-    scores = check_scores(scores)
+def check_sample(scores: Any, labels: Any, weights: Any = None, groups: Any = None, *, look: bool = True) -> Sample:
+    """Tensors, arrays or lists in; a `Sample` out, or one clear error.
+
+    Without `look` only kinds and shapes are checked, not the numbers: those are left to `doubts_of`.
+    """
+    scores = check_scores(scores, look=look)
     if scores.dim() != 1:
         hint = _HINTS.get(scores.shape[1], "") if scores.dim() == 2 else ""
         raise ShapeMismatch(f"scores {tuple(scores.shape)} must hold one number a sample, shape (n,){hint}")
-    labels = _labels(labels, scores)
+    labels = _labels(labels, scores, look)
     if weights is not None:
-        refuse_odd_weights(_tensor(weights, "weights", BadWeights))
+        if look:
+            refuse_odd_weights(_tensor(weights, "weights", BadWeights))
         weights = _like(weights, scores, "weights", BadWeights)
-        refuse_overflown_weights(weights)
+        if look:
+            refuse_overflown_weights(weights)
     if groups is not None:
         groups = _tensor(groups, "groups", BadGroups).to(scores.device)
         if groups.shape != scores.shape:
             raise ShapeMismatch(f"groups {tuple(groups.shape)} and scores {tuple(scores.shape)} must match")
-        if groups.is_floating_point() or groups.dtype == torch.bool or bool((groups < 0).any()):
+        if groups.is_floating_point() or groups.dtype == torch.bool or (look and bool((groups < 0).any())):
             raise BadGroups("groups must be whole numbers from 0 up, one a sample; encode names as numbers first")
         groups = groups.long()
     return Sample(scores, labels, weights, groups)
 
 
-def check_scores(given: Any) -> Tensor:
+def check_scores(given: Any, *, look: bool = True) -> Tensor:
     """Finite floating-point scores of any shape, or one clear error."""
     scores = _tensor(given, "scores", BadScores)
     if not scores.is_floating_point():
         scores = scores.double()
+    if not look:
+        return scores
     # The usual case first: this is asked of every batch.
     if scores.dtype != torch.float64 and bool(scores.isfinite().all()):
         return scores
@@ -145,8 +157,36 @@ def name_groups(groups: Any) -> tuple[Tensor, list[str]]:
     return torch.from_numpy(codes.reshape(values.shape).astype(np.int64)), [str(name) for name in names]
 
 
-def _labels(values: Any, scores: Tensor) -> Tensor:
+#: What may be wrong with the numbers of a batch that nobody has looked at, in the order of `doubts_of`.
+DOUBTS: tuple[tuple[type[SetpointError], str], ...] = (
+    (BadScores, "scores were not finite, or too large to train on: lower the learning rate or standardise the input"),
+    (BadLabels, "labels were other than 0 and 1: map your classes to 0 and 1 first"),
+    (BadWeights, f"weights were not finite, negative, or not between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}: "
+                 "divide them by their mean, and set those of samples to leave out to 0"),
+    (BadGroups, "groups were below 0: number them from 0 up"),
+)  # fmt: skip
+
+
+def doubts_of(sample: Sample) -> Tensor:
+    """Which of the `DOUBTS` are right, `(4,)`, as truth values where the sample is."""
+    scores, labels, weights = sample.scores.detach(), sample.labels, sample.weights
+    right = torch.ones((), dtype=torch.bool, device=scores.device)
+    return ~torch.stack(
+        [
+            (scores.abs() <= _largest(scores.dtype)).all(),
+            ((labels == 0) | (labels == 1)).all(),
+            right
+            if weights is None
+            else ((weights == 0) | ((weights >= SMALLEST_WEIGHT) & (weights <= LARGEST_WEIGHT))).all(),
+            right if sample.groups is None else (sample.groups >= 0).all(),
+        ]
+    )
+
+
+def _labels(values: Any, scores: Tensor, look: bool = True) -> Tensor:
     labels = _like(values, scores, "labels", BadLabels)
+    if not look:
+        return labels
     odd = (labels != 0) & (labels != 1)
     if not bool(odd.any()):
         return labels
@@ -179,13 +219,17 @@ def refuse_odd_weights(weights: Tensor, whose: str = "weights") -> None:
 def refuse_huge_scores(scores: Tensor) -> None:
     """Scores whose squares and differences are numbers too."""
     largest = float(scores.detach().abs().max()) if scores.numel() else 0.0
-    # Half precision ends at 65504, and slopes of squares must fit too.
-    most = min(LARGEST_SCORE, torch.finfo(scores.dtype).max / 16)
+    most = _largest(scores.dtype)
     if largest > most:
         raise BadScores(
             f"scores of up to {largest:g} are too large to train on (at most {most:g}); the model has "
             "diverged or its input is not scaled: lower the learning rate or standardise the input"
         )
+
+
+def _largest(dtype: torch.dtype) -> float:
+    """Half precision ends at 65504, and slopes of squares must fit too."""
+    return min(LARGEST_SCORE, torch.finfo(dtype).max / 16)
 
 
 def _tensor(values: Any, name: str, error: type[SetpointError]) -> Tensor:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from setpoint.errors import BadProblem
 from setpoint.measure.constraint import SLACK, Constraint, Quantity
+from setpoint.measure.looks import constant_like
 from setpoint.measure.rate import Gap, Range, Rate
 
 
@@ -93,8 +94,7 @@ class Problem:
 
     def costs(self, counts: Tensor) -> Tensor:
         """What each threshold adds to the cost, `(m,)`: its share of the objective, with the sign of a loss."""
-        value = self.objective(self.pool(counts)) / self.n_thresholds
-        return -value if self.maximize else value
+        return self.objective(self.pool(counts)) / (-self.n_thresholds if self.maximize else self.n_thresholds)
 
     def cost(self, counts: Tensor) -> Tensor:
         """What is to be minimised: the objective, averaged over the thresholds, with the sign of a loss."""
@@ -104,7 +104,7 @@ class Problem:
         """One number a bound, positive when it is broken: `(k,)`."""
         pooled = self.pool(counts)
         if self.over is not None:
-            return self.over.rate(pooled) - pooled.new_tensor(self.over.bounds)
+            return self.over.rate(pooled) - constant_like(tuple(self.over.bounds), pooled)
         if not self.constraints:
             return pooled.new_zeros(0)
         return torch.stack([c.excess(self._seen_by(c, counts))[0] for c in self.constraints])
@@ -112,9 +112,14 @@ class Problem:
     def _seen_by(self, constraint: Constraint, counts: Tensor) -> Tensor:
         return counts if isinstance(constraint.quantity, Gap) else self.pool(counts)
 
-    def holds(self, counts: Tensor, heaviest: float = 1.0) -> bool:
+    def holds(self, counts: Tensor, heaviest: float | Tensor = 1.0) -> bool:
         """Whether every constraint is met by true counts; the points of an area always are."""
-        return all(bool(c.holds(self._seen_by(c, counts), heaviest).all()) for c in self.constraints)
+        return bool(self.holding(counts, heaviest))
+
+    def holding(self, counts: Tensor, heaviest: float | Tensor = 1.0) -> Tensor:
+        """The same as a truth value where the counts are, at which nobody has looked yet."""
+        held = [c.holds(self._seen_by(c, counts), heaviest).all() for c in self.constraints]
+        return torch.stack(held).all() if held else torch.ones((), dtype=torch.bool, device=counts.device)
 
     def violations(self, counts: Tensor) -> list[float]:
         """How far each constraint is broken by true counts, in the worst group if each has its own threshold."""

@@ -18,6 +18,10 @@ from torch import Tensor, nn
 
 from setpoint.errors import BadSetting, DivergedPrices
 from setpoint.measure.constraint import Constraint
+from setpoint.measure.looks import may_look
+
+#: Which of the bounds: all, or some by number.
+Places = slice | list[int]
 
 
 @dataclass(frozen=True)
@@ -97,16 +101,20 @@ class Ascent(nn.Module):
     smoothed: Tensor
     started: Tensor
     rooms: Tensor
+    excesses: Tensor
 
     def __init__(self, bounds: tuple[Constraint, ...], climb: Climb) -> None:
         super().__init__()
         self.bounds, self.settings = bounds, climb
         equality = [bound.relation == "==" for bound in bounds]
-        self.kinds = [
-            (kind, [place for place, equal in enumerate(equality) if equal == wanted])
+        # Numbers of places would be sent to a device at every step; where all bounds are of a kind none are needed.
+        self.kinds: list[tuple[ConstraintType, Places]] = [
+            (kind, [place for place, equal in enumerate(equality) if equal == wanted] if mixed else slice(None))
+            for mixed in [len(set(equality)) > 1]
             for kind, wanted in ((ConstraintType.INEQUALITY, False), (ConstraintType.EQUALITY, True))
             if wanted in equality
         ]
+        self.register_buffer("excesses", torch.zeros(len(bounds)), persistent=False)
         self.register_buffer("rooms", torch.tensor([room(bound) for bound in bounds]), persistent=False)
         self.register_buffer("prices", torch.zeros(len(bounds)))
         self.register_buffer("smoothed", torch.zeros(len(bounds)))
@@ -134,7 +142,7 @@ class Ascent(nn.Module):
         soft, true = (excess.to(risen.dtype) / self.rooms for excess in (soft, true))
         for constraint, multiplier, places in self._constraints(risen.dtype):
             weight = multiplier.weight
-            optimizer = self._optimizer(weight, smoothed[places] if bool(self.started) else true[places])
+            optimizer = self._optimizer(weight, torch.where(self.started, smoothed[places], true[places]))
             state = ConstraintState(violation=soft[places], strict_violation=true[places])
             with torch.enable_grad():
                 _contribution(constraint, state, "dual").backward()
@@ -144,13 +152,22 @@ class Ascent(nn.Module):
             smoothed[places] = optimizer.state[weight].get("xi", smoothed[places])
         if self.settings.ceiling is not None:
             risen.clamp_(-self.settings.ceiling, self.settings.ceiling)
-        self._refuse_divergence(risen, true)
+        if may_look(risen):
+            self._refuse_divergence(risen, true)
+        self.excesses.copy_(true)
         self.prices.copy_(risen)
         self.smoothed.copy_(smoothed)
         self.started.fill_(True)
 
-    def _constraints(self, dtype: torch.dtype) -> list[tuple[Priced, DenseMultiplier, list[int]]]:
-        """Cooper's constraints around the prices as they are now; all that lasts is in our buffers."""
+    def look(self) -> None:
+        """Refuse prices that have diverged on a device at which nobody looked."""
+        self._refuse_divergence(self.prices, self.excesses)
+
+    def _constraints(self, dtype: torch.dtype) -> list[tuple[Priced, DenseMultiplier, Places]]:
+        """Cooper's constraints around the prices as they are now; all that lasts is in our buffers.
+
+        Cooper looks whether a multiplier of an inequality is below 0, twice a step: a device is waited for.
+        """
         made = []
         for kind, places in self.kinds:
             multiplier = DenseMultiplier(init=self.prices[places].detach().clone(), dtype=dtype)

@@ -22,7 +22,7 @@ from setpoint.problem.problem import Problem
 WINDOWS = 4096
 
 
-def find_by_group(problem: Problem, sample: Sample) -> tuple[Tensor, Tensor, bool, Tensor]:
+def find_by_group(problem: Problem, sample: Sample) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Thresholds `(1, G)`, true counts `(1, G, 4)`, whether every bound holds, and which are active `(k,)`."""
     curves = [_curve_of(sample, group) for group in range(sample.n_groups or 0)]
     search = _Search(problem, [c.counts for c in curves])
@@ -30,7 +30,7 @@ def find_by_group(problem: Problem, sample: Sample) -> tuple[Tensor, Tensor, boo
     counts = search.counts(cuts)
     thresholds = torch.stack([_threshold(c, cut) for c, cut in zip(curves, cuts)]).unsqueeze(0)
     heaviest = 1.0 if sample.weights is None else float(sample.weights.max())
-    return thresholds, counts, problem.holds(counts, heaviest), search.active(cuts)
+    return thresholds, counts, problem.holding(counts, heaviest), search.active(cuts)
 
 
 def _curve_of(sample: Sample, group: int) -> Curve:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from setpoint.errors import BadSetting
+from setpoint.measure.looks import constant, may_look
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import SigmoidStep, SmoothStep
 from setpoint.problem.problem import Problem
@@ -103,28 +104,31 @@ class ImplicitThreshold(Solver):
 
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
         batch = with_groups(batch, self.problem, self.n_groups)
-        reference = self.memory.joined(batch)
         newest = self.correction.batches
-        corrected = self.memory.joined(batch, newest=newest) if newest else reference
-        if self.training:
-            self.memory.push(batch)
-        if float(batch.mass) <= 0 or not reference.has_both_classes:
-            return (0.0 * batch.scores).sum()
+        corrected = self.memory.joined(batch, newest=newest) if newest else None
+        reference = self.memory.taking(batch, keep=self.training)
+        nothing = (0.0 * batch.scores).sum()
+        if len(reference.scores) == 0:
+            return nothing
+        usable = (batch.mass > 0) & reference.holds_both_classes
+        if may_look(usable) and not bool(usable):
+            return nothing
         temperature = settle_temperature(
-            self.temperature, lambda: reference.spread, reference.dtype, keep=self.training
+            self.temperature, lambda: torch.where(usable, reference.spread, 0.0), reference.dtype, keep=self.training
         )
         step = self.step(temperature)
+        # With `batches` a device is waited for here, and with `every` in the search: the thresholds may stay.
         thresholds, active, broken = self._search(
-            corrected if newest and corrected.has_both_classes else reference, step
+            reference if corrected is None or not corrected.has_both_classes else corrected, step, usable
         )
         here = expand(self.problem, count_at(reference, thresholds, step))
         # Slopes are taken per unit of temperature x score, so that the floor does not depend on the scale.
         slopes = here.by_threshold(count_pace(reference, thresholds, step) / temperature)
         prices = torch.where(broken, BROKEN_PRICE, self.price(here, slopes, active))
         if self.training:
-            self.prices.copy_(prices)
+            self.prices.copy_(_where(usable, prices, self.prices))
             self._move_slack(prices)
-        share = batch.mass / reference.mass
+        share = _where(usable, batch.mass / reference.mass, torch.ones_like(batch.mass))
         counts = count_at(batch, thresholds, step)
         loss = here.loss(prices, counts, share)
         if self.slope_penalty:
@@ -133,37 +137,39 @@ class ImplicitThreshold(Solver):
         if self.training and self.follower is not None:
             implicit = self._implicit_thresholds(here, counts / share, slopes[1] * temperature)
             self.follower.watch(implicit, self.processes)
-        return loss
+        return _where(usable, loss, nothing.to(loss.dtype))
 
     def price(self, here: Expansion, slopes: tuple[Tensor, Tensor], active: Tensor) -> Tensor:
         """Where the prices come from: solved, so that no small move of the thresholds pays."""
-        return solve_prices(*slopes, active, floor=self.slope_floor, limit=self.price_limit)
+        one_each = self.problem.over is not None
+        return solve_prices(*slopes, active, floor=self.slope_floor, limit=self.price_limit, one_each=one_each)
 
-    def _search(self, sample: Sample, step: SmoothStep) -> tuple[Tensor, Tensor, Tensor]:
+    def _search(self, sample: Sample, step: SmoothStep, usable: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Thresholds, which bounds hold them, and which are broken; held between two corrections."""
-        due = self.correction.is_due(int(self.steps))
+        due = self.correction.every == 1 or self.correction.is_due(int(self.steps))
         if self.training:
-            self.steps += 1
+            self.steps += usable
             if not due:
                 return self.thresholds.to(sample.scores.dtype), self.active, self.broken
         if self.correction.soft:
             thresholds = find_soft(self.problem, sample, step)
             active, broken = torch.ones_like(self.active), torch.zeros_like(self.broken)
         else:
+            # A slack is a number of the problem, so a device has to say it.
             problem = self.problem if self.slack is None else tightened(self.problem, float(self.slacks[0]))
             found = find(problem, sample)
-            thresholds, active = found.thresholds, found.active
-            excess = self.problem.excesses(found.counts)
-            hopeless = not found.feasible and self.slack is None
-            broken = (excess > 0) & ~self._equalities() if hopeless else torch.zeros_like(active)
+            thresholds, active = _where(usable, found.thresholds, torch.zeros_like(found.thresholds)), found.active
+            broken = torch.zeros_like(active)
+            if self.slack is None and self.problem.constraints:
+                broken = (self.problem.excesses(found.counts) > 0) & ~self._equalities() & ~found.feasible
         if self.training:
-            self.thresholds.copy_(thresholds)
-            self.active.copy_(active)
-            self.broken.copy_(broken)
+            self.thresholds.copy_(_where(usable, thresholds, self.thresholds))
+            self.active.copy_(_where(usable, active, self.active))
+            self.broken.copy_(_where(usable, broken, self.broken))
         return thresholds, active, broken
 
     def _equalities(self) -> Tensor:
-        return torch.tensor([b.relation == "==" for b in self.problem.bounds], device=self.active.device)
+        return constant(tuple(b.relation == "==" for b in self.problem.bounds), torch.bool, self.active.device)
 
     def _move_slack(self, prices: Tensor) -> None:
         """One projected gradient step: the loss grows by its price with every unit of slack."""
@@ -185,3 +191,8 @@ class ImplicitThreshold(Solver):
             "prices": self.prices.tolist(),
             "temperature": float(self.temperature),
         }
+
+
+def _where(usable: Tensor, this: Tensor, other: Tensor) -> Tensor:
+    """This if the batch is usable; who could look has done so."""
+    return this if may_look(usable) else torch.where(usable, this, other)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from setpoint.errors import BadSetting
+from setpoint.measure.looks import may_look
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import SigmoidStep, SmoothStep, Step, hard_step
 from setpoint.problem.problem import Problem
@@ -34,6 +35,8 @@ class Prices(Protocol):
 
     def climb(self, soft: Tensor, true: Tensor) -> None: ...
 
+    def look(self) -> None: ...
+
 
 class Lagrangian(Solver):
     """objective + prices . excesses, minimised over model and thresholds, while each price climbs by its true excess.
@@ -56,6 +59,7 @@ class Lagrangian(Solver):
     temperature: Tensor
     started: Tensor
     ascent: Prices
+    _has_started = False
 
     def __init__(
         self,
@@ -104,10 +108,9 @@ class Lagrangian(Solver):
 
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
         batch = with_groups(batch, self.problem, self.n_groups)
-        reference = self.memory.joined(batch)
-        if self.training:
-            self.memory.push(batch)
-        if float(batch.mass) <= 0 or not reference.has_both_classes:
+        reference = self.memory.taking(batch, keep=self.training)
+        # A device is waited for: without both classes no price moves.
+        if len(reference.scores) == 0 or not bool((batch.mass > 0) & reference.holds_both_classes):
             return (0.0 * batch.scores).sum()
         temperature = settle_temperature(
             self.temperature, lambda: reference.spread, reference.dtype, keep=self.training
@@ -126,7 +129,9 @@ class Lagrangian(Solver):
     @torch.no_grad()
     def _start(self, reference: Sample, step: SmoothStep, temperature: Tensor) -> Tensor:
         """The thresholds; the first time, the best feasible cut, with the prices that hold it in place."""
-        if bool(self.started):
+        # Once it has started a device need not be asked again.
+        self._has_started = bool(self.started) if may_look(self.started) or not self._has_started else True
+        if self._has_started:
             return self.thresholds
         found = find(self.problem, reference)
         thresholds = found.thresholds.to(reference.scores.dtype)
@@ -139,6 +144,14 @@ class Lagrangian(Solver):
             self.started.fill_(True)
             return self.thresholds
         return thresholds
+
+    def look(self) -> None:
+        super().look()
+        self.ascent.look()
+
+    def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
+        super()._load_from_state_dict(*args, **kwargs)
+        self._has_started = False
 
     def status(self) -> dict[str, Any]:
         return {

@@ -34,14 +34,12 @@ class BaseLoss(Solver):
 
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
         mass = batch.processes.sum(batch.mass)
-        if float(mass) <= 0:
-            return (0.0 * batch.scores).sum()
         scores = batch.scores.to(torch.promote_types(batch.scores.dtype, torch.float32))
         logits = scores if scores.dim() == 2 else torch.stack([torch.zeros_like(scores), scores], dim=-1)
         costs = self.costs(logits, batch.labels.long())
         if batch.weights is not None:
             costs = batch.weights.to(costs.dtype) * costs
-        return batch.processes.sum(costs.sum()) / mass.to(costs.dtype)
+        return batch.processes.sum(costs.sum()) / torch.where(mass > 0, mass, 1.0).to(costs.dtype)
 
     @abstractmethod
     def costs(self, logits: Tensor, labels: Tensor) -> Tensor:

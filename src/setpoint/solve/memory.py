@@ -40,7 +40,7 @@ class Memory(nn.Module):
     def joined(self, batch: Sample, newest: int = 0) -> Sample:
         """The batch together with what is remembered; a batch that fills the memory stands alone.
 
-        With `newest` = k only the last k batches, this one among them, are taken.
+        With `newest` = k only the last k batches, this one among them, are taken: the others weigh nothing.
         """
         batch = batch.detach()
         room = self.size - len(batch.scores)
@@ -48,18 +48,30 @@ class Memory(nn.Module):
             return batch
         # The oldest places are the ones that this batch is about to take.
         kept = (self.head + len(batch.scores) + torch.arange(room, device=self.head.device)) % self.size
-        fresh = self.weights[kept] > 0
+        remembered = self.weights[kept]
         if newest:
-            fresh &= self.batch[kept] > self.batches - newest + 1
-        kept = kept[fresh]
+            remembered = torch.where(self.batch[kept] > self.batches - newest + 1, remembered, 0.0)
         weights = batch.weights if batch.weights is not None else torch.ones_like(batch.scores)
         return Sample(
             torch.cat([batch.scores, self.scores[kept].to(batch.scores.dtype)]),
             torch.cat([batch.labels, self.labels[kept].to(batch.labels.dtype)]),
-            torch.cat([weights, self.weights[kept].to(weights.dtype)]),
+            torch.cat([weights, remembered.to(weights.dtype)]),
             None if batch.groups is None else torch.cat([batch.groups, self.groups[kept]]),
             batch.n_groups,
         )
+
+    def taking(self, batch: Sample, keep: bool) -> Sample:
+        """The batch together with what is remembered; with `keep` it is remembered itself from now on."""
+        alike = (batch.scores.dtype, batch.labels.dtype) == (self.scores.dtype, self.labels.dtype)
+        if keep and alike and len(batch.scores) < self.size:
+            # What is left beside the batch is what `joined` would have taken, in another order, and nothing is copied.
+            self.push(batch)
+            groups = None if batch.groups is None else self.groups
+            return Sample(self.scores, self.labels, self.weights, groups, batch.n_groups)
+        reference = self.joined(batch)
+        if keep:
+            self.push(batch)
+        return reference
 
     @torch.no_grad()
     def push(self, batch: Sample) -> None:

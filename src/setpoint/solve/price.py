@@ -17,6 +17,7 @@ from torch import Tensor
 from setpoint.errors import BadScores
 from setpoint.measure.constraint import Quantity
 from setpoint.measure.count import count
+from setpoint.measure.looks import may_look
 from setpoint.measure.rate import Rate
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import SmoothStep, Step
@@ -59,7 +60,7 @@ class Expansion:
 
 def expand(problem: Problem, counts: Tensor) -> Expansion:
     """The problem to first order around `counts`, which are taken as given."""
-    if problem.over is None and problem.group is None and all(isinstance(q, Rate) for q in _quantities(problem)):
+    if problem.group is None and all(isinstance(q, Rate) for q in _quantities(problem)):
         return _expand_rates(problem, counts.detach())
     anchor = counts.detach().requires_grad_()
     with torch.enable_grad():
@@ -82,15 +83,13 @@ def _quantities(problem: Problem) -> list[Quantity]:
 def _expand_rates(problem: Problem, counts: Tensor) -> Expansion:
     """The same for rates, whose slopes are known without asking autograd."""
     objective, *bounded = (rate.slope(counts) for rate in _quantities(problem) if isinstance(rate, Rate))
-    signs = [-1 if c.relation == ">=" else 1 for c in problem.constraints]
-    slopes = [sign * slope for sign, slope in zip(signs, bounded)]
-    return Expansion(
-        counts,
-        problem.cost(counts),
-        problem.excesses(counts),
-        -objective if problem.maximize else objective,
-        torch.stack(slopes) if slopes else counts.new_zeros(0, *counts.shape),
-    )
+    cost_slope = objective / (-problem.n_thresholds if problem.maximize else problem.n_thresholds)
+    if problem.over is not None:
+        excess_slopes = torch.diag_embed(problem.over.rate.slope(counts).T).movedim(0, -1)
+    else:
+        slopes = [-slope if c.relation == ">=" else slope for c, slope in zip(problem.constraints, bounded)]
+        excess_slopes = torch.stack(slopes) if slopes else counts.new_zeros(0, *counts.shape)
+    return Expansion(counts, problem.cost(counts), problem.excesses(counts), cost_slope, excess_slopes)
 
 
 def count_pace(sample: Sample, thresholds: Tensor, step: SmoothStep) -> Tensor:
@@ -98,21 +97,29 @@ def count_pace(sample: Sample, thresholds: Tensor, step: SmoothStep) -> Tensor:
     return -count_at(sample, thresholds, step.slope)
 
 
-def solve_prices(cost_slope: Tensor, excess_slopes: Tensor, active: Tensor, *, floor: float, limit: float) -> Tensor:
+def solve_prices(
+    cost_slope: Tensor, excess_slopes: Tensor, active: Tensor, *, floor: float, limit: float, one_each: bool = False
+) -> Tensor:
     """Prices of the active bounds at which no small move of the thresholds pays: cost' + prices . excess' = 0.
 
     Least squares, square or not, damped so that a vanishing slope gives a price of 0 rather than of infinity.
     Bounds that are not active cost nothing. The sign is free: with precision as the objective it is negative
-    for about half of all models.
+    for about half of all models. `one_each` says that every bound is of a threshold of its own, in the same order.
     """
     slopes = excess_slopes * active.to(excess_slopes.dtype).unsqueeze(-1)
     if slopes.numel() == 0:
         return slopes.new_zeros(len(slopes))
-    if not bool(slopes.isfinite().all() & cost_slope.isfinite().all()):
+    if may_look(slopes) and not bool(slopes.isfinite().all() & cost_slope.isfinite().all()):
         raise BadScores("temperature times scores overflows; lower the temperature, or scale the scores")
-    if slopes.numel() == 1:
-        alone: Tensor = -slopes[:, 0] * cost_slope / (slopes[:, 0] ** 2 + floor**2)
-        return alone.clamp(-limit, limit)
+    if slopes.shape[1] == 1:
+        # One threshold: the pseudo-inverse of a column.
+        column: Tensor = -slopes[:, 0] * cost_slope / (slopes.square().sum() + floor**2)
+        return column.clamp(-limit, limit)
+    if one_each:
+        own = slopes.diagonal()
+        each: Tensor = -own * cost_slope / (own.square() + floor**2)
+        return each.clamp(-limit, limit)
+    # A device is waited for here: the decomposition looks whether it converged.
     left, stretch, right = torch.linalg.svd(slopes, full_matrices=False)
     damped = stretch / (stretch**2 + floor**2)
     prices: Tensor = -left @ (damped * (right @ cost_slope))

@@ -13,10 +13,12 @@ from setpoint.measure.step import SigmoidStep, SmoothStep, Step, hard_step
 from setpoint.problem.problem import Problem
 from setpoint.solve.ascent import room
 from setpoint.solve.lagrangian import Lagrangian
+from setpoint.solve.solver import Solver
 
 
 def stationary(matrix: Tensor) -> Tensor:
     """The distribution that a left-stochastic matrix (columns of sum 1) leaves as it is: its eigenvector of 1."""
+    # A device is waited for: the eigenvalues are found on the processor.
     values, vectors = torch.linalg.eig(matrix.double())
     place = (values - 1).abs().argmin()
     vector: Tensor = vectors[:, place].real.abs()
@@ -71,6 +73,9 @@ class SwapRegret(nn.Module):
         moved = self.log_matrix.double() + self.lr * torch.outer(gain, shares)
         self.log_matrix.copy_(moved.log_softmax(0))
 
+    def look(self) -> None:
+        """Shares of 1 cannot diverge."""
+
 
 class ProxyLagrangian(Lagrangian):
     """The Lagrangian as a game without a common payoff: the model minimises soft rates, the weights answer true ones.
@@ -94,6 +99,6 @@ class ProxyLagrangian(Lagrangian):
         temperature: float | None = None,
         memory: int | None = None,
     ) -> None:
-        nn.Module.__init__(self)
+        Solver.__init__(self)
         self._set_up(problem, n_groups, step, truth, temperature, memory, price)
         self.ascent = SwapRegret(problem.bounds, price_lr)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from setpoint.errors import BadSetting
+from setpoint.measure.looks import may_look
 
 #: Temperature times the spread of the scores, when nothing else is known of their scale.
 SPREADS = 4.0
@@ -25,13 +26,12 @@ def temperature_buffer(temperature: float | None) -> Tensor:
 @torch.no_grad()
 def settle_temperature(buffer: Tensor, spread: Callable[[], Tensor], dtype: torch.dtype, *, keep: bool) -> Tensor:
     """The temperature in the buffer; the first time that scores have a spread, one over it, kept if asked to."""
-    if float(buffer) > 0:
+    if may_look(buffer) and float(buffer) > 0:
         return buffer.to(dtype)
     found = spread()
-    if float(found) <= 0:
-        return torch.ones((), dtype=dtype, device=buffer.device)
     # Scores that differ in their last digits only would make it infinite.
-    temperature = (SPREADS / found).clamp(max=STEEPEST).to(dtype)
+    new = torch.where(found > 0, (SPREADS / found).clamp(max=STEEPEST), 0.0).to(dtype)
+    temperature = torch.where(buffer > 0, buffer.to(dtype), new)
     if keep:
         buffer.copy_(temperature)
-    return temperature
+    return torch.where(temperature > 0, temperature, 1.0)

@@ -80,9 +80,7 @@ class ImplicitShifts(Solver):
         return check_classes(scores, labels, weights, n_classes=self.n_classes)
 
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
-        reference = self.memory.joined(batch)
-        if self.training:
-            self.memory.push(batch)
+        reference = self.memory.taking(batch, keep=self.training)
         if float(batch.mass) <= 0:
             return (0.0 * batch.scores).sum()
         temperature = settle_temperature(
@@ -96,8 +94,8 @@ class ImplicitShifts(Solver):
         moved = (sides != 0) | self._fixed(sides)
         cost_slope = torch.einsum("kc,jkc->j", here.cost_slope[0], pace)
         excess_slopes = torch.einsum("ikc,jkc->ij", here.excess_slopes[:, 0], pace) * moved
-        limits = {"floor": self.slope_floor, "limit": self.price_limit}
-        prices = solve_prices(cost_slope, excess_slopes, self._active(sides), **limits)
+        active = self._active(sides)
+        prices = solve_prices(cost_slope, excess_slopes, active, floor=self.slope_floor, limit=self.price_limit)
         if self.training:
             self.prices.copy_(prices)
         return here.loss(prices, _count(batch, shifts, temperature), batch.mass / reference.mass)

@@ -13,11 +13,14 @@ from torch import Tensor, nn
 
 from setpoint.errors import BadGroups, BadProblem, BadScores
 from setpoint.measure.joined import joined
-from setpoint.measure.sample import Sample, check_sample, refuse_huge_scores
+from setpoint.measure.looks import may_look
+from setpoint.measure.sample import DOUBTS, Sample, check_sample, doubts_of, refuse_huge_scores
 from setpoint.problem.problem import Problem
 from setpoint.processes import Processes, ProcessGroup
 
 S = TypeVar("S", bound="Solver")
+#: Steps on a device between two looks at what was wrong with their batches.
+LOOK_EVERY = 100
 
 
 class Solver(nn.Module, ABC):
@@ -36,6 +39,14 @@ class Solver(nn.Module, ABC):
     takes_parts: ClassVar[bool] = False
     _chosen: Processes | None = None
     _averaged = True
+
+    doubts: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        # What was wrong with batches at which nobody looked: those of `DOUBTS`, and the loss.
+        self.register_buffer("doubts", torch.zeros(len(DOUBTS) + 1, dtype=torch.bool), persistent=False)
+        self._unlooked = 0
 
     def across(self: S, process_group: ProcessGroup = None, *, averaged: bool = True) -> S:
         """Choose whose batches count as one: a process group, all (None or True), or this process alone (False).
@@ -82,19 +93,49 @@ class Solver(nn.Module, ABC):
 
     def refuse_odd_loss(self, loss: Tensor) -> Tensor:
         """The loss, if it is a number that can be learned from."""
+        if not may_look(loss):
+            self.doubts[-1] |= ~loss.detach().isfinite()
+            return torch.where(self.doubts.any(), torch.nan, loss)
         value = float(loss.detach())
         if not math.isfinite(value):
-            raise BadScores(
-                f"the loss of {type(self).__name__} is {value}: numbers too large to count with; lower the learning "
-                "rate, or scale the scores or the settings"
-            )
+            raise BadScores(self._odd_loss(str(value)))
         return loss
+
+    def _odd_loss(self, value: str) -> str:
+        return (
+            f"the loss of {type(self).__name__} is {value}: numbers too large to count with; lower the learning "
+            "rate, or scale the scores or the settings"
+        )
 
     def check(self, scores: Tensor, labels: Tensor, weights: Tensor | None, groups: Tensor | None) -> Sample:
         """The border: a batch as this solver takes it, or one clear error. Changes no state."""
-        sample = check_sample(scores, labels, weights, groups)
-        refuse_huge_scores(sample.scores)
+        if not isinstance(scores, Tensor) or may_look(scores):
+            sample = check_sample(scores, labels, weights, groups)
+            refuse_huge_scores(sample.scores)
+            return sample
+        sample = check_sample(scores, labels, weights, groups, look=False)
+        self.doubts[:-1] |= doubts_of(sample)
+        if not torch.compiler.is_compiling():
+            self._unlooked += 1
+            if self._unlooked % LOOK_EVERY == 0:
+                self.look()
         return sample
+
+    def look(self) -> None:
+        """Refuse what was wrong with any batch so far that was not looked at when it came.
+
+        On a device other than the processor, and in a compiled step, looking at numbers costs more than counting
+        them. There the loss turns NaN after a batch with scores that are not finite, odd labels or odd weights, and
+        every hundredth step, or this call, says what it was.
+        """
+        # The one wait for the device, a hundredth a step.
+        found = self.doubts.tolist()
+        self.doubts.zero_()
+        for (error, told), wrong in zip(DOUBTS, found):
+            if wrong:
+                raise error(f"in a batch of the last {LOOK_EVERY} steps {told}")
+        if found[-1]:
+            raise BadScores(self._odd_loss("not finite"))
 
     @abstractmethod
     def loss(self, batch: Sample, index: Tensor | None) -> Tensor:
@@ -110,8 +151,9 @@ class Solver(nn.Module, ABC):
 
 def full_precision(scores: Tensor) -> contextlib.AbstractContextManager[object]:
     """Switches autocast off: it would add up counts in half precision, which cannot count beyond 256."""
-    if isinstance(scores, Tensor) and torch.is_autocast_enabled(scores.device.type):
-        return torch.autocast(scores.device.type, enabled=False)
+    device = scores.device.type if isinstance(scores, Tensor) else "cpu"
+    if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
+        return torch.autocast(device, enabled=False)
     return contextlib.nullcontext()
 
 

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from setpoint.measure.constraint import SLACK
-from setpoint.measure.curve import Curve, curve
+from setpoint.measure.curve import Curve, curve, curve_of_fixed_length
+from setpoint.measure.looks import constant_like, may_look
 from setpoint.measure.rate import Range
 from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
@@ -27,7 +28,7 @@ class Found:
 
     thresholds: Tensor
     counts: Tensor
-    feasible: bool
+    feasible: Tensor
     active: Tensor
 
 
@@ -40,42 +41,51 @@ def find(problem: Problem, sample: Sample) -> Found:
     """
     if problem.group is not None:
         return Found(*find_by_group(problem, sample))
-    heaviest = 1.0 if sample.weights is None or not problem.constraints else float(sample.weights.max())
-    return find_among(problem, curve(sample.scores, sample.labels, sample.weights), heaviest)
+    heaviest = 1.0 if sample.weights is None or not problem.constraints else sample.weights.max()
+    make = curve if may_look(sample.scores) else curve_of_fixed_length
+    return find_among(problem, make(sample.scores, sample.labels, sample.weights), heaviest)
 
 
-def find_among(problem: Problem, cuts: Curve, heaviest: float = 1.0) -> Found:
+def find_among(problem: Problem, cuts: Curve, heaviest: float | Tensor = 1.0) -> Found:
     """The same from the cuts themselves, of samples of a weight of `heaviest` at most; groups have no such cuts."""
     counts = cuts.counts
     if problem.over is not None:
         chosen = _cuts_at_levels(problem, problem.over, counts)
+        chosen = chosen if cuts.places is None else cuts.places[chosen]
         active = torch.ones(len(chosen), dtype=torch.bool, device=counts.device)
-        return Found(cuts.thresholds(chosen), counts[chosen], True, active)
+        return Found(cuts.thresholds(chosen), counts[chosen], problem.holding(counts), active)
     violations = torch.stack([c.violation(counts) for c in problem.constraints]) if problem.constraints else None
     cost = problem.objective(counts) * (-1 if problem.maximize else 1)
     best = _best_cut(problem, cost, violations)
-    feasible, active = True, torch.zeros(0, dtype=torch.bool, device=counts.device)
+    chosen = best.view(1)
+    active = torch.zeros(0, dtype=torch.bool, device=counts.device)
     if violations is not None:
-        feasible = problem.holds(counts[best : best + 1], heaviest)
-        beside = violations[:, max(best - 1, 0) : best + 2]
-        equality = torch.tensor([c.relation == "==" for c in problem.constraints], device=counts.device)
-        active = equality | (beside > SLACK).any(1)
-    chosen = torch.tensor([best], device=counts.device)
-    return Found(cuts.thresholds(chosen), counts[chosen], feasible, active)
+        equality = torch.stack(
+            [torch.full_like(best, c.relation == "==", dtype=torch.bool) for c in problem.constraints]
+        )
+        active = equality | (violations[:, cuts.beside(best)] > SLACK).any(1)
+    return Found(cuts.thresholds(chosen), counts[chosen], problem.holding(counts[chosen], heaviest), active)
 
 
-def _best_cut(problem: Problem, cost: Tensor, violations: Tensor | None) -> int:
+def _best_cut(problem: Problem, cost: Tensor, violations: Tensor | None) -> Tensor:
+    """The place of the best cut; of equals the first."""
     if violations is None:
-        return int((cost <= cost.min() + _EQUAL).byte().argmax())
-    equal = [place for place, c in enumerate(problem.constraints) if c.relation == "=="]
-    others = [place for place in range(len(violations)) if place not in equal]
-    bounds, targets = violations[others], violations[equal]
+        return (cost <= cost.min() + _EQUAL).byte().argmax()
+    bounds = [v.clamp(min=SLACK) for v, c in zip(violations, problem.constraints) if c.relation != "=="]
+    targets = [v for v, c in zip(violations, problem.constraints) if c.relation == "=="]
     # From the first criterion to the last, keep only the cuts that are as good as the best.
-    alive = torch.ones_like(cost, dtype=torch.bool)
-    for criterion in (bounds.clamp(min=SLACK).sum(0), targets.sum(0), cost, -violations.sum(0)):
-        lowest = torch.where(alive, criterion, torch.inf).min()
-        alive &= criterion <= lowest + _EQUAL
-    return int(alive.byte().argmax())
+    alive: Tensor | None = None
+    for criterion in (*_sum(bounds), *_sum(targets), cost, -violations.sum(0)):
+        lowest = (criterion if alive is None else torch.where(alive, criterion, torch.inf)).min()
+        as_good = criterion <= lowest + _EQUAL
+        alive = as_good if alive is None else alive & as_good
+    assert alive is not None
+    return alive.byte().argmax()
+
+
+def _sum(parts: list[Tensor]) -> list[Tensor]:
+    """Their sum, if there are any."""
+    return [torch.stack(parts).sum(0)] if len(parts) > 1 else parts
 
 
 def _cuts_at_levels(problem: Problem, over: Range, counts: Tensor) -> Tensor:
@@ -83,7 +93,7 @@ def _cuts_at_levels(problem: Problem, over: Range, counts: Tensor) -> Tensor:
     level, last = over.rate(counts), len(counts) - 1
     falling = over.rate.direction < 0
     level = level.flip(0) if falling else level
-    bounds = level.new_tensor(over.bounds)
+    bounds = constant_like(tuple(over.bounds), level)
     above = torch.searchsorted(level, bounds).clamp(max=last)
     below = (above - 1).clamp(min=0)
     near = torch.where(bounds - level[below] < level[above] - bounds, level[below], level[above])

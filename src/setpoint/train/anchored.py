@@ -128,8 +128,10 @@ def read_rows(train: Iterable[Any], model: nn.Linear) -> tuple[Rows, Scaling]:
     sample = check_sample(zeros, batch.labels, batch.weights, batch.groups)
     weights = torch.ones_like(sample.scores) if sample.weights is None else sample.weights
     present = weights > 0
-    x, labels, weights = batch.x.double().flatten(1)[present], sample.labels[present], weights[present]
-    groups = None if sample.groups is None else sample.groups[present]
+    x, labels, groups = batch.x.flatten(1), sample.labels, sample.groups
+    if not bool(present.all()):
+        x, labels, weights = x[present], labels[present], weights[present]
+        groups = None if groups is None else groups[present]
     _refuse_odd_features(x, model)
     scaling = Scaling.of(x, weights)
     return Rows(scaling.apply(x), labels, weights / weights.mean(), groups), scaling
@@ -176,8 +178,8 @@ def _refuse_odd_features(x: Tensor, model: nn.Linear) -> None:
         raise BadFeatures("there are no rows to train on; the loader yielded empty batches")
     if x.shape[1] != model.in_features:
         raise BadFeatures(f"the model takes {model.in_features} features, but the rows have {x.shape[1]}")
-    odd = int((~x.isfinite()).any(1).sum())
-    if odd:
+    if not bool(x.isfinite().all()):
+        odd = int((~x.isfinite()).any(1).sum())
         raise BadFeatures(f"{odd} of {len(x)} rows hold NaN or infinite features; fill them in or drop those rows")
 
 

@@ -17,7 +17,7 @@ Full batch, float64, on standardised features, so that the scale of the features
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -79,7 +79,10 @@ class Anchor:
     centre: Tensor
 
     def loss(self, x: Tensor, theta: Tensor) -> Tensor:
-        scores = x @ theta
+        return self.cost(x @ theta, theta)
+
+    def cost(self, scores: Tensor, theta: Tensor) -> Tensor:
+        """The same from the scores of the rows."""
         entropy = F.softplus(scores) - self.targets * scores
         away = (theta - self.centre)[:-1]
         return (self.weights * entropy).sum() + self.weights.mean() * (away @ away) / 2
@@ -94,14 +97,20 @@ class Scaling:
 
     @classmethod
     def of(cls, x: Tensor, weights: Tensor) -> Scaling:
-        share = (weights / weights.sum()).unsqueeze(-1)
-        mean = (share * x).sum(0)
-        spread = (share * (x - mean) ** 2).sum(0).sqrt()
-        return cls(mean, torch.where(spread > 1e-12 * x.abs().amax(0).clamp(min=1e-300), spread, torch.ones(())))
+        shares = (weights / weights.sum()).double().split(AT_ONCE)
+        parts = x.split(AT_ONCE)
+        zero = torch.zeros(x.shape[1], dtype=torch.float64)
+        mean = sum((share @ part.double() for share, part in zip(shares, parts)), zero)
+        square = sum((share @ (part.double() - mean).square_() for share, part in zip(shares, parts)), zero)
+        spread, largest = square.sqrt(), x.abs().amax(0).double()
+        return cls(mean, torch.where(spread > 1e-12 * largest.clamp(min=1e-300), spread, 1.0))
 
     def apply(self, x: Tensor) -> Tensor:
-        scaled = (x - self.mean) / self.spread
-        return torch.cat([scaled, torch.ones_like(scaled[:, :1])], dim=1)
+        """Standardised, in float64, with a last column of ones; of few rows at a time, that they stay in the cache."""
+        scaled = torch.ones(len(x), x.shape[1] + 1, dtype=torch.float64)
+        for part, out in zip(x.split(AT_ONCE), scaled.split(AT_ONCE)):
+            torch.div(part.double() - self.mean, self.spread, out=out[:, :-1])
+        return scaled
 
     def undo(self, theta: Tensor) -> tuple[Tensor, Tensor]:
         """Weights and bias on the raw features that give the same scores."""
@@ -120,24 +129,32 @@ def class_weights(rows: Rows, ratio: float) -> Tensor:
 
 
 def cross_entropy(rows: Rows, weights: Tensor, start: Tensor | None = None) -> Tensor:
-    """Ridge logistic regression, sum a_i CE_i + 1/2 mean(a) |theta|^2 with a free bias, to convergence."""
+    """Ridge logistic regression, sum a_i CE_i + 1/2 mean(a) |theta|^2 with a free bias, to convergence.
+
+    Of many rows, from what it comes to on some of them: Newton's steps on all are the dear ones.
+    """
     size = rows.x.shape[1]
+    if start is None and len(rows.x) > 2 * MATCH_ROWS:
+        some = replace(rows, weights=weights).take(MATCH_ROWS)
+        start = cross_entropy(some, some.weights)
     anchor = Anchor(rows.labels, weights, torch.zeros(size, dtype=torch.float64))
     theta = anchor.centre.clone() if start is None else start.clone()
     ridge = weights.mean() * torch.ones(size, dtype=torch.float64)
     ridge[-1] = 1e-9
-    value = anchor.loss(rows.x, theta)
+    scores = rows.x @ theta
+    value = anchor.cost(scores, theta)
     for _ in range(60):
-        passed = torch.sigmoid(rows.x @ theta)
+        passed = torch.sigmoid(scores)
         slope = rows.x.T @ (weights * (passed - rows.labels)) + ridge * theta
         curvature = _squares(rows.x, weights * passed * (1 - passed)) + torch.diag(ridge)
         move = torch.linalg.solve(curvature, slope)
-        length, gain = 1.0, float(slope @ move)
+        length, gain, moved = 1.0, float(slope @ move), rows.x @ move
         while (
-            float(after := anchor.loss(rows.x, theta - length * move)) > value - 1e-4 * length * gain and length > 1e-6
+            float(after := anchor.cost(scores - length * moved, theta - length * move)) > value - 1e-4 * length * gain
+            and length > 1e-6
         ):
             length /= 2
-        theta = theta - length * move
+        theta, scores = theta - length * move, scores - length * moved
         if float(value - after) <= 1e-10 * float(value.abs()):
             break
         value = after
