@@ -167,6 +167,27 @@ def step_ratios() -> str:
     )
 
 
+def compiled() -> str:
+    rows = [
+        [row["model"], row["solver"], str(row["graphs"]), str(row["breaks"]), f"{row['ratio']:.2f}",
+         f"{row['seconds of compiling']:.0f}"]
+        for row in figures("compiled")["rows"]
+    ]  # fmt: skip
+    head = ["model", "solver", "graphs", "breaks", "compiled step, as a ratio to the plain one", "seconds of compiling"]
+    return f"`python -m benchmarks.compiled`\n\n{table(head, rows)}"
+
+
+def batch_sizes() -> str:
+    rows = [
+        [cell["set"], cell["ask"], *(f"{100 * fnr:.2f}" for fnr in cell["fnr"].values()),
+         f"{100 * cell['larger batches miss more by']['mean']:+.2f} ± "
+         f"{100 * cell['larger batches miss more by']['standard_error']:.2f}", f"{cell['time of the larger']:.2f}"]
+        for cell in figures("batch_size")["cells"]
+    ]  # fmt: skip
+    head = ["set", "ask", "FNR, batches of 512", "of 4,096", "larger minus smaller", "time, as a ratio"]
+    return f"`python -m benchmarks.batch_size`\n\n{table(head, rows)}"
+
+
 def of_section(name: str) -> str:
     """A section of the page of figures."""
     return SECTIONS[name][1](figures(name))
@@ -178,6 +199,8 @@ PASSAGES: dict[str, Callable[[], str]] = {
     "certificates": certificates,
     "lp_times": lp_times,
     "step_ratios": step_ratios,
+    "compiled": compiled,
+    "batch_sizes": batch_sizes,
     **{f"processes_{part}": partial(of_part, part) for part in WRITERS},
     **{name: partial(of_section, name) for name in ("letter", "mq2008", "critical_class")},
 }

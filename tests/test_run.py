@@ -244,7 +244,7 @@ def test_settings_out_of_range_are_refused(wrong):
 
 def test_sizes_are_chosen_by_the_number_of_rows():
     chosen = {rows: Settings().settled(rows) for rows in (100, 4096, 5000, 24_000, 10**6)}
-    assert [s.batch_size for s in chosen.values()] == [100, 4096, 512, 512, 512]
+    assert [s.batch_size for s in chosen.values()] == [100, 4096, 512, 512, 4096]
     assert [s.epochs for s in chosen.values()] == [400, 400, 200, 42, 10]
     given = Settings(epochs=7, batch_size=64).settled(1000)
     assert (given.epochs, given.batch_size) == (7, 64)

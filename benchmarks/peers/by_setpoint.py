@@ -1,13 +1,21 @@
-"""Ours: `Lagrangian` with the steps and settings of the other methods with prices; and the default beside it."""
+"""Ours: `Lagrangian` with the steps and settings of the other methods with prices; and the default beside it.
+
+As TFCO has three losses, ours has three steps, each with the nine settings: the softplus, which is its cross-entropy,
+and sigmoids of temperature 1, its softmax, and 4.
+"""
 
 from __future__ import annotations
 
+import itertools
 import sys
 
 import torch
 
 import setpoint as sp
 from benchmarks.peers.exchange import Task
+from setpoint.measure.step import SigmoidStep, SoftplusStep
+
+STEPS = {"sigmoid": (SigmoidStep, 1.0), "steep sigmoid": (SigmoidStep, 4.0), "softplus": (SoftplusStep, 1.0)}
 
 
 def main() -> None:
@@ -22,11 +30,11 @@ def main() -> None:
         task.add("default", model.weight.detach()[0].numpy(), float(model.bias.detach()))
         task.answer(sp.__version__)
         return
-    for rate, price_rate in task.settings():
+    for (name, (step, temperature)), (rate, price_rate) in itertools.product(STEPS.items(), task.settings()):
         theta = torch.tensor(task.start, requires_grad=True)
-        solver = sp.Lagrangian(problem, price_lr=price_rate, memory=0, temperature=1.0).double()
+        solver = sp.Lagrangian(problem, price_lr=price_rate, memory=0, step=step, temperature=temperature).double()
         optimizer = torch.optim.Adam([theta, *solver.parameters()], lr=rate)
-        for step in range(1, task.steps + 1):
+        for number in range(1, task.steps + 1):
             try:
                 loss = solver(x @ theta[:-1] + theta[-1], labels)
             except sp.SetpointError:
@@ -34,9 +42,9 @@ def main() -> None:
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            if step % task.look_every == 0:
+            if number % task.look_every == 0:
                 weights = theta.detach().numpy().copy()
-                task.add(f"{rate:g}, {price_rate:g}, step {step}", weights[:-1], weights[-1])
+                task.add(f"{name}, {rate:g}, {price_rate:g}, step {number}", weights[:-1], weights[-1])
     task.answer(sp.__version__)
 
 

@@ -17,6 +17,8 @@ from setpoint.train.ensemble import Ensemble
 PARTS = ("train", "held_out", "calibration", "test")
 #: Training tables up to this many rows are one batch.
 SMALL = 4096
+#: From here on batches are larger: as good (benchmarks.batch_size), and most of a small step is not arithmetic.
+LARGE = 200_000
 #: Rows scored together.
 AT_ONCE = 65_536
 
@@ -66,8 +68,10 @@ class Settings:
             raise BadSetting(f"shares must be four numbers above 0 that add up to 1, got {self.shares}")
 
     def settled(self, rows: int) -> Settings:
-        """The same with nothing left open: one batch for small tables, else 512, and about 2,000 steps."""
-        batch_size = min(self.batch_size or (rows if rows <= SMALL else 512), rows)
+        """The same with nothing left open: small tables whole, else batches of 512, of 4,096 for large ones, and about
+        2,000 steps, of ten epochs at least."""
+        usual = rows if rows <= SMALL else 512 if rows <= LARGE else 4096
+        batch_size = min(self.batch_size or usual, rows)
         steps = -(-rows // batch_size)
         return replace(self, batch_size=batch_size, epochs=self.epochs or min(max(2000 // steps, 10), 400))
 
