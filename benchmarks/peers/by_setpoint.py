@@ -1,7 +1,8 @@
 """Ours: `Lagrangian` with the steps and settings of the other methods with prices; and the default beside it.
 
-As TFCO has three losses, ours has three steps, each with the nine settings: the softplus, which is its cross-entropy,
-and sigmoids of temperature 1, its softmax, and 4.
+As TFCO has three losses, ours has the three steps that they are (hinge, softplus for cross-entropy, sigmoid for the
+softmax), each with the nine settings. A rate of prices is per unit of the bounded rate there, and per unit of its bound
+here.
 """
 
 from __future__ import annotations
@@ -13,9 +14,8 @@ import torch
 
 import setpoint as sp
 from benchmarks.peers.exchange import Task
-from setpoint.measure.step import SigmoidStep, SoftplusStep
 
-STEPS = {"sigmoid": (SigmoidStep, 1.0), "steep sigmoid": (SigmoidStep, 4.0), "softplus": (SoftplusStep, 1.0)}
+STEPS = {"hinge": sp.HingeStep, "softplus": sp.SoftplusStep, "sigmoid": sp.SigmoidStep}
 
 
 def main() -> None:
@@ -30,9 +30,9 @@ def main() -> None:
         task.add("default", model.weight.detach()[0].numpy(), float(model.bias.detach()))
         task.answer(sp.__version__)
         return
-    for (name, (step, temperature)), (rate, price_rate) in itertools.product(STEPS.items(), task.settings()):
+    for (name, step), (rate, price_rate) in itertools.product(STEPS.items(), task.settings()):
         theta = torch.tensor(task.start, requires_grad=True)
-        solver = sp.Lagrangian(problem, price_lr=price_rate, memory=0, step=step, temperature=temperature).double()
+        solver = sp.Lagrangian(problem, price_lr=task.bound * price_rate, memory=0, step=step, temperature=1.0).double()
         optimizer = torch.optim.Adam([theta, *solver.parameters()], lr=rate)
         for number in range(1, task.steps + 1):
             try:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         recall,
         tnr,
     )
-    from setpoint.measure.step import HardStep, SigmoidStep, SoftplusStep
+    from setpoint.measure.step import HardStep, HingeStep, SigmoidStep, SoftplusStep
     from setpoint.problem.check import Check
     from setpoint.problem.language import ask
     from setpoint.problem.point import Certificate, Estimate, OperatingPoint
@@ -90,7 +90,7 @@ _HOMES = {
     "measure.classes": "Macro Micro OfClass",
     "measure.constraint": "Constraint",
     "measure.rate": "Metric Rate accuracy error f_score flagged fnr fpr g_mean jaccard kappa mcc precision recall tnr",
-    "measure.step": "HardStep SigmoidStep SoftplusStep",
+    "measure.step": "HardStep HingeStep SigmoidStep SoftplusStep",
     "problem.check": "Check",
     "problem.language": "ask",
     "problem.point": "Certificate Estimate OperatingPoint",
@@ -157,6 +157,7 @@ __all__ = [
     "Focal",
     "Growth",
     "HardStep",
+    "HingeStep",
     "ImplicitLastLayer",
     "ImplicitShifts",
     "ImplicitThreshold",

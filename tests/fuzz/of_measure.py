@@ -87,7 +87,7 @@ def steps(draw: Draw) -> None:
     if not bool(torch.isfinite(margin).all()):
         return
     margin = margin.detach().clamp(-1e4, 1e4).requires_grad_()
-    for step in (sp.SigmoidStep(draw(st.floats(1e-3, 5))), sp.SoftplusStep(draw(st.floats(1e-3, 5)))):
+    for step in (kind(draw(st.floats(1e-3, 5))) for kind in (sp.SigmoidStep, sp.SoftplusStep, sp.HingeStep)):
         for part in (step, step.slope):
             finite_gradient(part.above(margin) + part.below(margin), margin)
 

@@ -27,7 +27,7 @@ from fuzz.laws import Draw, finite, finite_gradient, target
 from fuzz.of_problem import class_problems
 from setpoint.measure.pairs import Hinge, Logistic, SquaredHinge
 
-steps = st.sampled_from([sp.SigmoidStep, sp.SigmoidStep, sp.SoftplusStep])
+steps = st.sampled_from([sp.SigmoidStep, sp.SigmoidStep, sp.SoftplusStep, sp.HingeStep])
 memories = st.one_of(st.none(), st.none(), st.integers(0, 8), st.integers(0, 40), st.sampled_from([0, -1]))
 temperatures = st.one_of(st.none(), st.none(), positive)
 paces = st.one_of(st.floats(1e-6, 1), st.floats(1e-6, 1), numbers)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 import reference
 from cases import cases
 from setpoint.measure.count import count, count_sorted
-from setpoint.measure.step import SigmoidStep, SoftplusStep, hard_step
+from setpoint.measure.step import HingeStep, SigmoidStep, SoftplusStep, hard_step
 
 
 def test_a_margin_of_zero_does_not_pass():
@@ -15,7 +15,7 @@ def test_a_margin_of_zero_does_not_pass():
 
 
 def test_smooth_steps_are_finite_with_finite_slopes_at_extreme_margins():
-    for step in (SigmoidStep(), SoftplusStep(), SigmoidStep(3.0), SoftplusStep(0.1)):
+    for step in (SigmoidStep(), SoftplusStep(), HingeStep(), SigmoidStep(3.0), SoftplusStep(0.1)):
         margin = torch.tensor([-1e4, -30.0, 0.0, 30.0, 1e4], requires_grad=True)
         for value in (step.above(margin), step.below(margin)):
             (slope,) = torch.autograd.grad(value.sum(), margin)
@@ -29,6 +29,8 @@ def test_steps_have_their_closed_forms():
     torch.testing.assert_close(SigmoidStep(2.0).above(margin) + SigmoidStep(2.0).below(margin), torch.ones(11).double())
     torch.testing.assert_close(SoftplusStep(2.0).above(margin), torch.log(1 + torch.exp(2 * margin)))
     torch.testing.assert_close(SoftplusStep(2.0).above(margin) - SoftplusStep(2.0).below(margin), 2 * margin)
+    torch.testing.assert_close(HingeStep(2.0).above(margin), (1 + 2 * margin).clamp(min=0))
+    assert bool((HingeStep(2.0).below(margin) >= hard_step.below(margin)).all())
 
 
 @given(cases(), st.sampled_from([-2.0, 0.0, 0.5, 1.0]))
@@ -78,7 +80,7 @@ def test_counts_of_many_samples_do_not_saturate_in_half_precision():
 
 def test_the_slope_of_a_step_counts_the_derivative_of_its_counts():
     scores, labels = torch.linspace(-2, 2, 9, dtype=torch.float64), (torch.arange(9) % 2).double()
-    for step in (SigmoidStep(1.7), SoftplusStep(0.6)):
+    for step in (SigmoidStep(1.7), SoftplusStep(0.6), HingeStep(0.8)):
         ahead = count(scores, labels, 0.3 + 1e-6, step)
         behind = count(scores, labels, 0.3 - 1e-6, step)
         slope = -count(scores, labels, 0.3, step.slope)

@@ -18,6 +18,7 @@ SOLVERS = {
     "implicit fnr at fpr": lambda: ImplicitThreshold(FNR),
     "implicit without memory": lambda: ImplicitThreshold(FNR, memory=0, temperature=1.0),
     "implicit softplus": lambda: ImplicitThreshold(FNR, step=sp.SoftplusStep, temperature=1.0),
+    "implicit hinge": lambda: ImplicitThreshold(FNR, step=sp.HingeStep, temperature=1.0),
     "implicit every third step": lambda: ImplicitThreshold(FNR, correction=Correction(every=3)),
     "implicit precision at recall": lambda: ImplicitThreshold(sp.ask("maximize precision where recall >= 80%")),
     "implicit precision at k": lambda: ImplicitThreshold(sp.ask("maximize precision where flagged == 20%")),

@@ -7,7 +7,7 @@ from scipy.optimize import brentq
 import setpoint as sp
 from setpoint.measure.count import count
 from setpoint.measure.sample import Sample
-from setpoint.measure.step import SigmoidStep, SoftplusStep
+from setpoint.measure.step import HingeStep, SigmoidStep, SoftplusStep
 from setpoint.solve.price import count_at, count_pace, expand, solve_prices
 
 PROBLEMS = [
@@ -64,7 +64,7 @@ def finite_differences(problem, step, x, labels, weights, theta, width=1e-5):
 
 
 @pytest.mark.parametrize("text", PROBLEMS)
-@pytest.mark.parametrize("step", [SigmoidStep(1.3), SigmoidStep(4.0), SoftplusStep(0.7)], ids=str)
+@pytest.mark.parametrize("step", [SigmoidStep(1.3), SigmoidStep(4.0), SoftplusStep(0.7), HingeStep(0.9)], ids=str)
 def test_the_gradient_is_that_of_the_resolved_objective(text, step):
     problem = sp.ask(text)
     x, labels, weights, theta = world()

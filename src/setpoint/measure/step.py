@@ -97,4 +97,32 @@ class _SoftplusSlope:
         return -self.temperature * torch.sigmoid(-self.temperature * margin)
 
 
+@dataclass(frozen=True)
+class HingeStep:
+    """max(0, 1 + temperature * margin): convex, and never below the hard step."""
+
+    temperature: float | Tensor = 1.0
+
+    def above(self, margin: Tensor) -> Tensor:
+        return F.relu(1 + self.temperature * margin)
+
+    def below(self, margin: Tensor) -> Tensor:
+        return F.relu(1 - self.temperature * margin)
+
+    @property
+    def slope(self) -> Step:
+        return _HingeSlope(self.temperature)
+
+
+@dataclass(frozen=True)
+class _HingeSlope:
+    temperature: float | Tensor
+
+    def above(self, margin: Tensor) -> Tensor:
+        return self.temperature * (self.temperature * margin > -1).to(margin.dtype)
+
+    def below(self, margin: Tensor) -> Tensor:
+        return -self.temperature * (self.temperature * margin < 1).to(margin.dtype)
+
+
 hard_step = HardStep()
