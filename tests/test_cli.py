@@ -23,8 +23,9 @@ from setpoint import ask, cli
 from setpoint.artefact import load_run
 from setpoint.cli import COMMANDS, main
 from setpoint.compare import compare_table, corrected_error, usual_solvers, verdict
+from setpoint.outcome import TUNED
 from setpoint.problem.point import OperatingPoint
-from setpoint.run import TUNED, fit_table
+from setpoint.run import fit_table
 from setpoint.settings import Settings
 from setpoint.show import progress, result_table, sentences
 from setpoint.table.frame import read_table

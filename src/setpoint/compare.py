@@ -11,8 +11,9 @@ from typing import Any
 import scipy
 
 from setpoint.errors import BadSetting, SetpointError
+from setpoint.outcome import TUNED, Outcome
 from setpoint.problem.problem import Problem
-from setpoint.run import TUNED, Outcome, fit_table
+from setpoint.run import fit_table
 from setpoint.settings import Settings
 from setpoint.solvers import BASELINE, SOLVERS, Case, make_solver
 from setpoint.table.frame import Frame

@@ -3,101 +3,32 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
-from setpoint.capacity import amount, available_memory, refuse_beyond_memory
+from setpoint.capacity import refuse_beyond_memory
 from setpoint.errors import TooFewSamples
 from setpoint.measure.sample import name_groups
-from setpoint.problem.point import OperatingPoint
+from setpoint.outcome import JUDGED, Named, Outcome, Stream, Told, Training, shortage
 from setpoint.problem.problem import Problem
 from setpoint.processes import ALONE, Processes
-from setpoint.settings import PARTS, Settings, build_model, score_rows
-from setpoint.solve.baseline import CrossEntropy
-from setpoint.solve.solver import Solver
-from setpoint.solvers import BASELINE, Case, Choice, by_steps, make_solver
+from setpoint.settings import PARTS, Settings
+from setpoint.solvers import BASELINE
 from setpoint.table.fingerprint import fingerprint
 from setpoint.table.frame import Frame
 from setpoint.table.groups import group_names
 from setpoint.table.schema import Schema, Target
-from setpoint.train.anchored import Ridge
-from setpoint.train.auto import Auto
-from setpoint.train.batch import Batch, Batches
-from setpoint.train.calibrate import calibrate, evaluate
+from setpoint.train.batch import Batch
+from setpoint.train.calibrate import calibrate
 from setpoint.train.certify import is_certifiable
 from setpoint.train.checkpoint import Checkpoint
-from setpoint.train.history import History
 from setpoint.train.identity import identity_of
-from setpoint.train.linear import recipe_bytes
-from setpoint.train.loop import fit
-from setpoint.train.select import preference
-from setpoint.train.trial import Trial
-
-Told = Callable[[str, int, int], None]
-#: The name of each row's group, a part; None where no groups are compared.
-Named = dict[str, NDArray[np.str_] | None]
-#: Training rows that are not in memory: from a batch size and a seed to a loader, and how many rows there are.
-Stream = tuple[Callable[[int, int], Iterable[Batch]], int]
-#: Cross-entropy with the class weight that does best on held-out rows, lower ones among them: a name for comparisons.
-TUNED = "tuned"
-CLASS_WEIGHTS = tuple(4.0**power for power in range(-3, 4))
-
-#: The parts whose scores are kept: what a report draws.
-JUDGED = ("calibration", "test")
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What one solver reached: the point it is to be run at, and that same point judged on every part.
-
-    `best_on_test` is the best cut of the test rows themselves: it compares models without the luck of a threshold.
-    `comparison` is what `auto` chose from, by held-out rows.
-    """
-
-    solver: str
-    model: nn.Module
-    point: OperatingPoint
-    judged: dict[str, OperatingPoint]
-    best_on_test: OperatingPoint
-    history: History
-    best_epoch: int
-    seconds: float
-    refusal: str | None = None
-    comparison: tuple[Trial, ...] = ()
-    scores: dict[str, Tensor] = field(default_factory=dict, compare=False, repr=False)
-
-    @property
-    def method(self) -> str:
-        """What the solver came down to: the default and auto name the method that they chose."""
-        chosen = [trial.name for trial in self.comparison if trial.chosen]
-        if chosen:
-            return f"{self.solver}: {chosen[0]}"
-        return str(self.history[self.best_epoch]["solver"]) if self.solver == "default" else self.solver
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
-        parts = {
-            part: {"objective": p.objective, "feasible": p.feasible, "rates": p.rates}
-            for part, p in self.judged.items()
-        }
-        return {
-            "method": self.method,
-            "threshold": self.point.threshold,
-            "best_on_test": self.best_on_test.objective,
-            "best_epoch": self.best_epoch,
-            "seconds": round(self.seconds, 3),
-            "refusal": self.refusal,
-            "comparison": [trial.to_dict() for trial in self.comparison],
-            **parts,
-        }
 
 
 @dataclass(frozen=True)
@@ -177,7 +108,7 @@ def fit_table(
         for part in PARTS
     }
     settings = settings.settled(len(rows["train"]))
-    shortage = _shortage(settings, len(rows["train"]), len(schema.features))
+    short = shortage(settings, len(rows["train"]), len(schema.features))
     sizes = {name: {"rows": len(p.labels), "positives": int(p.labels.sum())} for name, p in parts.items()}
     dropped = [f"column {name!r} is not used: {why}" for name, why in schema.dropped]
     data = data or fingerprint(frame)
@@ -186,7 +117,7 @@ def fit_table(
         parts, problem, settings, groups=groups, solvers=solvers, on_epoch=on_epoch, checkpoint=checkpoint, asked=asked,
         processes=processes,
     )  # fmt: skip
-    notes = (*dropped, *schema.notes(frame, ranges=False), *shortage)
+    notes = (*dropped, *schema.notes(frame, ranges=False), *short)
     kept = {part: parts[part].labels for part in JUDGED}
     codes_of = {part: own for part in JUDGED if (own := parts[part].groups) is not None}
     return Run(problem, settings, schema, outcomes, sizes, notes, data, kept, codes_of)
@@ -201,17 +132,6 @@ def _refuse_wide_tables(rows: int, schema: Schema) -> None:
         4 * rows * (sum(widths.values()) + 2 * widths[widest]),
         f"take fewer rows, or leave out columns with many levels, such as {widest!r}",
     )
-
-
-def _shortage(settings: Settings, rows: int, features: int) -> list[str]:
-    """A note if a linear model has to go without its full-batch recipe, for want of memory."""
-    available, needed = available_memory(), recipe_bytes(rows, features)
-    if settings.model != "linear" or available is None or needed <= available:
-        return []
-    return [
-        f"the full-batch recipe for {rows} rows of {features} features needs about {amount(needed)}, but "
-        f"{amount(available)} are free; trained in batches of {settings.batch_size} instead"
-    ]
 
 
 def split(labels: Tensor, shares: tuple[float, ...], seed: int) -> dict[str, Tensor]:
@@ -268,16 +188,12 @@ def fit_parts(
     kept = checkpoint or Checkpoint(None, processes=processes)
     if kept.open(identity_of({"ask": problem, "settings": settings, **(asked or {})})) is None:
         kept.save({})
+    training = Training(parts, named, problem, settings, processes, stream)
     # Batches of tables are small: a second thread costs more than it brings, and changes the last digits.
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        outcomes = tuple(
-            (_train_tuned if name == TUNED else _train)(
-                name, parts, named, problem, settings, on_epoch, kept.part(name), processes, stream=stream
-            )
-            for name in [*names, BASELINE]
-        )
+        outcomes = tuple(training.outcome(name, on_epoch, kept.part(name)) for name in [*names, BASELINE])
     finally:
         torch.set_num_threads(threads)
     kept.close()
@@ -300,110 +216,3 @@ def _named(parts: Mapping[str, Batch], problem: Problem, groups: Sequence[str]) 
             )
         named[name] = own
     return named
-
-
-def _train_tuned(
-    name: str,
-    parts: Mapping[str, Batch],
-    named: Named,
-    problem: Problem,
-    settings: Settings,
-    on_epoch: Told | None,
-    checkpoint: Checkpoint,
-    processes: Processes,
-    stream: Stream | None = None,
-) -> Outcome:
-    linear = settings.model == "linear" and problem.group is None
-    outcomes = []
-    for place, weight in enumerate(CLASS_WEIGHTS, start=1):
-        solver = Ridge(weight) if linear else CrossEntropy(weight)
-        kept = checkpoint.part(f"weight-{weight:g}")
-        outcomes.append(_train(name, parts, named, problem, settings, None, kept, processes, solver, stream))
-        if on_epoch is not None:
-            on_epoch(name, place, len(CLASS_WEIGHTS))
-    held_out = parts["held_out"]
-    points = [
-        evaluate(problem, score_rows(o.model, held_out.x), held_out.labels, groups=named["held_out"]) for o in outcomes
-    ]
-    best = max(zip(points, outcomes), key=lambda pair: preference(pair[0]))[1]
-    return replace(best, seconds=sum(outcome.seconds for outcome in outcomes))
-
-
-def _train(
-    name: str,
-    parts: Mapping[str, Batch],
-    named: Named,
-    problem: Problem,
-    settings: Settings,
-    on_epoch: Told | None,
-    checkpoint: Checkpoint,
-    processes: Processes,
-    solver: Solver | Ridge | None = None,
-    stream: Stream | None = None,
-) -> Outcome:
-    started = time.perf_counter()
-    train, held_out, set_aside = parts["train"], parts["held_out"], parts["calibration"]
-    rows = len(train.labels) if stream is None else stream[1]
-    size, epochs = settings.batch_size or rows, settings.epochs or 1
-    whole = size >= rows
-    linear = settings.model == "linear" and problem.group is None
-    n_groups = None if named["train"] is None else len(set(named["train"]))
-    case = Case(problem, linear, whole, rows, n_groups, settings.tune, settings.seed)
-    chosen = solver or make_solver(name, case)
-    short = stream is not None or bool(_shortage(settings, *train.x.shape))
-    if processes.largest(float(short))[0]:
-        chosen = by_steps(chosen, case)
-    if linear and not isinstance(chosen, Solver) and not processes.alone:
-        given = (name, parts, named, problem, settings, on_epoch, checkpoint, ALONE, solver)
-        return processes.from_first(_train(*given) if processes.leads else None)  # type: ignore[return-value]
-    group = None if not processes.alone else False
-    tries = _tries(chosen, settings.model == "linear", epochs)
-    result = fit(
-        build_model(settings.model, train.x.shape[1], settings.seed),
-        problem,
-        Batches(
-            train.x, train.labels, groups=train.groups, batch_size=size, shuffle=not whole, seed=settings.seed,
-            process_group=group,
-        ) if stream is None else stream[0](size, settings.seed),
-        Batches(held_out.x, held_out.labels, groups=held_out.groups, process_group=group),
-        chosen,
-        calibration=Batches(set_aside.x, set_aside.labels, groups=set_aside.groups, process_group=group),
-        epochs=epochs,
-        ensemble=settings.ensemble,
-        seed=settings.seed,
-        checkpoint=checkpoint,
-        process_group=group,
-        on_epoch=on_epoch and (lambda row: on_epoch(name, min(row["epoch"] + 1, tries), tries)),
-    )  # fmt: skip
-    if on_epoch is not None:
-        on_epoch(name, tries, tries)
-    scores = {part: score_rows(result.model, p.x) for part, p in parts.items()}
-    point, refusal = _set_point(
-        problem, scores["calibration"], set_aside.labels, named["calibration"], settings.confidence
-    )
-    judged = {part: point.judge(scores[part], p.labels, groups=named[part]) for part, p in parts.items()}
-    best = evaluate(problem, scores["test"], parts["test"].labels, groups=named["test"])
-    seconds = checkpoint.spent_before + time.perf_counter() - started
-    kept = {part: scores[part] for part in JUDGED}
-    return Outcome(
-        name, result.model, point, judged, best, result.history, result.best_epoch, seconds, refusal,
-        result.comparison, kept,
-    )  # fmt: skip
-
-
-def _tries(solver: Choice, linear: bool, epochs: int) -> int:
-    """How often `on_epoch` is told. Recipes for linear models are not a matter of epochs: the default makes three
-    tries, cross-entropy one."""
-    if isinstance(solver, Auto):
-        return solver.expected_rows(linear, epochs)
-    return 1 if isinstance(solver, Ridge) else 3 if solver is None and linear else epochs
-
-
-def _set_point(
-    problem: Problem, scores: Tensor, labels: Tensor, groups: Any, confidence: float | None
-) -> tuple[OperatingPoint, str | None]:
-    """The point, and, where these scores allow no certificate, why: what was trained is not thrown away for it."""
-    try:
-        return calibrate(problem, scores, labels, confidence=confidence, groups=groups), None
-    except TooFewSamples as cause:
-        return calibrate(problem, scores, labels, groups=groups), str(cause)

@@ -24,8 +24,9 @@ from torch import Tensor
 
 from setpoint.capacity import amount, refuse_beyond_memory
 from setpoint.errors import BadSetting, TooFewSamples
+from setpoint.outcome import JUDGED, Told
 from setpoint.problem.problem import Problem
-from setpoint.run import JUDGED, Run, Told, fit_parts
+from setpoint.run import Run, fit_parts
 from setpoint.settings import PARTS, Settings
 from setpoint.table.learn import Learner, Levels
 from setpoint.table.scan import CHUNK, Chunk, Scan

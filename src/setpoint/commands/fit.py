@@ -10,9 +10,10 @@ from setpoint.artefact import check_place
 from setpoint.commands.launch import launched, restarts
 from setpoint.commands.settings import read_settings
 from setpoint.errors import BadSetting
+from setpoint.outcome import Told
 from setpoint.problem.language import ask as read_ask
 from setpoint.processes import Processes
-from setpoint.run import Run, Told
+from setpoint.run import Run
 from setpoint.show import console, progress, result_table, say, sentences, trials_table, write_json
 from setpoint.stream import memory_note
 from setpoint.unfinished import Plan, begin, how_to_go_on
