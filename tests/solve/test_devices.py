@@ -13,7 +13,7 @@ import setpoint as sp
 from setpoint.errors import BadGroups, BadLabels, BadScores, BadWeights, DivergedPrices
 from setpoint.measure.curve import curve, curve_of_fixed_length
 from setpoint.measure.sample import Sample
-from setpoint.solve import ascent, implicit, lagrangian, price, scale, solver, threshold
+from setpoint.solve import ascent, implicit, lagrangian, memory, price, scale, solver, threshold
 from setpoint.solve.threshold import find, find_among
 
 ASKS = [
@@ -38,7 +38,7 @@ CRITERIA = {
 @pytest.fixture
 def unseen(monkeypatch):
     """The processor, treated as a device at whose numbers nobody may look."""
-    for module in (solver, threshold, implicit, price, scale, lagrangian, ascent):
+    for module in (solver, threshold, implicit, price, scale, memory, lagrangian, ascent):
         monkeypatch.setattr(module, "may_look", lambda numbers: False)
 
 

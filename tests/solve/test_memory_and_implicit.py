@@ -16,7 +16,8 @@ def sample(*values, label=1.0):
 
 def present(sample):
     """What is there: places that are still empty weigh nothing."""
-    rows = zip(sample.scores.tolist(), sample.labels.tolist(), sample.weights.tolist())
+    weights = torch.ones_like(sample.scores) if sample.weights is None else sample.weights
+    rows = zip(sample.scores.tolist(), sample.labels.tolist(), weights.tolist())
     return sorted(row for row in rows if row[2] > 0)
 
 
@@ -31,12 +32,13 @@ def test_memory_joins_the_batch_with_the_newest_scores_before_it():
 
 @pytest.mark.parametrize("size", [0, 3, 7, 100])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_what_memory_takes_is_what_it_joins_and_then_keeps(size, dtype):
+@pytest.mark.parametrize("plain", [False, True])
+def test_what_memory_takes_is_what_it_joins_and_then_keeps(size, dtype, plain):
     one, other = Memory(size), Memory(size)
     draw = torch.Generator().manual_seed(size)
     for length in (2, 3, 0, 5, 1, 9, 2):
         scores, labels, weights = (torch.rand(length, generator=draw).to(dtype).round(decimals=2) for _ in range(3))
-        batch = Sample(scores, labels.round(), weights)
+        batch = Sample(scores, labels.round(), None if plain else weights)
         joined = other.joined(batch)
         assert present(one.taking(batch, keep=False)) == present(joined)
         assert present(one.taking(batch, keep=True)) == present(joined)

@@ -6,6 +6,8 @@ weight is a repetition, and the counts of two halves add up to the counts of the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -41,13 +43,31 @@ def count(
     spread = thresholds[:, groups] if per_group else thresholds.unsqueeze(-1)
     margin = scores - spread
     if groups is None:
-        return torch.cat([step.above(margin).to(dtype) @ sides, step.below(margin).to(dtype) @ sides], dim=-1)
+        return _passing(margin, sides, step)
     size = n_groups if n_groups is not None else int(groups.max()) + 1 if groups.numel() else 1
     by_group = (F.one_hot(groups, size).to(dtype).unsqueeze(-1) * sides.unsqueeze(-2)).flatten(1)
     shape = (*margin.shape[:-1], size, 2)
     above = (step.above(margin).to(dtype) @ by_group).reshape(shape)
     below = (step.below(margin).to(dtype) @ by_group).reshape(shape)
     return torch.cat([above, below], dim=-1)
+
+
+def count_by_steps(
+    scores: Tensor, labels: Tensor, thresholds: Tensor, steps: Sequence[Step], weights: Tensor | None = None
+) -> list[Tensor]:
+    """Counts at m thresholds under several smooth steps, each `(m, 4)`, from the same margins."""
+    positive = labels.to(scores.dtype)
+    sides = torch.stack([positive, 1 - positive], dim=-1)
+    if weights is not None:
+        sides = sides * weights.to(scores.dtype).unsqueeze(-1)
+    margin = scores - thresholds.to(scores.dtype).unsqueeze(-1)
+    return [_passing(margin, sides, step) for step in steps]
+
+
+def _passing(margin: Tensor, sides: Tensor, step: Step) -> Tensor:
+    """How much of either side lies above, and below."""
+    above, below = step.above(margin).to(sides.dtype), step.below(margin).to(sides.dtype)
+    return torch.cat([above @ sides, below @ sides], dim=-1)
 
 
 def count_sorted(scores: Tensor, labels: Tensor, thresholds: Tensor, weights: Tensor | None = None) -> Tensor:

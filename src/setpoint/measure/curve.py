@@ -64,7 +64,9 @@ def curve(scores: Tensor, labels: Tensor, weights: Tensor | None = None) -> Curv
         scores = scores.float()
     if weights is not None:
         present = weights > 0
-        scores, labels, weights = scores[present], labels[present], weights[present].detach().double()
+        if not bool(present.all()):
+            scores, labels, weights = scores[present], labels[present], weights[present]
+        weights = weights.detach().double()
     values, order = torch.sort(scores, descending=True)
     positive = labels.to(torch.bool)[order]
     if weights is None:

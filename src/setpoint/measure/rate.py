@@ -51,8 +51,14 @@ class Rate(Quantity):
 
     def slope(self, counts: Tensor) -> Tensor:
         """The derivative by each count, `(..., 4)`; 0 where the whole is empty."""
+        return self.with_slope(counts)[1]
+
+    def with_slope(self, counts: Tensor) -> tuple[Tensor, Tensor]:
+        """The rate and its derivative by each count, of which either needs the same sums."""
+        size = self.size(counts)
+        value = share(weigh(counts, self.part), size)
         part, whole = constant_like(self.part, counts), constant_like(self.whole, counts)
-        return share(part - self(counts).unsqueeze(-1) * whole, self.size(counts).unsqueeze(-1))
+        return value, share(part - value.unsqueeze(-1) * whole, size.unsqueeze(-1))
 
     def resolution(self, counts: Tensor, heaviest: float | Tensor) -> Tensor:
         return share(torch.ones_like(counts[..., 0]) * heaviest, self.size(counts))

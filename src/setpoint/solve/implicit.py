@@ -17,7 +17,7 @@ from setpoint.problem.problem import Problem
 from setpoint.solve.correction import Correction, Slack, find_soft, tightened
 from setpoint.solve.follow import Follower
 from setpoint.solve.memory import Memory, memory_size
-from setpoint.solve.price import Expansion, count_at, count_pace, expand, solve_prices
+from setpoint.solve.price import Expansion, count_and_pace, count_at, count_pace, expand, solve_prices
 from setpoint.solve.scale import settle_temperature, temperature_buffer
 from setpoint.solve.solver import Solver, check_problem, with_groups
 from setpoint.solve.threshold import find
@@ -121,9 +121,10 @@ class ImplicitThreshold(Solver):
         thresholds, active, broken = self._search(
             reference if corrected is None or not corrected.has_both_classes else corrected, step, usable
         )
-        here = expand(self.problem, count_at(reference, thresholds, step))
+        expected, pace = count_and_pace(reference, thresholds, step)
+        here = expand(self.problem, expected)
         # Slopes are taken per unit of temperature x score, so that the floor does not depend on the scale.
-        slopes = here.by_threshold(count_pace(reference, thresholds, step) / temperature)
+        slopes = here.by_threshold(pace / temperature)
         prices = torch.where(broken, BROKEN_PRICE, self.price(here, slopes, active))
         if self.training:
             self.prices.copy_(_where(usable, prices, self.prices))

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from setpoint.errors import BadSetting
+from setpoint.measure.looks import may_look
 from setpoint.measure.sample import Sample
 
 
@@ -67,7 +68,9 @@ class Memory(nn.Module):
             # What is left beside the batch is what `joined` would have taken, in another order, and nothing is copied.
             self.push(batch)
             groups = None if batch.groups is None else self.groups
-            return Sample(self.scores, self.labels, self.weights, groups, batch.n_groups)
+            # Most memories are full and never saw a weight: one look spares many a product.
+            plain = batch.weights is None and may_look(self.weights) and bool((self.weights == 1).all())
+            return Sample(self.scores, self.labels, None if plain else self.weights, groups, batch.n_groups)
         reference = self.joined(batch)
         if keep:
             self.push(batch)

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from setpoint.errors import BadScores
 from setpoint.measure.constraint import Quantity
-from setpoint.measure.count import count
-from setpoint.measure.looks import may_look
+from setpoint.measure.count import count, count_by_steps
+from setpoint.measure.looks import constant_like, may_look
 from setpoint.measure.rate import Rate
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import SmoothStep, Step
@@ -82,14 +82,28 @@ def _quantities(problem: Problem) -> list[Quantity]:
 
 def _expand_rates(problem: Problem, counts: Tensor) -> Expansion:
     """The same for rates, whose slopes are known without asking autograd."""
-    objective, *bounded = (rate.slope(counts) for rate in _quantities(problem) if isinstance(rate, Rate))
-    cost_slope = objective / (-problem.n_thresholds if problem.maximize else problem.n_thresholds)
+    rates = [rate for rate in _quantities(problem) if isinstance(rate, Rate)]
+    (value, slope), *bounded = (rate.with_slope(counts) for rate in rates)
+    sign = -problem.n_thresholds if problem.maximize else problem.n_thresholds
+    cost, cost_slope = value.sum() / sign, slope / sign
     if problem.over is not None:
-        excess_slopes = torch.diag_embed(problem.over.rate.slope(counts).T).movedim(0, -1)
-    else:
-        slopes = [-slope if c.relation == ">=" else slope for c, slope in zip(problem.constraints, bounded)]
-        excess_slopes = torch.stack(slopes) if slopes else counts.new_zeros(0, *counts.shape)
-    return Expansion(counts, problem.cost(counts), problem.excesses(counts), cost_slope, excess_slopes)
+        level, rising = problem.over.rate.with_slope(counts)
+        excesses = level - constant_like(tuple(problem.over.bounds), counts)
+        return Expansion(counts, cost, excesses, cost_slope, torch.diag_embed(rising.T).movedim(0, -1))
+    if not bounded:
+        return Expansion(counts, cost, counts.new_zeros(0), cost_slope, counts.new_zeros(0, *counts.shape))
+    signs = [-1.0 if c.relation == ">=" else 1.0 for c in problem.constraints]
+    beyond = [sign * (level[0] - c.bound) for sign, c, (level, _) in zip(signs, problem.constraints, bounded)]
+    slopes = [sign * rising for sign, (_, rising) in zip(signs, bounded)]
+    return Expansion(counts, cost, torch.stack(beyond), cost_slope, torch.stack(slopes))
+
+
+def count_and_pace(sample: Sample, thresholds: Tensor, step: SmoothStep) -> tuple[Tensor, Tensor]:
+    """Soft counts and their derivatives, each by its own threshold, of scores that carry no gradient."""
+    if thresholds.dim() == 2:
+        return count_at(sample, thresholds, step), count_pace(sample, thresholds, step)
+    counts, slopes = count_by_steps(sample.scores, sample.labels, thresholds, (step, step.slope), sample.weights)
+    return counts, -slopes
 
 
 def count_pace(sample: Sample, thresholds: Tensor, step: SmoothStep) -> Tensor:
