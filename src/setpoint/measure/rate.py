@@ -53,11 +53,18 @@ class Rate(Quantity):
         """The derivative by each count, `(..., 4)`; 0 where the whole is empty."""
         return self.with_slope(counts)[1]
 
-    def with_slope(self, counts: Tensor) -> tuple[Tensor, Tensor]:
-        """The rate and its derivative by each count, of which either needs the same sums."""
+    def with_slope(self, counts: Tensor, totals: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """The rate and its derivative by each count, of which either needs the same sums.
+
+        Where steps do not add up to one, so that soft counts do not tell how large a class is, `totals` do: counts
+        that all pass, `(4,)`. They are the whole of a share of a class or of everything.
+        """
+        part, whole = constant_like(self.part, counts), constant_like(self.whole, counts)
+        if totals is not None and self.has_fixed_whole:
+            size = self.size(totals)
+            return share(weigh(counts, self.part), size), share(part.expand_as(counts), size)
         size = self.size(counts)
         value = share(weigh(counts, self.part), size)
-        part, whole = constant_like(self.part, counts), constant_like(self.whole, counts)
         return value, share(part - value.unsqueeze(-1) * whole, size.unsqueeze(-1))
 
     def resolution(self, counts: Tensor, heaviest: float | Tensor) -> Tensor:

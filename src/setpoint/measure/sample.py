@@ -55,6 +55,14 @@ class Sample:
         return self.weights.sum(dtype=self.dtype)
 
     @property
+    def totals(self) -> Tensor:
+        """The counts when everything passes, `(4,)`: how much there is of either class."""
+        labels = self.labels.to(self.dtype)
+        weights = torch.ones_like(labels) if self.weights is None else self.weights.to(self.dtype)
+        positive = (weights * labels).sum()
+        return torch.stack([positive, weights.sum() - positive, positive.new_zeros(()), positive.new_zeros(())])
+
+    @property
     def spread(self) -> Tensor:
         """The weighted standard deviation of the scores, in float64."""
         scores = self.scores.detach().double()

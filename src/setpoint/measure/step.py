@@ -22,6 +22,11 @@ class Step(Protocol):
     def below(self, margin: Tensor) -> Tensor: ...
 
 
+def adds_up(step: Step) -> bool:
+    """Whether above and below are 1 together, so that soft counts add up to the number of samples."""
+    return not isinstance(step, SoftplusStep | HingeStep)
+
+
 class SmoothStep(Step, Protocol):
     """A step with a slope: the derivatives of `above` and `below` by the margin."""
 

@@ -17,7 +17,7 @@ from setpoint.problem.problem import Problem
 from setpoint.solve.correction import Correction, Slack, find_soft, tightened
 from setpoint.solve.follow import Follower
 from setpoint.solve.memory import Memory, memory_size
-from setpoint.solve.price import Expansion, count_and_pace, count_at, count_pace, expand, solve_prices
+from setpoint.solve.price import Expansion, count_and_pace, count_at, count_pace, expand_around, solve_prices
 from setpoint.solve.scale import settle_temperature, temperature_buffer
 from setpoint.solve.solver import Solver, check_problem, with_groups
 from setpoint.solve.threshold import find
@@ -122,7 +122,7 @@ class ImplicitThreshold(Solver):
             reference if corrected is None or not corrected.has_both_classes else corrected, step, usable
         )
         expected, pace = count_and_pace(reference, thresholds, step)
-        here = expand(self.problem, expected)
+        here = expand_around(self.problem, expected, reference, step)
         # Slopes are taken per unit of temperature x score, so that the floor does not depend on the scale.
         slopes = here.by_threshold(pace / temperature)
         prices = torch.where(broken, BROKEN_PRICE, self.price(here, slopes, active))

@@ -17,7 +17,7 @@ from setpoint.measure.step import SigmoidStep, SmoothStep, Step, hard_step
 from setpoint.problem.problem import Problem
 from setpoint.solve.ascent import Ascent, Climb, NuPI
 from setpoint.solve.memory import Memory, memory_size
-from setpoint.solve.price import Expansion, count_at, count_pace, expand, solve_prices
+from setpoint.solve.price import Expansion, count_at, count_pace, expand_around, solve_prices
 from setpoint.solve.scale import settle_temperature, temperature_buffer
 from setpoint.solve.solver import Solver, check_problem, with_groups
 from setpoint.solve.threshold import find
@@ -117,7 +117,7 @@ class Lagrangian(Solver):
         )
         step = self.step(temperature)
         thresholds = self._start(reference, step, temperature)
-        here = expand(self.problem, count_at(reference, thresholds.detach(), step))
+        here = expand_around(self.problem, count_at(reference, thresholds.detach(), step), reference, step)
         true = self.problem.excesses(count_at(reference, thresholds.detach(), self.truth))
         weight, prices = self.ascent.felt(true.to(here.excesses.dtype))
         weighed: Expansion = replace(here, cost=weight * here.cost, cost_slope=weight * here.cost_slope)
@@ -136,7 +136,7 @@ class Lagrangian(Solver):
         found = find(self.problem, reference)
         thresholds = found.thresholds.to(reference.scores.dtype)
         if self.training:
-            here = expand(self.problem, count_at(reference, thresholds, step))
+            here = expand_around(self.problem, count_at(reference, thresholds, step), reference, step)
             slopes = here.by_threshold(count_pace(reference, thresholds, step) / temperature)
             solved = solve_prices(*slopes, torch.ones_like(found.active), floor=1e-3, limit=1e2)
             self.ascent.start(solved if self.price is None else torch.full_like(solved, self.price))

@@ -20,7 +20,7 @@ from setpoint.measure.count import count, count_by_steps
 from setpoint.measure.looks import constant_like, may_look
 from setpoint.measure.rate import Rate
 from setpoint.measure.sample import Sample
-from setpoint.measure.step import SmoothStep, Step
+from setpoint.measure.step import SmoothStep, Step, adds_up
 from setpoint.problem.problem import Problem
 
 
@@ -58,10 +58,15 @@ class Expansion:
         return value + (slope * (batch / share - self.counts)).sum()
 
 
-def expand(problem: Problem, counts: Tensor) -> Expansion:
-    """The problem to first order around `counts`, which are taken as given."""
+def expand_around(problem: Problem, counts: Tensor, sample: Sample, step: Step) -> Expansion:
+    """The problem to first order around the soft counts of a sample under a step."""
+    return expand(problem, counts, None if adds_up(step) else sample.totals)
+
+
+def expand(problem: Problem, counts: Tensor, totals: Tensor | None = None) -> Expansion:
+    """The problem to first order around `counts`, which are taken as given; `totals` as in `Rate.with_slope`."""
     if problem.group is None and all(isinstance(q, Rate) for q in _quantities(problem)):
-        return _expand_rates(problem, counts.detach())
+        return _expand_rates(problem, counts.detach(), totals)
     anchor = counts.detach().requires_grad_()
     with torch.enable_grad():
         cost, excesses = problem.cost(anchor), problem.excesses(anchor)
@@ -80,14 +85,14 @@ def _quantities(problem: Problem) -> list[Quantity]:
     return [problem.objective, *(c.quantity for c in problem.constraints)]
 
 
-def _expand_rates(problem: Problem, counts: Tensor) -> Expansion:
+def _expand_rates(problem: Problem, counts: Tensor, totals: Tensor | None) -> Expansion:
     """The same for rates, whose slopes are known without asking autograd."""
     rates = [rate for rate in _quantities(problem) if isinstance(rate, Rate)]
-    (value, slope), *bounded = (rate.with_slope(counts) for rate in rates)
+    (value, slope), *bounded = (rate.with_slope(counts, totals) for rate in rates)
     sign = -problem.n_thresholds if problem.maximize else problem.n_thresholds
     cost, cost_slope = value.sum() / sign, slope / sign
     if problem.over is not None:
-        level, rising = problem.over.rate.with_slope(counts)
+        level, rising = problem.over.rate.with_slope(counts, totals)
         excesses = level - constant_like(tuple(problem.over.bounds), counts)
         return Expansion(counts, cost, excesses, cost_slope, torch.diag_embed(rising.T).movedim(0, -1))
     if not bounded:

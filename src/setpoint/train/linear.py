@@ -142,10 +142,15 @@ def cross_entropy(rows: Rows, weights: Tensor, start: Tensor | None = None) -> T
     ridge = weights.mean() * torch.ones(size, dtype=torch.float64)
     ridge[-1] = 1e-9
     scores = rows.x @ theta
-    value = anchor.cost(scores, theta)
+    value, curvature = anchor.cost(scores, theta), None
     for _ in range(60):
         passed = torch.sigmoid(scores)
         slope = rows.x.T @ (weights * (passed - rows.labels)) + ridge * theta
+        if curvature is not None:
+            # So near the end the curvature of the step before is as good as a new one, which is what costs.
+            last = torch.linalg.solve(curvature, slope)
+            if float(slope @ last) <= 1e-10 * float(value.abs()):
+                return theta - last
         curvature = _squares(rows.x, weights * passed * (1 - passed)) + torch.diag(ridge)
         move = torch.linalg.solve(curvature, slope)
         length, gain, moved = 1.0, float(slope @ move), rows.x @ move
