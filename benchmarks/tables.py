@@ -288,8 +288,8 @@ def scale(figures: dict[str, Any]) -> str:
         parts.append(
             f"{table(header, rows)}\n\nThe whole command on {whole['rows']:,} rows of 50 columns, by the wall: "
             f"reading, splitting, the solver in batches of {whole['batch_size']:,} and converged cross-entropy beside "
-            "it, judging, writing; a bare loop has its tensors ready and does nothing else. The verdict is on the strictest of the "
-            "three: the same rows, the same batches. Ten times the rows in processor time."
+            "it, judging, writing; a bare loop has its tensors ready and does nothing else. The verdict is on the "
+            "strictest of the three: the same rows, the same batches. Ten times the rows in processor time."
         )
     rough = [name for name, part in figures.items() if isinstance(part, dict) and part["rough"]]
     parts.append(

@@ -148,7 +148,7 @@ def cross_entropy(rows: Rows, weights: Tensor, start: Tensor | None = None) -> T
         slope = rows.x.T @ (weights * (passed - rows.labels)) + ridge * theta
         if curvature is not None:
             # So near the end the curvature of the step before is as good as a new one, which is what costs.
-            last = torch.linalg.solve(curvature, slope)
+            last: Tensor = torch.linalg.solve(curvature, slope)
             if float(slope @ last) <= 1e-10 * float(value.abs()):
                 return theta - last
         curvature = _squares(rows.x, weights * passed * (1 - passed)) + torch.diag(ridge)
