@@ -1,0 +1,76 @@
+"""What the network study says: every method against each rival, set by set and over all sets."""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any
+
+import setpoint as sp
+from benchmarks.data import paired
+from benchmarks.verdicts import sides
+
+RIVALS = ("cross-entropy", "best of 7 weights", "cross-entropy, averaged", "best of 7 weights, averaged")
+JUDGED = ("test", "at threshold")
+ERRORS = ("standard_error", "corrected_standard_error")
+#: What the default must not lose to a rival on any set.
+ALLOWED = 0.01
+
+
+def cell(ask: str, rows: list[dict[str, Any]], test_share: float, train_share: float) -> dict[str, Any]:
+    """One set and ask: means over the splits, and the paired gains of every method over each rival."""
+    sign = 1 if sp.ask(ask).maximize else -1
+    found: dict[str, Any] = {"set": rows[0]["set"], "ask": ask, "splits": len(rows)}
+    by_split = [row["asks"][ask] for row in rows]
+    # A method that came later stands on the splits that have it.
+    having = {name: [own for own in by_split if name in own] for name in by_split[-1]}
+    for kind in (*JUDGED, "bounded rate", "seconds"):
+        found[kind] = {name: statistics.mean(own[name][kind] for own in those) for name, those in having.items()}
+    for judged in JUDGED:
+        found[f"gain, {judged}"] = {
+            name: {
+                rival: paired([sign * (own[name][judged] - own[rival][judged]) for own in those],
+                              test_share, train_share)
+                for rival in RIVALS if rival != name
+            }
+            for name, those in having.items()
+        }  # fmt: skip
+    return found
+
+
+def together(cells: list[dict[str, Any]], judged: str) -> dict[str, dict[str, dict[str, Any]]]:
+    """Over all sets, each as heavy: the mean gain with its errors, and on how many sets it is better or worse."""
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    by_cell = [one[f"gain, {judged}"] for one in cells]
+    for name in (name for name in by_cell[0] if all(name in gains for gains in by_cell)):
+        found[name] = {}
+        for rival in by_cell[0][name]:
+            gains = [one[f"gain, {judged}"][name][rival] for one in cells]
+            summed: dict[str, Any] = {"mean": statistics.mean(gain["mean"] for gain in gains), "sets": len(gains)}
+            for error in ERRORS:
+                # Splits of different sets are independent.
+                summed[error] = sum(gain[error] ** 2 for gain in gains) ** 0.5 / len(gains)
+                outcomes = [sides(gain, error) for gain in gains]
+                summed[f"sets by {error}"] = {"better": outcomes.count(1), "worse": outcomes.count(-1)}
+            summed["ahead on"] = sum(gain["mean"] > 0 for gain in gains)
+            worst = min(range(len(gains)), key=lambda place: gains[place]["mean"])
+            summed["worst"] = {"set": cells[worst]["set"], **gains[worst]}
+            summed["within a point"] = gains[worst]["mean"] >= -ALLOWED
+            found[name][rival] = summed
+    return found
+
+
+def summary(rows: list[dict[str, Any]], test_share: float, train_share: float) -> dict[str, Any]:
+    """Cells of a study whose rows have a set, a seed and methods by ask, and what they say together."""
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        for ask in row["asks"]:
+            groups.setdefault((ask, row["set"]), []).append(row)
+    cells = [cell(ask, group, test_share, train_share) for (ask, _), group in groups.items()]
+    asks = dict.fromkeys(one["ask"] for one in cells)
+    return {
+        "cells": cells,
+        "together": {
+            ask: {judged: together([one for one in cells if one["ask"] == ask], judged) for judged in JUDGED}
+            for ask in asks
+        },
+    }
