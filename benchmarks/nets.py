@@ -29,7 +29,8 @@ CIFAR = {"CIFAR-10, truck": 9}
 CIFAR_SIZES = (6_000, 2_000, 2_000, 6_000)
 IMAGES = (*CIFAR, "pneumoniamnist")
 SETS = (*TABLES, *IMAGES)
-SHARES, MOST = (0.5, 0.3), 10_000
+#: At most so many training rows, and of held-out and calibration rows, so that they are no more than the shares say.
+SHARES, MOST, MOST_BESIDE = (0.5, 0.3), 10_000, 3_000
 RATE, DECAY = 3e-3, 1e-4
 #: The running average of the parameters forgets after about this many epochs.
 HORIZON = 4
@@ -61,7 +62,8 @@ def load_parts(name: str, seed: int, data: str, cache_folder: str) -> Parts:
         return Parts(*((floats(pixels[own]), labels[own].float()) for own in rows))
     three = split(*read_table(name, data), seed, SHARES, MOST)
     x, labels = three.validation
-    parts = [three.train, *((x[half], labels[half]) for half in _halves(labels)), three.test]
+    beside = [half[:MOST_BESIDE] for half in _halves(labels)]
+    parts = [three.train, *((x[half], labels[half]) for half in beside), three.test]
     return Parts(*((own.float(), its.float()) for own, its in parts))
 
 
@@ -157,12 +159,13 @@ HeldOutLoss = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Trained:
-    """The best epoch, the best epoch of the running average, and what it took."""
+    """The best epoch, the best epoch of the running average, what it took, and after how many passes each was best."""
 
     model: nn.Module
     average: nn.Module
     seconds: float
     epochs: int
+    best_after: tuple[int, int] = (0, 0)
 
 
 def train(
@@ -174,8 +177,9 @@ def train(
     epochs: int,
     rate: float = RATE,
     patience: int | None = None,
+    stop_after: int | None = None,
 ) -> Trained:
-    """Train in place; with no held-out loss the last epoch is kept."""
+    """Train in place; with no held-out loss the last epoch is kept. `stop_after` ends the cosine of `epochs` early."""
     started = time.process_time()
     optimizer = torch.optim.Adam(model.parameters(), lr=rate, weight_decay=DECAY, fused=True)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs * len(batches))
@@ -186,7 +190,7 @@ def train(
     best: dict[nn.Module, tuple[float, dict[str, Tensor]]] = {}
     last = {model: 0, average: 0}
     steps = 0
-    for epoch in range(epochs):
+    for epoch in range(stop_after or epochs):
         model.train()
         for x, labels, rows in batches.indexed():
             loss = loss_of(model(x).squeeze(-1), labels, rows)
@@ -205,7 +209,9 @@ def train(
             break
     for one, (_, state) in best.items():
         one.load_state_dict(state)
-    return Trained(model.eval(), average.eval(), time.process_time() - started, epoch + 1)
+    return Trained(
+        model.eval(), average.eval(), time.process_time() - started, epoch + 1, (last[model] + 1, last[average] + 1)
+    )
 
 
 def _values(model: nn.Module) -> list[Tensor]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
@@ -13,14 +13,24 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 import setpoint as sp
-from benchmarks.nets import RATE, Loss, Parts, Shuffled, Trained, make_net, net_epochs, score, train, train_weighted
+from benchmarks.nets import (
+    RATE,
+    Loss,
+    Parts,
+    Shuffled,
+    Trained,
+    make_net,
+    net_epochs,
+    score,
+    train,
+    train_weighted,
+    weighted_loss,
+)
 
 WEIGHTS = tuple(4.0**power for power in (0, -1, 1, -2, 2, -3, 3))
 MEMBERS, FOLDS = 3, 5
 #: Fine-tuning: a tenth of the rate, a sixth of the epochs, the running average at the end; nothing is chosen.
 FINE_RATE, FINE_SHARE = RATE / 10, 1 / 6
-#: Boldly: all of the rate, half of the epochs.
-BOLD_SHARE = 1 / 2
 
 
 @dataclass(frozen=True)
@@ -51,6 +61,8 @@ class Bench:
         self.epochs = epochs or net_epochs(parts)
         self.nets: dict[tuple[float, int], Trained] = {}
         self.fine_tuned: dict[tuple[str, str, int], Scores] = {}
+        self.refitted: dict[tuple[int, float, bool], Scores] = {}
+        self.folded: dict[float, Scores] = {}
 
     def net(self, weight: float = 1.0, member: int = 0) -> Trained:
         if (weight, member) not in self.nets:
@@ -61,34 +73,65 @@ class Bench:
         trained = self.net(weight, member)
         return Scores.of(trained.average if average else trained.model, self.parts, trained.seconds)
 
-    def best_weight(self, problem: sp.Problem, average: bool) -> Scores:
+    def best_weight(self, problem: sp.Problem, average: bool = False) -> tuple[float, Scores]:
         """The class weight that is best on held-out rows by the exact metric; ties to the nearest to 1."""
-        tried = [self.scores(weight, average=average) for weight in WEIGHTS]
-        sign = 1 if problem.maximize else -1
-        best = max(tried, key=lambda one: sign * objective(problem, one.held_out, self.parts.held_out[1]))
-        return Scores(best.held_out, best.calibration, best.test, sum(one.seconds for one in tried))
+        tried = {weight: self.scores(weight, average=average) for weight in WEIGHTS}
+        sign, labels = 1 if problem.maximize else -1, self.parts.held_out[1]
+        best = max(tried, key=lambda weight: sign * objective(problem, tried[weight].held_out, labels))
+        return best, replace(tried[best], seconds=sum(one.seconds for one in tried.values()))
+
+    def best_weight_on_all_rows(self, problem: sp.Problem, annealed: bool) -> Scores:
+        """The grid, and then once more on held-out rows too under the weight that it chose."""
+        weight, grid = self.best_weight(problem)
+        again = self.all_rows(0, weight, annealed)
+        return replace(again, seconds=grid.seconds + again.seconds - self.net(weight).seconds)
 
     def mean(self, members: int, average: bool = False) -> Scores:
         return Scores.mean([self.scores(member=member, average=average) for member in range(members)])
 
     @cached_property
-    def folds(self) -> Scores:
-        """Five nets, each stopped early on another fifth of training and held-out rows, which so are all trained on."""
+    def every_row(self) -> tuple[Tensor, Tensor]:
+        """Training and held-out rows together."""
         x, labels = (torch.cat(pair) for pair in zip(self.parts.train, self.parts.held_out))
-        turn = torch.arange(len(labels)) % FOLDS
-        first = len(self.parts.train[1])
+        return x, labels
+
+    def all_rows(self, member: int = 0, weight: float = 1.0, annealed: bool = False) -> Scores:
+        """Once more from the same start on held-out rows too, for as many epochs as were best.
+
+        The running average of the same cosine, cut off there; or the end of a cosine that falls to zero there.
+        """
+        key = (member, weight, annealed)
+        if key not in self.refitted:
+            first = self.net(weight, member)
+            parts = replace(self.parts, train=self.every_row)
+            loss, _ = weighted_loss(weight, self.every_row[1])
+            best, best_average = first.best_after
+            trained = train(
+                make_net(parts, self.seed + member), Shuffled(parts, self.seed + member), loss, None,
+                epochs=best if annealed else self.epochs, stop_after=best if annealed else best_average,
+            )  # fmt: skip
+            model = trained.model if annealed else trained.average
+            self.refitted[key] = Scores.of(model, parts, first.seconds + trained.seconds)
+        return self.refitted[key]
+
+    def folds(self, weight: float = 1.0) -> Scores:
+        """Five nets, each stopped early on another fifth of training and held-out rows, which so are all trained on."""
+        if weight in self.folded:
+            return self.folded[weight]
+        x, labels = self.every_row
+        turn, first = torch.arange(len(labels)) % FOLDS, len(self.parts.train[1])
         held_out, several = torch.zeros(len(labels) - first), []
         for fold in range(FOLDS):
-            inside, outside = (x[turn != fold], labels[turn != fold]), (x[turn == fold], labels[turn == fold])
-            parts = Parts(inside, outside, self.parts.calibration, self.parts.test)
-            net = train_weighted(parts, 1.0, self.seed + fold, self.epochs)
-            own = Scores.of(net.model, parts, net.seconds)
+            inside, outside = ((x[rows], labels[rows]) for rows in (turn != fold, turn == fold))
+            parts = replace(self.parts, train=inside, held_out=outside)
+            net = train_weighted(parts, weight, self.seed + fold, self.epochs)
+            several.append(Scores.of(net.model, parts, net.seconds))
             mine = turn[first:] == fold
-            held_out[mine] = own.held_out[len(own.held_out) - int(mine.sum()) :]
-            several.append(own)
+            held_out[mine] = several[-1].held_out[len(outside[1]) - int(mine.sum()) :]
         calibration, test = (torch.stack([getattr(own, part) for own in several]).mean(0) for part in
                              ("calibration", "test"))  # fmt: skip
-        return Scores(held_out, calibration, test, sum(own.seconds for own in several))
+        self.folded[weight] = Scores(held_out, calibration, test, sum(own.seconds for own in several))
+        return self.folded[weight]
 
     @cached_property
     def teacher(self) -> tuple[Tensor, Tensor, float]:
@@ -115,17 +158,15 @@ class Bench:
         )  # fmt: skip
         return Scores.of(trained.average, self.parts, seconds + trained.seconds)
 
-    def tune(
-        self, problem: sp.Problem, name: str, make: Callable[[int], Loss], member: int = 0, bold: bool = False
-    ) -> Scores:
-        """Go on from a converged net at a small rate, or boldly; the running average at the end."""
+    def tune(self, problem: sp.Problem, name: str, make: Callable[[int], Loss], member: int = 0) -> Scores:
+        """Go on from a converged net at a small rate; the running average at the end."""
         key = (str(problem), name, member)
         if key not in self.fine_tuned:
             start = self.net(member=member)
             model, batches = copy.deepcopy(start.model), Shuffled(self.parts, self.seed + 70 + member)
-            epochs = max(2, round((BOLD_SHARE if bold else FINE_SHARE) * self.epochs))
+            epochs = max(2, round(FINE_SHARE * self.epochs))
             loss = make(epochs * len(batches))
-            trained = train(model, batches, loss, None, epochs=epochs, rate=RATE if bold else FINE_RATE)
+            trained = train(model, batches, loss, None, epochs=epochs, rate=FINE_RATE)
             self.fine_tuned[key] = Scores.of(trained.average, self.parts, start.seconds + trained.seconds)
         return self.fine_tuned[key]
 

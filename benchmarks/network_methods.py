@@ -20,7 +20,7 @@ from torch.nn import functional as F
 
 import setpoint as sp
 from benchmarks.nets import Loss, Shuffled, make_net, score, train_weighted
-from benchmarks.network_bench import BOLD_SHARE, FINE_SHARE, MEMBERS, WEIGHTS, Bench, Scores
+from benchmarks.network_bench import FINE_SHARE, MEMBERS, WEIGHTS, Bench, Scores
 from setpoint.errors import SharedData
 from setpoint.measure.sample import Sample
 from setpoint.solve.correction import Correction
@@ -143,22 +143,27 @@ class Method:
         return ask.endswith(self.only)
 
 
-def tuned(strength: float, bold: bool = False, **more: Any) -> Callable[[Bench, sp.Problem], Scores]:
-    name = f"{strength} {bold} {more}"
-    return lambda bench, ask: bench.tune(ask, name, implicit(bench, ask, strength, **more), bold=bold)
+def tuned(strength: float, **more: Any) -> Callable[[Bench, sp.Problem], Scores]:
+    name = f"{strength} {more}"
+    return lambda bench, ask: bench.tune(ask, name, implicit(bench, ask, strength, **more))
 
 
 FINE, AT_ONE = 1 + FINE_SHARE, " 1%"
 BASELINES = {
     "cross-entropy": Method(lambda bench, ask: bench.scores(), 1, "stopped early by its loss on held-out rows"),
     "best of 7 weights": Method(
-        lambda bench, ask: bench.best_weight(ask, False), 7, "class weights 1/64 to 64, chosen by the exact metric"
+        lambda bench, ask: bench.best_weight(ask)[1], 7, "class weights 1/64 to 64, chosen by the exact metric"
     ),
     "cross-entropy, averaged": Method(
         lambda bench, ask: bench.scores(average=True), 1, "the running average of its parameters"
     ),
+    "best of 7 weights, all rows": Method(
+        lambda bench, ask: bench.best_weight_on_all_rows(ask, True),
+        8,
+        "the grid, then one more training under its weight on held-out rows too, annealed",
+    ),
     "best of 7 weights, averaged": Method(
-        lambda bench, ask: bench.best_weight(ask, True), 7, "the same of each weight"
+        lambda bench, ask: bench.best_weight(ask, True)[1], 7, "the same of each weight"
     ),
 }
 CANDIDATES = {
@@ -175,7 +180,7 @@ CANDIDATES = {
     "continued": Method(
         lambda bench, ask: bench.tune(ask, "continued", plain_again),
         FINE,
-        "fine-tuned by cross-entropy itself: the control of the next five",
+        "fine-tuned by cross-entropy itself: the control of the next four",
         only=AT_ONE,
     ),
     "fine-tuned 0.1": Method(
@@ -190,15 +195,6 @@ CANDIDATES = {
     "fine-tuned, short memory": Method(
         tuned(0.1, memory=2_048), FINE, "a tenth, 2,048 scores remembered instead of 20,000", only=" 0.1%"
     ),
-    "continued boldly": Method(
-        lambda bench, ask: bench.tune(ask, "continued boldly", plain_again, bold=True),
-        1 + BOLD_SHARE,
-        "cross-entropy at all of the rate for half the epochs: the control of the next",
-        only=AT_ONE,
-    ),
-    "fine-tuned boldly": Method(
-        tuned(1.0, bold=True), 1 + BOLD_SHARE, "the same by implicit thresholds, all the pull", only=AT_ONE
-    ),
     "student": Method(lambda bench, ask: bench.student(None), 4, "one net taught by the mean of three", only=AT_ONE),
     "tilted student": Method(
         lambda bench, ask: bench.student(ask),
@@ -207,9 +203,22 @@ CANDIDATES = {
         only=AT_ONE,
     ),
     "mean of 3": Method(lambda bench, ask: bench.mean(3), 3, "mean logit of three seeds", 3),
-    "mean of 5": Method(lambda bench, ask: bench.mean(5), 5, "of five seeds", 5),
+    "all rows": Method(
+        lambda bench, ask: bench.all_rows(),
+        2,
+        "trained once more, on held-out rows too, for the epochs that were best; the running average",
+    ),
+    "all rows, annealed": Method(
+        lambda bench, ask: bench.all_rows(annealed=True), 2, "the same by a cosine that ends at that epoch"
+    ),
+    "mean of 3, all rows": Method(
+        lambda bench, ask: Scores.mean([bench.all_rows(member) for member in range(MEMBERS)]),
+        6,
+        "three of *all rows*",
+        3,
+    ),
     "mean of 5 folds": Method(
-        lambda bench, ask: bench.folds, 5, "of five nets that train on held-out rows too, a fifth left out of each", 5
+        lambda bench, ask: bench.folds(), 5, "of five nets that train on held-out rows too, a fifth left out of each", 5
     ),
     "mean of 3, averaged": Method(lambda bench, ask: bench.mean(3, True), 3, "the same of their running averages", 3),
     "mean of 3, proximal head": Method(
@@ -222,10 +231,11 @@ CANDIDATES = {
         3,
         "one proximal head over the three",
         3,
+        only=AT_ONE,
     ),
     "mean of 3, fine-tuned": Method(
         lambda bench, ask: Scores.mean(
-            [bench.tune(ask, "0.1 False {}", implicit(bench, ask, 0.1), m) for m in range(MEMBERS)]
+            [bench.tune(ask, "0.1 {}", implicit(bench, ask, 0.1), m) for m in range(MEMBERS)]
         ),
         3 * FINE,
         "each fine-tuned by implicit thresholds, a tenth",

@@ -9,7 +9,10 @@ import setpoint as sp
 from benchmarks.data import paired
 from benchmarks.verdicts import sides
 
-RIVALS = ("cross-entropy", "best of 7 weights", "cross-entropy, averaged", "best of 7 weights, averaged")
+RIVALS = (
+    "cross-entropy", "best of 7 weights", "cross-entropy, averaged", "best of 7 weights, averaged",
+    "best of 7 weights, all rows",
+)  # fmt: skip
 JUDGED = ("test", "at threshold")
 ERRORS = ("standard_error", "corrected_standard_error")
 #: What the default must not lose to a rival on any set.

@@ -31,11 +31,10 @@ from benchmarks.sets import CACHE
 ASKS = (
     "minimize fnr where fpr <= 1%",
     "minimize fnr where fpr <= 0.1%",
-    "maximize precision where recall >= 95%",
 )
-SCREENING_SEEDS, SEEDS = range(700, 702), range(800, 808)
+SCREENING_SEEDS, SEEDS = range(700, 702), range(800, 806)
 #: Images take a minute a training, so they have fewer splits.
-IMAGE_SPLITS = {"CIFAR-10, truck": (1, 3), "pneumoniamnist": (2, 5)}
+IMAGE_SPLITS = {"CIFAR-10, truck": (0, 2), "pneumoniamnist": (1, 3)}
 JOURNALS = {"confirmation": "networks", "screening": "networks_screening"}
 #: What was best in the screening, and is confirmed.
 CONFIRMED = ("default", "proximal head", "mean of 3", "mean of 3, averaged", "student")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import os
 import warnings
 from collections.abc import Callable, Iterable
@@ -25,6 +26,7 @@ from setpoint.solve.losses import BaseLoss, MiniBatchAUC
 from setpoint.solve.sample_prices import SamplePriced
 from setpoint.solve.solver import Solver
 from setpoint.train.accumulate import accumulate as accumulate_parts
+from setpoint.train.again import AllRows
 from setpoint.train.anchored import Anchored, Ridge, fit_linear
 from setpoint.train.auto import Auto, fit_auto
 from setpoint.train.batch import Batch, halves
@@ -74,6 +76,7 @@ def fit(
     warm_start: float = 0.3,
     patience: int | None = None,
     optimizer: OptimizerMaker | None = None,
+    refit: bool = False,
     ensemble: int = 1,
     seed: int = 0,
     on_epoch: Report | None = None,
@@ -98,6 +101,11 @@ def fit(
     better than they are; but with `confidence`, which is only honest on data of its own, every second row of
     `held_out` is kept for it. If the promise cannot be made in the end, a warning says why, and the threshold is set
     without a certificate.
+
+    With `refit`, cross-entropy is stopped early by its own loss on the held-out rows, and the model is then trained
+    again from where it started, for as many epochs, on training and held-out rows together: rows that nothing more is
+    chosen on need not lie idle. The last epoch is kept; history and best epoch are those of the first training. It
+    takes `calibration` data, for the threshold must not be set on rows that were trained on.
 
     With `ensemble` = k, k copies of the model are drawn and trained from the seeds `seed`, `seed + 1`, ..., and the
     result's model averages their logits; the given model is left as it was.
@@ -137,6 +145,8 @@ def fit(
             f"got {epochs}, {warm_start} and {patience}"
         )
 
+    if refit:
+        _refuse_refit(model, solver, calibration)
     if isinstance(accumulate, bool) or not isinstance(accumulate, int) or accumulate < 1:
         raise BadSetting(f"accumulate is the number of batches that count as one, from 1 up, got {accumulate!r}")
     kept = Checkpoint.of(checkpoint)
@@ -145,6 +155,7 @@ def fit(
         "epochs": epochs, "warm_start": warm_start, "patience": patience, "ensemble": ensemble,
         **({} if processes.alone else {"processes": processes.size}),
         **({} if accumulate == 1 else {"accumulate": accumulate}),
+        **({} if not refit else {"refit": True}),
     }  # fmt: skip
     share_state(model, processes, parameters=True)
 
@@ -152,7 +163,7 @@ def fit(
         own, history, best, comparison = _train(
             one, problem, own, train, held_out, refit_head=calibration is not None, epochs=epochs,
             warm_start=warm_start, patience=patience, optimizer=optimizer, on_epoch=on_epoch, checkpoint=state,
-            settings=settings, processes=processes, accumulate=accumulate,
+            settings=settings, processes=processes, accumulate=accumulate, refit=refit,
         )  # fmt: skip
         result = FitResult(one.eval(), set_point(one), history, own, best, comparison)
         state.close()
@@ -195,6 +206,7 @@ def _train(
     settings: dict[str, Any],
     processes: Processes,
     accumulate: int,
+    refit: bool,
 ) -> tuple[Solver | Anchored | Ridge | Auto, History, int, tuple[Trial, ...]]:
     """Train in place: the solver that was used, the history, the row of it that the model now is of, and what `Auto`
     chose from."""
@@ -237,11 +249,22 @@ def _train(
             model, problem, solver, whole, held_out, on_epoch, checkpoint=checkpoint, identity=identity
         )
         return solver, history, best, ()
+    start = copy.deepcopy(model.state_dict()) if refit else {}
     history, best = _fit_epochs(
         model, problem, solver, train, held_out,
         epochs=epochs, warm_start=warm_start, patience=patience, optimizer=optimizer, on_epoch=on_epoch,
         checkpoint=checkpoint, identity=identity, processes=processes, judged_by=processes, accumulate=accumulate,
+        by_loss=refit,
     )  # fmt: skip
+    if refit:
+        model.load_state_dict(start)
+        _fit_epochs(
+            model, problem, solver, AllRows(train, held_out), held_out,
+            epochs=best + 1, warm_start=0.0, patience=None, optimizer=optimizer, on_epoch=None,
+            checkpoint=checkpoint.part("again"), identity=identity, processes=processes, judged_by=processes,
+            accumulate=accumulate, keep_last=True,
+        )  # fmt: skip
+        return solver, history, best, ()
     if by_default and refit_head and problem.group is None:
         row = fit_proximal_head(model, problem, held_out, len(history), processes)
         if row is not None:
@@ -284,10 +307,13 @@ def _fit_epochs(
     processes: Processes,
     judged_by: Processes,
     accumulate: int,
+    by_loss: bool = False,
+    keep_last: bool = False,
 ) -> tuple[History, int]:
     """Warm start, train, judge every epoch, keep the best: the history and the epoch that the model now is of.
 
     `judged_by` are the processes that share the held-out rows: those that train, or each by itself if it has them all.
+    The best epoch is that of the exact metric, or `by_loss` that of the least cross-entropy.
     """
     device = device_of(model)
     solver.to(device)
@@ -318,10 +344,11 @@ def _fit_epochs(
         if schedule is not None:
             schedule.step()
         share_state(model, processes, parameters=False)
-        on_train, on_held_out = _judge(problem, seen), _judge(problem, score(model, held_out, judged_by))
+        judged = score(model, held_out, judged_by)
+        on_train, on_held_out = _judge(problem, seen), _judge(problem, judged)
         status = {"loss": loss, **criterion.status()}
         progress.history.append(record(problem, epoch, type(criterion).__name__, seen, on_train, on_held_out, **status))
-        progress.judged(on_held_out, model)
+        progress.judged((True, -_loss_on(solver, judged)) if by_loss else preference(on_held_out), model)
         if criterion is solver:
             solver.step_metric(preference(on_held_out)[1])
         if on_epoch is not None:
@@ -330,8 +357,29 @@ def _fit_epochs(
         progress.next_epoch(stopped=stale or epoch + 1 == epochs)
         if progress.stopped or checkpoint.is_due(epoch_ended=True):
             checkpoint.save(progress.state())
+    if keep_last:
+        return progress.history, len(progress.history) - 1
     model.load_state_dict(progress.best_state or {})
     return progress.history, progress.best_epoch
+
+
+@torch.no_grad()
+def _loss_on(solver: Solver, sample: Sample) -> float:
+    solver.eval()
+    loss = float(solver.loss(sample, None))
+    # Where training has run away, any other epoch is better.
+    return loss if math.isfinite(loss) else math.inf
+
+
+def _refuse_refit(model: nn.Module, solver: Any, calibration: Any) -> None:
+    if not (solver is None or isinstance(solver, CrossEntropy)) or (
+        solver is None and isinstance(model, nn.Linear) and model.out_features == 1
+    ):
+        raise BadSetting(
+            "refit trains a network again by cross-entropy on all rows; leave the solver out or pass sp.CrossEntropy()"
+        )
+    if calibration is None:
+        raise BadSetting("refit trains on the held-out rows, so the threshold needs others: pass calibration= data")
 
 
 def _train_epoch(
