@@ -6,7 +6,7 @@ Stratified splits of 50/15/15/20: train (at most 10,000 rows), held-out rows tha
 only set the threshold, test rows. Every net from scratch has the same epochs, Adam on a cosine, and is stopped early by
 its own loss on held-out rows (`benchmarks/nets.py`); what is compared is in `benchmarks/network_methods.py`. `--screen`
 tries everything on the splits from 700 on; what was best there is confirmed on those from 800 on, which nothing was
-chosen on. A model is judged on test rows at the best cut of the test curve, which compares models, and at the threshold
+chosen on (the training itself, its rate and its batches, was set on split 690). A model is judged on test rows at the best cut of the test curve, which compares models, and at the threshold
 that is best on calibration rows. Each finished set and split is one line of `results/networks*.jsonl`, and not run
 again; `--so-far` sums up what is there.
 """
@@ -32,9 +32,13 @@ ASKS = (
     "minimize fnr where fpr <= 1%",
     "minimize fnr where fpr <= 0.1%",
 )
-SCREENING_SEEDS, SEEDS = range(700, 702), range(800, 806)
-#: Images take a minute a training, so they have fewer splits.
-IMAGE_SPLITS = {"CIFAR-10, truck": (0, 2), "pneumoniamnist": (1, 3)}
+#: From which seed on, and how many splits of each set: more of the small sets, whose test rows say little, and fewer of
+#: images, which take minutes.
+SCREENING_FROM, CONFIRMING_FROM = 700, 800
+SPLITS = {
+    "letter": (1, 4), "ijcnn1": (3, 6), "adult": (3, 6), "spambase": (6, 12), "communities_crime": (6, 12),
+    "german_credit": (6, 12), "CIFAR-10, truck": (0, 2), "pneumoniamnist": (1, 4),
+}  # fmt: skip
 JOURNALS = {"confirmation": "networks", "screening": "networks_screening"}
 #: What was best in the screening, and is confirmed.
 CONFIRMED = ("default", "proximal head", "mean of 3", "mean of 3, averaged", "student")
@@ -78,10 +82,10 @@ def run_split(parts: Parts, seed: int, methods: tuple[str, ...], epochs: int | N
 def plan(screen: bool, quick: bool) -> list[tuple[str, int]]:
     """Sets and splits in the order of running."""
     if quick:
-        return [(name, SCREENING_SEEDS[0]) for name in ("german_credit", "communities_crime", "spambase")]
-    seeds = SCREENING_SEEDS if screen else SEEDS
-    splits = {name: own[0] if screen else own[1] for name, own in IMAGE_SPLITS.items()}
-    return [(name, seed) for place, seed in enumerate(seeds) for name in SETS if place < splits.get(name, len(seeds))]
+        return [(name, SCREENING_FROM) for name in ("german_credit", "communities_crime", "spambase")]
+    splits = {name: own[not screen] for name, own in SPLITS.items()}
+    first = SCREENING_FROM if screen else CONFIRMING_FROM
+    return [(name, first + place) for place in range(max(splits.values())) for name in SETS if place < splits[name]]
 
 
 def run(journal: Journal, planned: list[tuple[str, int]], methods: tuple[str, ...], options: Namespace) -> None:

@@ -29,6 +29,7 @@ from setpoint.train.accumulate import accumulate as accumulate_parts
 from setpoint.train.again import AllRows
 from setpoint.train.anchored import Anchored, Ridge, fit_linear
 from setpoint.train.auto import Auto, fit_auto
+from setpoint.train.average import RunningAverage
 from setpoint.train.batch import Batch, halves
 from setpoint.train.calibrate import calibrate_or_warn, evaluate
 from setpoint.train.checkpoint import Checkpoint
@@ -41,7 +42,14 @@ from setpoint.train.index import index_across
 from setpoint.train.progress import Progress
 from setpoint.train.refusal import refuse_confidence
 from setpoint.train.select import preference
-from setpoint.train.together import average_gradients, every_batch, nothing_of, share_state, training_scores
+from setpoint.train.together import (
+    average_gradients,
+    averages_itself,
+    every_batch,
+    nothing_of,
+    share_state,
+    training_scores,
+)
 from setpoint.train.trial import Trial
 
 Report = Callable[[dict[str, Any]], None]
@@ -102,10 +110,11 @@ def fit(
     `held_out` is kept for it. If the promise cannot be made in the end, a warning says why, and the threshold is set
     without a certificate.
 
-    With `refit`, cross-entropy is stopped early by its own loss on the held-out rows, and the model is then trained
-    again from where it started, for as many epochs, on training and held-out rows together: rows that nothing more is
-    chosen on need not lie idle. The last epoch is kept; history and best epoch are those of the first training. It
-    takes `calibration` data, for the threshold must not be set on rows that were trained on.
+    With `refit`, a network is trained by cross-entropy and judged by its loss on the held-out rows; then it is trained
+    again from where it started, for as many epochs as were best, on training and held-out rows together: rows that
+    nothing more is chosen on need not lie idle. Both times it is the running average of the parameters that counts.
+    History and best epoch are those of the first training. It takes `calibration` data, for the threshold must not be
+    set on rows that were trained on.
 
     With `ensemble` = k, k copies of the model are drawn and trained from the seeds `seed`, `seed + 1`, ..., and the
     result's model averages their logits; the given model is left as it was.
@@ -254,15 +263,15 @@ def _train(
         model, problem, solver, train, held_out,
         epochs=epochs, warm_start=warm_start, patience=patience, optimizer=optimizer, on_epoch=on_epoch,
         checkpoint=checkpoint, identity=identity, processes=processes, judged_by=processes, accumulate=accumulate,
-        by_loss=refit,
+        averaged=refit,
     )  # fmt: skip
     if refit:
         model.load_state_dict(start)
         _fit_epochs(
             model, problem, solver, AllRows(train, held_out), held_out,
-            epochs=best + 1, warm_start=0.0, patience=None, optimizer=optimizer, on_epoch=None,
+            epochs=epochs, warm_start=0.0, patience=None, optimizer=optimizer, on_epoch=None,
             checkpoint=checkpoint.part("again"), identity=identity, processes=processes, judged_by=processes,
-            accumulate=accumulate, keep_last=True,
+            accumulate=accumulate, averaged=True, last=best,
         )  # fmt: skip
         return solver, history, best, ()
     if by_default and refit_head and problem.group is None:
@@ -307,13 +316,14 @@ def _fit_epochs(
     processes: Processes,
     judged_by: Processes,
     accumulate: int,
-    by_loss: bool = False,
-    keep_last: bool = False,
+    averaged: bool = False,
+    last: int | None = None,
 ) -> tuple[History, int]:
     """Warm start, train, judge every epoch, keep the best: the history and the epoch that the model now is of.
 
     `judged_by` are the processes that share the held-out rows: those that train, or each by itself if it has them all.
-    The best epoch is that of the exact metric, or `by_loss` that of the least cross-entropy.
+    The best epoch is that of the exact metric. With `averaged` the running average of the model is judged and kept, by
+    its least loss; `last` names an epoch that is kept whatever it is worth, and training ends there.
     """
     device = device_of(model)
     solver.to(device)
@@ -330,7 +340,11 @@ def _fit_epochs(
     if isinstance(solver, SamplePriced):
         train = index_across(train, processes)
 
+    average = RunningAverage(model) if averaged else None
+    judged_model = model if average is None else average.model
     modules: dict[str, nn.Module] = {"model": model, "solver": solver, "warm start": warm}
+    if average is not None:
+        modules["average"] = average
     progress = Progress(modules, stepper, schedule, Draws([train, held_out]), processes)
     progress.resume(checkpoint, {**identity, "optimizer": identity_of(stepper)})
     while not progress.stopped:
@@ -340,25 +354,27 @@ def _fit_epochs(
         if isinstance(sampler, DistributedSampler):
             sampler.set_epoch(epoch)
         batches = progress.batches(train, device, checkpoint, accumulate)
-        loss, seen = _train_epoch(model, criterion, stepper, batches, progress)
+        loss, seen = _train_epoch(model, criterion, stepper, batches, progress, average)
         if schedule is not None:
             schedule.step()
         share_state(model, processes, parameters=False)
-        judged = score(model, held_out, judged_by)
+        judged = score(judged_model, held_out, judged_by)
         on_train, on_held_out = _judge(problem, seen), _judge(problem, judged)
         status = {"loss": loss, **criterion.status()}
+        merit = preference(on_held_out)
+        if average is not None:
+            status["held_out_loss"] = _loss_on(solver, judged)
+            merit = (True, -status["held_out_loss"])
         progress.history.append(record(problem, epoch, type(criterion).__name__, seen, on_train, on_held_out, **status))
-        progress.judged((True, -_loss_on(solver, judged)) if by_loss else preference(on_held_out), model)
+        progress.judged(merit if last is None else (True, float(epoch)), judged_model)
         if criterion is solver:
             solver.step_metric(preference(on_held_out)[1])
         if on_epoch is not None:
             on_epoch(progress.history[-1])
         stale = patience is not None and epoch - max(progress.best_epoch, warm_epochs) >= patience
-        progress.next_epoch(stopped=stale or epoch + 1 == epochs)
+        progress.next_epoch(stopped=stale or epoch + 1 == epochs or epoch == last)
         if progress.stopped or checkpoint.is_due(epoch_ended=True):
             checkpoint.save(progress.state())
-    if keep_last:
-        return progress.history, len(progress.history) - 1
     model.load_state_dict(progress.best_state or {})
     return progress.history, progress.best_epoch
 
@@ -378,6 +394,8 @@ def _refuse_refit(model: nn.Module, solver: Any, calibration: Any) -> None:
         raise BadSetting(
             "refit trains a network again by cross-entropy on all rows; leave the solver out or pass sp.CrossEntropy()"
         )
+    if averages_itself(model):
+        raise BadSetting("refit keeps an average of the model's parameters; pass the model itself, without a wrapper")
     if calibration is None:
         raise BadSetting("refit trains on the held-out rows, so the threshold needs others: pass calibration= data")
 
@@ -388,6 +406,7 @@ def _train_epoch(
     optimizer: torch.optim.Optimizer,
     batches: Iterable[list[Batch]],
     progress: Progress,
+    average: RunningAverage | None,
 ) -> tuple[float, Sample]:
     """One pass; the mean loss, and the scores as they were when each batch was seen."""
     model.train()
@@ -404,6 +423,8 @@ def _train_epoch(
             loss.backward()
         average_gradients(model, progress.processes)
         optimizer.step()
+        if average is not None:
+            average.follow(model)
         progress.saw(loss, of_parts(scores, parts or [batch]))
     seen = join_all(progress.seen, progress.processes)
     return float(progress.loss or 0.0) / max(progress.steps, 1), seen
