@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from typing import Any
 
@@ -33,7 +34,7 @@ def cell(ask: str, rows: list[dict[str, Any]], test_share: float, train_share: f
             name: {
                 rival: paired([sign * (own[name][judged] - own[rival][judged]) for own in those],
                               test_share, train_share)
-                for rival in RIVALS if rival != name
+                for rival in RIVALS if rival != name and rival in having
             }
             for name, those in having.items()
         }  # fmt: skip
@@ -43,20 +44,24 @@ def cell(ask: str, rows: list[dict[str, Any]], test_share: float, train_share: f
 def together(cells: list[dict[str, Any]], judged: str) -> dict[str, dict[str, dict[str, Any]]]:
     """Over all sets, each as heavy: the mean gain with its errors, and on how many sets it is better or worse."""
     found: dict[str, dict[str, dict[str, Any]]] = {}
-    by_cell = [one[f"gain, {judged}"] for one in cells]
-    for name in (name for name in by_cell[0] if all(name in gains for gains in by_cell)):
+    key = f"gain, {judged}"
+    for name in dict.fromkeys(name for one in cells for name in one[key]):
+        having = [one for one in cells if name in one[key]]
         found[name] = {}
-        for rival in by_cell[0][name]:
-            gains = [one[f"gain, {judged}"][name][rival] for one in cells]
+        for rival in dict.fromkeys(rival for one in having for rival in one[key][name]):
+            # Images go without some of both.
+            shared = [one for one in having if rival in one[key][name]]
+            gains = [one[key][name][rival] for one in shared]
             summed: dict[str, Any] = {"mean": statistics.mean(gain["mean"] for gain in gains), "sets": len(gains)}
             for error in ERRORS:
                 # Splits of different sets are independent.
                 summed[error] = sum(gain[error] ** 2 for gain in gains) ** 0.5 / len(gains)
-                outcomes = [sides(gain, error) for gain in gains]
+                # One split alone says nothing.
+                outcomes = [0 if math.isnan(gain[error]) else sides(gain, error) for gain in gains]
                 summed[f"sets by {error}"] = {"better": outcomes.count(1), "worse": outcomes.count(-1)}
             summed["ahead on"] = sum(gain["mean"] > 0 for gain in gains)
             worst = min(range(len(gains)), key=lambda place: gains[place]["mean"])
-            summed["worst"] = {"set": cells[worst]["set"], **gains[worst]}
+            summed["worst"] = {"set": shared[worst]["set"], **gains[worst]}
             summed["within a point"] = gains[worst]["mean"] >= -ALLOWED
             found[name][rival] = summed
     return found

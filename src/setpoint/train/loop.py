@@ -95,15 +95,15 @@ def fit(
     """Train a model for a problem and set its threshold.
 
     With no `solver` the choice is made by what has been measured to work. A linear model (`nn.Linear` with one
-    output) is trained full batch by the anchored recipe (`Anchored`). A network is trained by cross-entropy, and
-    then, when there are `calibration` data for the threshold, its last layer is re-fitted to the problem on the
-    held-out rows and kept only if that helps on the half it was not fitted on.
+    output) is trained full batch by the anchored recipe (`Anchored`). A network is trained by cross-entropy and stopped
+    early by its loss on the held-out rows; then, when there are `calibration` data for the threshold, its last layer is
+    re-fitted to the problem on the held-out rows and kept only if that helps on the half it was not fitted on.
 
     With a `solver`, the first `warm_start` share of the epochs is balanced cross-entropy, which keeps the solver
     from starting on meaningless thresholds (losses that need none, such as `CrossEntropy`, go without). After every
     epoch the model is judged on `held_out` by the exact metric at its best cut; the best epoch, feasible ones first,
     is kept; after `patience` epochs without a better one training stops. The default optimizer is Adam, 0.01 for a
-    linear model and 0.001 for others, falling to zero on a cosine.
+    linear model and 0.003 for others, falling to zero on a cosine.
 
     The threshold is set on `calibration`. When there is none, on `held_out` again, with a warning that its rates look
     better than they are; but with `confidence`, which is only honest on data of its own, every second row of
@@ -263,7 +263,7 @@ def _train(
         model, problem, solver, train, held_out,
         epochs=epochs, warm_start=warm_start, patience=patience, optimizer=optimizer, on_epoch=on_epoch,
         checkpoint=checkpoint, identity=identity, processes=processes, judged_by=processes, accumulate=accumulate,
-        averaged=refit,
+        by_loss=by_default or refit, averaged=refit,
     )  # fmt: skip
     if refit:
         model.load_state_dict(start)
@@ -316,14 +316,15 @@ def _fit_epochs(
     processes: Processes,
     judged_by: Processes,
     accumulate: int,
+    by_loss: bool = False,
     averaged: bool = False,
     last: int | None = None,
 ) -> tuple[History, int]:
     """Warm start, train, judge every epoch, keep the best: the history and the epoch that the model now is of.
 
     `judged_by` are the processes that share the held-out rows: those that train, or each by itself if it has them all.
-    The best epoch is that of the exact metric. With `averaged` the running average of the model is judged and kept, by
-    its least loss; `last` names an epoch that is kept whatever it is worth, and training ends there.
+    The best epoch is that of the exact metric, or `by_loss` that of the least loss. With `averaged` the running average
+    of the model is judged and kept; `last` names an epoch that is kept whatever it is worth, and training ends there.
     """
     device = device_of(model)
     solver.to(device)
@@ -362,7 +363,7 @@ def _fit_epochs(
         on_train, on_held_out = _judge(problem, seen), _judge(problem, judged)
         status = {"loss": loss, **criterion.status()}
         merit = preference(on_held_out)
-        if average is not None:
+        if by_loss:
             status["held_out_loss"] = _loss_on(solver, judged)
             merit = (True, -status["held_out_loss"])
         progress.history.append(record(problem, epoch, type(criterion).__name__, seen, on_train, on_held_out, **status))
@@ -441,5 +442,5 @@ def _judge(problem: Problem, sample: Sample) -> OperatingPoint:
 
 
 def _adam(model: nn.Module) -> OptimizerMaker:
-    rate = 0.01 if isinstance(model, nn.Linear) else 0.001
+    rate = 0.01 if isinstance(model, nn.Linear) else 0.003
     return lambda parameters: torch.optim.Adam(parameters, lr=rate)
