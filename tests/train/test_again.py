@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -116,6 +118,18 @@ def test_the_average_is_the_weighted_mean_of_what_came():
     assert float(average.model[1].running_mean) == pytest.approx(mean)
     assert int(average.model[1].num_batches_tracked) == int(average.steps) == 29
     assert 26**0.5 < weight < 29**0.5
+
+
+def test_both_trainings_start_from_the_model_as_it_was_given(monkeypatch):
+    starts = []
+    make = RunningAverage.__init__
+    monkeypatch.setattr(
+        RunningAverage, "__init__", lambda self, model: starts.append(deepcopy(model.state_dict())) or make(self, model)
+    )
+    fitted(refit=True)
+    assert len(starts) == 2
+    for name, value in network().state_dict().items():
+        assert all(torch.equal(start[name], value) for start in starts)
 
 
 def test_what_is_returned_is_the_average_of_the_second_training(monkeypatch):
