@@ -83,7 +83,7 @@ class Bench:
 
     def best_weight_on_all_rows(self, problem: sp.Problem, annealed: bool) -> Scores:
         """The grid, and then once more on held-out rows too under the weight that it chose."""
-        weight, grid = self.best_weight(problem)
+        weight, grid = self.best_weight(problem, average=not annealed)
         again = self.all_rows(0, weight, annealed)
         return replace(again, seconds=grid.seconds + again.seconds - self.net(weight).seconds)
 

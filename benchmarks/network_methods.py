@@ -186,13 +186,13 @@ BASELINES = {
     "cross-entropy, averaged": Method(
         lambda bench, ask: bench.scores(average=True), 1, "the running average of its parameters"
     ),
-    "best of 7 weights, all rows": Method(
-        lambda bench, ask: bench.best_weight_on_all_rows(ask, True),
-        8,
-        "the grid, then one more training under its weight on held-out rows too, annealed",
-    ),
     "best of 7 weights, averaged": Method(
         lambda bench, ask: bench.best_weight(ask, True)[1], 7, "the same of each weight"
+    ),
+    "best of 7 weights, averaged, all rows": Method(
+        lambda bench, ask: bench.best_weight_on_all_rows(ask, False),
+        8,
+        "then trained once more under that weight, on held-out rows too: *all rows* with a grid",
     ),
 }
 CANDIDATES = {
@@ -243,6 +243,11 @@ CANDIDATES = {
     ),
     "all rows, annealed": Method(
         lambda bench, ask: bench.all_rows(annealed=True), 2, "the same by a cosine that ends at that epoch"
+    ),
+    "best of 7 weights, all rows": Method(
+        lambda bench, ask: bench.best_weight_on_all_rows(ask, True),
+        8,
+        "the grid, then one more training under its weight on held-out rows too, annealed",
     ),
     "mean of 3, all rows": Method(
         lambda bench, ask: Scores.mean([bench.all_rows(member) for member in range(MEMBERS)]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from typing import Any
@@ -12,7 +13,7 @@ from benchmarks.verdicts import sides
 
 RIVALS = (
     "cross-entropy", "best of 7 weights", "cross-entropy, averaged", "best of 7 weights, averaged",
-    "best of 7 weights, all rows",
+    "best of 7 weights, averaged, all rows",
 )  # fmt: skip
 JUDGED = ("test", "at threshold")
 ERRORS = ("standard_error", "corrected_standard_error")
@@ -30,14 +31,12 @@ def cell(ask: str, rows: list[dict[str, Any]], test_share: float, train_share: f
     for kind in (*JUDGED, "bounded rate", "seconds"):
         found[kind] = {name: statistics.mean(own[name][kind] for own in those) for name, those in having.items()}
     for judged in JUDGED:
-        found[f"gain, {judged}"] = {
-            name: {
-                rival: paired([sign * (own[name][judged] - own[rival][judged]) for own in those],
-                              test_share, train_share)
-                for rival in RIVALS if rival != name and rival in having
-            }
-            for name, those in having.items()
-        }  # fmt: skip
+        found[f"gain, {judged}"] = {name: {} for name in having}
+        for name, rival in itertools.product(having, [rival for rival in RIVALS if rival in having]):
+            both = [own for own in having[name] if rival in own]
+            if name != rival:
+                gains = [sign * (own[name][judged] - own[rival][judged]) for own in both]
+                found[f"gain, {judged}"][name][rival] = paired(gains, test_share, train_share)
     return found
 
 

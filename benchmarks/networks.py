@@ -52,7 +52,7 @@ CONFIRMED = (
     "mean of 3, all rows",
     "mean of 5 folds",
 )
-LEFT_OUT_FOR_IMAGES = ("best of 7 weights, all rows", "all rows", "mean of 3, all rows", "mean of 5 folds")
+LEFT_OUT_FOR_IMAGES = ("best of 7 weights, averaged, all rows", "all rows", "mean of 3, all rows", "mean of 5 folds")
 
 
 def judge(problem: sp.Problem, scores: Scores, parts: Parts) -> dict[str, float]:
