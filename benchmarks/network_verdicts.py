@@ -61,7 +61,12 @@ def together(cells: list[dict[str, Any]], judged: str) -> dict[str, dict[str, di
             summed["ahead on"] = sum(gain["mean"] > 0 for gain in gains)
             worst = min(range(len(gains)), key=lambda place: gains[place]["mean"])
             summed["worst"] = {"set": shared[worst]["set"], **gains[worst]}
-            summed["within a point"] = gains[worst]["mean"] >= -ALLOWED
+            # A loss of more than a point; and one that is more than noise as well.
+            lost = [place for place, gain in enumerate(gains) if gain["mean"] < -ALLOWED]
+            summed["lost a point on"] = [shared[place]["set"] for place in lost]
+            summed["clearly on"] = [
+                shared[place]["set"] for place in lost if gains[place]["mean"] < -2 * gains[place]["standard_error"]
+            ]
             found[name][rival] = summed
     return found
 

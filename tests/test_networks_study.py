@@ -163,6 +163,15 @@ def test_sets_are_equally_heavy_and_the_worst_is_named():
     assert against["mean"] == pytest.approx((0.03 - 0.02) / 2)
     # Standard errors 0.01 of a, 0.01 / sqrt(3) of b.
     assert against["standard_error"] == pytest.approx(0.01 * (1 + 1 / 3) ** 0.5 / 2)
-    assert (against["ahead on"], against["sets"], against["within a point"]) == (1, 2, False)
+    assert (against["ahead on"], against["sets"]) == (1, 2)
     assert against["worst"]["set"] == "b"
+    assert against["lost a point on"] == against["clearly on"] == ["b"]
     assert against["sets by standard_error"] == {"better": 1, "worse": 1}
+
+
+def test_a_loss_within_noise_is_told_from_a_clear_one():
+    found = summary(rows({"a": [0.1, -0.2], "b": [-0.03]}), 0.2, 0.5)["together"][ASKS[0]]["test"]
+    against = found["default"]["cross-entropy"]
+    assert against["lost a point on"] == ["a", "b"]
+    assert against["clearly on"] == []
+    assert against["sets by standard_error"] == {"better": 0, "worse": 0}
