@@ -48,14 +48,14 @@ def together(cells: list[dict[str, Any]], judged: str) -> dict[str, dict[str, di
         having = [one for one in cells if name in one[key]]
         found[name] = {}
         for rival in dict.fromkeys(rival for one in having for rival in one[key][name]):
-            # Images go without some of both.
-            shared = [one for one in having if rival in one[key][name]]
+            # Images go without some of both. One split alone says nothing, where there are sets with more.
+            every = [one for one in having if rival in one[key][name]]
+            shared = [one for one in every if not math.isnan(one[key][name][rival]["standard_error"])] or every
             gains = [one[key][name][rival] for one in shared]
             summed: dict[str, Any] = {"mean": statistics.mean(gain["mean"] for gain in gains), "sets": len(gains)}
             for error in ERRORS:
                 # Splits of different sets are independent.
                 summed[error] = sum(gain[error] ** 2 for gain in gains) ** 0.5 / len(gains)
-                # One split alone says nothing.
                 outcomes = [0 if math.isnan(gain[error]) else sides(gain, error) for gain in gains]
                 summed[f"sets by {error}"] = {"better": outcomes.count(1), "worse": outcomes.count(-1)}
             summed["ahead on"] = sum(gain["mean"] > 0 for gain in gains)
@@ -69,6 +69,12 @@ def together(cells: list[dict[str, Any]], judged: str) -> dict[str, dict[str, di
             ]
             found[name][rival] = summed
     return found
+
+
+def of_methods(row: dict[str, Any], methods: tuple[str, ...]) -> dict[str, Any]:
+    """A row without the methods that were given up on the way."""
+    asks = {ask: {name: found[name] for name in methods if name in found} for ask, found in row["asks"].items()}
+    return {**row, "asks": asks}
 
 
 def summary(rows: list[dict[str, Any]], test_share: float, train_share: float) -> dict[str, Any]:

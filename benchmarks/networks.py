@@ -25,7 +25,7 @@ from benchmarks.harness import Journal, write_result
 from benchmarks.nets import MOST, SETS, SHARES, Parts, load_parts
 from benchmarks.network_bench import Bench, Scores, objective
 from benchmarks.network_methods import BASELINES, METHODS, run_method
-from benchmarks.network_verdicts import summary
+from benchmarks.network_verdicts import of_methods, summary
 from benchmarks.sets import CACHE
 
 ASKS = (
@@ -110,9 +110,9 @@ def row_key(name: str, seed: int) -> str:
     return f"{name} | {seed}"
 
 
-def figures_of(journal: Journal, planned: list[tuple[str, int]]) -> dict[str, Any] | None:
+def figures_of(journal: Journal, planned: list[tuple[str, int]], methods: tuple[str, ...]) -> dict[str, Any] | None:
     """What the rows that are there say; nothing if there are none."""
-    rows = [journal[row_key(*one)] for one in planned if row_key(*one) in journal]
+    rows = [of_methods(journal[row_key(*one)], methods) for one in planned if row_key(*one) in journal]
     if not rows:
         return None
     figures = summary(rows, test_share=1 - sum(SHARES), train_share=SHARES[0])
@@ -130,13 +130,13 @@ def main() -> None:
     torch.set_num_threads(1)
     journals = {kind: Journal(name, options.quick) for kind, name in JOURNALS.items()}
     plans = {kind: plan(kind == "screening", options.quick) for kind in JOURNALS}
+    methods = {"confirmation": (*BASELINES, *CONFIRMED), "screening": tuple(METHODS)}
     kind = "screening" if options.screen or options.quick else "confirmation"
-    methods = tuple(METHODS) if kind == "screening" else (*BASELINES, *CONFIRMED)
     if not options.so_far:
-        run(journals[kind], plans[kind], methods, options)
+        run(journals[kind], plans[kind], methods[kind], options)
     figures: dict[str, Any] = {"most training rows": MOST}
     for kind, journal in journals.items():
-        figures[kind] = figures_of(journal, plans[kind])
+        figures[kind] = figures_of(journal, plans[kind], methods[kind])
     write_result("networks", figures, options.quick)
 
 

@@ -102,7 +102,8 @@ def section(figures: dict[str, Any]) -> str:
         "rows; the class weight of seven is chosen there by the exact metric. *Trainings* is the cost: how many nets "
         "are trained from scratch. Gains are in points, positive when the method is better; in brackets the standard "
         "error corrected for overlapping splits. *Ahead* counts sets by their mean; *better* and *worse* by two "
-        "standard errors, plain/corrected. The number of splits of a set is in brackets.",
+        "standard errors, plain/corrected. The number of splits of a set is in brackets; a set with one split alone "
+        "does not count in what is said over all sets.",
     ]
     if confirmed:
         parts.append(
