@@ -27,7 +27,8 @@ def cell(ask: str, rows: list[dict[str, Any]], test_share: float, train_share: f
     found: dict[str, Any] = {"set": rows[0]["set"], "ask": ask, "splits": len(rows)}
     by_split = [row["asks"][ask] for row in rows]
     # A method that came later stands on the splits that have it.
-    having = {name: [own for own in by_split if name in own] for name in by_split[-1]}
+    names = dict.fromkeys(name for own in by_split for name in own)
+    having = {name: [own for own in by_split if name in own] for name in names}
     for kind in (*JUDGED, "bounded rate", "seconds"):
         found[kind] = {name: statistics.mean(own[name][kind] for own in those) for name, those in having.items()}
     for judged in JUDGED:
