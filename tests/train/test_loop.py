@@ -2,12 +2,13 @@ import warnings
 
 import pytest
 import torch
+from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import setpoint as sp
 from setpoint.errors import BadScores, BadSetting, MissingClass, NotCertified, ShapeMismatch, SharedData
 from setpoint.train.batch import halves
-from setpoint.train.loop import score
+from setpoint.train.loop import _adam, score
 from setpoint.train.select import preference
 
 ASK = "minimize fnr where fpr <= 10%"
@@ -179,3 +180,35 @@ def test_a_model_is_not_thrown_away_for_want_of_a_certificate():
     with pytest.warns(NotCertified, match="needs 2995 negatives"):
         result = sp.fit(torch.nn.Linear(4, 1), ask, parts[0], parts[1], calibration=parts[2], confidence=0.95, epochs=1)
     assert result.point.certificate is None
+
+
+def test_a_network_decays_and_what_its_solver_learns_does_not():
+    model, prices = nn.Sequential(nn.Linear(2, 1), nn.ReLU()), nn.Parameter(torch.ones(3))
+    optimizer = _adam(model)([*model.parameters(), prices])
+    decays = {id(p): group["weight_decay"] for group in optimizer.param_groups for p in group["params"]}
+    assert decays == {**{id(p): 1e-4 for p in model.parameters()}, id(prices): 0}
+    assert {group["lr"] for group in optimizer.param_groups} == {0.003}
+    (linear,) = _adam(nn.Linear(2, 1))([prices]).param_groups
+    assert (linear["lr"], linear["weight_decay"]) == (0.01, 0)
+
+
+def test_the_default_stops_a_network_by_its_loss_and_others_by_the_exact_metric():
+    draw = torch.Generator().manual_seed(0)
+    parts = []
+    for _ in range(3):
+        labels = (torch.arange(200) % 2).float()
+        parts.append((torch.randn(200, 8, generator=draw) + 0.3 * labels.unsqueeze(-1), labels))
+    for solver in (None, sp.CrossEntropy()):
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 1))
+        train = sp.Batches(*parts[0], batch_size=20, shuffle=True)
+        result = sp.fit(model, "minimize fnr where fpr <= 10%", train, [parts[1]], solver, calibration=[parts[2]])
+        rows = [row for row in result.history if row["solver"] == "CrossEntropy"]
+        if solver is None:
+            losses = [row["held_out_loss"] for row in rows]
+            # Noise fits this little table well: the least loss comes early, and training stops after seven more.
+            assert losses.index(min(losses)) == len(rows) - 8
+            assert len(rows) < 30
+        else:
+            assert len(rows) == 30
+            assert result.best_epoch == [row["held_out"] for row in rows].index(min(row["held_out"] for row in rows))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import os
 import warnings
 from collections.abc import Callable, Iterable
@@ -25,8 +26,10 @@ from setpoint.solve.losses import BaseLoss, MiniBatchAUC
 from setpoint.solve.sample_prices import SamplePriced
 from setpoint.solve.solver import Solver
 from setpoint.train.accumulate import accumulate as accumulate_parts
+from setpoint.train.again import AllRows
 from setpoint.train.anchored import Anchored, Ridge, fit_linear
 from setpoint.train.auto import Auto, fit_auto
+from setpoint.train.average import RunningAverage
 from setpoint.train.batch import Batch, halves
 from setpoint.train.calibrate import calibrate_or_warn, evaluate
 from setpoint.train.checkpoint import Checkpoint
@@ -39,7 +42,14 @@ from setpoint.train.index import index_across
 from setpoint.train.progress import Progress
 from setpoint.train.refusal import refuse_confidence
 from setpoint.train.select import preference
-from setpoint.train.together import average_gradients, every_batch, nothing_of, share_state, training_scores
+from setpoint.train.together import (
+    average_gradients,
+    averages_itself,
+    every_batch,
+    nothing_of,
+    share_state,
+    training_scores,
+)
 from setpoint.train.trial import Trial
 
 Report = Callable[[dict[str, Any]], None]
@@ -74,6 +84,7 @@ def fit(
     warm_start: float = 0.3,
     patience: int | None = None,
     optimizer: OptimizerMaker | None = None,
+    refit: bool = False,
     ensemble: int = 1,
     seed: int = 0,
     on_epoch: Report | None = None,
@@ -84,20 +95,26 @@ def fit(
     """Train a model for a problem and set its threshold.
 
     With no `solver` the choice is made by what has been measured to work. A linear model (`nn.Linear` with one
-    output) is trained full batch by the anchored recipe (`Anchored`). A network is trained by cross-entropy, and
-    then, when there are `calibration` data for the threshold, its last layer is re-fitted to the problem on the
-    held-out rows and kept only if that helps on the half it was not fitted on.
+    output) is trained full batch by the anchored recipe (`Anchored`). A network is trained by cross-entropy and stopped
+    early by its loss on the held-out rows; then, when there are `calibration` data for the threshold, its last layer is
+    re-fitted to the problem on the held-out rows and kept only if that helps on the half it was not fitted on.
 
     With a `solver`, the first `warm_start` share of the epochs is balanced cross-entropy, which keeps the solver
     from starting on meaningless thresholds (losses that need none, such as `CrossEntropy`, go without). After every
     epoch the model is judged on `held_out` by the exact metric at its best cut; the best epoch, feasible ones first,
     is kept; after `patience` epochs without a better one training stops. The default optimizer is Adam, 0.01 for a
-    linear model and 0.001 for others, falling to zero on a cosine.
+    linear model and 0.003, with a weight decay of 0.0001, for others, falling to zero on a cosine.
 
     The threshold is set on `calibration`. When there is none, on `held_out` again, with a warning that its rates look
     better than they are; but with `confidence`, which is only honest on data of its own, every second row of
     `held_out` is kept for it. If the promise cannot be made in the end, a warning says why, and the threshold is set
     without a certificate.
+
+    With `refit`, a network is trained by cross-entropy and judged by its loss on the held-out rows; then it is trained
+    again from where it started, for as many epochs as were best, on training and held-out rows together: rows that
+    nothing more is chosen on need not lie idle. Both times it is the running average of the parameters that counts.
+    History and best epoch are those of the first training. It takes `calibration` data, for the threshold must not be
+    set on rows that were trained on.
 
     With `ensemble` = k, k copies of the model are drawn and trained from the seeds `seed`, `seed + 1`, ..., and the
     result's model averages their logits; the given model is left as it was.
@@ -137,6 +154,8 @@ def fit(
             f"got {epochs}, {warm_start} and {patience}"
         )
 
+    if refit:
+        _refuse_refit(model, solver, calibration)
     if isinstance(accumulate, bool) or not isinstance(accumulate, int) or accumulate < 1:
         raise BadSetting(f"accumulate is the number of batches that count as one, from 1 up, got {accumulate!r}")
     kept = Checkpoint.of(checkpoint)
@@ -145,6 +164,7 @@ def fit(
         "epochs": epochs, "warm_start": warm_start, "patience": patience, "ensemble": ensemble,
         **({} if processes.alone else {"processes": processes.size}),
         **({} if accumulate == 1 else {"accumulate": accumulate}),
+        **({} if not refit else {"refit": True}),
     }  # fmt: skip
     share_state(model, processes, parameters=True)
 
@@ -152,7 +172,7 @@ def fit(
         own, history, best, comparison = _train(
             one, problem, own, train, held_out, refit_head=calibration is not None, epochs=epochs,
             warm_start=warm_start, patience=patience, optimizer=optimizer, on_epoch=on_epoch, checkpoint=state,
-            settings=settings, processes=processes, accumulate=accumulate,
+            settings=settings, processes=processes, accumulate=accumulate, refit=refit,
         )  # fmt: skip
         result = FitResult(one.eval(), set_point(one), history, own, best, comparison)
         state.close()
@@ -195,6 +215,7 @@ def _train(
     settings: dict[str, Any],
     processes: Processes,
     accumulate: int,
+    refit: bool,
 ) -> tuple[Solver | Anchored | Ridge | Auto, History, int, tuple[Trial, ...]]:
     """Train in place: the solver that was used, the history, the row of it that the model now is of, and what `Auto`
     chose from."""
@@ -237,11 +258,22 @@ def _train(
             model, problem, solver, whole, held_out, on_epoch, checkpoint=checkpoint, identity=identity
         )
         return solver, history, best, ()
+    start = copy.deepcopy(model.state_dict()) if refit else {}
     history, best = _fit_epochs(
         model, problem, solver, train, held_out,
         epochs=epochs, warm_start=warm_start, patience=patience, optimizer=optimizer, on_epoch=on_epoch,
         checkpoint=checkpoint, identity=identity, processes=processes, judged_by=processes, accumulate=accumulate,
+        by_loss=by_default or refit, averaged=refit,
     )  # fmt: skip
+    if refit:
+        model.load_state_dict(start)
+        _fit_epochs(
+            model, problem, solver, AllRows(train, held_out), held_out,
+            epochs=epochs, warm_start=0.0, patience=None, optimizer=optimizer, on_epoch=None,
+            checkpoint=checkpoint.part("again"), identity=identity, processes=processes, judged_by=processes,
+            accumulate=accumulate, averaged=True, last=best,
+        )  # fmt: skip
+        return solver, history, best, ()
     if by_default and refit_head and problem.group is None:
         row = fit_proximal_head(model, problem, held_out, len(history), processes)
         if row is not None:
@@ -284,10 +316,15 @@ def _fit_epochs(
     processes: Processes,
     judged_by: Processes,
     accumulate: int,
+    by_loss: bool = False,
+    averaged: bool = False,
+    last: int | None = None,
 ) -> tuple[History, int]:
     """Warm start, train, judge every epoch, keep the best: the history and the epoch that the model now is of.
 
     `judged_by` are the processes that share the held-out rows: those that train, or each by itself if it has them all.
+    The best epoch is that of the exact metric, or `by_loss` that of the least loss. With `averaged` the running average
+    of the model is judged and kept; `last` names an epoch that is kept whatever it is worth, and training ends there.
     """
     device = device_of(model)
     solver.to(device)
@@ -304,7 +341,11 @@ def _fit_epochs(
     if isinstance(solver, SamplePriced):
         train = index_across(train, processes)
 
+    average = RunningAverage(model) if averaged else None
+    judged_model = model if average is None else average.model
     modules: dict[str, nn.Module] = {"model": model, "solver": solver, "warm start": warm}
+    if average is not None:
+        modules["average"] = average
     progress = Progress(modules, stepper, schedule, Draws([train, held_out]), processes)
     progress.resume(checkpoint, {**identity, "optimizer": identity_of(stepper)})
     while not progress.stopped:
@@ -314,24 +355,50 @@ def _fit_epochs(
         if isinstance(sampler, DistributedSampler):
             sampler.set_epoch(epoch)
         batches = progress.batches(train, device, checkpoint, accumulate)
-        loss, seen = _train_epoch(model, criterion, stepper, batches, progress)
+        loss, seen = _train_epoch(model, criterion, stepper, batches, progress, average)
         if schedule is not None:
             schedule.step()
         share_state(model, processes, parameters=False)
-        on_train, on_held_out = _judge(problem, seen), _judge(problem, score(model, held_out, judged_by))
+        judged = score(judged_model, held_out, judged_by)
+        on_train, on_held_out = _judge(problem, seen), _judge(problem, judged)
         status = {"loss": loss, **criterion.status()}
+        merit = preference(on_held_out)
+        if by_loss:
+            status["held_out_loss"] = _loss_on(solver, judged)
+            merit = (True, -status["held_out_loss"])
         progress.history.append(record(problem, epoch, type(criterion).__name__, seen, on_train, on_held_out, **status))
-        progress.judged(on_held_out, model)
+        progress.judged(merit if last is None else (True, float(epoch)), judged_model)
         if criterion is solver:
             solver.step_metric(preference(on_held_out)[1])
         if on_epoch is not None:
             on_epoch(progress.history[-1])
         stale = patience is not None and epoch - max(progress.best_epoch, warm_epochs) >= patience
-        progress.next_epoch(stopped=stale or epoch + 1 == epochs)
+        progress.next_epoch(stopped=stale or epoch + 1 == epochs or epoch == last)
         if progress.stopped or checkpoint.is_due(epoch_ended=True):
             checkpoint.save(progress.state())
     model.load_state_dict(progress.best_state or {})
     return progress.history, progress.best_epoch
+
+
+@torch.no_grad()
+def _loss_on(solver: Solver, sample: Sample) -> float:
+    solver.eval()
+    loss = float(solver.loss(sample, None))
+    # Where training has run away, any other epoch is better.
+    return loss if math.isfinite(loss) else math.inf
+
+
+def _refuse_refit(model: nn.Module, solver: Any, calibration: Any) -> None:
+    if not (solver is None or isinstance(solver, CrossEntropy)) or (
+        solver is None and isinstance(model, nn.Linear) and model.out_features == 1
+    ):
+        raise BadSetting(
+            "refit trains a network again by cross-entropy on all rows; leave the solver out or pass sp.CrossEntropy()"
+        )
+    if averages_itself(model):
+        raise BadSetting("refit keeps an average of the model's parameters; pass the model itself, without a wrapper")
+    if calibration is None:
+        raise BadSetting("refit trains on the held-out rows, so the threshold needs others: pass calibration= data")
 
 
 def _train_epoch(
@@ -340,6 +407,7 @@ def _train_epoch(
     optimizer: torch.optim.Optimizer,
     batches: Iterable[list[Batch]],
     progress: Progress,
+    average: RunningAverage | None,
 ) -> tuple[float, Sample]:
     """One pass; the mean loss, and the scores as they were when each batch was seen."""
     model.train()
@@ -356,6 +424,8 @@ def _train_epoch(
             loss.backward()
         average_gradients(model, progress.processes)
         optimizer.step()
+        if average is not None:
+            average.follow(model)
         progress.saw(loss, of_parts(scores, parts or [batch]))
     seen = join_all(progress.seen, progress.processes)
     return float(progress.loss or 0.0) / max(progress.steps, 1), seen
@@ -372,5 +442,17 @@ def _judge(problem: Problem, sample: Sample) -> OperatingPoint:
 
 
 def _adam(model: nn.Module) -> OptimizerMaker:
-    rate = 0.01 if isinstance(model, nn.Linear) else 0.001
-    return lambda parameters: torch.optim.Adam(parameters, lr=rate)
+    """As the study of networks trains them; what a solver learns, such as prices, does not decay."""
+    if isinstance(model, nn.Linear):
+        return lambda parameters: torch.optim.Adam(parameters, lr=0.01)
+    own = {id(parameter) for parameter in model.parameters()}
+
+    def make(parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        every = list(parameters)
+        groups: list[dict[str, Any]] = [
+            {"params": [p for p in every if id(p) in own], "weight_decay": 1e-4},
+            {"params": [p for p in every if id(p) not in own]},
+        ]
+        return torch.optim.Adam([group for group in groups if group["params"]], lr=0.003)
+
+    return make

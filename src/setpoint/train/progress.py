@@ -13,14 +13,12 @@ from torch import Tensor, nn
 
 from setpoint.errors import BadFile
 from setpoint.measure.sample import Sample
-from setpoint.problem.point import OperatingPoint
 from setpoint.processes import ALONE, Processes
 from setpoint.train.accumulate import in_groups
 from setpoint.train.batch import Batch, read_batches
 from setpoint.train.checkpoint import Checkpoint, plain, refusing_damage
 from setpoint.train.draws import Draws
 from setpoint.train.history import History, join
-from setpoint.train.select import preference
 from setpoint.train.together import in_step
 
 #: The most rows of an epoch whose scores are kept to judge it by.
@@ -102,10 +100,10 @@ class Progress:
         if self.rows > MOST_SEEN * self.stride:
             self.seen, self.stride = [_every(join(self.seen), 2)], 2 * self.stride
 
-    def judged(self, point: OperatingPoint, model: nn.Module) -> None:
+    def judged(self, merit: tuple[bool, float], model: nn.Module) -> None:
         """Keep the model of this epoch if it is the best so far."""
-        if self.best is None or preference(point) > self.best:
-            self.best_epoch, self.best = self.epoch, preference(point)
+        if self.best is None or merit > self.best:
+            self.best_epoch, self.best = self.epoch, merit
             self.best_state = copy.deepcopy(model.state_dict())
 
     def next_epoch(self, stopped: bool) -> None:

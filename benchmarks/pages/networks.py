@@ -1,0 +1,121 @@
+"""The section on networks: what was screened, what was confirmed, and what failed."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+from benchmarks.network_methods import METHODS
+from benchmarks.network_verdicts import ALLOWED, ERRORS
+from benchmarks.pages import gains
+from benchmarks.tables import table, verdict
+
+TITLE = "The default, networks"
+PLAIN, WEIGHTS = "cross-entropy", "best of 7 weights"
+#: The grid with all that helps without one.
+HELPED = "best of 7 weights, averaged, all rows"
+JUDGED = {"test": "best cut of the test curve", "at threshold": "threshold set on calibration rows"}
+
+
+def gain(found: dict[str, float]) -> str:
+    """With its errors, if there is more than one split of every set."""
+    return f"{100 * found['mean']:+.2f}" if math.isnan(found["standard_error"]) else gains.gain(found)
+
+
+def targets(figures: dict[str, Any], names: tuple[str, ...]) -> str:
+    """What was asked of networks, and whether it holds."""
+    rows = []
+    for ask, by_kind in figures["together"].items():
+        for name, rival in itertools.product(names, (PLAIN, WEIGHTS)):
+            found = by_kind["test"].get(name, {}).get(rival)
+            if found is not None:
+                lost, clearly = found["lost a point on"], found["clearly on"]
+                worst = found["worst"]
+                rows.append([ask, name, rival, verdict(not lost), verdict(not clearly), ", ".join(lost),
+                             f"{worst['set']}: {gain(worst)}"])  # fmt: skip
+    header = ["ask", "method", "against", "met", "or within noise", "lost on", "the worst set, gain in points"]
+    return (
+        f"Not worse than cross-entropy or tuned weights by more than {100 * ALLOWED:g} point on any set; *within noise*"
+        f": no such loss is beyond two standard errors.\n\n{table(header, rows)}"
+    )
+
+
+def over_sets(figures: dict[str, Any], ask: str, judged: str) -> str:
+    """Every method over all sets, each as heavy."""
+    rows = []
+    found = figures["together"][ask][judged]
+    for name, rivals in found.items():
+        row = [name, f"{METHODS[name].trainings:.3g}", str(METHODS[name].networks)]
+        for rival in (PLAIN, WEIGHTS):
+            if rival not in rivals:
+                row += ["", ""]
+                continue
+            one = rivals[rival]
+            counts = [one[f"sets by {error}"] for error in ERRORS]
+            better, worse = ("/".join(str(count[side]) for count in counts) for side in ("better", "worse"))
+            row += [gain(one), f"{one['ahead on']} of {one['sets']}; {better}; {worse}"]
+        rows.append(row)
+    header = ["method", "trainings", "nets in use", "over cross-entropy", "ahead; better; worse",
+              "over the best of 7 weights", "ahead; better; worse"]  # fmt: skip
+    return table(header, rows)
+
+
+def by_set(figures: dict[str, Any], ask: str, judged: str = "test") -> str:
+    """Every method set by set."""
+    cells = [cell for cell in figures["cells"] if cell["ask"] == ask]
+    names = dict.fromkeys(name for cell in cells for name in cell[judged])
+    rows = [
+        [name, *(f"{100 * cell[judged][name]:.2f}" if name in cell[judged] else "" for cell in cells)] for name in names
+    ]
+    return table([f"{ask}, percent", *(f"{cell['set']} ({cell['splits']})" for cell in cells)], rows)
+
+
+def words(names: list[str]) -> str:
+    return "\n".join(f"- *{name}*: {METHODS[name].words}." for name in names)
+
+
+def part(figures: dict[str, Any], every_judgement: bool) -> list[str]:
+    seeds = figures["seeds"]
+    found = [f"{figures['done']} of {figures['planned']} planned pairs of a set and a split, seeds {seeds[0]} to "
+             f"{seeds[-1]}."]  # fmt: skip
+    for ask in figures["together"]:
+        found.append(by_set(figures, ask))
+        for judged, kind in JUDGED.items() if every_judgement else [("test", JUDGED["test"])]:
+            found += [f"Over all sets, {ask}, at the {kind}:", over_sets(figures, ask, judged)]
+        helped = figures["together"][ask]["test"].get("all rows", {}).get(HELPED)
+        if helped is not None:
+            found.append(
+                f"To be fair to the grid, it may train on all rows as well, with the running average (*{HELPED}*, "
+                f"{METHODS[HELPED].trainings} trainings). Over that, *all rows*, with "
+                f"{METHODS['all rows'].trainings}, is better by {gain(helped)} points."
+            )
+    return found
+
+
+def section(figures: dict[str, Any]) -> str:
+    confirmed, screened = figures.get("confirmation"), figures.get("screening")
+    parts = [
+        "An MLP 64-64 for tables, three strided convolutions for images; splits of 50/15/15/20 (train, at most "
+        f"{figures['most training rows']:,} rows; held-out rows that stop and choose; calibration rows that only set "
+        "the threshold; test). Every net is trained by Adam on a cosine and stopped early by its loss on held-out "
+        "rows; the class weight of seven is chosen there by the exact metric. *Trainings* is the cost: how many nets "
+        "are trained from scratch. Gains are in points, positive when the method is better; in brackets the standard "
+        "error corrected for overlapping splits. *Ahead* counts sets by their mean; *better* and *worse* by two "
+        "standard errors, plain/corrected. The number of splits of a set is in brackets; a set with one split alone "
+        "does not count in what is said over all sets.",
+    ]
+    if confirmed:
+        parts.append(
+            f"Processor time: {confirmed['minutes']:.0f} minutes for the confirmation"
+            + (f", {screened['minutes']:.0f} for the screening." if screened else ".")
+        )
+        tried = [name for name in confirmed["cells"][0]["test"] if name not in (PLAIN, WEIGHTS)]
+        parts += ["### Confirmed on splits that nothing was chosen on", targets(confirmed, ("default", "refit"))]
+        parts += part(confirmed, True)
+        parts.append(words(tried))
+    if screened:
+        parts += ["### Screened", "All that was tried, the failures too, on other splits:"]
+        parts.append(words([*dict.fromkeys(name for cell in screened["cells"] for name in cell["test"])]))
+        parts += part(screened, False)
+    return "\n\n".join(parts)

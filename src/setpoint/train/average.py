@@ -1,0 +1,42 @@
+"""The running average of a model's parameters: steadier than any one step of a noisy descent."""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+from torch import Tensor, nn
+
+#: The n-th step weighs this much beside n - 1 steps before it, so that the average is of about the last tenth.
+FRESH = 10
+
+
+class RunningAverage(nn.Module):
+    """A copy of a model whose parameters and buffers follow it, by FRESH / (steps + FRESH) of the way a step."""
+
+    steps: Tensor
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = copy.deepcopy(model)
+        self.register_buffer("steps", torch.zeros((), dtype=torch.long))
+
+    @torch.no_grad()
+    def follow(self, model: nn.Module) -> None:
+        """Move towards the model as it is after a step; what is not a number with a fraction is copied."""
+        self.steps += 1
+        weight = FRESH / (int(self.steps) + FRESH)
+        pairs = zip(_values(self.model), _values(model), strict=True)
+        moved: tuple[list[Tensor], list[Tensor]] = ([], [])
+        for own, theirs in pairs:
+            if own.is_floating_point():
+                moved[0].append(own)
+                moved[1].append(theirs)
+            else:
+                own.copy_(theirs)
+        if moved[0]:
+            torch._foreach_lerp_(*moved, weight)
+
+
+def _values(model: nn.Module) -> list[Tensor]:
+    return [own.detach() for own in (*model.parameters(), *model.buffers())]

@@ -1,0 +1,188 @@
+"""Training again on all rows: each comes once a pass, and what is returned has learnt from held-out rows too."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import setpoint as sp
+from setpoint.errors import BadSetting, ShapeMismatch
+from setpoint.train.again import AllRows
+from setpoint.train.average import RunningAverage
+from setpoint.train.history import score
+
+ASK = sp.ask("minimize fnr where fpr <= 5%")
+
+
+def rows(first: int, size: int) -> tuple[Tensor, Tensor]:
+    """Numbered rows."""
+    x = torch.arange(first, first + size, dtype=torch.float32).unsqueeze(-1)
+    return x, (x.squeeze(-1) % 2 == 0).float()
+
+
+@pytest.mark.parametrize("others", [[rows(100, 31)], [rows(100, 20), rows(120, 11)], sp.Batches(*rows(100, 31))])
+def test_every_row_of_both_loaders_comes_once_a_pass(others):
+    loader = AllRows(sp.Batches(*rows(0, 50), batch_size=8, shuffle=True), others)
+    passes = []
+    for _ in range(2):
+        batches = list(loader)
+        seen = torch.cat([batch.x.squeeze(-1) for batch in batches])
+        assert sorted(seen.tolist()) == [*range(50), *range(100, 131)]
+        labels = torch.cat([batch.labels for batch in batches])
+        torch.testing.assert_close(labels, (seen % 2 == 0).float())
+        # Each batch of 8 has its share of the 31, the last one, of 2, as well.
+        dealt = [int((batch.x >= 100).sum()) for batch in batches]
+        assert dealt == [5, 5, 5, 5, 5, 5, 1]
+        passes.append(seen.tolist())
+    assert passes[0] != passes[1]
+
+
+def test_weights_of_one_loader_are_kept_and_the_others_are_one():
+    x, labels = rows(0, 4)
+    batches = list(AllRows([(x, labels, torch.full((4,), 3.0))], [rows(10, 2)]))
+    assert batches[0].weights.tolist() == [3.0] * 4 + [1.0] * 2
+
+
+def test_what_cannot_be_joined_is_named():
+    x, labels = rows(0, 4)
+    with pytest.raises(ShapeMismatch, match="x is a list"):
+        list(AllRows([{"x": [x], "labels": labels}], [rows(10, 2)]))
+    with pytest.raises(BadSetting, match="no batch"):
+        AllRows([], [rows(0, 4)])
+
+
+def corner(seed: int, with_corner: bool) -> tuple[Tensor, Tensor]:
+    """Negatives around 0 and positives on the right; of the corner above, positives too, only some rows tell."""
+    draw = torch.Generator().manual_seed(seed)
+    x = torch.randn(400, 2, generator=draw)
+    labels = (torch.arange(400) % 2).float()
+    x[labels > 0, 0] += 4
+    if with_corner:
+        above = (torch.arange(400) % 4) == 1
+        x[above] = 0.5 * torch.randn(int(above.sum()), 2, generator=draw) + torch.tensor([-4.0, 6.0])
+    return x, labels
+
+
+def network() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, 1))
+
+
+def adam(parameters):
+    return torch.optim.Adam(parameters, lr=0.02)
+
+
+def fitted(train=None, **more) -> sp.FitResult:
+    train = train or sp.Batches(*corner(0, False), batch_size=64, shuffle=True)
+    others = {"held_out": [corner(1, True)], "calibration": [corner(2, True)]}
+    return sp.fit(network(), ASK, train, **others, epochs=8, optimizer=adam, **more)
+
+
+def test_what_only_held_out_rows_tell_is_learnt():
+    fresh = corner(3, True)
+    once, again = (fitted(solver=sp.CrossEntropy(), refit=refit) for refit in (False, True))
+    missed = [sp.evaluate(ASK, score(result.model, [fresh]).scores, fresh[1]).objective for result in (once, again)]
+    assert missed[0] > 0.3
+    assert missed[1] < 0.05
+    assert len(again.history) == 8
+
+
+def test_it_is_trained_for_as_many_epochs_as_had_the_least_loss(monkeypatch):
+    passes = []
+    walk = AllRows.__iter__
+    monkeypatch.setattr(AllRows, "__iter__", lambda self: passes.append(1) or walk(self))
+    # Of the corner training rows do not tell, so that held-out rows soon speak against more training.
+    result = fitted(refit=True, patience=3)
+    losses = [row["held_out_loss"] for row in result.history]
+    assert result.best_epoch == losses.index(min(losses))
+    assert len(losses) == result.best_epoch + 4 < 8
+    assert len(passes) == result.best_epoch + 1
+
+
+def test_the_average_is_the_weighted_mean_of_what_came():
+    model = nn.Sequential(nn.Linear(1, 1), nn.BatchNorm1d(1))
+    average = RunningAverage(model)
+    weight, mean = model[0].weight.item(), 0.0
+    for step in range(1, 30):
+        with torch.no_grad():
+            model[0].weight.fill_(step**0.5)
+            model[1].running_mean.fill_(-step)
+            model[1].num_batches_tracked.fill_(step)
+        average.follow(model)
+        share = 10 / (step + 10)
+        weight, mean = weight * (1 - share) + step**0.5 * share, mean * (1 - share) - step * share
+    assert average.model[0].weight.item() == pytest.approx(weight)
+    assert float(average.model[1].running_mean) == pytest.approx(mean)
+    assert int(average.model[1].num_batches_tracked) == int(average.steps) == 29
+    assert 26**0.5 < weight < 29**0.5
+
+
+def test_both_trainings_start_from_the_model_as_it_was_given(monkeypatch):
+    starts = []
+    make = RunningAverage.__init__
+    monkeypatch.setattr(
+        RunningAverage, "__init__", lambda self, model: starts.append(deepcopy(model.state_dict())) or make(self, model)
+    )
+    fitted(refit=True)
+    assert len(starts) == 2
+    for name, value in network().state_dict().items():
+        assert all(torch.equal(start[name], value) for start in starts)
+
+
+def test_what_is_returned_is_the_average_of_the_second_training(monkeypatch):
+    kept = []
+    follow = RunningAverage.follow
+    monkeypatch.setattr(RunningAverage, "follow", lambda self, model: kept.append(self) or follow(self, model))
+    result = fitted(refit=True)
+    second = kept[-1]
+    assert second is not kept[0]
+    for one, other in zip(result.model.parameters(), second.model.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+class Killed(Exception):
+    pass
+
+
+class Mortal(sp.Batches):
+    """Batches that end the process after so many, once."""
+
+    life = 10**9
+
+    def __iter__(self):
+        for batch in super().__iter__():
+            if self.life == 0:
+                raise Killed
+            self.life -= 1
+            yield batch
+
+
+def test_killed_in_the_second_training_it_goes_on_to_the_same_end(tmp_path):
+    def run(life: int, **more) -> sp.FitResult:
+        train = Mortal(*corner(0, False), batch_size=64, shuffle=True)
+        train.life = life
+        return fitted(train, solver=sp.CrossEntropy(), refit=True, **more)
+
+    whole = run(10**9)
+    place = sp.Checkpoint(tmp_path / "state", seconds=0.0)
+    # 8 epochs of 7 batches, and some of the second training.
+    with pytest.raises(Killed):
+        run(8 * 7 + 4, checkpoint=place)
+    resumed = run(10**9, checkpoint=sp.Checkpoint(tmp_path / "state", seconds=0.0))
+    for one, other in zip(whole.model.parameters(), resumed.model.parameters()):
+        assert torch.equal(one, other)
+    assert not (tmp_path / "state").exists()
+
+
+def test_refit_needs_a_network_cross_entropy_and_rows_for_the_threshold():
+    for more in ({"solver": sp.ImplicitThreshold(ASK)}, {"solver": sp.Anchored()}, {"solver": sp.Auto()}):
+        with pytest.raises(BadSetting, match="refit trains a network again by cross-entropy"):
+            fitted(refit=True, **more)
+    parts = [corner(seed, True) for seed in range(3)]
+    with pytest.raises(BadSetting, match="refit trains a network"):
+        sp.fit(nn.Linear(2, 1), ASK, [parts[0]], [parts[1]], calibration=[parts[2]], refit=True)
+    with pytest.raises(BadSetting, match="pass calibration="), pytest.warns(sp.errors.SharedData):
+        sp.fit(network(), ASK, [parts[0]], [parts[1]], refit=True)
