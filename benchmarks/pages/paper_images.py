@@ -84,9 +84,9 @@ def claims(figures: dict[str, Any]) -> list[str]:
     over_plain, over_tfco = (sum(cell[2] < cell[rival] for cell in cells) for rival in (0, 1))
     told = (
         f"Published: implicit thresholds have a lower FNR than cross-entropy in {over_plain} of {len(cells)} cells of "
-        f"Table 2, and than TFCO in {over_tfco}; no class weights are tried, errors stand in an appendix that we "
-        "have not seen, and the figures are points of the test curve. The last-layer paper takes the figures of cross-entropy, TFCO and ICO "
-        "from there, and prints no times."
+        f"Table 2, and than TFCO in {over_tfco}; no class weights are tried, errors stand in an appendix that we have "
+        "not seen, and the figures are points of the test curve. The last-layer paper takes the figures of "
+        "cross-entropy, TFCO and ICO from there, and prints no times."
     )
     found = []
     for method in ("implicit", "method 2", "Lagrangian"):
@@ -146,9 +146,9 @@ def section(figures: dict[str, Any]) -> str:
         "Kumar, Narasimhan and Cotter, ICML 2021, Tables 2 to 4; Chen, Kumar, Liu and Amid, 2022, Table 1. CelebA and "
         "BigEarthNet cannot be had here, so no figure can be reproduced as it stands: what compares is the ratio to "
         f"the cross-entropy of the same run. Reduced for one core: five convolutions of {net['width']} to "
-        f"{4 * net['width']} filters (the papers': 128 to 512), the training images below (of 202,599), {net['batch']} a "
-        "batch (512), settings of the implicit methods not tuned (the paper chooses a temperature of four). All images "
-        "of a set are pooled and each seed draws its own parts; chest X-rays of one patient may so fall into two.",
+        f"{4 * net['width']} filters (the papers': 128 to 512), the training images below (of 202,599), {net['batch']} "
+        "a batch (512), settings of the implicit methods not tuned (the paper chooses a temperature of four). All "
+        "images of a set are pooled and each seed draws its own parts; chest X-rays of one patient may so fall into two.",
         plan_table(figures),
         *(f"{told}." for told in figures["left out"]),
         "Lagrangian, implicit (all layers), method 1, method 2 and ablation (thresholds as a function of the last "
