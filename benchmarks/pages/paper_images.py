@@ -148,7 +148,7 @@ def section(figures: dict[str, Any]) -> str:
         f"the cross-entropy of the same run. Reduced for one core: five convolutions of {net['width']} to "
         f"{4 * net['width']} filters (the papers': 128 to 512), the training images below (of 202,599), {net['batch']} "
         "a batch (512), settings of the implicit methods not tuned (the paper chooses a temperature of four). All "
-        "images of a set are pooled and each seed draws its own parts; chest X-rays of one patient may so fall into two.",
+        "images of a set are pooled and each seed draws its own parts; X-rays of one patient may so fall into two.",
         plan_table(figures),
         *(f"{told}." for told in figures["left out"]),
         "Lagrangian, implicit (all layers), method 1, method 2 and ablation (thresholds as a function of the last "
