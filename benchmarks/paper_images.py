@@ -189,7 +189,7 @@ def main() -> None:
         "plan": {name: {"sizes": list(one.sizes), "epochs": one.epochs, "splits": one.splits}
                  for name, one in sets.items()},
         "net": asdict(studies[0].plan),
-        "left out": [told for name, told in left_out.items() if name not in {row["set"] for row in found["rows"]}],
+        "left out": [name for name in left_out if name not in {row["set"] for row in found["rows"]}],
         **found,
     }  # fmt: skip
     for row in figures["rows"]:

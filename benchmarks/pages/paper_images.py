@@ -150,7 +150,7 @@ def section(figures: dict[str, Any]) -> str:
         "a batch (512), settings of the implicit methods not tuned (the paper chooses a temperature of four). All "
         "images of a set are pooled and each seed draws its own parts; X-rays of one patient may so fall into two.",
         plan_table(figures),
-        *(f"{told}." for told in figures["left out"]),
+        *(f"{name} was not there: `apt-get install dataset-fashion-mnist`." for name in figures["left out"]),
         "Lagrangian, implicit (all layers), method 1, method 2 and ablation (thresholds as a function of the last "
         "layer) take over from plain cross-entropy half-way and have the same epochs in all. *Warm start* is that net "
         "half-way, *proximal head* the whole run of cross-entropy with its last layer re-fitted. Epochs and weights "
