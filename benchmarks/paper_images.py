@@ -32,7 +32,7 @@ import setpoint as sp
 from benchmarks.data import arguments
 from benchmarks.harness import Journal, ratio, write_result
 from benchmarks.image_sets import FASHION, IMAGE_SETS, Folders, ImageSet, draw_parts, missing, pooled
-from benchmarks.image_summary import WEIGHTS, key, summary
+from benchmarks.image_summary import WEIGHTS, key, summary, trained_for
 from benchmarks.image_training import CRITERIA, Plan, Runs, State, five_convolutions, row_of
 from benchmarks.sets import CACHE
 from benchmarks.step_cost import stepper
@@ -46,11 +46,6 @@ FIRST_SEED = 620
 #: Names for the command line.
 SHORT = {re.split("[ ,]+", name.lower())[-1]: name for name in IMAGE_SETS}
 QUICK_SIZES, QUICK_ASKS = (500, 300, 300, 500), [AT_FPR[1], AREA]
-
-
-def trained_for(ask: str) -> list[str]:
-    """What depends on the ask; the last-layer paper has no areas."""
-    return ["Lagrangian", "implicit"] if ask == AREA else list(CRITERIA)
 
 
 class Study:
@@ -184,7 +179,7 @@ def main() -> None:
         run([study for study in studies if study.name in chosen and study.name not in left_out], options.quick)
     sets = {study.name: study.one for study in studies}
     seeds = {name: [FIRST_SEED + split for split in range(one.splits)] for name, one in sets.items()}
-    found = summary(journal, sets, seeds, {AREA: "area", **{ask: percent for percent, ask in AT_FPR.items()}})
+    found = summary(journal, sets, seeds, {**{ask: percent for percent, ask in AT_FPR.items()}, AREA: "area"})
     figures = {
         "plan": {name: {"sizes": list(one.sizes), "epochs": one.epochs, "splits": one.splits}
                  for name, one in sets.items()},

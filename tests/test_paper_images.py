@@ -149,8 +149,8 @@ def rows(ask, values):
             for method, value in values.items()}  # fmt: skip
 
 
-FIGURES = {**dict.fromkeys(BASE, 0.4), "weight 2": 0.3, "weight 8": 0.5, "warm start": 0.45, "implicit": 0.36,
-           "proximal head": 0.4}  # fmt: skip
+FIGURES = {**dict.fromkeys(BASE, 0.4), "weight 2": 0.3, "weight 8": 0.5, "warm start": 0.45,
+           **dict.fromkeys(CRITERIA, 0.42), "implicit": 0.36, "proximal head": 0.4}  # fmt: skip
 
 
 def test_the_weight_follows_the_direction_of_the_ask_and_ties_go_to_plain_cross_entropy():
@@ -174,13 +174,19 @@ def test_a_gain_is_positive_when_better_and_a_split_that_is_not_done_is_not_coun
     asks = {ask: "area" if ask == AREA else 1}
     found = summary(journal, one, {"CIFAR-10, cat": [1, 2, 3]}, asks)
     by = {row["method"]: row for row in found["rows"]}
-    assert set(by) == {"cross-entropy", TUNED, "implicit", "proximal head", "warm start"}
+    assert set(by) == {"cross-entropy", TUNED, *CRITERIA, "proximal head", "warm start"}
     assert by["implicit"]["splits"] == 2
     assert by["implicit"]["over cross-entropy"]["mean"] == pytest.approx(4 * better)
     assert by["implicit"]["over warm start"]["mean"] == pytest.approx(9 * better)
     tuned = 0.3 if better > 0 else 0.5
     assert by["implicit"][f"over {TUNED}"]["mean"] == pytest.approx(better * 100 * (tuned - 0.36))
     assert by[TUNED]["seconds"] == 5.0
+    (count,) = [one for one in found["counts"] if (one["method"], one["rival"]) == ("implicit", "cross-entropy")]
+    # Two splits: one degree of freedom, so Cauchy's law.
+    assert count["by chance"] == pytest.approx(1 - 2 * np.arctan(2) / np.pi)
+    assert ("pooled" in count) == (ask != AREA)
+    if ask != AREA:
+        assert (count["pooled"]["mean"], count["pooled"]["units"]) == (pytest.approx(4), 2)
     plan = {"CIFAR-10, cat": {"sizes": [1, 1, 1, 1], "epochs": 1, "splits": 3}}
     told = page.section({**found, "plan": plan, "net": {"width": 16, "batch": 64}, "left out": []})
     assert "0.90" in told
