@@ -96,7 +96,7 @@ def method_row(splits: list[Split], method: str, ask: str, shares: tuple[float, 
 
 
 def pooled_gain(units: dict[tuple[str, int], list[Split]], method: str, rival: str) -> dict[str, float] | None:
-    """The gain in FNR over all sets and seeds, each the mean of its asks: units that hardly share images."""
+    """The gain in FNR over all sets and seeds, each the mean of its asks; splits of the small sets share images."""
     gains = []
     for asked in units.values():
         both = [100 * (split[rival]["test"] - split[method]["test"]) for split in asked if method in split]

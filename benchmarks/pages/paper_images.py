@@ -180,7 +180,8 @@ def section(figures: dict[str, Any]) -> str:
         "of Nadeau and Bengio's for overlapping splits, which is too wide here where parts of a large pool hardly "
         "overlap; the mean gain is in points, FNR and areas together. *By chance* is how many would pass two plain "
         "ones on either side without any difference, by Student's t: with so few splits, many. *Pooled* is the gain in "
-        "FNR over all sets and splits, each the mean of its asks, with its standard error:",
+        "FNR over all sets and splits, each the mean of its asks, with its standard error (too narrow in so far as "
+        "splits of the medical sets share images):",
         count_table(figures),
         "All cells, in percent: FNR or area at the best cut of the test curve, as the papers judge, gains in points "
         "(positive is better) with plain and corrected errors; FNR and FPR at the threshold set on calibration rows; "
