@@ -83,7 +83,7 @@ def results_folder(quick: bool) -> Path:
 def without_folders(given: list[str]) -> list[str]:
     """The arguments of a command but for the folders of this machine."""
     told = iter(given)
-    return [one for one in told if one not in ("--data", "--cache") or not next(told, "")]
+    return [one for one in told if one not in ("--data", "--cache", "--fashion") or not next(told, "")]
 
 
 def _short(value: Any) -> Any:
