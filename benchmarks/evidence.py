@@ -20,7 +20,9 @@ from benchmarks.plots import draw
 
 PAGE = Path(__file__).parents[1] / "docs" / "evidence.md"
 #: In the order of the page; `benchmarks/pages/` has a file for each.
-STUDIES = ("default_study", "scalings", "paper_tabular", "peers")
+STUDIES = (
+    "default_study", "scalings", "paper_tabular", "critical_class", "long_tailed", "paper_programs", "peers",
+)  # fmt: skip
 
 
 def page(quick: bool = False) -> str:
