@@ -177,8 +177,8 @@ def main() -> None:
     if options.quick:
         plan, names, ratios, negatives, seeds = Plan(epochs=2, width=4), TUNED[:1], RATIOS[:1], 1000, SEEDS[:1]
     journal = Journal("critical_class", options.quick)
-    for seed in () if options.so_far else seeds:
-        for name in names:
+    for name in () if options.so_far else names:
+        for seed in seeds:
             for ratio in ratios:
                 study = None
                 for way, setting, charge, start in ways(name):
