@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable
-from statistics import mean
+from statistics import mean, variance
 from typing import Any
 
 import numpy as np
@@ -71,6 +71,8 @@ def tuned_rows(runs: Iterable[Row]) -> list[Row]:
                 values, base = ([of[seed][column] for seed in seeds] for of in (best, alone))
                 row[column] = {"mean": mean(values), "ratio to alone": mean(values) / mean(base),
                                "minus alone": paired([a - b for a, b in zip(values, base)], *share)}  # fmt: skip
+            if way == STARTS:
+                row["deviation over starts"] = deviation(here, seeds)
             if way in (ALONE, CONSTRAINED):
                 told = TABLE_1[ratio][loss]
                 for place, column in enumerate(COLUMNS):
@@ -79,6 +81,12 @@ def tuned_rows(runs: Iterable[Row]) -> list[Row]:
                     row[column]["published minus alone"] = value - told[0][place]
             rows.append(row)
     return sorted(rows, key=lambda row: row["ratio"])
+
+
+def deviation(runs: list[Row], seeds: list[int]) -> float:
+    """By how much the test AUC of one loss on one set of images differs with the start alone: a standard deviation."""
+    of = [[run["AUC"] for run in runs if run["seed"] == seed and run["way"] in (ALONE, STARTS)] for seed in seeds]
+    return mean(variance(values) for values in of) ** 0.5
 
 
 def best_by_seed(runs: list[Row]) -> dict[int, Row]:

@@ -160,8 +160,8 @@ def main() -> None:
     if options.quick:
         plan, largest, bases, imbalances, seeds = Plan(epochs=1, width=4), 300, BASES[:1], IMBALANCES[:1], SEEDS[:1]
     journal = Journal("long_tailed", options.quick)
-    for seed in () if options.so_far else seeds:
-        for base in bases:
+    for base in () if options.so_far else bases:
+        for seed in seeds:
             for imbalance in imbalances:
                 parts = None
                 for demand in (ALONE, *DEMANDS):

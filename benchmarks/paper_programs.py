@@ -160,8 +160,9 @@ def runs(task: Task, seed: int, plan: Plan, most: int, journal: Journal, data: s
             best = train(net, images, held_out.x, make(counts), task.judge(held_out.labels), plan, seed)
             scores = [(scores_of(net, part.x), part.labels) for part in (held_out, test)]
             told = {"table": task.table, "level": task.level, "method": method, "setting": setting, "seed": seed}
-            sizes = {"images": len(images.labels), "seconds": time.process_time() - start}
-            yield journal.add(key, {**told, "validation": best, **task.figures(*scores), **sizes})
+            sizes = {"spread": float(scores[1][0].std()), "images": len(images.labels)}
+            spent = {"seconds": time.process_time() - start}
+            yield journal.add(key, {**told, "validation": best, **task.figures(*scores), **sizes, **spent})
 
 
 def main() -> None:

@@ -72,6 +72,8 @@ def line(
     row["minus cross-entropy"] = paired([a - b for a, b in zip(values, base)], *share)
     row["ratio to cross-entropy"] = mean(values) / mean(base)
     row["seconds"] = mean(best[seed]["seconds"] for seed in seeds)
+    spreads = [best[seed]["spread"] for seed in seeds if "spread" in best[seed]]
+    row["spread of scores"] = mean(spreads) if spreads else None
     told = published(table, level, figure)
     if COLUMN.get(method) in told:
         value, beside = told[COLUMN[method]], told[PLAIN]

@@ -174,4 +174,5 @@ def test_settings_and_starts_are_chosen_on_validation_rows_and_paired_by_seed():
     assert constrained["AUC"]["minus alone"]["mean"] == pytest.approx(((10 - 70) + (60 - 71)) / 2)
     assert starts["settings"] == ["", "start 1"]
     assert starts["choices"] == 2
+    assert starts["deviation over starts"] == pytest.approx(((20**2 / 2 + 21**2 / 2) / 2) ** 0.5)
     assert constrained["AUC"]["published minus alone"] == pytest.approx(93.1 - 91.2)

@@ -95,6 +95,19 @@ def found_out(rows: list[Row]) -> str:
             f"{figure} of {table_name}: the losses beside the paper's program are better than cross-entropy by more "
             f"than two plain standard errors in {sides[0]} of {len(ours)} cells, worse in {sides[1]}."
         )
+    spreads = {
+        row["method"]: row["spread of scores"]
+        for row in rows
+        if (row["table"], row["level"]) == ("halves", 91) and row["spread of scores"] is not None
+    }
+    narrow, wide = spreads.get("hinge, margin 0.01"), spreads.get("hinge, margin 1")
+    if narrow and wide:
+        told.append(
+            "A pair in the wrong order costs the hinge its distance, so that a small margin is cheapest met by scores "
+            f"that hardly differ: at 91 % positive the test scores have a standard deviation of {narrow:.2g} at margin "
+            f"0.01, {wide:.2g} at margin 1 and {spreads['cross-entropy']:.2g} under cross-entropy. The ramp gives a "
+            "gradient to pairs within the margin only."
+        )
     at = {row["figure"]: row for row in rows if row["table"] == "f-score" and row["method"] == "cross-entropy"}
     if at:
         zero, held = at["F at zero"]["value"]["mean"], at["F at the held-out threshold"]["value"]["mean"]
