@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 ERRORS = {"standard_error": "plain", "corrected_standard_error": "corrected"}
 
 
@@ -9,3 +12,19 @@ def gain(found: dict[str, float], scale: float = 100) -> str:
     """Mean, plain error and, in brackets, the one corrected for overlapping splits."""
     errors = [scale * found[error] for error in ERRORS]
     return f"{scale * found['mean']:+.2f} ± {errors[0]:.2f} ({errors[1]:.2f})"
+
+
+def changed(mean: float, change: dict[str, float] | None) -> str:
+    """A mean in percent and, after it, its paired change in points."""
+    if change is None:
+        return f"{mean:.1f}"
+    if math.isnan(change["standard_error"]):
+        return f"{mean:.1f}, {change['mean']:+.1f}"
+    errors = [change[error] for error in ERRORS]
+    return f"{mean:.1f}, {change['mean']:+.1f} ± {errors[0]:.1f} ({errors[1]:.1f})"
+
+
+def beyond(rows: list[dict[str, Any]], column: str, side: int, against: str = "minus alone") -> int:
+    """In how many rows a column has changed to one side by more than two plain standard errors."""
+    changes = [row[column][against] for row in rows]
+    return sum(side * change["mean"] > 2 * change["standard_error"] for change in changes)
