@@ -30,7 +30,7 @@ import setpoint as sp
 from benchmarks.critical_verdicts import ALONE, CONSTRAINED, LISTED, STARTS, pack, table_row, tuned_rows, untuned_rows
 from benchmarks.data import arguments
 from benchmarks.harness import Journal, write_result
-from benchmarks.nets import COSINE_SCALE, five_convolutions, resnet10
+from benchmarks.image_nets import COSINE_SCALE, five_convolutions, resnet10
 from benchmarks.small_images import Images, Plan, cifar10, scores_of, train
 from setpoint.measure.area import roc_area
 from setpoint.solve.augmented import AugmentedLagrangian

@@ -20,7 +20,17 @@ from benchmarks.plots import draw
 
 PAGE = Path(__file__).parents[1] / "docs" / "evidence.md"
 #: In the order of the page; `benchmarks/pages/` has a file for each.
-STUDIES = ("default_study", "scalings", "networks", "paper_tabular", "paper_images", "critical_class", "long_tailed", "paper_programs", "peers")
+STUDIES = (
+    "default_study",
+    "scalings",
+    "networks",
+    "paper_tabular",
+    "paper_images",
+    "critical_class",
+    "long_tailed",
+    "paper_programs",
+    "peers",
+)
 
 
 def page(quick: bool = False) -> str:

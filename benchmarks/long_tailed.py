@@ -23,7 +23,7 @@ from torch import Tensor
 
 from benchmarks.data import arguments, paired
 from benchmarks.harness import Journal, write_result
-from benchmarks.nets import COSINE_SCALE, five_convolutions
+from benchmarks.image_nets import COSINE_SCALE, five_convolutions
 from benchmarks.published_critical import LONG_TAILED_COLUMNS, TABLE_4
 from benchmarks.small_images import Images, Plan, cifar10, scores_of, shuffled, train
 from setpoint.solve.augmented_multiclass import AugmentedMulticlass, EveryOutput, OwnOutput

@@ -22,7 +22,7 @@ from torch import Tensor
 import setpoint as sp
 from benchmarks.data import arguments
 from benchmarks.harness import Journal, write_result
-from benchmarks.nets import five_convolutions
+from benchmarks.image_nets import five_convolutions
 from benchmarks.program_verdicts import summary
 from benchmarks.small_images import Images, Judge, Plan, cifar10, scores_of, shuffled, train
 from setpoint.measure.area import roc_area

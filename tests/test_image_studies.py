@@ -8,7 +8,7 @@ import pytest
 import torch
 from benchmarks import critical_class, long_tailed, paper_programs, program_verdicts
 from benchmarks.critical_verdicts import ALONE, CONSTRAINED, STARTS, tuned_rows
-from benchmarks.nets import five_convolutions
+from benchmarks.image_nets import five_convolutions
 from benchmarks.published_critical import COLUMNS
 from benchmarks.small_images import Images, Plan, scores_of, shuffled, train, with_mirrored
 from sklearn.metrics import f1_score
