@@ -7,8 +7,8 @@ Splits of 60/20/20, at most 10,000 training rows, features standardised and clip
 TFCO, Cooper by hand, humancompatible-train) start from balanced cross-entropy and have 150 full-batch steps of Adam for
 each of nine settings (TFCO for each of its three losses, ours for each of the three steps that these are, so 27);
 LibAUC as many steps of 256 rows. What ours chooses from was changed after a look at the splits 580 to 582, so these are
-others. Of all settings and of the iterates of every 25 steps the best on validation rows, by the exact metric, is judged
-on test rows.
+others. Of all settings and of the iterates of every 25 steps the best on validation rows, by the exact metric, is
+judged on test rows.
 fairlearn is not among them: its reductions bound differences between groups, not a rate. Every method runs in a process
 of its own, on one thread. Each finished run is one line of `results/peers.jsonl`, and not run again.
 """
