@@ -139,7 +139,7 @@ class Study:
                 "seconds": time.process_time() - began, "scores": scores}  # fmt: skip
 
 
-def untuned(journal: Journal, data: str) -> list[dict[str, Any]]:
+def untuned(journal: Journal, data: str, so_far: bool) -> list[dict[str, Any]]:
     """The first part, its scores kept for the ensemble."""
     rows = []
     for seed in SEEDS:
@@ -147,12 +147,12 @@ def untuned(journal: Journal, data: str) -> list[dict[str, Any]]:
         for name in UNTUNED:
             for augmented in (False, True):
                 key = f"{UNTUNED_KEY} {name} augmented={augmented} seed={seed}"
-                if key not in journal:
+                if key not in journal and not so_far:
                     study = study or Study(data, seed, 100, UNTUNED_PLAN)
                     row = study.run(name, AUGMENTED if augmented else None, resnet10)
                     kept = {"logits": pack(row.pop("scores")), "labels": pack(study.test.labels)}
                     journal.add(key, {"loss": name, "augmented": augmented, "seed": seed, **row, **kept})
-                rows.append(journal[key])
+                rows += [journal[key]] if key in journal else []
     return rows
 
 
@@ -193,7 +193,7 @@ def main() -> None:
                     print(f"{key}: validation {row['validation AUC']:.1f}, {row['seconds']:.1f} s", flush=True)
     found: dict[str, Any] = {"settings": UNTUNED_SETTINGS, "augmented": {"margin": 0.1, "mu": 0.001}}
     if not options.quick:
-        found["rows"] = untuned_rows(untuned(journal, options.data))
+        found["rows"] = untuned_rows(untuned(journal, options.data, options.so_far))
     tuned = tuned_rows(row for row in journal.rows.values() if "way" in row)
     told = {"plan": str(plan), "choices": [str(charge) for charge in CHARGES], "seeds": list(SEEDS), "tuned": tuned}
     write_result("critical_class", {**found, **told}, options.quick)

@@ -24,7 +24,12 @@ def changed(mean: float, change: dict[str, float] | None) -> str:
     return f"{mean:.1f}, {change['mean']:+.1f} ± {errors[0]:.1f} ({errors[1]:.1f})"
 
 
-def beyond(rows: list[dict[str, Any]], column: str, side: int, against: str = "minus alone") -> int:
-    """In how many rows a column has changed to one side by more than two plain standard errors."""
-    changes = [row[column][against] for row in rows]
-    return sum(side * change["mean"] > 2 * change["standard_error"] for change in changes)
+def repeated(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of more than one seed: of the others nothing can be said."""
+    return [row for row in rows if len(row["seeds"]) > 1]
+
+
+def beyond(rows: list[dict[str, Any]], column: str, side: int, error: str = "standard_error") -> int:
+    """In how many rows a column has changed to one side by more than two standard errors."""
+    changes = [row[column]["minus alone"] for row in rows]
+    return sum(side * change["mean"] > 2 * change[error] for change in changes)
