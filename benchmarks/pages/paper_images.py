@@ -143,10 +143,15 @@ def reasons(figures: dict[str, Any]) -> list[str]:
         f"for the criterion is {mean_of(own, 'over cross-entropy'):+.2f}.",
     ]
     longer = [row for row in of_method(figures, "twice the epochs") if (row["set"], row["ask"]) in same]
+    sets = dict.fromkeys(row["set"] for row in longer)
+    by_set = [
+        f"{name} {mean_of([row for row in longer if row['set'] == name], 'over cross-entropy'):+.2f}" for name in sets
+    ]
     if longer:
         found.append(
             f"*Is the yardstick converged?* Cross-entropy with twice the epochs gains "
-            f"{mean_of(longer, 'over cross-entropy'):+.2f} points in the mean of {len(longer)} cells."
+            f"{mean_of(longer, 'over cross-entropy'):+.2f} points in the mean of {len(longer)} cells, by set "
+            f"{', '.join(by_set)}, on {max(row['splits'] for row in longer)} splits each."
         )
     tuned = [row for row in of_method(figures, TUNED) if (row["set"], row["ask"]) in same]
     found.append(
