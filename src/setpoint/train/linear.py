@@ -64,10 +64,10 @@ class Rows:
 
 
 def recipe_bytes(rows: int, features: int) -> int:
-    """What a recipe holds at its peak, in float64, as measured: five copies of the rows, some 25 numbers a row for
+    """What a recipe holds at its peak, in float64, as measured: two copies of the rows, some 30 numbers a row for
     scores and curves, and six matrices of a Newton step."""
     width = features + 1
-    return 8 * (rows * (5 * width + 25) + 6 * width**2)
+    return 8 * (rows * (2 * width + 30) + 6 * width**2)
 
 
 @dataclass(frozen=True)
