@@ -445,7 +445,7 @@ def _judge(problem: Problem, sample: Sample) -> OperatingPoint:
 def _adam(model: nn.Module) -> OptimizerMaker:
     """As the study of networks trains them; what a solver learns, such as prices, does not decay.
 
-    The faster rate is for stacks of linear layers, on which it was found; it can switch a convolutional net off for good.
+    The faster rate is for stacks of linear layers, on which it was found; it can switch a convolutional net off.
     """
     if isinstance(model, nn.Linear):
         return lambda parameters: torch.optim.Adam(parameters, lr=0.01)
