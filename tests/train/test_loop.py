@@ -8,7 +8,8 @@ from torch.utils.data import DataLoader, TensorDataset
 import setpoint as sp
 from setpoint.errors import BadScores, BadSetting, MissingClass, NotCertified, ShapeMismatch, SharedData
 from setpoint.train.batch import halves
-from setpoint.train.loop import _adam, score
+from setpoint.train.epochs import adam
+from setpoint.train.history import score
 from setpoint.train.select import preference
 
 ASK = "minimize fnr where fpr <= 10%"
@@ -184,11 +185,11 @@ def test_a_model_is_not_thrown_away_for_want_of_a_certificate():
 
 def test_a_network_decays_and_what_its_solver_learns_does_not():
     model, prices = nn.Sequential(nn.Linear(2, 1), nn.ReLU()), nn.Parameter(torch.ones(3))
-    optimizer = _adam(model)([*model.parameters(), prices])
+    optimizer = adam(model)([*model.parameters(), prices])
     decays = {id(p): group["weight_decay"] for group in optimizer.param_groups for p in group["params"]}
     assert decays == {**{id(p): 1e-4 for p in model.parameters()}, id(prices): 0}
     assert {group["lr"] for group in optimizer.param_groups} == {0.003}
-    (linear,) = _adam(nn.Linear(2, 1))([prices]).param_groups
+    (linear,) = adam(nn.Linear(2, 1))([prices]).param_groups
     assert (linear["lr"], linear["weight_decay"]) == (0.01, 0)
 
 

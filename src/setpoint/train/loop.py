@@ -3,57 +3,40 @@
 from __future__ import annotations
 
 import copy
-import math
 import os
 import warnings
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
-import torch
-from torch import Tensor, nn
-from torch.utils.data import DistributedSampler
+from torch import nn
 
 from setpoint.errors import BadSetting, SharedData
-from setpoint.measure.sample import Sample
 from setpoint.problem.language import read_problem
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.processes import ALONE, Processes, ProcessGroup
 from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.last_layer import ImplicitLastLayer
-from setpoint.solve.losses import BaseLoss, MiniBatchAUC
-from setpoint.solve.sample_prices import SamplePriced
 from setpoint.solve.solver import Solver
-from setpoint.train.accumulate import accumulate as accumulate_parts
 from setpoint.train.again import AllRows
 from setpoint.train.anchored import Anchored, Ridge, fit_linear
 from setpoint.train.auto import Auto, fit_auto
-from setpoint.train.average import RunningAverage
-from setpoint.train.batch import Batch, halves
-from setpoint.train.calibrate import calibrate_or_warn, evaluate
+from setpoint.train.batch import halves
+from setpoint.train.calibrate import calibrate_or_warn
 from setpoint.train.checkpoint import Checkpoint
-from setpoint.train.draws import Draws
 from setpoint.train.ensemble import fit_ensemble
+from setpoint.train.epochs import Epochs, OptimizerMaker, Report
 from setpoint.train.head import fit_proximal_head
-from setpoint.train.history import History, device_of, join_all, record, score
+from setpoint.train.history import History, score
 from setpoint.train.identity import identity_of, loader_identity, module_identity
-from setpoint.train.index import index_across
-from setpoint.train.progress import Progress
 from setpoint.train.refusal import refuse_confidence
-from setpoint.train.select import preference
 from setpoint.train.together import (
-    average_gradients,
     averages_itself,
     every_batch,
-    nothing_of,
     share_state,
-    training_scores,
 )
 from setpoint.train.trial import Trial
-
-Report = Callable[[dict[str, Any]], None]
-OptimizerMaker = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 
 
 @dataclass(frozen=True)
@@ -170,11 +153,12 @@ def fit(
     share_state(model, processes, parameters=True)
 
     def train_one(one: nn.Module, own: Solver | Anchored | Ridge | Auto | None, state: Checkpoint) -> FitResult:
-        own, history, best, comparison = _train(
-            one, problem, own, train, held_out, refit_head=calibration is not None, epochs=epochs,
-            warm_start=warm_start, patience=patience, optimizer=optimizer, on_epoch=on_epoch, checkpoint=state,
-            settings=settings, processes=processes, accumulate=accumulate, refit=refit,
+        plan = Epochs(
+            problem, train, held_out, state, {}, epochs, warm_start, patience, optimizer, on_epoch,
+            processes=processes, judged_by=processes, accumulate=accumulate,
         )  # fmt: skip
+        calibrated = calibration is not None
+        own, history, best, comparison = _train(one, own, plan, calibrated=calibrated, refit=refit, settings=settings)
         result = FitResult(one.eval(), set_point(one), history, own, best, comparison)
         state.close()
         return result
@@ -201,82 +185,67 @@ def fit(
 
 def _train(
     model: nn.Module,
-    problem: Problem,
     solver: Solver | Anchored | Ridge | Auto | None,
-    train: Iterable[Any],
-    held_out: Iterable[Any],
+    plan: Epochs,
     *,
-    refit_head: bool,
-    epochs: int,
-    warm_start: float,
-    patience: int | None,
-    optimizer: OptimizerMaker | None,
-    on_epoch: Report | None,
-    checkpoint: Checkpoint,
-    settings: dict[str, Any],
-    processes: Processes,
-    accumulate: int,
+    calibrated: bool,
     refit: bool,
+    settings: dict[str, Any],
 ) -> tuple[Solver | Anchored | Ridge | Auto, History, int, tuple[Trial, ...]]:
     """Train in place: the solver that was used, the history, the row of it that the model now is of, and what `Auto`
-    chose from."""
+    chose from. With data to calibrate on the last layer of a network may be fitted to the held-out rows."""
+    problem, processes, checkpoint = plan.problem, plan.processes, plan.checkpoint
     is_linear = isinstance(model, nn.Linear) and model.out_features == 1
     by_default = solver is None
     if solver is None:
         solver = Anchored() if is_linear and problem.group is None else CrossEntropy()
-        patience = patience or max(5, epochs // 4)
-    identity = _identity(problem, model, solver, train, held_out, settings, processes) if checkpoint.is_on else {}
+        plan = replace(plan, patience=plan.patience or max(5, plan.epochs // 4))
+    if checkpoint.is_on:
+        plan = replace(plan, identity=_identity(model, solver, plan, settings))
     if isinstance(solver, Auto | Anchored | Ridge):
         # Full-batch recipes and the choice between candidates need all rows in one place.
-        held_out = every_batch(held_out, processes)
-        whole = train if isinstance(solver, Auto) and not is_linear else every_batch(train, processes)
+        plan = replace(plan, held_out=every_batch(plan.held_out, processes), judged_by=ALONE)
+        whole = plan.train if isinstance(solver, Auto) and not is_linear else every_batch(plan.train, processes)
     if isinstance(solver, Auto):
-        if checkpoint.open(identity) is None:
+        if checkpoint.open(plan.identity) is None:
             checkpoint.save({})
 
         def train_epochs(model: nn.Module, solver: Solver, epochs: int, first: int) -> tuple[History, int]:
             def report(row: dict[str, Any]) -> None:
                 row["epoch"] += first
-                if on_epoch is not None:
-                    on_epoch(row)
+                if plan.on_epoch is not None:
+                    plan.on_epoch(row)
 
-            return _fit_epochs(
-                model, problem, solver, train, held_out, epochs=epochs, warm_start=0.0,
-                patience=patience or max(5, epochs // 4), optimizer=optimizer, on_epoch=report,
-                checkpoint=checkpoint.part(f"from-{first}"), identity={**identity, "trial": identity_of(solver)},
-                processes=processes, judged_by=ALONE, accumulate=accumulate,
+            one = replace(
+                plan, epochs=epochs, warm_start=0.0, patience=plan.patience or max(5, epochs // 4), on_epoch=report,
+                checkpoint=checkpoint.part(f"from-{first}"), identity={**plan.identity, "trial": identity_of(solver)},
             )  # fmt: skip
+            return one.fit(model, solver)
 
         return solver, *fit_auto(
-            model, problem, solver, whole, held_out, train_epochs, epochs=epochs, calibrated=refit_head,
-            on_epoch=on_epoch, processes=processes,
+            model, problem, solver, whole, plan.held_out, train_epochs, epochs=plan.epochs, calibrated=calibrated,
+            on_epoch=plan.on_epoch, processes=processes,
         )  # fmt: skip
     if isinstance(solver, Anchored | Ridge):
         if not isinstance(model, nn.Linear) or model.out_features != 1:
             name = type(solver).__name__
             raise BadSetting(f"{name} trains nn.Linear models with one output; use a Solver for other models")
         history, best = fit_linear(
-            model, problem, solver, whole, held_out, on_epoch, checkpoint=checkpoint, identity=identity
+            model, problem, solver, whole, plan.held_out, plan.on_epoch, checkpoint=checkpoint, identity=plan.identity
         )
         return solver, history, best, ()
     start = copy.deepcopy(model.state_dict()) if refit else {}
-    history, best = _fit_epochs(
-        model, problem, solver, train, held_out,
-        epochs=epochs, warm_start=warm_start, patience=patience, optimizer=optimizer, on_epoch=on_epoch,
-        checkpoint=checkpoint, identity=identity, processes=processes, judged_by=processes, accumulate=accumulate,
-        by_loss=by_default or refit, averaged=refit,
-    )  # fmt: skip
+    history, best = replace(plan, by_loss=by_default or refit, averaged=refit).fit(model, solver)
     if refit:
         model.load_state_dict(start)
-        _fit_epochs(
-            model, problem, solver, AllRows(train, held_out), held_out,
-            epochs=epochs, warm_start=0.0, patience=None, optimizer=optimizer, on_epoch=None,
-            checkpoint=checkpoint.part("again"), identity=identity, processes=processes, judged_by=processes,
-            accumulate=accumulate, averaged=True, last=best,
+        again = replace(
+            plan, train=AllRows(plan.train, plan.held_out), warm_start=0.0, patience=None, on_epoch=None,
+            checkpoint=checkpoint.part("again"), averaged=True, last=best,
         )  # fmt: skip
+        again.fit(model, solver)
         return solver, history, best, ()
-    if by_default and refit_head and problem.group is None:
-        row = fit_proximal_head(model, problem, held_out, len(history), processes)
+    if by_default and calibrated and problem.group is None:
+        row = fit_proximal_head(model, problem, plan.held_out, len(history), processes)
         if row is not None:
             history.append(row)
             best = len(history) - 1 if row["kept"] else best
@@ -284,109 +253,17 @@ def _train(
 
 
 def _identity(
-    problem: Problem,
-    model: nn.Module,
-    solver: Solver | Anchored | Ridge | Auto,
-    train: Iterable[Any],
-    held_out: Iterable[Any],
-    settings: dict[str, Any],
-    processes: Processes,
+    model: nn.Module, solver: Solver | Anchored | Ridge | Auto, plan: Epochs, settings: dict[str, Any]
 ) -> dict[str, Any]:
     """What makes a checkpoint one of this very call."""
-    data: dict[str, Any] = {"training data": loader_identity(train), "held-out data": loader_identity(held_out)}
-    if not processes.alone:
-        parts = processes.all_objects(data)
+    data: dict[str, Any] = {
+        "training data": loader_identity(plan.train), "held-out data": loader_identity(plan.held_out)
+    }  # fmt: skip
+    if not plan.processes.alone:
+        parts = plan.processes.all_objects(data)
         data = {name: [part[name] for part in parts] for name in data}
-    return {"ask": str(problem), "model": module_identity(model), "solver": identity_of(solver), **settings, **data}
-
-
-def _fit_epochs(
-    model: nn.Module,
-    problem: Problem,
-    solver: Solver,
-    train: Iterable[Any],
-    held_out: Iterable[Any],
-    *,
-    epochs: int,
-    warm_start: float,
-    patience: int | None,
-    optimizer: OptimizerMaker | None,
-    on_epoch: Report | None,
-    checkpoint: Checkpoint,
-    identity: dict[str, Any],
-    processes: Processes,
-    judged_by: Processes,
-    accumulate: int,
-    by_loss: bool = False,
-    averaged: bool = False,
-    last: int | None = None,
-) -> tuple[History, int]:
-    """Warm start, train, judge every epoch, keep the best: the history and the epoch that the model now is of.
-
-    `judged_by` are the processes that share the held-out rows: those that train, or each by itself if it has them all.
-    The best epoch is that of the exact metric, or `by_loss` that of the least loss. With `averaged` the running average
-    of the model is judged and kept; `last` names an epoch that is kept whatever it is worth, and training ends there.
-    """
-    device = device_of(model)
-    solver.to(device)
-    make = optimizer or _adam(model)
-    stepper = make([*model.parameters(), *solver.parameters()])
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(stepper, epochs) if optimizer is None else None
-    starts_cold = isinstance(solver, CrossEntropy | BaseLoss | MiniBatchAUC | SamplePriced)
-    warm_epochs = 0 if starts_cold else round(warm_start * epochs)
-    warm = CrossEntropy(pos_weight="balanced").to(device)
-
-    for criterion in (solver, warm):
-        criterion.across(processes.group if not processes.alone or Processes.of().alone else False)
-
-    if isinstance(solver, SamplePriced):
-        train = index_across(train, processes)
-
-    average = RunningAverage(model) if averaged else None
-    judged_model = model if average is None else average.model
-    modules: dict[str, nn.Module] = {"model": model, "solver": solver, "warm start": warm}
-    if average is not None:
-        modules["average"] = average
-    progress = Progress(modules, stepper, schedule, Draws([train, held_out]), processes)
-    progress.resume(checkpoint, {**identity, "optimizer": identity_of(stepper)})
-    while not progress.stopped:
-        epoch = progress.epoch
-        criterion = warm if epoch < warm_epochs else solver
-        sampler = getattr(train, "sampler", None)
-        if isinstance(sampler, DistributedSampler):
-            sampler.set_epoch(epoch)
-        batches = progress.batches(train, device, checkpoint, accumulate)
-        loss, seen = _train_epoch(model, criterion, stepper, batches, progress, average)
-        if schedule is not None:
-            schedule.step()
-        share_state(model, processes, parameters=False)
-        judged = score(judged_model, held_out, judged_by)
-        on_train, on_held_out = _judge(problem, seen), _judge(problem, judged)
-        status = {"loss": loss, **criterion.status()}
-        merit = preference(on_held_out)
-        if by_loss:
-            status["held_out_loss"] = _loss_on(solver, judged)
-            merit = (True, -status["held_out_loss"])
-        progress.history.append(record(problem, epoch, type(criterion).__name__, seen, on_train, on_held_out, **status))
-        progress.judged(merit if last is None else (True, float(epoch)), judged_model)
-        if criterion is solver:
-            solver.step_metric(preference(on_held_out)[1])
-        if on_epoch is not None:
-            on_epoch(progress.history[-1])
-        stale = patience is not None and epoch - max(progress.best_epoch, warm_epochs) >= patience
-        progress.next_epoch(stopped=stale or epoch + 1 == epochs or epoch == last)
-        if progress.stopped or checkpoint.is_due(epoch_ended=True):
-            checkpoint.save(progress.state())
-    model.load_state_dict(progress.best_state or {})
-    return progress.history, progress.best_epoch
-
-
-@torch.no_grad()
-def _loss_on(solver: Solver, sample: Sample) -> float:
-    solver.eval()
-    loss = float(solver.loss(sample, None))
-    # Where training has run away, any other epoch is better.
-    return loss if math.isfinite(loss) else math.inf
+    own = {"ask": str(plan.problem), "model": module_identity(model), "solver": identity_of(solver)}
+    return {**own, **settings, **data}
 
 
 def _refuse_refit(model: nn.Module, solver: Any, calibration: Any) -> None:
@@ -400,64 +277,3 @@ def _refuse_refit(model: nn.Module, solver: Any, calibration: Any) -> None:
         raise BadSetting("refit keeps an average of the model's parameters; pass the model itself, without a wrapper")
     if calibration is None:
         raise BadSetting("refit trains on the held-out rows, so the threshold needs others: pass calibration= data")
-
-
-def _train_epoch(
-    model: nn.Module,
-    criterion: Solver,
-    optimizer: torch.optim.Optimizer,
-    batches: Iterable[list[Batch]],
-    progress: Progress,
-    average: RunningAverage | None,
-) -> tuple[float, Sample]:
-    """One pass; the mean loss, and the scores as they were when each batch was seen."""
-    model.train()
-    criterion.train()
-    batch: Batch | None = None
-    for parts in batches:
-        batch = parts[-1] if parts else nothing_of(batch)
-        optimizer.zero_grad()
-        if len(parts) > 1:
-            loss, scores = accumulate_parts(model, criterion, parts)
-        else:
-            scores = training_scores(model, batch)
-            loss = criterion(scores, batch.labels, weights=batch.weights, groups=batch.groups, index=batch.index)
-            loss.backward()
-        average_gradients(model, progress.processes)
-        optimizer.step()
-        if average is not None:
-            average.follow(model)
-        progress.saw(loss, of_parts(scores, parts or [batch]))
-    seen = join_all(progress.seen, progress.processes)
-    return float(progress.loss or 0.0) / max(progress.steps, 1), seen
-
-
-def of_parts(scores: Tensor, parts: list[Batch]) -> list[Sample]:
-    """The scores of several batches in a row, as samples."""
-    pieces = scores.detach().split([len(part.labels) for part in parts])
-    return [Sample(own, part.labels, part.weights, part.groups) for own, part in zip(pieces, parts)]
-
-
-def _judge(problem: Problem, sample: Sample) -> OperatingPoint:
-    return evaluate(problem, sample.scores, sample.labels, weights=sample.weights, groups=sample.groups)
-
-
-def _adam(model: nn.Module) -> OptimizerMaker:
-    """As the study of networks trains them; what a solver learns, such as prices, does not decay.
-
-    The faster rate is for stacks of linear layers, on which it was found; it can switch a convolutional net off.
-    """
-    if isinstance(model, nn.Linear):
-        return lambda parameters: torch.optim.Adam(parameters, lr=0.01)
-    own = {id(parameter) for parameter in model.parameters()}
-    plain = all(isinstance(m, nn.Linear) for m in model.modules() if any(True for _ in m.parameters(recurse=False)))
-
-    def make(parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        every = list(parameters)
-        groups: list[dict[str, Any]] = [
-            {"params": [p for p in every if id(p) in own], "weight_decay": 1e-4},
-            {"params": [p for p in every if id(p) not in own]},
-        ]
-        return torch.optim.Adam([group for group in groups if group["params"]], lr=0.003 if plain else 0.001)
-
-    return make
