@@ -189,6 +189,8 @@ def test_a_network_decays_and_what_its_solver_learns_does_not():
     decays = {id(p): group["weight_decay"] for group in optimizer.param_groups for p in group["params"]}
     assert decays == {**{id(p): 1e-4 for p in model.parameters()}, id(prices): 0}
     assert {group["lr"] for group in optimizer.param_groups} == {0.003}
+    convolutional = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(2, 1))
+    assert adam(convolutional)(convolutional.parameters()).param_groups[0]["lr"] == 0.001
     (linear,) = adam(nn.Linear(2, 1))([prices]).param_groups
     assert (linear["lr"], linear["weight_decay"]) == (0.01, 0)
 
