@@ -116,8 +116,8 @@ def section(figures: dict[str, Any]) -> str:
             "weight decay (0.0001) were set on splits 690 to 703; the decay after first figures of the confirmation "
             "had shown the default behind on ijcnn1, so that these two were then run again there. An FNR of 100 with "
             "CIFAR-10 is a tie of the images that the net is surest of, which no threshold parts: at this rate its "
-            "last hidden units may be off for all of them. So the library has the rate of 0.003 for stacks of linear layers "
-            "only, and 0.001 for other networks; the rows on images are of 0.003, and to be run again."
+            "last hidden units may be off for all of them. So the library has the rate of 0.003 for stacks of linear "
+            "layers only, and 0.001 for other networks; the rows on images are of 0.003, and to be run again."
         )
         parts += ["### Confirmed on splits that nothing was chosen on", targets(confirmed, ("default", "refit"))]
         parts += part(confirmed, True)
