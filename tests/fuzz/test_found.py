@@ -340,3 +340,11 @@ def test_prices_that_climb_by_a_truth_value(control):
     solver = sp.Lagrangian(sp.minimize(sp.fnr, sp.fpr <= 0.5), price_lr=True, control=control, penalty=True)
     solver(torch.tensor([0.5, -0.5, 1.0], requires_grad=True), torch.tensor([1.0, 0.0, 0.0])).backward()
     assert solver.prices.isfinite().all()
+
+
+def test_rows_beside_which_the_ridge_of_the_penalty_is_lost():
+    program = sp.lp.LinearProgram(
+        torch.tensor([2.0, -2.0], dtype=torch.float64), torch.full((3, 2), -6.1e18), torch.full((3,), -6.1e18)
+    )
+    with pytest.raises(BadProgram, match="too large beside a ridge of 1e-06"):
+        sp.lp.solve(program, sp.lp.ExteriorPenalty())

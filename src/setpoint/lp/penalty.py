@@ -93,7 +93,12 @@ def descend(
         if not torch.is_grad_enabled() and float(gradient.abs().max()) <= 1e-14:
             break
         hessian = (rows * pushing.unsqueeze(-1)).mT @ rows + ridge * unit
-        down = -torch.linalg.solve(hessian, gradient)
+        moved, singular = torch.linalg.solve_ex(hessian, gradient)
+        if bool(singular.any()):
+            raise BadProgram(
+                f"the rows of the program are too large beside a ridge of {ridge:g}; scale them, or use sp.lp.Newton()"
+            )
+        down = -moved
         if line_search:
             with torch.no_grad():
                 along = (rows @ down.unsqueeze(-1)).squeeze(-1)

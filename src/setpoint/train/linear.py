@@ -26,6 +26,7 @@ from torch.nn import functional as F
 from setpoint.measure.constraint import Constraint
 from setpoint.measure.count import count
 from setpoint.measure.rate import Rate
+from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
 from setpoint.solve.correction import Correction
 from setpoint.solve.implicit import ImplicitThreshold
@@ -241,12 +242,11 @@ def refine(
     every = torch.arange(len(rows.labels))
 
     def loss_of(scores: Tensor) -> Tensor:
-        loss: Tensor = solver(scores, rows.labels, weights=rows.weights, groups=rows.groups, index=every)
-        return loss
+        # The rows were checked when they were read, and need not be at every step.
+        return solver.judged(Sample(scores, rows.labels, rows.weights, rows.groups), every)
 
     theta = start.clone().requires_grad_()
     optimizer = torch.optim.Adam([theta, *solver.parameters()], lr=RATE)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, STEPS)
     scores = (rows.x @ start).requires_grad_()
     solver.eval()
     (push,) = torch.autograd.grad(loss_of(scores), scores)
@@ -259,8 +259,9 @@ def refine(
         loss = loss_of(rows.x @ theta) + strength * anchor.loss(rows.x, theta)
         optimizer.zero_grad()
         loss.backward()
+        # On a cosine to zero; a scheduler would take longer than the step.
+        optimizer.param_groups[0]["lr"] = RATE / 2 * (1 + math.cos(math.pi * step / STEPS))
         optimizer.step()
-        schedule.step()
         if step >= STEPS // 2:
             average += theta.detach() / (STEPS - STEPS // 2)
     return average
