@@ -8,7 +8,7 @@ import setpoint as sp
 from setpoint.measure.count import count
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import HingeStep, SigmoidStep, SoftplusStep
-from setpoint.solve.price import count_at, count_pace, expand, solve_prices
+from setpoint.solve.price import count_and_pace, count_at, count_pace, expand, expand_around, solve_prices
 
 PROBLEMS = [
     "minimize fnr where fpr <= 10%",
@@ -152,3 +152,30 @@ def test_a_small_batch_gets_the_gradient_of_the_whole_on_average():
         loss = here.loss(prices, count_at(part, thresholds, step), share)
         mean += share * torch.autograd.grad(loss, scores)[0]
     torch.testing.assert_close(mean, full)
+
+
+@pytest.mark.parametrize("step", [SoftplusStep(0.7), HingeStep(0.9)], ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rates_of_steps_that_do_not_add_up_are_shares_of_the_class(step, weighted):
+    draw = torch.Generator().manual_seed(0)
+    scores, labels = torch.randn(40, generator=draw).double(), (torch.arange(40) % 3 == 0).double()
+    weights = torch.rand(40, generator=draw).double() if weighted else None
+    sample, problem = Sample(scores, labels, weights), sp.minimize(sp.fnr, sp.fpr <= 0.1)
+    here = expand_around(problem, count_at(sample, torch.tensor([0.2]).double(), step), sample, step)
+    each = torch.ones(40).double() if weights is None else weights
+    positives, negatives = (each * labels).sum(), (each * (1 - labels)).sum()
+    missed = (each * labels * step.below(scores - 0.2)).sum()
+    flagged = (each * (1 - labels) * step.above(scores - 0.2)).sum()
+    torch.testing.assert_close(here.cost, missed / positives)
+    torch.testing.assert_close(here.excesses, (flagged / negatives - 0.1).view(1))
+    torch.testing.assert_close(here.cost_slope, torch.tensor([[0, 0, 1 / float(positives), 0]]).double())
+
+
+@pytest.mark.parametrize("step", [SigmoidStep(1.3), SoftplusStep(0.7), HingeStep(0.9)], ids=str)
+def test_counts_and_their_pace_come_together_as_they_come_apart(step):
+    draw = torch.Generator().manual_seed(1)
+    sample = Sample(torch.randn(30, generator=draw), (torch.arange(30) % 2).float(), torch.rand(30, generator=draw))
+    thresholds = torch.tensor([-0.5, 0.1, 2.0])
+    counts, pace = count_and_pace(sample, thresholds, step)
+    torch.testing.assert_close(counts, count_at(sample, thresholds, step))
+    torch.testing.assert_close(pace, count_pace(sample, thresholds, step))
