@@ -168,10 +168,7 @@ def ways(name: str) -> Iterator[tuple[str, str, Charge | None, int]]:
 
 
 def main() -> None:
-    parser = arguments(str(__doc__).splitlines()[0])
-    parser.add_argument("--so-far", action="store_true", help="run nothing, sum up what is done")
-    parser.add_argument("--seeds", type=int, default=len(SEEDS), help="how many of the seeds")
-    options = parser.parse_args()
+    options = arguments(str(__doc__).splitlines()[0], len(SEEDS)).parse_args()
     torch.set_num_threads(1)
     plan, names, ratios, negatives, seeds = Plan(epochs=15), TUNED, RATIOS, None, SEEDS[: options.seeds]
     if options.quick:

@@ -34,11 +34,14 @@ class Split:
     test: Part
 
 
-def arguments(description: str) -> argparse.ArgumentParser:
-    """The flags that every study has."""
+def arguments(description: str, seeds: int | None = None) -> argparse.ArgumentParser:
+    """The flags that every study has; one with so many `seeds` may also take fewer, or sum up those that are done."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--data", default="../shared/data", help="the folder with the .npz files")
     parser.add_argument("--quick", action="store_true", help="fewer splits; the figures are then rough")
+    if seeds is not None:
+        parser.add_argument("--so-far", action="store_true", help="run nothing, sum up what is done")
+        parser.add_argument("--seeds", type=int, default=seeds, help="how many of the seeds")
     return parser
 
 

@@ -151,10 +151,7 @@ def compared(cell: Any, alone: Any, seeds: list[int], column: str, share: tuple[
 
 
 def main() -> None:
-    parser = arguments(str(__doc__).splitlines()[0])
-    parser.add_argument("--so-far", action="store_true", help="run nothing, sum up what is done")
-    parser.add_argument("--seeds", type=int, default=len(SEEDS), help="how many of the seeds")
-    options = parser.parse_args()
+    options = arguments(str(__doc__).splitlines()[0], len(SEEDS)).parse_args()
     torch.set_num_threads(1)
     plan, largest, bases, imbalances, seeds = Plan(epochs=12), 2500, BASES, IMBALANCES, SEEDS[: options.seeds]
     if options.quick:

@@ -166,10 +166,7 @@ def runs(task: Task, seed: int, plan: Plan, most: int, journal: Journal, data: s
 
 
 def main() -> None:
-    parser = arguments(str(__doc__).splitlines()[0])
-    parser.add_argument("--so-far", action="store_true", help="run nothing, sum up what is done")
-    parser.add_argument("--seeds", type=int, default=len(SEEDS), help="how many of the seeds")
-    options = parser.parse_args()
+    options = arguments(str(__doc__).splitlines()[0], len(SEEDS)).parse_args()
     torch.set_num_threads(1)
     plan, most, tasks, seeds = Plan(epochs=12), 3000, TASKS, SEEDS[: options.seeds]
     if options.quick:
