@@ -44,7 +44,10 @@ if MISSING is None:
     ]
     Model = Annotated[str, typer.Option(help="linear, or mlp (two hidden layers of 64).")]
     Epochs = Annotated[int | None, typer.Option(help="Passes over the rows; if not given, some 2,000 steps.")]
-    BatchSize = Annotated[int | None, typer.Option(help="Rows a step; if not given, all up to 4,096, else 512, and 4,096 for large tables.")]
+    BatchSize = Annotated[
+        int | None,
+        typer.Option(help="Rows a step; if not given, all up to 4,096, else 512, and 4,096 for large tables."),
+    ]
     Confidence = Annotated[float | None, typer.Option(help="Certify the bound with this probability, such as 0.95.")]
     Shares = Annotated[str, typer.Option(help="Shares of train, held-out, calibration and test rows.")]
     Members = Annotated[int, typer.Option(help="Models trained from different seeds, their logits averaged.")]
