@@ -571,9 +571,11 @@ print(train(300, 1500), train(150_000, 20))
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="the peak of memory is read as on Linux")
 def test_the_estimate_for_linear_recipes_is_about_what_they_take():
     environment = {**os.environ, "PYTHONPATH": str(Path(sp.__file__).parents[1]), "OMP_NUM_THREADS": "1"}
+    # Freed memory goes back to the system at once, so the peak is what was asked for, to a per mille.
+    environment |= {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
     command = [sys.executable, "-c", PEAK]
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100, check=False)
     assert ended.returncode == 0, ended.stderr
     for share in map(float, ended.stdout.split()):
-        # Allocators differ by a third from run to run.
-        assert 0.5 < share < 1.5
+        # The estimate leaves room for an allocator that keeps what is freed, but no more than that.
+        assert 0.4 < share < 1.0
