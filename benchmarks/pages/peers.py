@@ -32,9 +32,9 @@ def section(figures: dict[str, Any]) -> str:
         "of several settings the best on validation rows. FNR in percent: at the best cut of the test curve, and at "
         "the threshold set on validation rows, with the FPR there. Seconds are by the wall, of all settings tried; "
         "memory, where it was measured, is the peak of the process. TFCO had three losses to choose from, ours the "
-        "three steps that these are; what ours chooses from was changed after a look at three other splits. A linear "
-        "model each, but for LightGBM. fairlearn is not here: its reductions bound differences between groups, not a "
-        "rate."
+        "three steps that these are; what ours chooses from, and where it starts, was changed after looks at eight "
+        "other splits. A linear model each, but for LightGBM. fairlearn is not here: its reductions bound differences "
+        "between groups, not a rate."
     )
     header = ["set", "method", "version", "FNR, best cut", "better than it by our Lagrangian", "FNR at threshold",
               "FPR there", "models to choose from", "seconds", "MB"]  # fmt: skip

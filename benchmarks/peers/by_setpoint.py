@@ -1,8 +1,8 @@
 """Ours: `Lagrangian` with the steps and settings of the other methods with prices; and the default beside it.
 
 As TFCO has three losses, ours has the three steps that they are (hinge, softplus for cross-entropy, sigmoid for the
-softmax), each with the nine settings. A rate of prices is per unit of the bounded rate there, and per unit of its bound
-here.
+softmax), each with the nine settings, from where TFCO starts: prices of 0, the threshold at 0. A rate of prices is per
+unit of the bounded rate there, and per unit of its bound here.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ def main() -> None:
         return
     for (name, step), (rate, price_rate) in itertools.product(STEPS.items(), task.settings()):
         theta = torch.tensor(task.start, requires_grad=True)
-        solver = sp.Lagrangian(problem, price_lr=task.bound * price_rate, memory=0, step=step, temperature=1.0).double()
+        solver = sp.Lagrangian(
+            problem, price_lr=task.bound * price_rate, price=0.0, threshold=0.0, memory=0, step=step, temperature=1.0
+        ).double()
         optimizer = torch.optim.Adam([theta, *solver.parameters()], lr=rate)
         for number in range(1, task.steps + 1):
             try:

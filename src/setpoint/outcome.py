@@ -100,6 +100,8 @@ class Training:
     settings: Settings
     processes: Processes = ALONE
     stream: Stream | None = None
+    #: Whether the checkpoint of the run knows the table and how it was split, so that the parts need no hash of theirs.
+    named_by_run: bool = False
 
     @property
     def rows(self) -> int:
@@ -181,7 +183,8 @@ class Training:
 
     def _batches(self, part: str, **how: Any) -> Batches:
         rows = self.parts[part]
-        return Batches(rows.x, rows.labels, groups=rows.groups, process_group=self._group, **how)
+        content = part if self.named_by_run else None
+        return Batches(rows.x, rows.labels, groups=rows.groups, process_group=self._group, content=content, **how)
 
     def _point(self, scores: Tensor) -> tuple[OperatingPoint, str | None]:
         """The point, and, where these scores allow no certificate, why: what was trained is not thrown away for it."""

@@ -188,7 +188,7 @@ def fit_parts(
     kept = checkpoint or Checkpoint(None, processes=processes)
     if kept.open(identity_of({"ask": problem, "settings": settings, **(asked or {})})) is None:
         kept.save({})
-    training = Training(parts, named, problem, settings, processes, stream)
+    training = Training(parts, named, problem, settings, processes, stream, named_by_run=asked is not None)
     # Batches of tables are small: a second thread costs more than it brings, and changes the last digits.
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

@@ -117,8 +117,9 @@ def lagrangian(draw: Draw) -> None:
     control = draw(st.one_of(st.none(), st.builds(sp.NuPI, positive, shares)))
     solver = sp.Lagrangian(
         problem, n_groups=2 if problem.group else None, price_lr=draw(positive), control=control, penalty=draw(relaxed),
-        ceiling=draw(relaxed), price=draw(relaxed), step=draw(steps), temperature=draw(temperatures),
-        memory=draw(memories), truth=draw(st.sampled_from([sp.HardStep(), sp.SigmoidStep(2.0)])),
+        ceiling=draw(relaxed), price=draw(relaxed), threshold=draw(relaxed), step=draw(steps),
+        temperature=draw(temperatures), memory=draw(memories),
+        truth=draw(st.sampled_from([sp.HardStep(), sp.SigmoidStep(2.0)])),
     )  # fmt: skip
     train(draw, solver, anything)
 
@@ -127,8 +128,8 @@ def lagrangian(draw: Draw) -> None:
 def proxy_lagrangian(draw: Draw) -> None:
     problem = draw(problems())
     solver = sp.ProxyLagrangian(
-        problem, n_groups=2 if problem.group else None, price_lr=draw(positive), price=draw(relaxed), step=draw(steps),
-        temperature=draw(temperatures), memory=draw(memories),
+        problem, n_groups=2 if problem.group else None, price_lr=draw(positive), price=draw(relaxed),
+        threshold=draw(relaxed), step=draw(steps), temperature=draw(temperatures), memory=draw(memories),
     )  # fmt: skip
     train(draw, solver, anything)
 

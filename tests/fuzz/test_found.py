@@ -148,11 +148,12 @@ def test_not_a_number_in_any_column():
         sp.lp.closed.auc_mu(scores, torch.tensor([0, 1]))
 
 
-@pytest.mark.parametrize("price", [-math.inf, math.nan])
-def test_a_price_to_start_from_is_a_number(price):
+@pytest.mark.parametrize("first", [-math.inf, math.nan, 1e300])
+def test_prices_and_thresholds_to_start_from_are_numbers(first):
     for solver in (sp.Lagrangian, sp.ProxyLagrangian):
-        with pytest.raises(BadSetting, match="price"):
-            solver(FNR, price=price)
+        for name in ("price", "threshold"):
+            with pytest.raises(BadSetting, match=f"{name} must be a number to start from"):
+                solver(FNR, **{name: first})
 
 
 def test_settings_that_are_no_whole_numbers():

@@ -363,6 +363,15 @@ def test_thresholds_are_a_parameter_that_starts_at_the_best_cut():
     assert solver.status()["prices"] == solver.prices.tolist()
 
 
+@pytest.mark.parametrize("kind", [Lagrangian, sp.ProxyLagrangian])
+def test_thresholds_and_prices_start_where_they_are_told_to(kind):
+    x, labels = data()
+    solver = kind(FNR, threshold=0.25, price=0.5, price_lr=1e-12).double()
+    solver(x[:, 0], labels)
+    assert solver.thresholds.tolist() == [0.25]
+    assert float(solver.prices[0]) == pytest.approx(0.5, abs=1e-6)
+
+
 def test_a_batch_without_positives_still_moves_the_prices_by_what_is_remembered():
     x, labels = data()
     solver = Lagrangian(FNR, price_lr=0.3).double()

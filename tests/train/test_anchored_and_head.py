@@ -8,6 +8,7 @@ import setpoint as sp
 import worlds
 from setpoint.errors import BadSetting
 from setpoint.measure.count import count
+from setpoint.train.anchored import read_rows
 from setpoint.train.history import score
 from setpoint.train.linear import Rows, Scaling, class_weights, cross_entropy, match
 
@@ -71,6 +72,18 @@ def test_the_default_of_a_linear_model_is_the_anchored_recipe_and_beats_its_star
     assert result.best_epoch == 2
     assert objective <= 0.58
     assert result.history[0]["held_out"] > 0.65
+
+
+def test_recipes_take_a_table_in_memory_as_it_lies():
+    x, labels = torch.randn(50, 3), (torch.arange(50) % 3 == 0).float()
+    shuffled = sp.Batches(x, labels, batch_size=8, shuffle=True)
+    drawn = shuffled.generator.get_state()
+    rows, scaling = read_rows(shuffled, nn.Linear(3, 1))
+    assert torch.equal(rows.labels, labels.double())
+    assert torch.equal(rows.x, scaling.apply(x))
+    assert torch.equal(shuffled.generator.get_state(), drawn)
+    assert shuffled.shuffle
+    assert shuffled.batch_size == 8
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1e3])

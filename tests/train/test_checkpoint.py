@@ -297,6 +297,20 @@ def test_the_checkpoint_of_other_work_is_refused_and_left(tmp_path, name):
     assert (tmp_path / "kept" / STATE).read_bytes() == before
 
 
+def test_rows_with_a_name_are_told_apart_by_it_alone(tmp_path):
+    def begin(seed, name):
+        rows = sp.Batches(*data(seed=seed), batch_size=16, shuffle=True, content=name)
+        return sp.fit(net(), ASK, rows, [data(seed=1)], sp.CrossEntropy(), checkpoint=tmp_path / "kept", epochs=3)
+
+    Fuse.left = 2
+    with pytest.raises(Stop):
+        begin(0, "first")
+    Fuse.left = float("inf")
+    with pytest.raises(BadFile, match="its training data"):
+        begin(0, "second")
+    begin(8, "first")
+
+
 def begun(path):
     with pytest.raises(Stop):
         train(path, sp.CrossEntropy, 2)

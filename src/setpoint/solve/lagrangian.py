@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol
@@ -48,7 +47,8 @@ class Lagrangian(Solver):
 
     where room is the share that the bound allows (1 % for `fpr <= 1%`). An area has one threshold and one equality a
     point, a gap between groups one threshold a group, of which there are `n_groups`. Thresholds start at the best
-    feasible cut of the first scores that hold both classes, prices where no small move of those thresholds pays.
+    feasible cut of the first scores that hold both classes, prices where no small move of those thresholds pays;
+    `threshold=0.0, price=0.0` start both where a model trained by cross-entropy stands, and let the prices climb.
 
     `control=NuPI(...)` damps the prices, `penalty` adds a quadratic term on the true excess, `ceiling` caps the
     prices; without one a price beyond `price_limit` raises `DivergedPrices`. `truth` is the step that moves the
@@ -72,13 +72,14 @@ class Lagrangian(Solver):
         ceiling: float | None = None,
         price_limit: float = 1e4,
         price: float | None = None,
+        threshold: float | None = None,
         step: Callable[[Tensor], SmoothStep] = SigmoidStep,
         truth: Step = hard_step,
         temperature: float | None = None,
         memory: int | None = None,
     ) -> None:
         super().__init__()
-        self._set_up(problem, n_groups, step, truth, temperature, memory, price)
+        self._set_up(problem, n_groups, step, truth, temperature, memory, price, threshold)
         self.ascent = Ascent(problem.bounds, Climb(price_lr, control, penalty, ceiling, price_limit))
 
     def _set_up(
@@ -90,11 +91,14 @@ class Lagrangian(Solver):
         temperature: float | None,
         memory: int | None,
         price: float | None,
+        threshold: float | None,
     ) -> None:
         check_problem(problem, n_groups)
-        if price is not None and not math.isfinite(price):
-            raise BadSetting(f"price must be a number to start from, or None, got {price!r}")
-        self.problem, self.n_groups, self.step, self.truth, self.price = problem, n_groups, step, truth, price
+        for name, first in (("price", price), ("threshold", threshold)):
+            if first is not None and not abs(first) <= 1e30:
+                raise BadSetting(f"{name} must be a number to start from, or None, got {first!r}")
+        self.problem, self.n_groups, self.step, self.truth = problem, n_groups, step, truth
+        self.price, self.threshold = price, threshold
         self.memory = Memory(memory_size(problem.tightest) if memory is None else memory)
         shape = (problem.n_thresholds,) if n_groups is None else (1, n_groups)
         self.thresholds = nn.Parameter(torch.zeros(shape))
@@ -135,6 +139,8 @@ class Lagrangian(Solver):
             return self.thresholds
         found = find(self.problem, reference)
         thresholds = found.thresholds.to(reference.scores.dtype)
+        if self.threshold is not None:
+            thresholds = torch.full_like(thresholds, self.threshold)
         if self.training:
             here = expand_around(self.problem, count_at(reference, thresholds, step), reference, step)
             slopes = here.by_threshold(count_pace(reference, thresholds, step) / temperature)

@@ -83,7 +83,7 @@ class ProxyLagrangian(Lagrangian):
         loss = l_0 objective + sum(l_i excess_i),    M l = l,    M <- M * exp(price_lr * true excess l'), columns scaled
 
     The loss is a mean with weights l of sum 1, so no price can diverge. Its guarantee is for a *mixture* of the models
-    on the way (`best_mixture`); a single one may oscillate about the bound. Takes thresholds, step, truth,
+    on the way (`best_mixture`); a single one may oscillate about the bound. Takes the start, step, truth,
     temperature and memory as `Lagrangian` does.
     """
 
@@ -94,11 +94,12 @@ class ProxyLagrangian(Lagrangian):
         n_groups: int | None = None,
         price_lr: float = 0.03,
         price: float | None = None,
+        threshold: float | None = None,
         step: Callable[[Tensor], SmoothStep] = SigmoidStep,
         truth: Step = hard_step,
         temperature: float | None = None,
         memory: int | None = None,
     ) -> None:
         Solver.__init__(self)
-        self._set_up(problem, n_groups, step, truth, temperature, memory, price)
+        self._set_up(problem, n_groups, step, truth, temperature, memory, price, threshold)
         self.ascent = SwapRegret(problem.bounds, price_lr)

@@ -205,10 +205,10 @@ def describe(column: Column) -> Numeric | Categorical | str:
         return why
     if holds_numbers(column):
         values = numbers(column)
-        codes = few_values(values)
-        if codes is not None and are_codes(codes, Moments.of(values), numeric=column.dtype.is_numeric()):
+        codes, seen = few_values(values), Moments.of(values)
+        if codes is not None and are_codes(codes, seen, numeric=column.dtype.is_numeric()):
             return Categorical.of(column)
-        return Numeric.of(column)
+        return Numeric.with_moments(column.name, seen)
     return Categorical.of(column)
 
 

@@ -21,7 +21,7 @@ def fingerprint(frame: Frame) -> dict[str, Any]:
     return {"rows": frame.height, "columns": frame.width, "sha256": found.hexdigest()}
 
 
-def _values(column: Column) -> list[bytes]:
+def _values(column: Column) -> list[bytes | memoryview]:
     """Which values are missing, and the others, in a form that no version of polars changes."""
     missing = column.is_null()
     kind = column.dtype
@@ -37,5 +37,5 @@ def _values(column: Column) -> list[bytes]:
     return [_bytes(missing), repr(column.to_list()).encode()]
 
 
-def _bytes(column: Column) -> bytes:
-    return np.ascontiguousarray(column.to_numpy()).tobytes()
+def _bytes(column: Column) -> memoryview:
+    return np.ascontiguousarray(column.to_numpy()).view(np.uint8).data

@@ -162,13 +162,23 @@ def numbers(column: Column) -> NDArray[np.float64]:
 
 def levels(column: Column) -> Column:
     """Levels as text, null where missing; 1 and 1.0 are the same level."""
+    return _as_levels(_plain(column))
+
+
+def _plain(column: Column) -> Column:
+    """Numbers, null where they are not finite, or the text as it stands."""
     if not column.dtype.is_numeric():
-        return tidy(column.cast(pl.String))
+        return column.cast(pl.String)
     values = column.cast(pl.Float64)
-    values = values.set(~values.is_finite(), None)
-    whole = values.cast(pl.Int64, strict=False)
-    is_whole = (whole.cast(pl.Float64) == values).fill_null(False)
-    return whole.cast(pl.String).zip_with(is_whole, values.cast(pl.String))
+    return values.set(~values.is_finite(), None)
+
+
+def _as_levels(plain: Column) -> Column:
+    if plain.dtype == pl.String:
+        return tidy(plain)
+    whole = plain.cast(pl.Int64, strict=False)
+    is_whole = (whole.cast(pl.Float64) == plain).fill_null(False)
+    return whole.cast(pl.String).zip_with(is_whole, plain.cast(pl.String))
 
 
 @dataclass(frozen=True)
@@ -182,11 +192,13 @@ class LevelCounts:
 
 def level_counts(column: Column, most: int) -> LevelCounts:
     """The `most` most frequent levels of a column, which may hold millions."""
-    text = levels(column)
-    counts = text.drop_nulls().alias("level").value_counts(name="times")
+    # What occurs often is read once.
+    plain = _plain(column).alias("level").value_counts(name="times")
+    read = plain.with_columns(_as_levels(plain["level"]))
+    counts = read.drop_nulls("level").group_by("level").agg(pl.col("times").sum())
     top = counts.top_k(most, by=["times", "level"], reverse=[False, True])
     top = top.sort(["times", "level"], descending=[True, False])
-    return LevelCounts(dict(top.iter_rows()), counts.height, text.null_count())
+    return LevelCounts(dict(top.iter_rows()), counts.height, len(column) - int(counts["times"].sum()))
 
 
 def odd_numbers(column: Column, codes: int) -> tuple[int, str] | None:
@@ -207,6 +219,11 @@ def odd_numbers(column: Column, codes: int) -> tuple[int, str] | None:
 
 def level_codes(column: Column, known: tuple[str, ...]) -> NDArray[np.int64]:
     """The place of each value among the known levels; len(known) where missing, -1 where it is none of them."""
-    text = levels(column)
+    plain = _plain(column)
+    different = plain.unique().drop_nulls()
+    if different.is_empty():
+        return np.full(len(plain), len(known))
+    text = _as_levels(different)
     codes = text.replace_strict(list(known), list(range(len(known))), default=-1, return_dtype=pl.Int64)
-    return np.where(text.is_null().to_numpy(), len(known), codes.to_numpy())
+    codes = codes.set(text.is_null(), len(known))
+    return plain.replace_strict(different, codes, return_dtype=pl.Int64).fill_null(len(known)).to_numpy(writable=True)

@@ -35,8 +35,11 @@ class Target:
     def of(cls, frame: Frame, name: str, positive: str | None = None) -> Target:
         """The classes of a column. Unless told, the positive one is the larger number, the one that says yes or
         true, or else the rarer one."""
-        _refuse_missing_labels(frame, name)
-        return cls.with_classes(name, level_counts(frame[name], most=4), frame[name].dtype.is_numeric(), positive)
+        refuse_odd_target(frame, name)
+        found = level_counts(frame[name], most=4)
+        if found.missing:
+            raise missing_labels(name, found.missing, frame.height)
+        return cls.with_classes(name, found, frame[name].dtype.is_numeric(), positive)
 
     @classmethod
     def with_classes(cls, name: str, found: LevelCounts, numeric: bool, positive: str | None = None) -> Target:
@@ -64,19 +67,14 @@ class Target:
 
     def labels(self, frame: Frame) -> Tensor:
         """1 for the positive class, 0 for the other, float32."""
-        _refuse_missing_labels(frame, self.name)
+        refuse_odd_target(frame, self.name)
         codes = level_codes(frame[self.name], (self.negative, self.positive))
+        if missing := int((codes == 2).sum()):
+            raise missing_labels(self.name, missing, frame.height)
         if (codes < 0).any():
             unknown = levels(frame[self.name])[int((codes < 0).argmax())]
             raise BadTable(f"target {self.name!r} holds {unknown!r}; known are {self.negative!r} and {self.positive!r}")
         return torch.from_numpy(codes.astype(np.float32))
-
-
-def _refuse_missing_labels(frame: Frame, name: str) -> None:
-    refuse_odd_target(frame, name)
-    missing = levels(frame[name]).null_count()
-    if missing:
-        raise missing_labels(name, missing, frame.height)
 
 
 def missing_labels(name: str, missing: int, rows: int) -> BadTable:

@@ -119,9 +119,11 @@ def fit_linear(
 
 def read_rows(train: Iterable[Any], model: nn.Linear) -> tuple[Rows, Scaling]:
     """Everything that a loader yields as standardised rows of a weight above 0."""
-    if isinstance(train, Batches) and isinstance(train.whole.x, SparseRows):
-        # Before all of it is made dense.
-        _refuse_too_large(*train.whole.x.shape)
+    if isinstance(train, Batches):
+        train = train.in_order()
+        if isinstance(train.whole.x, SparseRows):
+            # Before all of it is made dense.
+            _refuse_too_large(*train.whole.x.shape)
     batch = _join([*read_batches(train, torch.device("cpu"))])
     _refuse_too_large(len(batch.x), batch.x[:1].numel())
     zeros = torch.zeros(len(batch.labels), dtype=torch.float64)
@@ -189,6 +191,8 @@ def _join(batches: list[Batch]) -> Batch:
     if not all(isinstance(b.x, Tensor) for b in batches):
         kind = next(type(b.x).__name__ for b in batches if not isinstance(b.x, Tensor))
         raise ShapeMismatch(f"a linear model takes batches of tensors, but x is a {kind}; use torch.as_tensor(x)")
+    if len(batches) == 1:
+        return batches[0]
     weights = [b.weights for b in batches if b.weights is not None]
     groups = [b.groups for b in batches if b.groups is not None]
     return Batch(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -98,6 +99,7 @@ class Batches:
     With a `process_group` (True: the default one) each of its processes, all of which hold all rows, yields its share
     of every batch.
     Sparse `x`, of torch or of scipy, stays sparse, and each batch of it, of 4,096 rows if not told, is made dense.
+    A checkpoint tells its data from others by a hash of all rows, or by `content`, if they have a name that does.
     """
 
     def __init__(
@@ -111,6 +113,7 @@ class Batches:
         shuffle: bool = False,
         seed: int = 0,
         process_group: ProcessGroup = False,
+        content: str | None = None,
     ) -> None:
         x = sparse_rows(x)
         if len(x) != len(labels):
@@ -124,6 +127,15 @@ class Batches:
         self.shuffle = shuffle
         self.generator = torch.Generator().manual_seed(seed)
         self.processes = Processes.of(process_group)
+        self.content = content
+
+    def in_order(self) -> Batches:
+        """The same rows as they lie; all at once, and not copied, unless they are sparse."""
+        rows = copy.copy(self)
+        rows.shuffle = False
+        if not isinstance(self.whole.x, SparseRows):
+            rows.batch_size = max(len(self.whole.labels), 1)
+        return rows
 
     def __len__(self) -> int:
         return math.ceil(len(self.whole.labels) / self.batch_size)

@@ -59,13 +59,13 @@ def head_features(
         model.train(was_training)
     if len(caught) != len(parts) or not parts:
         raise BadSetting("the head was not called once a batch; pass the layer that makes the scores as head=")
-    joined = {
-        name: torch.cat([getattr(p, name) for p in parts]) if getattr(parts[0], name) is not None else None
+    labels, weights, groups = (
+        torch.cat([getattr(p, name) for p in parts]) if getattr(parts[0], name) is not None else None
         for name in ("labels", "weights", "groups")
-    }
-    labels = joined.pop("labels")
+    )
     assert labels is not None
-    return Batches(torch.cat(caught), labels, **joined, batch_size=batch_size, shuffle=shuffle, seed=seed)
+    how: dict[str, Any] = {"batch_size": batch_size, "shuffle": shuffle, "seed": seed}
+    return Batches(torch.cat(caught), labels, weights=weights, groups=groups, **how)
 
 
 def fit_proximal_head(

@@ -65,7 +65,7 @@ def loader_identity(loader: Iterable[Any]) -> dict[str, Any]:
     kind = {"kind": type(loader).__name__, "batches": _length(loader)}
     if isinstance(loader, Batches):
         settings = {"batch_size": loader.batch_size, "shuffle": loader.shuffle}
-        return {**kind, **settings, "content": content_hash(loader.whole)}
+        return {**kind, **settings, "content": loader.content or content_hash(loader.whole)}
     if isinstance(loader, list | tuple):
         return {**kind, "content": content_hash(loader)}
     if isinstance(loader, DataLoader):
