@@ -41,9 +41,11 @@ FILES = [
     *sorted((SOURCE / "setpoint" / "measure").glob("*.py")),
     *sorted((SOURCE / "setpoint" / "problem").glob("*.py")),
     SOURCE / "setpoint" / "solve" / "threshold.py",
+    SOURCE / "setpoint" / "solve" / "by_rank.py",
 ]
 TESTS = [
     "tests/measure", "tests/problem", "tests/solve/test_threshold.py", "tests/solve/test_threshold_in_detail.py",
+    "tests/solve/test_by_rank.py",
     "tests/fuzz/test_found.py",
 ]  # fmt: skip
 #: Imported once, before the forks. Nothing of setpoint itself, whose mutants are imported anew.

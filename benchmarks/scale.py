@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 import torch
-from torch.nn import functional as F
 
 import setpoint as sp
+from benchmarks.bare_script import EPOCHS, bare_loop
 from benchmarks.harness import RESULTS, seconds, write_result
 from benchmarks.spine import ASK, made
 from setpoint.cli import command_line
@@ -34,19 +34,7 @@ from setpoint.stream import MEMORY
 from setpoint.table.scan import scan_table
 
 PROBLEM = "minimize fnr where fpr <= 5%"
-COLUMNS, EPOCHS = 50, 5
-
-
-def bare_loop(x: torch.Tensor, labels: torch.Tensor, batch_size: int) -> None:
-    """What a person would write: a linear model, Adam, cross-entropy, a new order every epoch."""
-    model = torch.nn.Linear(x.shape[1], 1)
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-    for _ in range(EPOCHS):
-        for rows in torch.randperm(len(x)).split(batch_size):
-            loss = F.binary_cross_entropy_with_logits(model(x[rows]).squeeze(-1), labels[rows])
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
+COLUMNS = 50
 
 
 def our_fit(x: torch.Tensor, labels: torch.Tensor, batch_size: int, solver: Callable[[], sp.Solver]) -> None:
@@ -121,8 +109,12 @@ def the_whole_command(place: Path, rows: int) -> dict[str, Any]:
             "on a tenth": both_clocks(lambda: command(small, place / "run", *options)),  # noqa: B023
             "bare loop on all rows": both_clocks(lambda: bare_loop(x, labels, batch_size)),
             "on all": both_clocks(lambda: command(large, place / "run", *options)),  # noqa: B023
-            "bare loop on its rows": both_clocks(lambda: bare_loop(x[: rows // 2], labels[: rows // 2], batch_size)),
-            "bare loop on its rows, 512": both_clocks(lambda: bare_loop(x[: rows // 2], labels[: rows // 2], 512)),
+            "bare loop on its rows": both_clocks(
+                lambda: bare_loop(x[: rows // 2], labels[: rows // 2], batch_size, EPOCHS)
+            ),
+            "bare loop on its rows, 512": both_clocks(
+                lambda: bare_loop(x[: rows // 2], labels[: rows // 2], 512, EPOCHS)
+            ),
         }
         found[solver] = {
             clock: {
@@ -138,6 +130,35 @@ def the_whole_command(place: Path, rows: int) -> dict[str, Any]:
         }
         print(solver, found[solver], flush=True)
     return found
+
+
+def as_processes(place: Path, rows: int, repeats: int) -> dict[str, Any]:
+    """`setpoint fit` and the barest script, each from the start of Python to its end, taking turns on one file."""
+    path = place / "large.parquet"
+    made(rows, path)
+    batch_size = str(Settings().settled(rows // 2).batch_size)
+    start = "from setpoint.cli import main; main()"
+    lines = {
+        "bare": ["-m", "benchmarks.bare_script", str(path), "label", str(place / "weights.pt"), batch_size],
+        **{
+            solver: ["-c", start, "fit", str(path), *ASK, "--out", str(place / "run"), "--solver", solver,
+                     "--epochs", str(EPOCHS)]
+            for solver in ("cross-entropy", "implicit")
+        },
+    }  # fmt: skip
+    times: dict[str, list[float]] = {name: [] for name in lines}
+    for _ in range(repeats):
+        for name, line in lines.items():
+            times[name].append(seconds(lambda: subprocess.run([sys.executable, *line], check=True)))  # noqa: B023
+            print(name, round(times[name][-1], 2), flush=True)
+    ratios = {
+        solver: round(statistics.median(ours / bare for bare, ours in zip(times["bare"], times[solver])), 2)
+        for solver in ("cross-entropy", "implicit")
+    }
+    return {
+        "rows": rows, "batch_size": int(batch_size), "ratios": ratios, "target": 1.5,
+        "seconds": {name: [round(one, 2) for one in found] for name, found in times.items()},
+    }  # fmt: skip
 
 
 def write_large(path: Path, size: int) -> None:
@@ -237,7 +258,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a tenth of everything")
     parser.add_argument("--place", help="where to keep the large files for another run; if not given they are removed")
     parser.add_argument("--repeats", type=int, default=1)
-    parser.add_argument("--only", nargs="+", help="some of: parquet, csv, tally, tensors, command")
+    parser.add_argument("--only", nargs="+", help="some of: parquet, csv, tally, tensors, command, processes")
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:
@@ -259,12 +280,17 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             return the_whole_command(Path(folder), 1_000_000 // tenth)
 
+    def processes() -> dict[str, Any]:
+        with tempfile.TemporaryDirectory() as folder:
+            return as_processes(Path(folder), 1_000_000 // tenth, max(3, given.repeats))
+
     parts: dict[str, Callable[[], Any]] = {
         "parquet": lambda: stream(".parquet", 4_000_000_000),
         "csv": lambda: stream(".csv", 1_000_000_000),
         "tally": lambda: in_a_process("tally", str(100_000_000 // tenth)),
         "tensors": lambda: beside_the_barest_loop(1_000_000 // tenth, given.repeats),
         "command": whole,
+        "processes": processes,
     }
     known = RESULTS / "scale.json"
     for name in given.only or parts:

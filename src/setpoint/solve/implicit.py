@@ -161,7 +161,8 @@ class ImplicitThreshold(Solver):
             found = find(problem, sample)
             thresholds, active = _where(usable, found.thresholds, torch.zeros_like(found.thresholds)), found.active
             broken = torch.zeros_like(active)
-            if self.slack is None and self.problem.constraints:
+            met = may_look(found.feasible) and bool(found.feasible)
+            if self.slack is None and self.problem.constraints and not met:
                 broken = (self.problem.excesses(found.counts) > 0) & ~self._equalities() & ~found.feasible
         if self.training:
             self.thresholds.copy_(_where(usable, thresholds, self.thresholds))

@@ -1,4 +1,4 @@
-"""Find the thresholds: the best feasible among all cuts, exactly, from one sort."""
+"""Find the thresholds: the best feasible among all cuts, exactly, from one sort or, where that will do, by rank."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from setpoint.measure.rate import Range
 from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
 from setpoint.solve.by_group import find_by_group
-
-#: Two cuts whose objectives differ by less are equally good.
-_EQUAL = 1e-12
+from setpoint.solve.by_rank import EQUAL, find_by_rank
 
 
 @dataclass(frozen=True)
@@ -41,6 +39,10 @@ def find(problem: Problem, sample: Sample) -> Found:
     """
     if problem.group is not None:
         return Found(*find_by_group(problem, sample))
+    if sample.weights is None and may_look(sample.scores):
+        by_rank = find_by_rank(problem, sample.scores, sample.labels)
+        if by_rank is not None:
+            return Found(*by_rank)
     heaviest = 1.0 if sample.weights is None or not problem.constraints else sample.weights.max()
     make = curve if may_look(sample.scores) else curve_of_fixed_length
     return find_among(problem, make(sample.scores, sample.labels, sample.weights), heaviest)
@@ -70,14 +72,14 @@ def find_among(problem: Problem, cuts: Curve, heaviest: float | Tensor = 1.0) ->
 def _best_cut(problem: Problem, cost: Tensor, violations: Tensor | None) -> Tensor:
     """The place of the best cut; of equals the first."""
     if violations is None:
-        return (cost <= cost.min() + _EQUAL).byte().argmax()
+        return (cost <= cost.min() + EQUAL).byte().argmax()
     bounds = [v.clamp(min=SLACK) for v, c in zip(violations, problem.constraints) if c.relation != "=="]
     targets = [v for v, c in zip(violations, problem.constraints) if c.relation == "=="]
     # From the first criterion to the last, keep only the cuts that are as good as the best.
     alive: Tensor | None = None
     for criterion in (*_sum(bounds), *_sum(targets), cost, -violations.sum(0)):
         lowest = (criterion if alive is None else torch.where(alive, criterion, torch.inf)).min()
-        as_good = criterion <= lowest + _EQUAL
+        as_good = criterion <= lowest + EQUAL
         alive = as_good if alive is None else alive & as_good
     assert alive is not None
     return alive.byte().argmax()
