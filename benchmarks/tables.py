@@ -7,6 +7,7 @@ python -m benchmarks.tables
 from __future__ import annotations
 
 import json
+import statistics
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -290,6 +291,21 @@ def scale(figures: dict[str, Any]) -> str:
             f"reading, splitting, the solver in batches of {whole['batch_size']:,} and converged cross-entropy beside "
             "it, judging, writing; a bare loop has its tensors ready and does nothing else. The verdict is on the "
             "strictest of the three: the same rows, the same batches. Ten times the rows in processor time."
+        )
+    if "processes" in found:
+        whole = found["processes"]
+        rows = [
+            [solver, f"{statistics.median(whole['seconds'][solver]):.1f}", f"{statistics.median(bare):.1f}",
+             f"{ratio:.2f}", f"<= {whole['target']}", verdict(ratio <= whole["target"])]
+            for bare in [whole["seconds"]["bare"]] for solver, ratio in whole["ratios"].items()
+        ]  # fmt: skip
+        header = ["`setpoint fit --epochs 5`, a process", "seconds", "of the barest script", "ratio", "target", "met"]
+        parts.append(
+            f"{table(header, rows)}\n\nProcess against process, from the start of Python to its end, on the same file "
+            f"of {whole['rows']:,} rows in batches of {whole['batch_size']:,}, medians of "
+            f"{len(whole['seconds']['bare'])} turns: the script (`benchmarks/bare_script.py`) reads, standardises and "
+            "trains on all rows by cross-entropy, and sets nothing aside; ours trains on half of them and judges, "
+            "certifies and compares on the rest."
         )
     rough = [name for name, part in figures.items() if isinstance(part, dict) and part["rough"]]
     parts.append(
