@@ -31,7 +31,8 @@ IMAGES = (*CIFAR, "pneumoniamnist")
 SETS = (*TABLES, *IMAGES)
 #: At most so many training rows, and of held-out and calibration rows, so that they are no more than the shares say.
 SHARES, MOST, MOST_BESIDE = (0.5, 0.3), 10_000, 3_000
-RATE, DECAY = 3e-3, 1e-4
+#: Of Adam: for stacks of linear layers, as in the library, and for convolutions.
+RATE, CONVOLUTION_RATE, DECAY = 3e-3, 1e-3, 1e-4
 #: The running average of the parameters forgets after about this many epochs.
 HORIZON = 4
 
@@ -175,12 +176,14 @@ def train(
     held_out: tuple[Tensor, HeldOutLoss] | None,
     *,
     epochs: int,
-    rate: float = RATE,
+    rate: float | None = None,
     patience: int | None = None,
     stop_after: int | None = None,
 ) -> Trained:
     """Train in place; with no held-out loss the last epoch is kept. `stop_after` ends the cosine of `epochs` early."""
     started = time.process_time()
+    if rate is None:
+        rate = CONVOLUTION_RATE if any(isinstance(layer, nn.Conv2d) for layer in model.modules()) else RATE
     optimizer = torch.optim.Adam(model.parameters(), lr=rate, weight_decay=DECAY, fused=True)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs * len(batches))
     average = copy.deepcopy(model)
