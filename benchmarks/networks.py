@@ -6,9 +6,10 @@ Stratified splits of 50/15/15/20: train (at most 10,000 rows), held-out rows tha
 only set the threshold, test rows. Every net from scratch has the same epochs, Adam on a cosine, and is stopped early by
 its own loss on held-out rows (`benchmarks/nets.py`); what is compared is in `benchmarks/network_methods.py`. `--screen`
 tries everything on the splits from 700 on; a first confirmation on those from 800 on led to a little weight decay and a
-lower rate for convolutions; what came of that is confirmed on those from 900 on, which nothing was chosen on. A model is judged on test rows at
-the best cut of the test curve, which compares models, and at the threshold that is best on calibration rows. Each
-finished set and split is one line of `results/networks*.jsonl`, and not run again; `--so-far` sums up what is there.
+lower rate for convolutions; what came of that is confirmed on those from 900 on, which nothing was chosen on. A model
+is judged on test rows at the best cut of the test curve, which compares models, and at the threshold that is best on
+calibration rows. Each finished set and split is one line of `results/networks*.jsonl`, and not run again; `--so-far`
+sums up what is there.
 """
 
 from __future__ import annotations
