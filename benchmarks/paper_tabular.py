@@ -54,8 +54,8 @@ Candidates = Iterator[tuple[str, Tensor]]
 class Study:
     """One split: candidates by method; the best on validation rows is judged on test rows."""
 
-    def __init__(self, parts: Split) -> None:
-        self.problem = sp.ask(ASK)
+    def __init__(self, parts: Split, ask: str = ASK) -> None:
+        self.problem = sp.ask(ask)
         self.parts = parts
         self.rows, self.scaling = training_rows(parts)
 
