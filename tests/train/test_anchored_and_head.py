@@ -10,7 +10,7 @@ from setpoint.errors import BadSetting
 from setpoint.measure.count import count
 from setpoint.train.anchored import read_rows
 from setpoint.train.history import score
-from setpoint.train.linear import Rows, Scaling, class_weights, cross_entropy, match
+from setpoint.train.linear import Rows, Scaling, anchor_strength, class_weights, cross_entropy, match
 
 ASK = "minimize fnr where fpr <= 1%"
 
@@ -72,6 +72,23 @@ def test_the_default_of_a_linear_model_is_the_anchored_recipe_and_beats_its_star
     assert result.best_epoch == 2
     assert objective <= 0.58
     assert result.history[0]["held_out"] > 0.65
+
+
+@pytest.mark.parametrize(
+    ("ask", "thresholds", "share", "bounded", "other"),
+    [
+        ("minimize fnr where fpr <= 1%", 1, 0.01, 300, 100),
+        ("minimize fnr where fpr <= 4%", 1, 0.02, 300, 100),
+        ("maximize precision where recall >= 96%", 1, 0.02, 100, 300),
+        ("minimize fnr where flagged <= 4%", 1, 0.02, 400, 100),
+        ("maximize precision over recall in [92%, 100%] with 5 points", 5, 0.02, 100, 300),
+    ],
+)
+def test_the_anchor_is_as_strong_as_the_formula_says(ask, thresholds, share, bounded, other):
+    labels = (torch.arange(400) % 4 == 0).double()
+    rows = Rows(torch.zeros(400, 8, dtype=torch.float64), labels, torch.ones_like(labels))
+    expected = 7 * (1 / (thresholds * share * bounded) + 1 / other)
+    assert anchor_strength(sp.ask(ask), rows) == pytest.approx(expected, rel=1e-12)
 
 
 def test_recipes_take_a_table_in_memory_as_it_lies():

@@ -8,10 +8,11 @@ Full batch, float64, on standardised features, so that the scale of the features
    eta * q * [sum a_i CE_i + 1/2 mean(a) |theta - centre|^2], the anchor, with a_i the matched weights, q such that
    both terms pull equally hard on the scores at the start, and
 
-       eta = kappa d (1 / (alpha N_C) + 1 / N_O):
+       eta = kappa d (1 / (m s N_C) + 1 / N_O),    s = sqrt(alpha * 1 %):
 
-   d features; alpha N_C samples of the bounded class beyond the bound, N_O of the other class. The anchor fades as
-   the data that decide the question grow. Adam on a cosine, the average of the last half of the steps.
+   d features, m thresholds; N_C samples of the bounded class, of which the bound lets a share of alpha lie beyond it,
+   N_O of the other class. The anchor fades as the data that decide the question grow. Adam on a cosine, the average of
+   the last half of the steps.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ from setpoint.solve.implicit import ImplicitThreshold
 from setpoint.solve.solver import Solver
 
 STEPS, RATE, SEARCH_EVERY = 250, 0.05, 5
+#: The share beyond a bound at which the strength of the anchor was set.
+USUAL_SHARE = 0.01
 #: Rows on which the class weight is sought; the final fit takes all.
 MATCH_ROWS = 20_000
 #: Rows that are multiplied at a time.
@@ -211,7 +214,11 @@ def deciding_bound(problem: Problem) -> Constraint | None:
 
 
 def anchor_strength(problem: Problem, rows: Rows) -> float:
-    """d (1 / (alpha N_C) + 1 / N_O), which kappa is multiplied with."""
+    """d (1 / (m s N_C) + 1 / N_O), which kappa is multiplied with.
+
+    Samples on either side of a threshold decide, more of them than the share alpha beyond it where that is small, and
+    fewer where it is large: hence s, half way from alpha to 1 %. Each of m thresholds has its own.
+    """
     positives = float((rows.weights * rows.labels).sum())
     negatives = float(rows.weights.sum()) - positives
     bound = deciding_bound(problem)
@@ -223,7 +230,7 @@ def anchor_strength(problem: Problem, rows: Rows) -> float:
         bounded, other = (positives, negatives) if whole == (1, 0, 1, 0) else (negatives, positives)
         if whole == (1, 1, 1, 1):
             bounded = positives + negatives
-        beyond = allowed * bounded
+        beyond = problem.n_thresholds * math.sqrt(allowed * USUAL_SHARE) * bounded
     return (rows.x.shape[1] - 1) * (1 / max(beyond, 1e-9) + 1 / max(other, 1e-9))
 
 
