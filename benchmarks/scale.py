@@ -137,11 +137,10 @@ def as_processes(place: Path, rows: int, repeats: int) -> dict[str, Any]:
     path = place / "large.parquet"
     made(rows, path)
     batch_size = str(Settings().settled(rows // 2).batch_size)
-    start = "from setpoint.cli import main; main()"
     lines = {
         "bare": ["-m", "benchmarks.bare_script", str(path), "label", str(place / "weights.pt"), batch_size],
         **{
-            solver: ["-c", start, "fit", str(path), *ASK, "--out", str(place / "run"), "--solver", solver,
+            solver: ["-m", "setpoint", "fit", str(path), *ASK, "--out", str(place / "run"), "--solver", solver,
                      "--epochs", str(EPOCHS)]
             for solver in ("cross-entropy", "implicit")
         },

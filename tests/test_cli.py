@@ -35,10 +35,10 @@ ASK = "minimize fnr where fpr <= 20%"
 
 
 def setpoint_process(*arguments, cwd, path=(), stdin=None, **variables):
-    """`python -m setpoint.cli` in a process of its own."""
+    """`python -m setpoint` in a process of its own."""
     source = str(Path(setpoint.__file__).parents[1])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*map(str, path), source]), **variables}
-    command = [sys.executable, "-m", "setpoint.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "setpoint", *map(str, arguments)]
     return subprocess.run(
         command, cwd=cwd, env=environment, input=stdin, capture_output=True, text=True, timeout=100, check=False
     )
