@@ -28,7 +28,8 @@ from benchmarks.data import Part, Split, arguments
 from benchmarks.harness import Journal, write_result
 from benchmarks.sets import CACHE, SETS, load_split
 from benchmarks.verdicts import summary
-from setpoint.train.linear import Rows, Scaling, class_weights, cross_entropy
+from setpoint.measure.rate import Rate
+from setpoint.train.linear import Rows, Scaling, anchor_strength, class_weights, cross_entropy, deciding_bound
 from setpoint.train.recipes import Recipes
 
 ASKS = (
@@ -40,6 +41,9 @@ ASKS = (
 )
 CLASS_WEIGHTS = [2.0**power for power in range(-10, 11)]
 KAPPAS, (KAPPA,) = sp.Anchored.auto().kappas, sp.Anchored().kappas
+#: The default beside the baselines; its other strengths; and the one strength as it was at first.
+FIRST_FORM = "anchored, first form"
+STAGES = ("", "strengths", FIRST_FORM)
 SHARES, MOST = (0.6, 0.2), 10_000
 SEEDS, SCREENING_SEEDS = range(620, 632), range(6)
 
@@ -105,50 +109,68 @@ def baselines(weights: dict[float, Tensor], judged: Judged) -> dict[str, dict[st
     return {"cross-entropy": tried[1.0], "best of 21 weights": {**tried[best], "weight": best}}
 
 
-def ours(recipes: Recipes, judged: Judged, kappas: tuple[float, ...]) -> dict[str, dict[str, Any]]:
+def ours(recipes: Recipes, judged: Judged, kappas: dict[str, float]) -> dict[str, dict[str, Any]]:
     """Matched cross-entropy and what is refined from it."""
     matched, seconds = timed(recipes.matched)
     methods: dict[str, dict[str, Any]] = {"matched": {**judged(matched), "seconds": seconds}}
-    for kappa in kappas:
+    for name, kappa in kappas.items():
         theta, spent = timed(lambda kappa=kappa: recipes.anchored(kappa))
-        methods[f"anchored {kappa:g}"] = {**judged(theta), "seconds": seconds + spent}
+        methods[name] = {**judged(theta), "seconds": seconds + spent}
     return methods
 
 
-def row_key(name: str, ask: str, seed: int, strengths: bool) -> str:
-    return f"{name} | {ask} | {seed}" + " | strengths" * strengths
+def kappas_of(stage: str, problem: sp.Problem, rows: Rows) -> dict[str, float]:
+    """The strengths of a stage of the study, by name."""
+    if stage == FIRST_FORM:
+        return {FIRST_FORM: KAPPA * first_strength(problem, rows) / anchor_strength(problem, rows)}
+    return {f"anchored {kappa:g}": kappa for kappa in KAPPAS if (kappa == KAPPA) == (stage == "")}
 
 
-def run_split(journal: Journal, name: str, seed: int, parts: Callable[[], Split], strengths: bool) -> None:
+def first_strength(problem: sp.Problem, rows: Rows) -> float:
+    """The strength as it was at first: d (1 / (alpha N_C) + 1 / N_O); here C is always one of the classes."""
+    bound = deciding_bound(problem)
+    assert bound is not None
+    assert isinstance(bound.quantity, Rate)
+    sizes = [float((rows.labels == label).sum()) for label in (0, 1)]
+    bounded = bound.quantity.whole == (1, 0, 1, 0)
+    share = min(bound.bound, 1 - bound.bound)
+    return (rows.x.shape[1] - 1) * (1 / (share * sizes[bounded]) + 1 / sizes[not bounded])
+
+
+def row_key(name: str, ask: str, seed: int, stage: str = "") -> str:
+    return " | ".join([name, ask, str(seed), *[stage] * bool(stage)])
+
+
+def run_split(journal: Journal, name: str, seed: int, parts: Callable[[], Split], stage: str = "") -> None:
     """All asks of one set and split: the baselines, trained once for all asks, and the default; or other strengths."""
-    missing = [ask for ask in ASKS if row_key(name, ask, seed, strengths) not in journal]
+    missing = [ask for ask in ASKS if row_key(name, ask, seed, stage) not in journal]
     if not missing:
         return
     split = parts()
     rows, scaling = training_rows(split)
-    weights, seconds = ({}, {}) if strengths else train_weights(rows)
+    weights, seconds = ({}, {}) if stage else train_weights(rows)
     for ask in missing:
         judged = Judged(sp.ask(ask), scaling, split)
-        methods = {} if strengths else baselines(weights, judged)
+        methods = {} if stage else baselines(weights, judged)
         for method, spent in seconds.items():
             methods[method]["seconds"] = spent
-        kappas = tuple(kappa for kappa in KAPPAS if (kappa == KAPPA) != strengths)
-        methods |= ours(Recipes(judged.problem, rows), judged, kappas)
-        key = row_key(name, ask, seed, strengths)
+        methods |= ours(Recipes(judged.problem, rows), judged, kappas_of(stage, judged.problem, rows))
+        key = row_key(name, ask, seed, stage)
         journal.add(key, {"set": name, "ask": ask, "seed": seed, "methods": methods})
         figures = ", ".join(f"{method} {100 * found['test']:.2f}" for method, found in methods.items())
         print(f"{key}: {figures}", flush=True)
 
 
 def joined(journal: Journal, sets: tuple[str, ...], seeds: range) -> list[dict[str, Any]]:
-    """The rows of a study, each with the strengths where all rows have them."""
+    """The rows of a study, each with the further stages that all rows have."""
     every = [(name, ask, seed) for name in sets for ask in ASKS for seed in seeds]
-    complete = all(row_key(*one, True) in journal for one in every)
+    stages = [stage for stage in STAGES if all(row_key(*one, stage) in journal for one in every)]
     rows = []
     for one in every:
-        row = journal[row_key(*one, False)]
-        more = journal[row_key(*one, True)]["methods"] if complete else {}
-        rows.append({**row, "methods": {**row["methods"], **more}})
+        methods: dict[str, Any] = {}
+        for stage in reversed(stages):
+            methods |= journal[row_key(*one, stage)]["methods"]
+        rows.append({**journal[row_key(*one)], "methods": methods})
     return rows
 
 
@@ -156,7 +178,7 @@ def main() -> None:
     parser = arguments(str(__doc__).splitlines()[0])
     parser.add_argument("--cache", default=str(CACHE), help="where the features of the CIFAR-10 heads are kept")
     parser.add_argument("--screen", action="store_true", help="the splits on which things were tried")
-    parser.add_argument("--only-default", action="store_true", help="leave the other three strengths for later")
+    parser.add_argument("--only-default", action="store_true", help="leave the other strengths for later")
     parser.add_argument("--splits", type=int, help="only the first so many")
     parser.add_argument("--sets", help="some of the sets, separated by semicolons; nothing is then summed up")
     options = parser.parse_args()
@@ -169,14 +191,14 @@ def main() -> None:
     if options.sets:
         sets = tuple(options.sets.split(";"))
     journal = Journal(name, options.quick)
-    for strengths in (False,) if options.only_default else (False, True):
+    for stage in STAGES[:1] if options.only_default else STAGES:
         for seed in seeds:
             for one in sets:
 
                 def parts(one: str = one, seed: int = seed) -> Split:
                     return load_split(one, seed, SHARES, data=options.data, cache_folder=options.cache, most=MOST)
 
-                run_split(journal, one, seed, parts, strengths)
+                run_split(journal, one, seed, parts, stage)
     if options.sets:
         return
     figures = summary(joined(journal, sets, seeds), test_share=1 - sum(SHARES), train_share=SHARES[0])

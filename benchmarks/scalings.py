@@ -57,7 +57,7 @@ def main() -> None:
             def parts(scaling: str = scaling, seed: int = seed) -> Split:
                 return load(scaling, seed, options.data)
 
-            run_split(journal, scaling, seed, parts, strengths=False)
+            run_split(journal, scaling, seed, parts)
     figures = summary(joined(journal, names, seeds), test_share=1 - sum(SHARES), train_share=SHARES[0])
     write_result("scalings", {**figures, "seeds": list(seeds)}, options.quick)
 

@@ -141,8 +141,8 @@ def test_a_threshold_is_set_on_validation_and_judged_on_test_rows():
 
 def test_a_study_that_was_stopped_goes_on(journal, monkeypatch):
     monkeypatch.setattr("benchmarks.default_study.ASKS", ("minimize fnr where fpr <= 5%",))
-    run_split(journal(), "world", 0, world, strengths=False)
-    run_split(journal(), "world", 0, lambda: pytest.fail("split again"), strengths=False)
+    run_split(journal(), "world", 0, world)
+    run_split(journal(), "world", 0, lambda: pytest.fail("split again"))
     (line,) = journal().path.read_text().splitlines()
     methods = json.loads(line)["methods"]
     assert set(methods) == {"cross-entropy", "best of 21 weights", "matched", "anchored 0.25"}
