@@ -5,7 +5,7 @@
 5 splits: 50 % train (at most 10,000 rows), 15 % held-out to choose on, 15 % calibration to set the threshold on, 20 %
 test. All methods see the same standardised features. Judged on test at its best cut, which compares models, and at the
 calibrated threshold. The weight of 21 is chosen on held-out rows, the trees are stopped early on them. The rule of
-`Auto` was set on the splits 200 to 205; those here, from 300 on, were not looked at before. Seconds are of one thread's
+`Auto` was set on the splits 200 to 205; those here, from 310 on, were not looked at before. Seconds are of one thread's
 processor, so that a busy machine changes nothing. Each finished run is one line of `results/auto.jsonl`, and not run
 again; `--sets` runs some of them, to share the work between processes.
 """
