@@ -9,10 +9,19 @@ import pytest
 import torch
 from benchmarks import evidence, harness
 from benchmarks.data import Split, load_arrays, paired, split_rows
-from benchmarks.default_study import SCREENING_SEEDS, SEEDS, Judged, run_split, training_rows
+from benchmarks.default_study import (
+    FIRST_FORM,
+    SCREENING_SEEDS,
+    SEEDS,
+    Judged,
+    kappas_of,
+    run_split,
+    training_rows,
+)
 from benchmarks.verdicts import chosen, sides, summary
 
 import setpoint as sp
+from setpoint.train.linear import anchor_strength
 from setpoint.train.recipes import Recipes
 
 
@@ -121,6 +130,19 @@ def test_the_default_that_is_judged_is_the_one_that_fit_trains():
     sp.fit(model, problem, [parts.train], [parts.validation])
     with torch.no_grad():
         torch.testing.assert_close(scaling.apply(parts.test[0]) @ theta, model(parts.test[0]).squeeze(-1))
+
+
+def test_the_first_form_of_the_anchor_grew_with_the_rarity_of_what_the_bound_allows():
+    rows, _ = training_rows(world())
+    negatives, positives = 200, 100
+    for ask, expected in (
+        ("minimize fnr where fpr <= 5%", 3 * (1 / (0.05 * negatives) + 1 / positives)),
+        ("maximize precision where recall >= 95%", 3 * (1 / (0.05 * positives) + 1 / negatives)),
+        ("maximize precision over recall in [95%, 100%] with 5 points", 3 * (1 / (0.025 * positives) + 1 / negatives)),
+    ):
+        problem = sp.ask(ask)
+        (kappa,) = kappas_of(FIRST_FORM, problem, rows).values()
+        assert kappa * anchor_strength(problem, rows) == pytest.approx(0.25 * expected)
 
 
 def test_a_threshold_is_set_on_validation_and_judged_on_test_rows():
