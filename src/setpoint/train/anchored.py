@@ -180,7 +180,8 @@ def _refuse_odd_features(x: Tensor, model: nn.Linear) -> None:
         raise BadFeatures("there are no rows to train on; the loader yielded empty batches")
     if x.shape[1] != model.in_features:
         raise BadFeatures(f"the model takes {model.in_features} features, but the rows have {x.shape[1]}")
-    if not bool(x.isfinite().all()):
+    # A sum that is finite has no other terms, and is had in a fraction of the time.
+    if not bool(x.sum().isfinite()) and not bool(x.isfinite().all()):
         odd = int((~x.isfinite()).any(1).sum())
         raise BadFeatures(f"{odd} of {len(x)} rows hold NaN or infinite features; fill them in or drop those rows")
 

@@ -106,8 +106,8 @@ class Scaling:
         zero = torch.zeros(x.shape[1], dtype=torch.float64)
         mean = sum((share @ part.double() for share, part in zip(shares, parts)), zero)
         square = sum((share @ (part.double() - mean).square_() for share, part in zip(shares, parts)), zero)
-        spread, largest = square.sqrt(), x.abs().amax(0).double()
-        return cls(mean, torch.where(spread > 1e-12 * largest.clamp(min=1e-300), spread, 1.0))
+        spread = square.sqrt()
+        return cls(mean, torch.where(spread > 1e-12 * mean.abs().clamp(min=1e-300), spread, 1.0))
 
     def apply(self, x: Tensor) -> Tensor:
         """Standardised, in float64, with a last column of ones; of few rows at a time, that they stay in the cache."""
@@ -137,26 +137,35 @@ def cross_entropy(rows: Rows, weights: Tensor, start: Tensor | None = None) -> T
 
     Of many rows, from what it comes to on some of them: Newton's steps on all are the dear ones.
     """
+    if start is not None or len(rows.x) <= 2 * MATCH_ROWS:
+        return _newton(rows, weights, start)[0]
+    some = replace(rows, weights=weights).take(MATCH_ROWS)
+    start, curvature = _newton(some, some.weights, None)
+    return _newton(rows, weights, start, curvature * (weights.sum() / some.weights.sum()))[0]
+
+
+def _newton(
+    rows: Rows, weights: Tensor, start: Tensor | None, curvature: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """The minimum from a start, and the curvature that led there; one that is given will do for the first step."""
     size = rows.x.shape[1]
-    if start is None and len(rows.x) > 2 * MATCH_ROWS:
-        some = replace(rows, weights=weights).take(MATCH_ROWS)
-        start = cross_entropy(some, some.weights)
     anchor = Anchor(rows.labels, weights, torch.zeros(size, dtype=torch.float64))
     theta = anchor.centre.clone() if start is None else start.clone()
     ridge = weights.mean() * torch.ones(size, dtype=torch.float64)
     ridge[-1] = 1e-9
     scores = rows.x @ theta
-    value, curvature = anchor.cost(scores, theta), None
+    value, borrowed = anchor.cost(scores, theta), curvature is not None
     for _ in range(60):
         passed = torch.sigmoid(scores)
         slope = rows.x.T @ (weights * (passed - rows.labels)) + ridge * theta
-        if curvature is not None:
+        move = slope if curvature is None else torch.linalg.solve(curvature, slope)
+        if curvature is not None and float(slope @ move) <= 1e-10 * float(value.abs()):
             # So near the end the curvature of the step before is as good as a new one, which is what costs.
-            last: Tensor = torch.linalg.solve(curvature, slope)
-            if float(slope @ last) <= 1e-10 * float(value.abs()):
-                return theta - last
-        curvature = _squares(rows.x, weights * passed * (1 - passed)) + torch.diag(ridge)
-        move = torch.linalg.solve(curvature, slope)
+            return theta - move, curvature
+        if curvature is None or not borrowed:
+            curvature = _squares(rows.x, weights * passed * (1 - passed)) + torch.diag(ridge)
+            move = torch.linalg.solve(curvature, slope)
+        borrowed = False
         length, gain, moved = 1.0, float(slope @ move), rows.x @ move
         while (
             float(after := anchor.cost(scores - length * moved, theta - length * move)) > value - 1e-4 * length * gain
@@ -167,7 +176,8 @@ def cross_entropy(rows: Rows, weights: Tensor, start: Tensor | None = None) -> T
         if float(value - after) <= 1e-10 * float(value.abs()):
             break
         value = after
-    return theta
+    assert curvature is not None
+    return theta, curvature
 
 
 def _squares(x: Tensor, weights: Tensor) -> Tensor:
