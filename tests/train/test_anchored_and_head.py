@@ -10,7 +10,7 @@ from setpoint.errors import BadSetting
 from setpoint.measure.count import count
 from setpoint.train.anchored import read_rows
 from setpoint.train.history import score
-from setpoint.train.linear import Rows, Scaling, anchor_strength, class_weights, cross_entropy, match
+from setpoint.train.linear import MATCH_ROWS, Rows, Scaling, anchor_strength, class_weights, cross_entropy, match
 
 ASK = "minimize fnr where fpr <= 1%"
 
@@ -33,6 +33,25 @@ def test_ridge_cross_entropy_equals_scikit_learn(ratio):
     peer = LogisticRegression(C=1.0, tol=1e-10, max_iter=10_000)
     peer.fit(data.x[:, :-1].numpy(), data.labels.numpy(), sample_weight=weights.numpy())
     torch.testing.assert_close(theta[:-1], torch.tensor(peer.coef_[0]), atol=1e-4, rtol=1e-3)
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.01, 100.0])
+def test_cross_entropy_of_many_rows_starts_from_some_and_ends_where_all_lead(weight):
+    draw = torch.Generator().manual_seed(0)
+    x = torch.randn(2 * MATCH_ROWS + 1, 4, generator=draw, dtype=torch.float64)
+    # Rows that are alike lie together, and a feature is another one but for a little.
+    x[: MATCH_ROWS // 2] += 2.0
+    x[:, 2] = x[:, 1] + 1e-3 * x[:, 2]
+    x[:, 3] = 1.0
+    labels = (x[:, 0] + torch.randn(len(x), generator=draw) > 2).double()
+    rows = Rows(x, labels, torch.ones_like(labels))
+    weights = class_weights(rows, weight)
+    theta = cross_entropy(rows, weights)
+    slope = x.T @ (weights * (torch.sigmoid(x @ theta) - labels)) + weights.mean() * torch.cat(
+        [theta[:-1], theta[:1] * 0]
+    )
+    assert float(slope.abs().max()) < 1e-3
+    torch.testing.assert_close(theta, cross_entropy(rows, weights, torch.zeros(4).double()), atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize(
