@@ -112,6 +112,10 @@ class Numeric:
 
     def notes(self, column: Column) -> list[str]:
         values = numbers(column)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(values.sum()):
+                # A sum that is finite has no other terms.
+                return []
         infinite, missing = int(np.isinf(values).sum()), int((~np.isfinite(values)).sum())
         notes = [f"column {self.name!r}: {infinite} infinite values are taken as missing"] if infinite else []
         if missing and not self.missing:
