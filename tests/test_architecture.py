@@ -50,6 +50,7 @@ LEFT_OF = {
         "report_run",
     },
     "cli": {"errors"},
+    "__main__": {"cli"},
     "integrations": CORE,
 }
 #: Each optional package and the rooms, or the single files, that may import it.
