@@ -45,7 +45,7 @@ FILES = [
 ]
 TESTS = [
     "tests/measure", "tests/problem", "tests/solve/test_threshold.py", "tests/solve/test_threshold_in_detail.py",
-    "tests/solve/test_by_rank.py",
+    "tests/solve/test_by_rank.py", "tests/solve/test_devices.py", "tests/solve/test_price.py",
     "tests/fuzz/test_found.py",
 ]  # fmt: skip
 #: Imported once, before the forks. Nothing of setpoint itself, whose mutants are imported anew.

@@ -114,3 +114,13 @@ def test_a_monotone_map_changes_no_rate(case):
     ranks = torch.unique(case.scores, return_inverse=True)[1].double()
     before, after = curve(case.scores, case.labels, case.weights), curve(ranks, case.labels, case.weights)
     torch.testing.assert_close(before.counts, after.counts)
+
+
+def test_an_area_over_a_class_of_little_weight():
+    scores, labels = torch.tensor([3.0, 2.0, 1.0]), torch.tensor([1.0, 0.0, 1.0])
+    weights = torch.tensor([0.2, 0.3, 0.2])
+    cuts = curve(scores, labels, weights)
+    same = curve(scores, labels, 10 * weights)
+    assert mean_over(cuts, sp.precision, sp.recall.between(0.5, 1.0)) == pytest.approx(
+        float(mean_over(same, sp.precision, sp.recall.between(0.5, 1.0)))
+    )

@@ -143,3 +143,10 @@ def test_wrong_input_is_named():
         auc_mu(scores, labels, partition=torch.zeros(3, 3))
     with pytest.raises(BadSetting, match="partition"):
         auc_mu(scores, labels, partition=torch.zeros(2, 2) / 0)
+
+
+def test_labels_and_weights_of_another_size_are_named():
+    scores, labels = torch.rand(4, 2), torch.tensor([0, 1, 0, 1])
+    for odd, name in (((labels[:3], None), "labels"), ((labels, torch.ones(3)), "weights")):
+        with pytest.raises(ShapeMismatch, match=rf"^4 samples came with {name} of shape \(3,\)"):
+            auc_mu(scores, *odd)

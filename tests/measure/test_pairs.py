@@ -326,3 +326,15 @@ def test_wrong_input_is_named():
         concordance(good, good, ones, 0 * ones)
     with pytest.raises(BadSetting, match="margin is inf"):
         Hinge(float("inf"))
+
+
+def test_what_is_wrong_is_named_by_its_side():
+    good, bad = torch.rand(3), torch.rand(3, 2)
+    for sides, name in (((bad, good), "positives"), ((good, bad), "negatives")):
+        with pytest.raises(ShapeMismatch, match=f"^{name} have shape"):
+            concordance(*sides)
+    for side, name in ((2, "positives"), (3, "negatives")):
+        sides = [good, good, None, None]
+        sides[side] = -good
+        with pytest.raises(BadWeights, match=f"the weights of the {name}"):
+            concordance(*sides)

@@ -117,3 +117,33 @@ def test_the_slope_of_a_rate_is_what_autograd_says(rate):
     counts = counts.double().requires_grad_()
     (expected,) = torch.autograd.grad(rate(counts).sum(), counts)
     torch.testing.assert_close(rate.slope(counts.detach()), expected)
+
+
+@pytest.mark.parametrize("rate", [sp.fpr, sp.fnr, sp.flagged, sp.precision], ids=str)
+def test_where_totals_are_known_they_are_the_whole_of_a_fixed_share(rate):
+    draw = torch.Generator().manual_seed(0)
+    counts = torch.rand(3, 4, generator=draw, dtype=torch.float64) + 0.5
+    totals = torch.tensor([4.0, 6.0, 0.0, 0.0], dtype=torch.float64)
+
+    def value(counts):
+        whole = totals if rate.has_fixed_whole else counts
+        part, size = (torch.tensor(four, dtype=torch.float64) for four in (rate.part, rate.whole))
+        return (counts @ part) / (whole @ size)
+
+    found, slope = rate.with_slope(counts, totals)
+    torch.testing.assert_close(found, value(counts))
+    leaf = counts.clone().requires_grad_()
+    torch.testing.assert_close(slope, torch.autograd.grad(value(leaf).sum(), leaf)[0])
+
+
+def test_the_edges_of_beta():
+    for beta in (1e-6, 1e6):
+        assert sp.f_score(beta).whole[2] == beta**2
+    for beta in (9e-7, 1.000001e6):
+        with pytest.raises(BadProblem, match="beta"):
+            sp.f_score(beta)
+
+
+def test_a_group_of_little_weight_counts_in_a_gap():
+    counts = torch.tensor([[0.1, 0.0, 0.3, 0.0], [3.0, 0.0, 1.0, 0.0]])
+    assert float(sp.recall.gap("g")(counts)) == pytest.approx(0.5)

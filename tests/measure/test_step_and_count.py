@@ -96,3 +96,9 @@ def test_counts_from_a_sort_are_the_counts(rows, thresholds, weighted):
     scores, labels, weights = (torch.tensor([row[i] for row in rows], dtype=torch.float64) for i in range(3))
     cuts, own = torch.tensor(thresholds, dtype=torch.float64), weights if weighted else None
     assert torch.equal(count_sorted(scores, labels, cuts, own), count(scores, labels, cuts, weights=own))
+
+
+def test_the_slope_of_a_hinge_where_it_bends_is_that_of_its_flat_side():
+    slope = HingeStep(2.0).slope
+    assert slope.above(torch.tensor([-0.5, -0.4])).tolist() == [0.0, 2.0]
+    assert slope.below(torch.tensor([0.5, 0.4])).tolist() == [0.0, -2.0]
