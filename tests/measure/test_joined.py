@@ -86,6 +86,7 @@ def test_every_process_gets_all_samples_in_the_order_of_ranks(sizes, weighted, d
         if any(weighted[: len(sizes)]):
             each = [own if one.weights is None else one.weights.to(precision) for one, own in zip(parts, ones)]
             assert torch.equal(whole.weights, torch.cat(each))
+            assert whole.weights.dtype == precision
         else:
             assert whole.weights is None
         assert (whole.groups is None) == (not groups)
@@ -121,9 +122,11 @@ def test_a_process_without_samples_needs_neither_groups_nor_an_index():
 def test_processes_that_pass_different_things_are_told_which():
     draw = torch.Generator().manual_seed(0)
     grouped, plain, wide = part(2, draw, groups=True), part(2, draw), part(2, draw, width=(3,))
+    marked = replace(plain, labels=torch.zeros(2, 2))
     for parts, says in (
         ([grouped, plain], "process 1 has 0 numbers a sample for groups, another has 1"),
         ([plain, wide], "process 0 has 1 numbers a sample for scores, another has 3"),
+        ([plain, marked], "process 0 has 1 numbers a sample for labels, another has 2"),
     ):
         with pytest.raises(ShapeMismatch, match=says):
             join(parts)

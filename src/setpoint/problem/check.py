@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.measure.constraint import Constraint, percent
-from setpoint.measure.rate import Gap
 from setpoint.problem.evidence import is_testable, p_if_kept, trials
 
 
@@ -65,7 +64,6 @@ def check_bound(
 ) -> BoundCheck:
     """One bound against true counts `(4,)`, or by group `(G, 4)` for a gap."""
     if not is_testable(constraint):
-        size = counts.sum() if isinstance(constraint.quantity, Gap) else counts.sum(-1)
-        return BoundCheck(str(constraint), rate, (int(size),), None, group)
+        return BoundCheck(str(constraint), rate, (int(counts.sum()),), None, group)
     samples = tuple(int(n) for n in np.atleast_1d(trials(constraint, counts)))
     return BoundCheck(str(constraint), rate, samples, float(p_if_kept(constraint, counts)), group)
