@@ -54,10 +54,11 @@ MUTATION = """## Mutation
     make mutation             # all mutants; SAMPLE=500 for a random sample
 
 `benchmarks/mutation.py` makes the changes of mutmut, one at a time, in `measure/`, `problem/` and
-`solve/threshold.py`, and runs the tests that reach the changed line, the quickest first, until one fails. Changes
-within `raise` statements (texts of messages) are left out and counted. Hypothesis draws 40 cases, not 150, so that
-the real tests notice at least what is counted here. Nothing else is left out: a survivor that cannot be told from the
-code as it is counts as a survivor, and is explained below, from `benchmarks/results/mutation_explained.json`."""
+`solve/threshold.py` and `by_rank.py`, and runs the tests that reach the changed line, the quickest first, until one
+fails. Changes within `raise` statements (texts of messages) are left out and counted. Hypothesis draws 40 cases, not
+150, so that the real tests notice at least what is counted here. Nothing else is left out: a survivor that cannot be
+told from the code as it is counts as a survivor, and is explained below, from
+`benchmarks/results/mutation_explained.json`."""
 
 
 def load(name: str) -> dict[str, Any]:
