@@ -225,9 +225,9 @@ LINEAR = [*FIT[:6], "--solver", "weighted"]
 SLOW = """
 import resource, sys, time
 from setpoint import cli, unfinished
-from setpoint.train import loop
-unfinished.GAP, score = 0.0, loop.score
-loop.score = lambda *arguments: (time.sleep(0.1), score(*arguments))[1]
+from setpoint.train import epochs
+unfinished.GAP, score = 0.0, epochs.score
+epochs.score = lambda *arguments: (time.sleep(0.1), score(*arguments))[1]
 limit = int(sys.argv[1]) or resource.RLIM_INFINITY
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
 cli.main(sys.argv[2:])
