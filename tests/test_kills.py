@@ -223,8 +223,10 @@ FIT = [
 LINEAR = [*FIT[:6], "--solver", "weighted"]
 #: The command line with epochs that take their time, so that a kill finds it at work.
 SLOW = """
-import resource, sys, time
+import resource, signal, sys, time
 from setpoint import cli, unfinished
+# A shell that starts tests in the background has them ignore interruptions.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from setpoint.train import epochs
 unfinished.GAP, score = 0.0, epochs.score
 epochs.score = lambda *arguments: (time.sleep(0.1), score(*arguments))[1]
