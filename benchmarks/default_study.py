@@ -8,10 +8,11 @@ of its 21 weights go to convergence by Newton's method. What is chosen (a class 
 `Anchored.auto()`) is chosen on validation rows by the exact metric of the ask; the default, `Anchored()`, chooses
 nothing. A model is judged on test rows twice: at the best cut of the test curve, which compares models and decides the
 counts, and at the threshold that is best on validation rows. The first default, with an anchor whose strength grew with
-1 / alpha, was better than the weights in 19 of 50 cells on the splits 520 to 531, and so were four strengths of it to
-choose from. These showed how the strength should depend on alpha; what it is now was chosen on splits 0 to 3. The
-splits from 620 on were not used before. `--screen` uses others (0 to 5), on which things may be tried. Seconds are of
-one thread's processor. Each finished row is one line of `results/default_study.jsonl`, and not run again.
+1 / alpha, was better than the weights in 19 of 50 cells on the splits 520 to 531 (`results/default_study_first.jsonl`),
+and so were four strengths of it to choose from. These showed how the strength should depend on alpha; what it is now
+was chosen on splits 0 to 3. The splits from 620 on were not used before. `--screen` uses others (0 to 5), on which
+things may be tried. Seconds are of one thread's processor. Each finished row is one line of
+`results/default_study.jsonl`, and not run again.
 """
 
 from __future__ import annotations
