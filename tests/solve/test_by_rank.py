@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 import setpoint as sp
 from cases import cases
 from setpoint.measure.curve import curve
+from setpoint.measure.sample import Sample
 from setpoint.solve.by_rank import find_by_rank
-from setpoint.solve.threshold import find_among
+from setpoint.solve.threshold import find, find_among
 
 #: Every question of one bound that ranks can answer: the sense, the objective, and what is bounded how.
 QUESTIONS = [
@@ -76,3 +77,9 @@ def test_half_precision_is_counted_as_the_curve_counts_it():
     scores, labels = torch.randn(50).bfloat16(), (torch.arange(50) % 3 == 0).float()
     problem = sp.ask("minimize fnr where fpr <= 10%")
     assert find_by_rank(problem, scores, labels)[0] == find_among(problem, curve(scores, labels)).thresholds
+
+
+def test_nothing_is_sorted_where_ranks_decide(monkeypatch):
+    monkeypatch.setattr("setpoint.solve.threshold.curve", lambda *given: pytest.fail("sorted"))
+    sample = Sample(torch.arange(4.0), torch.tensor([0.0, 1, 0, 1]))
+    assert find(sp.ask("minimize fnr where fpr <= 50%"), sample).thresholds.tolist() == [0.5]
