@@ -25,7 +25,7 @@ import torch
 from torch import Tensor, nn
 
 import setpoint as sp
-from benchmarks.data import Part, arguments, load_table, paired, split
+from benchmarks.data import Parts, arguments, load_table, paired, split
 from benchmarks.default import CLASS_WEIGHTS
 from benchmarks.harness import RESULTS, finished, write_result
 from setpoint.settings import build_model
@@ -49,16 +49,6 @@ EPOCHS = 30
 
 
 @dataclass(frozen=True)
-class Parts:
-    """Four parts of a table, each features and labels, float64."""
-
-    train: Part
-    held_out: Part
-    calibration: Part
-    test: Part
-
-
-@dataclass(frozen=True)
 class Found:
     """A scoring function, and which candidate it is where there were several."""
 
@@ -67,14 +57,7 @@ class Found:
 
 
 def four_parts(name: str, folder: str, seed: int) -> Parts:
-    """A split whose validation rows are halved, each class apart."""
-    three = split(*load_table(name, folder), seed, SHARES, most=MOST)
-    x, labels = three.validation
-    halves = []
-    for side in (0, 1):
-        rows = torch.cat([(labels == label).nonzero().squeeze(-1)[side::2] for label in (0, 1)])
-        halves.append((x[rows], labels[rows]))
-    return Parts(three.train, halves[0], halves[1], three.test)
+    return Parts.of(split(*load_table(name, folder), seed, SHARES, most=MOST))
 
 
 def weighted(problem: sp.Problem, parts: Parts, weights: list[float]) -> Found:
@@ -111,7 +94,9 @@ def fitted(problem: sp.Problem, parts: Parts, model: nn.Module, solver: Any) -> 
     loader = sp.Batches(parts.train[0].to(kind), parts.train[1].to(kind), batch_size=size, shuffle=size is not None)
     others = [[(x.to(kind), labels.to(kind))] for x, labels in (parts.held_out, parts.calibration)]
     patience = None if isinstance(model, nn.Linear) else max(5, EPOCHS // 4)
-    result = sp.fit(model, problem, loader, others[0], solver, calibration=others[1], epochs=EPOCHS, patience=patience)
+    # Solvers are compared on the same rows: none is trained on held-out ones in the end.
+    result = sp.fit(model, problem, loader, others[0], solver, calibration=others[1], epochs=EPOCHS, patience=patience,
+                    refit=False)  # fmt: skip
     chosen = [trial.name for trial in result.comparison if trial.chosen]
 
     def score(x: Tensor) -> Tensor:

@@ -34,6 +34,36 @@ class Split:
     test: Part
 
 
+@dataclass(frozen=True)
+class Parts:
+    """Train, held-out (to stop and to choose on), calibration (for the threshold alone) and test rows."""
+
+    train: Part
+    held_out: Part
+    calibration: Part
+    test: Part
+
+    @classmethod
+    def of(cls, three: Split, most: int | None = None) -> Parts:
+        """Of a split whose validation rows are halved, each class apart; at most so many rows in a half."""
+        x, labels = three.validation
+        halves = [half[:most] for half in halves_of(labels)]
+        return cls(three.train, *((x[half], labels[half]) for half in halves), three.test)
+
+    @property
+    def is_image(self) -> bool:
+        return self.train[0].dim() == 4
+
+
+def halves_of(labels: Tensor) -> list[Tensor]:
+    """Every other row of each class, in an order of their own that mixes the classes."""
+    found = []
+    for side in (0, 1):
+        rows = torch.cat([(labels == label).nonzero().squeeze(-1)[side::2] for label in (0, 1)])
+        found.append(rows.sort().values)
+    return found
+
+
 def arguments(description: str, seeds: int | None = None) -> argparse.ArgumentParser:
     """The flags that every study has; one with so many `seeds` may also take fewer, or sum up those that are done."""
     parser = argparse.ArgumentParser(description=description)

@@ -56,6 +56,9 @@ class Journal:
         folder = results_folder(quick)
         folder.mkdir(exist_ok=True)
         self.path = folder / f"{name}.jsonl"
+        if quick:
+            # Rows of another version may lie there, and new ones take no time.
+            self.path.unlink(missing_ok=True)
         self.rows = finished(self.path)
 
     def __contains__(self, key: str) -> bool:

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmarks.data import Part, load_arrays, split, split_rows
+from benchmarks.data import Parts, halves_of, load_arrays, split, split_rows
 from benchmarks.sets import TABLES, decode, floats, read_table
 from setpoint.settings import build_model
 
@@ -37,44 +37,19 @@ RATE, CONVOLUTION_RATE, DECAY = 3e-3, 1e-3, 1e-4
 HORIZON = 4
 
 
-@dataclass(frozen=True)
-class Parts:
-    """Train, held-out (to stop and to choose on), calibration (for the threshold alone) and test rows, float32."""
-
-    train: Part
-    held_out: Part
-    calibration: Part
-    test: Part
-
-    @property
-    def is_image(self) -> bool:
-        return self.train[0].dim() == 4
-
-
 def load_parts(name: str, seed: int, data: str, cache_folder: str) -> Parts:
     """One stratified split of 50/15/15/20, at most 10,000 training rows."""
     if name in IMAGES:
         pixels, labels = read_images(name, data, cache_folder)
         train, both, test = split_rows(labels.numpy(), seed, SHARES)
-        halves = [torch.from_numpy(both[half.numpy()]) for half in _halves(labels[both])]
+        halves = [torch.from_numpy(both[half.numpy()]) for half in halves_of(labels[both])]
         rows = [torch.from_numpy(train), *halves, torch.from_numpy(test)]
         if name in CIFAR:
             rows = [own[:size] for own, size in zip(rows, CIFAR_SIZES)]
         return Parts(*((floats(pixels[own]), labels[own].float()) for own in rows))
     three = split(*read_table(name, data), seed, SHARES, MOST)
-    x, labels = three.validation
-    beside = [half[:MOST_BESIDE] for half in _halves(labels)]
-    parts = [three.train, *((x[half], labels[half]) for half in beside), three.test]
-    return Parts(*((own.float(), its.float()) for own, its in parts))
-
-
-def _halves(labels: Tensor) -> list[Tensor]:
-    """Every other row of each class, in an order of their own that mixes the classes."""
-    found = []
-    for side in (0, 1):
-        rows = torch.cat([(labels == label).nonzero().squeeze(-1)[side::2] for label in (0, 1)])
-        found.append(rows.sort().values)
-    return found
+    parts = Parts.of(three, MOST_BESIDE)
+    return Parts(*((own.float(), its.float()) for own, its in vars(parts).values()))
 
 
 @cache

@@ -57,7 +57,7 @@ class Study:
     def __init__(self, parts: Split, ask: str = ASK) -> None:
         self.problem = sp.ask(ask)
         self.parts = parts
-        self.rows, self.scaling = training_rows(parts)
+        self.rows, self.scaling = training_rows(parts.train)
 
     def area(self, theta: Tensor, on: str) -> float:
         x, labels = getattr(self.parts, on)

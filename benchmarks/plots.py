@@ -10,6 +10,7 @@ import matplotlib
 from matplotlib.figure import Figure
 
 from benchmarks.harness import results_folder
+from benchmarks.verdicts import AGAIN, DEFAULT, TUNED
 
 
 def draw(folder: Path, quick: bool = False) -> list[Path]:
@@ -22,7 +23,7 @@ def draw(folder: Path, quick: bool = False) -> list[Path]:
 
 
 def default_study(cells: list[dict[str, Any]], path: Path) -> Path:
-    """A dot a set and ask: the gain over the best of 21 weights, with two standard errors, plain and corrected."""
+    """A dot a set and ask: the gain over the best weight, trained again, with two standard errors of either kind."""
     # The same file for the same figures.
     matplotlib.rcParams["svg.hashsalt"] = "setpoint"
     asks = list(dict.fromkeys(cell["ask"] for cell in cells))
@@ -30,7 +31,7 @@ def default_study(cells: list[dict[str, Any]], path: Path) -> Path:
     figure = Figure(figsize=(2.6 * len(asks), 0.32 * len(sets) + 1.2))
     panels = figure.subplots(1, len(asks), sharey=True)
     for panel, ask in zip(panels, asks):
-        own = {cell["set"]: cell["gain, test"]["default"]["best of 21 weights"] for cell in cells if cell["ask"] == ask}
+        own = {cell["set"]: cell["gain, test"][DEFAULT][TUNED + AGAIN] for cell in cells if cell["ask"] == ask}
         for place, name in enumerate(sets):
             gain = own[name]
             for error, width in (("corrected_standard_error", 0.8), ("standard_error", 3.0)):

@@ -191,6 +191,22 @@ class TestSolvers:
         assert set(rows[0]) == {"name", "objective", "feasible", "chosen", "seconds", "note"}
         assert [row["name"] for row in sp.SetpointClassifier(ASK, solver=CE).fit(X, y).comparison_] == [CE]
 
+    def test_the_default_and_cross_entropy_learn_from_held_out_rows_and_are_compared_on_others(self, monkeypatch):
+        X, y = draw(400)
+        seen = []
+        monkeypatch.setattr(
+            "setpoint.estimator.candidates.fit", lambda *a, **more: seen.append(more["refit"]) or sp.fit(*a, **more)
+        )
+        clf = sp.SetpointClassifier(ASK, solver="default").fit(X, y)
+        assert seen == [True, True]
+        # Folded into the model, the threshold of the chosen one is 0 on the very rows that the table was made of.
+        assert clf.comparison_[0]["objective"] == pytest.approx(clf.operating_point_.objective)
+        seen.clear()
+        sp.SetpointClassifier(ASK, solver="default", calibration=0).fit(X, y)
+        sp.SetpointClassifier(ASK, solver="default", held_out=0).fit(X, y)
+        sp.SetpointClassifier(ASK, solver="weighted").fit(X, y)
+        assert not any(seen)
+
     def test_auto_is_never_worse_on_held_out_rows_than_cross_entropy(self):
         X, y = draw(250)
         rows = sp.SetpointClassifier(ASK).fit(X, y).comparison_

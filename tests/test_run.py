@@ -173,10 +173,38 @@ def test_progress_is_told():
     assert told[:4] == [("default", done, 3) for done in (1, 2, 3, 3)]
 
 
+def test_the_default_and_what_stands_beside_it_are_trained_on_held_out_rows_too():
+    again, once = (fitted(settings=Settings(refit=refit)) for refit in (None, False))
+    assert [outcome.refitted for outcome in again.outcomes] == [True, True]
+    assert [outcome.refitted for outcome in once.outcomes] == [False, False]
+    assert not any(torch.equal(a, b) for a, b in zip(parameters(again), parameters(once)))
+    assert [row["held_out"] for row in again.chosen.history] == [row["held_out"] for row in once.chosen.history]
+    assert any("--no-refit" in note for note in again.notes)
+    assert not any("--no-refit" in note for note in once.notes)
+
+
+def test_a_solver_that_is_named_keeps_to_the_training_rows_unless_it_is_asked_to():
+    named, asked = (fitted(settings=Settings(solver="weighted", refit=refit)) for refit in (None, True))
+    assert [outcome.refitted for outcome in named.outcomes] == [False, False]
+    assert [outcome.refitted for outcome in asked.outcomes] == [True, True]
+    with pytest.raises(BadSetting, match="refit goes with the solvers default, weighted, cross-entropy, not with"):
+        Settings(solver="implicit", refit=True)
+
+
+def test_the_second_training_of_a_network_moves_the_bar():
+    told = []
+    settings = Settings(model="mlp", epochs=3)
+    fit_table(loans(), "default", ASK, settings, on_epoch=lambda *row: told.append(row))
+    assert [row for row in told if row[0] == "default"][:4] == [("default", done, 6) for done in (1, 2, 3, 4)]
+    assert [row for row in told if row[0] == "default"][-1] == ("default", 6, 6)
+
+
 def test_the_default_says_what_it_came_down_to():
     linear = fitted(settings=Settings())
     assert linear.chosen.method == linear.to_dict()["results"]["default"]["method"] == "Anchored(0.25)"
     network = fitted(settings=Settings(model="mlp", epochs=2))
+    assert network.chosen.method == "CrossEntropy"
+    network = fitted(settings=Settings(model="mlp", epochs=2, refit=False))
     assert network.chosen.method in ("CrossEntropy", "ProximalHead")
 
 

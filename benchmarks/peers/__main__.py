@@ -56,7 +56,7 @@ METHODS: dict[str, tuple[str, str | None, list[str]]] = {
 
 def write_task(parts: Split, path: Path) -> None:
     """The rows of a split, standardised, and the start, as a peer reads them."""
-    rows, scaling = training_rows(parts)
+    rows, scaling = training_rows(parts.train)
     balance = float((rows.labels == 0).sum() / rows.labels.sum())
     start = cross_entropy(rows, class_weights(rows, balance))
     arrays = {"x_train": rows.x[:, :-1], "y_train": rows.labels, "start": start}

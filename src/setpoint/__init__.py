@@ -69,7 +69,6 @@ if TYPE_CHECKING:
     from setpoint.solve.top_k import ImplicitTopK
     from setpoint.solve.with_anchor import WithAnchor
     from setpoint.train.accumulate import accumulate
-    from setpoint.train.anchored import Anchored, Ridge
     from setpoint.train.auto import Auto
     from setpoint.train.batch import Batches
     from setpoint.train.calibrate import calibrate, evaluate
@@ -78,6 +77,7 @@ if TYPE_CHECKING:
     from setpoint.train.head import head_features
     from setpoint.train.index import with_index
     from setpoint.train.loop import FitResult, fit
+    from setpoint.train.recipes import Anchored, Ridge
     from setpoint.train.tally import ScoreTally
     from setpoint.train.trial import Trial
 
@@ -117,7 +117,6 @@ _HOMES = {
     "solve.top_k": "ImplicitTopK",
     "solve.with_anchor": "WithAnchor",
     "train.accumulate": "accumulate",
-    "train.anchored": "Anchored Ridge",
     "train.batch": "Batches",
     "train.calibrate": "calibrate evaluate",
     "train.ensemble": "Ensemble",
@@ -126,6 +125,7 @@ _HOMES = {
     "train.loop": "FitResult fit",
     "train.checkpoint": "Checkpoint",
     "train.auto": "Auto",
+    "train.recipes": "Anchored Ridge",
     "train.tally": "ScoreTally",
     "train.trial": "Trial",
 }

@@ -87,6 +87,14 @@ def fit(
     batch_size: BatchSize = None,
     seed: Annotated[int, typer.Option(help="Decides the split, the first parameters and the order.")] = 0,
     shares: Shares = SHARES,
+    refit: Annotated[
+        bool | None,
+        typer.Option(
+            "--refit/--no-refit",
+            help="Train on held-out rows too, once they have chosen; if not given, so does the default solver.",
+            show_default=False,
+        ),
+    ] = None,
     ensemble: Members = 1,
     resume: Annotated[
         Path | None,
@@ -107,7 +115,7 @@ def fit(
     setpoint fit mail.csv --target spam --model mlp --out mail-run \
       --ask "maximize precision where recall >= 90%"
 
-    The rows are split at random: train, held-out (chooses the epoch),
+    The rows are split at random: train, held-out (chooses; trained on in the end),
     calibration (sets the threshold), test. Plain cross-entropy is trained beside
     the solver and shown with it. Missing values, words and numbers are welcome.
     A run that was killed goes on, to the very same result, with

@@ -16,11 +16,10 @@ from setpoint.errors import TooFewSamples
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.processes import ALONE, Processes
-from setpoint.settings import Settings, build_model, score_rows
+from setpoint.settings import REFITTED, Settings, build_model, score_rows
 from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.solver import Solver
 from setpoint.solvers import Case, Choice, by_steps, make_solver
-from setpoint.train.anchored import Ridge
 from setpoint.train.auto import Auto
 from setpoint.train.batch import Batch, Batches
 from setpoint.train.calibrate import calibrate, evaluate
@@ -28,6 +27,7 @@ from setpoint.train.checkpoint import Checkpoint
 from setpoint.train.history import History
 from setpoint.train.linear import recipe_bytes
 from setpoint.train.loop import fit
+from setpoint.train.recipes import Ridge
 from setpoint.train.select import preference
 from setpoint.train.trial import Trial
 
@@ -49,7 +49,7 @@ class Outcome:
     """What one solver reached: the point it is to be run at, and that same point judged on every part.
 
     `best_on_test` is the best cut of the test rows themselves: it compares models without the luck of a threshold.
-    `comparison` is what `auto` chose from, by held-out rows.
+    `comparison` is what `auto` chose from, by held-out rows. With `refitted` the model was trained on these as well.
     """
 
     solver: str
@@ -62,6 +62,7 @@ class Outcome:
     seconds: float
     refusal: str | None = None
     comparison: tuple[Trial, ...] = ()
+    refitted: bool = False
     scores: dict[str, Tensor] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -85,6 +86,7 @@ class Outcome:
             "best_epoch": self.best_epoch,
             "seconds": round(self.seconds, 3),
             "refusal": self.refusal,
+            "refitted": self.refitted,
             "comparison": [trial.to_dict() for trial in self.comparison],
             **parts,
         }
@@ -140,14 +142,16 @@ class Training:
         n_groups = None if self.named["train"] is None else len(set(self.named["train"]))
         case = Case(self.problem, self.is_linear, whole, self.rows, n_groups, settings.tune, settings.seed)
         chosen = solver or make_solver(name, case)
-        short = self.stream is not None or bool(shortage(settings, *self.parts["train"].x.shape))
+        # Beside the solver too: rows that one alone has would pass for its merit.
+        refit = settings.refits and name in REFITTED
+        short = self.stream is not None or bool(shortage(settings, self.parts))
         if processes.largest(float(short))[0]:
-            chosen = by_steps(chosen, case)
+            chosen, refit = by_steps(chosen, case), False
         if self.is_linear and not isinstance(chosen, Solver) and not processes.alone:
             alone = replace(self, processes=ALONE)
             found = alone._one(name, on_epoch, checkpoint, solver) if processes.leads else None
             return processes.from_first(found)  # type: ignore[return-value]
-        tries = _tries(chosen, settings.model == "linear", epochs)
+        tries = _tries(chosen, settings.model == "linear", epochs, refit)
         result = fit(
             build_model(settings.model, self.parts["train"].x.shape[1], settings.seed),
             self.problem,
@@ -158,6 +162,7 @@ class Training:
             chosen,
             calibration=self._batches("calibration"),
             epochs=epochs,
+            refit=refit,
             ensemble=settings.ensemble,
             seed=settings.seed,
             checkpoint=checkpoint,
@@ -174,7 +179,7 @@ class Training:
         kept = {part: scores[part] for part in JUDGED}
         return Outcome(
             name, result.model, point, judged, best, result.history, result.best_epoch, seconds, refusal,
-            result.comparison, kept,
+            result.comparison, refit, kept,
         )  # fmt: skip
 
     @property
@@ -195,8 +200,10 @@ class Training:
             return calibrate(self.problem, scores, labels, groups=groups), str(cause)
 
 
-def shortage(settings: Settings, rows: int, features: int) -> list[str]:
+def shortage(settings: Settings, parts: Mapping[str, Batch]) -> list[str]:
     """A note if a linear model has to go without its full-batch recipe, for want of memory."""
+    (rows, features), held_out = parts["train"].x.shape, len(parts["held_out"].x)
+    rows += held_out if settings.refits else 0
     available, needed = available_memory(), recipe_bytes(rows, features)
     if settings.model != "linear" or available is None or needed <= available:
         return []
@@ -206,9 +213,9 @@ def shortage(settings: Settings, rows: int, features: int) -> list[str]:
     ]
 
 
-def _tries(solver: Choice, linear: bool, epochs: int) -> int:
+def _tries(solver: Choice, linear: bool, epochs: int, refit: bool) -> int:
     """How often `on_epoch` is told. Recipes for linear models are not a matter of epochs: the default makes three
     tries, cross-entropy one."""
     if isinstance(solver, Auto):
         return solver.expected_rows(linear, epochs)
-    return 1 if isinstance(solver, Ridge) else 3 if solver is None and linear else epochs
+    return 1 if isinstance(solver, Ridge) else 3 if solver is None and linear else epochs * (1 + refit)

@@ -108,7 +108,7 @@ def fit_table(
         for part in PARTS
     }
     settings = settings.settled(len(rows["train"]))
-    short = shortage(settings, len(rows["train"]), len(schema.features))
+    short = shortage(settings, parts)
     sizes = {name: {"rows": len(p.labels), "positives": int(p.labels.sum())} for name, p in parts.items()}
     dropped = [f"column {name!r} is not used: {why}" for name, why in schema.dropped]
     data = data or fingerprint(frame)
@@ -117,7 +117,8 @@ def fit_table(
         parts, problem, settings, groups=groups, solvers=solvers, on_epoch=on_epoch, checkpoint=checkpoint, asked=asked,
         processes=processes,
     )  # fmt: skip
-    notes = (*dropped, *schema.notes(frame, ranges=False), *short)
+    again = ["the held-out rows were trained on as well, once they had chosen; --no-refit leaves them alone"]
+    notes = (*dropped, *schema.notes(frame, ranges=False), *short, *(again if outcomes[0].refitted else ()))
     kept = {part: parts[part].labels for part in JUDGED}
     codes_of = {part: own for part in JUDGED if (own := parts[part].groups) is not None}
     return Run(problem, settings, schema, outcomes, sizes, notes, data, kept, codes_of)

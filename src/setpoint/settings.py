@@ -19,6 +19,8 @@ PARTS = ("train", "held_out", "calibration", "test")
 SMALL = 4096
 #: From here on batches are larger: as good (benchmarks.batch_size), and most of a small step is not arithmetic.
 LARGE = 200_000
+#: Solvers that are trained again on held-out rows, if asked for; the first if not asked as well.
+REFITTED = ("default", "weighted", "cross-entropy")
 #: Rows scored together.
 AT_ONCE = 65_536
 
@@ -36,7 +38,11 @@ MODELS: dict[str, Callable[[int], nn.Module]] = {"linear": _linear, "mlp": _mlp}
 
 @dataclass(frozen=True)
 class Settings:
-    """How to train. `None` for epochs or batch size chooses by the number of training rows."""
+    """How to train. `None` for epochs or batch size chooses by the number of training rows.
+
+    With `refit` the solver, and plain cross-entropy beside it, are trained again on held-out rows too, once these have
+    chosen; None is yes for the default, and no for a solver that is named.
+    """
 
     model: str = "linear"
     solver: str = "default"
@@ -47,9 +53,12 @@ class Settings:
     shares: tuple[float, float, float, float] = (0.5, 0.15, 0.15, 0.2)
     ensemble: int = 1
     tune: int = 0
+    refit: bool | None = None
 
     def __post_init__(self) -> None:
         check_solver(self.solver)
+        if self.refit and self.solver not in REFITTED:
+            raise BadSetting(f"refit goes with the solvers {', '.join(REFITTED)}, not with {self.solver!r}")
         if self.model not in MODELS:
             raise BadSetting(f"model {self.model!r} is none of {', '.join(MODELS)}")
         if self.tune < 0:
@@ -66,6 +75,10 @@ class Settings:
         positive = len(self.shares) == len(PARTS) and all(share > 0 for share in self.shares)
         if not positive or not abs(sum(self.shares) - 1) <= 1e-9:
             raise BadSetting(f"shares must be four numbers above 0 that add up to 1, got {self.shares}")
+
+    @property
+    def refits(self) -> bool:
+        return self.solver == "default" if self.refit is None else self.refit
 
     def settled(self, rows: int) -> Settings:
         """The same with nothing left open: small tables whole, else batches of 512, of 4,096 for large ones, and about

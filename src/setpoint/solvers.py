@@ -15,8 +15,8 @@ from setpoint.solve.lagrangian import Lagrangian
 from setpoint.solve.pairwise import PairwiseArea
 from setpoint.solve.program import program_for
 from setpoint.solve.solver import Solver
-from setpoint.train.anchored import Ridge
 from setpoint.train.auto import Auto
+from setpoint.train.recipes import Ridge
 
 BASELINE = "cross-entropy"
 #: What `fit` takes; None leaves the choice to it.

@@ -82,7 +82,7 @@ def of_priced(rank: int | None, size: int) -> sp.FitResult:
 
 def of_default_network(rank: int | None, size: int) -> sp.FitResult:
     together = rank is not None
-    return _fit(network(), shared_out(200, 0, together, batch_size=50), together)
+    return _fit(network(), shared_out(200, 0, together, batch_size=50, shuffle=True), together)
 
 
 def of_default_linear(rank: int | None, size: int) -> sp.FitResult:

@@ -177,12 +177,111 @@ def test_killed_in_the_second_training_it_goes_on_to_the_same_end(tmp_path):
     assert not (tmp_path / "state").exists()
 
 
-def test_refit_needs_a_network_cross_entropy_and_rows_for_the_threshold():
-    for more in ({"solver": sp.ImplicitThreshold(ASK)}, {"solver": sp.Anchored()}, {"solver": sp.Auto()}):
-        with pytest.raises(BadSetting, match="refit trains a network again by cross-entropy"):
-            fitted(refit=True, **more)
-    parts = [corner(seed, True) for seed in range(3)]
-    with pytest.raises(BadSetting, match="refit trains a network"):
-        sp.fit(nn.Linear(2, 1), ASK, [parts[0]], [parts[1]], calibration=[parts[2]], refit=True)
+def test_refit_needs_cross_entropy_or_a_recipe_and_rows_for_the_threshold():
+    for solver in (sp.ImplicitThreshold(ASK), sp.Auto()):
+        with pytest.raises(BadSetting, match="refit goes with cross-entropy and the recipes"):
+            fitted(refit=True, solver=solver)
+    parts = [corner(seed, True) for seed in range(2)]
     with pytest.raises(BadSetting, match="pass calibration="), pytest.warns(sp.errors.SharedData):
         sp.fit(network(), ASK, [parts[0]], [parts[1]], refit=True)
+
+
+def test_a_network_is_trained_again_by_default_where_there_are_rows_for_the_threshold():
+    torch.testing.assert_close(fitted().model.state_dict(), fitted(refit=True).model.state_dict())
+    once = fitted(refit=False).model.state_dict()
+    assert any(not torch.equal(value, once[name]) for name, value in fitted().model.state_dict().items())
+    # Of the corner only held-out rows tell; without calibration rows they set the threshold, and are left alone.
+    fresh = corner(3, True)
+    with pytest.warns(sp.errors.SharedData):
+        shared = sp.fit(network(), ASK, [corner(0, False)], [corner(1, True)], epochs=8, optimizer=adam)
+    missed = [sp.evaluate(ASK, score(one.model, [fresh]).scores, fresh[1]).objective for one in (fitted(), shared)]
+    assert missed[0] < 0.1
+    assert missed[1] > 0.3
+
+
+def test_a_solver_that_is_named_is_not_trained_again(monkeypatch):
+    monkeypatch.setattr(AllRows, "__iter__", lambda self: pytest.fail("trained again"))
+    fitted(solver=sp.CrossEntropy())
+    fitted(solver=sp.ImplicitThreshold(ASK))
+
+
+def test_every_step_of_the_second_training_is_told_but_not_kept():
+    told = []
+    result = fitted(on_epoch=told.append)
+    first, second = ([row for row in told if bool(row.get("again")) is again] for again in (False, True))
+    assert first == result.history
+    assert len(second) == result.best_epoch + 1
+    assert [row["epoch"] for row in told] == list(range(len(told)))
+
+
+class OfParts(nn.Module):
+    """A model whose input is a list of tensors."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(2, 1)
+
+    def forward(self, parts: list[Tensor]) -> Tensor:
+        return self.layer(torch.stack(parts, 1))
+
+
+def test_what_cannot_be_joined_is_trained_once_unless_it_was_asked_for():
+    parts = [corner(seed, False) for seed in range(3)]
+    loaders = [[{"x": list(x.T), "labels": labels}] for x, labels in parts]
+    torch.manual_seed(0)
+    result = sp.fit(OfParts(), ASK, *loaders[:2], calibration=loaders[2], epochs=3)
+    assert len(result.history) == 3
+    with pytest.raises(ShapeMismatch, match="x is a list; pass refit=False"):
+        sp.fit(OfParts(), ASK, *loaders[:2], calibration=loaders[2], epochs=3, refit=True)
+
+
+def test_rows_of_other_lengths_are_steps_of_their_own():
+    short, long = torch.zeros(4, 3), torch.zeros(2, 5)
+    batches = list(AllRows([(short, torch.zeros(4))], [(long, torch.ones(2))]))
+    assert [tuple(batch.x.shape) for batch in batches] == [(4, 3), (2, 5)]
+
+
+LINEAR = {"default": None, "auto": sp.Anchored.auto(), "ridge": sp.Ridge(), "weighted": sp.Ridge(4.0)}
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_a_linear_model_is_made_anew_of_all_rows_by_the_recipe_that_was_best(name, monkeypatch):
+    monkeypatch.setattr("setpoint.train.linear.STEPS", 20)
+    parts = [corner(seed, True) for seed in range(3)]
+    others = {"calibration": [parts[2]], "solver": LINEAR[name]}
+    once, again, asked = (nn.Linear(2, 1) for _ in range(3))
+    history = [
+        sp.fit(model, ASK, [parts[0]], [parts[1]], refit=refit, **others).history
+        for model, refit in ((once, False), (again, True), (asked, None))
+    ]
+    assert history[0] == history[1]
+    torch.testing.assert_close(asked.weight, again.weight if name == "default" else once.weight)
+    assert not torch.allclose(once.weight, again.weight)
+    # The same recipe on both parts as one, which leaves the choice as it was.
+    both = [tuple(torch.cat(columns) for columns in zip(*parts[:2]))]
+    recipe = sp.Anchored() if name == "default" else LINEAR[name]
+    if name == "auto":
+        best = [row["solver"] for row in history[0]][_best(history[0])]
+        recipe = sp.Anchored((float(best[9:-1]),)) if best.startswith("Anchored") else sp.Ridge()
+        assert best != "CrossEntropy(matched)"
+    whole = nn.Linear(2, 1)
+    sp.fit(whole, ASK, both, [parts[1]], recipe, calibration=[parts[2]])
+    torch.testing.assert_close(again.weight, whole.weight)
+
+
+def _best(history) -> int:
+    return min(range(len(history)), key=lambda place: (not history[place]["feasible"], history[place]["held_out"]))
+
+
+def test_weights_that_only_training_rows_have_are_kept():
+    train, held_out, calibration = (corner(seed, True) for seed in range(3))
+    weights = torch.linspace(0.5, 4, 400)
+    both = [torch.cat(columns) for columns in zip(train, held_out)]
+    again, whole, plain = (nn.Linear(2, 1) for _ in range(3))
+    sp.fit(again, ASK, [(*train, weights)], [held_out], sp.Ridge(), calibration=[calibration], refit=True)
+    sp.fit(
+        whole, ASK, [(*both, torch.cat([weights, torch.ones(400)]))], [held_out], sp.Ridge(), calibration=[calibration]
+    )
+    sp.fit(plain, ASK, [tuple(both)], [held_out], sp.Ridge(), calibration=[calibration])
+    torch.testing.assert_close(again.weight, whole.weight)
+    assert not torch.allclose(again.weight, plain.weight, rtol=0.01)

@@ -8,7 +8,7 @@ import setpoint as sp
 import worlds
 from setpoint.errors import BadSetting
 from setpoint.measure.count import count
-from setpoint.train.anchored import read_rows
+from setpoint.train.fit_linear import read_rows
 from setpoint.train.history import score
 from setpoint.train.linear import MATCH_ROWS, Rows, Scaling, anchor_strength, class_weights, cross_entropy, match
 
@@ -114,7 +114,7 @@ def test_recipes_take_a_table_in_memory_as_it_lies():
     x, labels = torch.randn(50, 3), (torch.arange(50) % 3 == 0).float()
     shuffled = sp.Batches(x, labels, batch_size=8, shuffle=True)
     drawn = shuffled.generator.get_state()
-    rows, scaling = read_rows(shuffled, nn.Linear(3, 1))
+    rows, scaling = read_rows([shuffled], nn.Linear(3, 1))
     assert torch.equal(rows.labels, labels.double())
     assert torch.equal(rows.x, scaling.apply(x))
     assert torch.equal(shuffled.generator.get_state(), drawn)
@@ -171,10 +171,10 @@ def network_and_data():
     return model, parts
 
 
-def test_the_default_of_a_network_is_cross_entropy_then_a_proximal_head_if_it_helps():
+def test_without_a_refit_the_default_of_a_network_is_cross_entropy_then_a_proximal_head_if_it_helps():
     model, (train, held_out, calibration, fresh) = network_and_data()
     loaders = [sp.Batches(*part, batch_size=256, shuffle=True) for part in (train, held_out, calibration)]
-    result = sp.fit(model, ASK, loaders[0], loaders[1], calibration=loaders[2], epochs=15)
+    result = sp.fit(model, ASK, loaders[0], loaders[1], calibration=loaders[2], epochs=15, refit=False)
     names = [row["solver"] for row in result.history]
     assert names[-1] == "ProximalHead"
     assert set(names[:-1]) == {"CrossEntropy"}
@@ -235,7 +235,7 @@ def test_a_proximal_head_is_kept_where_cross_entropy_asks_the_wrong_question():
     for parameter in body.parameters():
         parameter.requires_grad_(False)
     found = {}
-    for name, more in (("head alone", {}), ("refitted", {"calibration": [calibration]})):
+    for name, more in (("head alone", {}), ("refitted", {"calibration": [calibration], "refit": False})):
         torch.manual_seed(0)
         model = nn.Sequential(body, nn.Linear(2, 1))
         batches = sp.Batches(*train, batch_size=256, shuffle=True)

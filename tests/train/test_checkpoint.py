@@ -222,15 +222,15 @@ def test_linear_recipes_keep_the_candidates_that_are_done(tmp_path, monkeypatch)
     settings = {"model": linear, "epochs": 1}
     whole = train(None, sp.Anchored.auto, **settings)
     made = []
-    refine = sp.train.anchored.refine
+    refine = sp.train.recipes.refine
 
     def counted(*arguments):
-        made.append(arguments[-1])
+        made.append(arguments[4])
         if len(made) == 3:
             raise Stop
         return refine(*arguments)
 
-    monkeypatch.setattr("setpoint.train.anchored.refine", counted)
+    monkeypatch.setattr("setpoint.train.recipes.refine", counted)
     # The order of the rows moves the last digits; the same loader would draw another one the second time.
     settings["train"] = shuffled()
     with pytest.raises(Stop):

@@ -172,9 +172,10 @@ class SetpointClassifier(DecidesAtPoint):
         if rows is not None:
             train, held_out, calibration = (whole.take(part) for part in rows)
             held_out = held_out if self.held_out else train
-            return Parts(train, held_out, calibration if self.calibration else held_out)
+            apart = bool(self.held_out and self.calibration)
+            return Parts(train, held_out, calibration if self.calibration else held_out, apart)
         shortage = too_few(whole.labels, whole.groups, held_out=self.held_out, calibration=self.calibration)
         if self.confidence is not None:
             raise TooFewSamples(f"{shortage}, and a certificate needs rows of its own; bring more rows")
         warnings.warn(f"{shortage}; {SHARED}", stacklevel=3)
-        return Parts(whole, whole, whole)
+        return Parts(whole, whole, whole, apart=False)

@@ -15,8 +15,11 @@ def scalars(row: Mapping[str, Any]) -> dict[str, float]:
     """Every finite number of a row: `soft`, `train`, `held_out`, `fpr/held_out`, `prices/0`, `temperature`, ...
 
     The two rates of a bound come under the name of what it bounds; the parts of a list under their places. Words,
-    the epoch itself, and numbers that are not finite (a temperature not yet settled) are left out.
+    the epoch itself, and numbers that are not finite (a temperature not yet settled) are left out. Of a training on
+    held-out rows (`again`) nothing is worth a curve.
     """
+    if row.get("again"):
+        return {}
     rest = {name: value for name, value in row.items() if name not in ("epoch", "bounds")}
     rates = {_bounded(bound): values for bound, values in row.get("bounds", {}).items()}
     return {name: value for name, value in _numbers("", {**rest, **rates}) if math.isfinite(value)}

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from setpoint.errors import BadSetting, ShapeMismatch
-from setpoint.train.batch import Batch, Batches, read_batch
+from setpoint.processes import ALONE, Processes
+from setpoint.train.batch import Batch, Batches, join_batches, read_batch
 
 
 class AllRows:
     """The batches of one loader, each with its share of the rows of another, all of which come once in every pass.
 
-    Nothing is kept in memory but one batch of each. The other loader's batches are shuffled within themselves.
+    Nothing is kept in memory but one batch of each. The other loader's batches are shuffled within themselves. Of two
+    `Batches` that processes share out, what is dealt is shared out too: together they make the steps of one process.
     """
 
     def __init__(self, batches: Iterable[Any], others: Iterable[Any], seed: int = 0) -> None:
+        self.shared, self.step = ALONE, 0
+        if isinstance(batches, Batches) and isinstance(others, Batches) and not others.processes.alone:
+            self.shared, self.step = batches.processes, batches.batch_size
+        if isinstance(others, Batches) and not self.shared.alone:
+            others = others.whole_on_each()
         self.batches, self.items = batches, others
-        self.size, self.other_size = _rows_of(batches), _rows_of(others)
+        self.size, self.other_size = rows_of(batches, self.shared), rows_of(others)
         if not self.size or not self.other_size:
             raise BadSetting("the loader yielded no batch; pass a list, a DataLoader or sp.Batches, not a generator")
         self.generator = torch.Generator().manual_seed(seed)
@@ -35,11 +41,22 @@ class AllRows:
         others = _Rows(self.items, self.generator)
         seen = dealt = 0
         for batch in map(read_batch, self.batches):
-            seen += len(batch.labels)
+            seen += len(batch.labels) if self.shared.alone else min(self.step, self.size - seen)
             due = round(self.other_size * min(seen / self.size, 1.0))
-            here = batch.labels.device
-            yield _joined([batch, *(piece.map(partial(_moved, here)) for piece in others.take(due - dealt))])
+            pieces = [batch, *(self._own(piece, batch.labels.device) for piece in others.take(due - dealt))]
             dealt = due
+            if len({piece.x.shape[1:] for piece in pieces}) == 1:
+                yield join_batches(pieces)
+            else:
+                # Rows that were padded to different lengths: a step each.
+                yield from pieces
+
+    def _own(self, piece: Batch, device: torch.device) -> Batch:
+        """The part of a piece that is this process's to take, where the batch is that it goes with."""
+        if not self.shared.alone:
+            rows = torch.arange(len(piece.labels)).tensor_split(self.shared.size)[self.shared.rank]
+            piece = _picked(piece, rows)
+        return piece.map(lambda part: part.to(device))
 
 
 class _Rows:
@@ -66,31 +83,18 @@ class _Rows:
         return pieces
 
 
-def _moved(device: torch.device, part: Tensor) -> Tensor:
-    return part.to(device)
-
-
 def _picked(batch: Batch, rows: Tensor) -> Batch:
     return batch.map(lambda part: part[rows.to(part.device)])
 
 
-def _joined(batches: list[Batch]) -> Batch:
-    """One batch of several; weights are 1 where only others have them. Numbers of rows mean nothing any more."""
-    if not all(isinstance(batch.x, Tensor) for batch in batches):
-        kind = next(type(batch.x).__name__ for batch in batches if not isinstance(batch.x, Tensor))
-        raise ShapeMismatch(f"training on all rows takes batches of tensors, but x is a {kind}; pass refit=False")
-    weights = None
-    if any(batch.weights is not None for batch in batches):
-        weights = torch.cat(
-            [torch.ones(len(b.labels)).to(b.labels) if b.weights is None else b.weights for b in batches]
-        )
-    groups = None
-    if all(batch.groups is not None for batch in batches):
-        groups = torch.cat([batch.groups for batch in batches if batch.groups is not None])
-    return Batch(torch.cat([b.x for b in batches]), torch.cat([b.labels for b in batches]), weights, groups)
-
-
-def _rows_of(loader: Iterable[Any]) -> int:
-    if isinstance(loader, Batches) and loader.processes.alone:
+def rows_of(loader: Iterable[Any], shared: Processes = ALONE) -> int:
+    """How many rows a loader yields, all of them tensors; on all processes that share it."""
+    if isinstance(loader, Batches) and (loader.processes.alone or not shared.alone):
         return len(loader.whole.labels)
-    return sum(len(read_batch(item).labels) for item in loader)
+    rows = 0
+    for batch in map(read_batch, loader):
+        if not isinstance(batch.x, Tensor):
+            kind = type(batch.x).__name__
+            raise ShapeMismatch(f"training on all rows takes batches of tensors, but x is a {kind}; pass refit=False")
+        rows += len(batch.labels)
+    return rows

@@ -15,7 +15,7 @@ from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.solve.threshold import find
-from setpoint.train.anchored import read_rows, set_layer
+from setpoint.train.fit_linear import read_rows, set_layer
 from setpoint.train.history import History, record, score
 from setpoint.train.linear import Rows
 from setpoint.train.recipes import RECIPES, Recipe, Recipes
@@ -52,7 +52,7 @@ def fit_auto_linear(
     on_epoch: Callable[[dict[str, Any]], None] | None,
 ) -> tuple[History, int, tuple[Trial, ...]]:
     """Train every candidate, choose one, and give the layer its parameters."""
-    rows, scaling = read_rows(train, model)
+    rows, scaling = read_rows([train], model)
     if problem.group is None:
         rows = replace(rows, groups=None)
     recipes = Recipes(problem, rows)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from setpoint.errors import BadSetting, ShapeMismatch
-from setpoint.processes import Processes, ProcessGroup
+from setpoint.processes import ALONE, Processes, ProcessGroup
 from setpoint.train.sparse import AT_ONCE, SparseRows, sparse_rows
 
 _NAMES = ("x", "labels", "weights", "groups", "index")
@@ -64,6 +64,20 @@ def read_batch(item: Any) -> Batch:
         return Batch(*item)
     kind = f"{len(item)} parts" if isinstance(item, tuple | list) else type(item).__name__
     raise ShapeMismatch(f"a loader must yield (x, labels), (x, labels, weights) or a mapping, but yielded {kind}")
+
+
+def join_batches(batches: list[Batch]) -> Batch:
+    """One batch of several; weights are 1 where only others have them. Numbers of rows mean nothing any more."""
+    if len(batches) == 1:
+        return batches[0]
+    weights = groups = None
+    if any(batch.weights is not None for batch in batches):
+        weights = torch.cat(
+            [torch.ones(len(b.labels)).to(b.labels) if b.weights is None else b.weights for b in batches]
+        )
+    if all(batch.groups is not None for batch in batches):
+        groups = torch.cat([batch.groups for batch in batches if batch.groups is not None])
+    return Batch(torch.cat([b.x for b in batches]), torch.cat([b.labels for b in batches]), weights, groups)
 
 
 def halves(loader: Iterable[Any]) -> tuple[list[Batch], list[Batch]]:
@@ -128,6 +142,12 @@ class Batches:
         self.generator = torch.Generator().manual_seed(seed)
         self.processes = Processes.of(process_group)
         self.content = content
+
+    def whole_on_each(self) -> Batches:
+        """The same for a process by itself, whichever others there are."""
+        rows = copy.copy(self)
+        rows.processes = ALONE
+        return rows
 
     def in_order(self) -> Batches:
         """The same rows as they lie; all at once, and not copied, unless they are sparse."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import nn
 
-from setpoint.errors import BadSetting, SharedData
+from setpoint.errors import BadSetting, ShapeMismatch, SharedData
 from setpoint.problem.language import read_problem
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
@@ -20,16 +20,17 @@ from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.last_layer import ImplicitLastLayer
 from setpoint.solve.solver import Solver
 from setpoint.train.again import AllRows
-from setpoint.train.anchored import Anchored, Ridge, fit_linear
 from setpoint.train.auto import Auto, fit_auto
 from setpoint.train.batch import halves
 from setpoint.train.calibrate import calibrate_or_warn
 from setpoint.train.checkpoint import Checkpoint
 from setpoint.train.ensemble import fit_ensemble
 from setpoint.train.epochs import Epochs, OptimizerMaker, Report
+from setpoint.train.fit_linear import fit_linear
 from setpoint.train.head import fit_proximal_head
 from setpoint.train.history import History, score
 from setpoint.train.identity import identity_of, loader_identity, module_identity
+from setpoint.train.recipes import Anchored, Ridge
 from setpoint.train.refusal import refuse_confidence
 from setpoint.train.together import (
     averages_itself,
@@ -67,7 +68,7 @@ def fit(
     warm_start: float = 0.3,
     patience: int | None = None,
     optimizer: OptimizerMaker | None = None,
-    refit: bool = False,
+    refit: bool | None = None,
     ensemble: int = 1,
     seed: int = 0,
     on_epoch: Report | None = None,
@@ -79,8 +80,8 @@ def fit(
 
     With no `solver` the choice is made by what has been measured to work. A linear model (`nn.Linear` with one
     output) is trained full batch by the anchored recipe (`Anchored`). A network is trained by cross-entropy and stopped
-    early by its loss on the held-out rows; then, when there are `calibration` data for the threshold, its last layer is
-    re-fitted to the problem on the held-out rows and kept only if that helps on the half it was not fitted on.
+    early by its loss on the held-out rows. When there are `calibration` data for the threshold, either is then trained
+    once more, on the held-out rows too (`refit`).
 
     With a `solver`, the first `warm_start` share of the epochs is balanced cross-entropy, which keeps the solver
     from starting on meaningless thresholds (losses that need none, such as `CrossEntropy`, go without). After every
@@ -94,11 +95,14 @@ def fit(
     `held_out` is kept for it. If the promise cannot be made in the end, a warning says why, and the threshold is set
     without a certificate.
 
-    With `refit`, a network is trained by cross-entropy and judged by its loss on the held-out rows; then it is trained
-    again from where it started, for as many epochs as were best, on training and held-out rows together: rows that
-    nothing more is chosen on need not lie idle. Both times it is the running average of the parameters that counts.
-    History and best epoch are those of the first training. It takes `calibration` data, for the threshold must not be
-    set on rows that were trained on.
+    With `refit`, the model is trained again on training and held-out rows together, once these have chosen: rows that
+    nothing more is chosen on need not lie idle. A linear model is made anew by the recipe that was best; a network
+    starts again from where it started, for as many epochs as had the least loss, and both times it is the running
+    average of its parameters that counts. History and best epoch are those of the first training. It goes with
+    cross-entropy and the recipes for linear models, and takes `calibration` data, for the threshold must not be set on
+    rows that were trained on. None is the default: it is done where no solver is named and nothing speaks against it.
+    False leaves the held-out rows alone; then, with `calibration` data, the last layer of a network that no solver is
+    named for is re-fitted to the problem on them, and kept only if that helps on the half it was not fitted on.
 
     With `ensemble` = k, k copies of the model are drawn and trained from the seeds `seed`, `seed + 1`, ..., and the
     result's model averages their logits; the given model is left as it was.
@@ -138,8 +142,7 @@ def fit(
             f"got {epochs}, {warm_start} and {patience}"
         )
 
-    if refit:
-        _refuse_refit(model, solver, calibration)
+    again = _refits(refit, model, solver, calibration)
     if isinstance(accumulate, bool) or not isinstance(accumulate, int) or accumulate < 1:
         raise BadSetting(f"accumulate is the number of batches that count as one, from 1 up, got {accumulate!r}")
     kept = Checkpoint.of(checkpoint)
@@ -148,7 +151,7 @@ def fit(
         "epochs": epochs, "warm_start": warm_start, "patience": patience, "ensemble": ensemble,
         **({} if processes.alone else {"processes": processes.size}),
         **({} if accumulate == 1 else {"accumulate": accumulate}),
-        **({} if not refit else {"refit": True}),
+        **({"refit": True} if again else {}),
     }  # fmt: skip
     share_state(model, processes, parameters=True)
 
@@ -158,7 +161,9 @@ def fit(
             processes=processes, judged_by=processes, accumulate=accumulate,
         )  # fmt: skip
         calibrated = calibration is not None
-        own, history, best, comparison = _train(one, own, plan, calibrated=calibrated, refit=refit, settings=settings)
+        own, history, best, comparison = _train(
+            one, own, plan, calibrated=calibrated, again=again, asked=refit is not None, settings=settings
+        )
         result = FitResult(one.eval(), set_point(one), history, own, best, comparison)
         state.close()
         return result
@@ -189,7 +194,8 @@ def _train(
     plan: Epochs,
     *,
     calibrated: bool,
-    refit: bool,
+    again: bool,
+    asked: bool,
     settings: dict[str, Any],
 ) -> tuple[Solver | Anchored | Ridge | Auto, History, int, tuple[Trial, ...]]:
     """Train in place: the solver that was used, the history, the row of it that the model now is of, and what `Auto`
@@ -231,18 +237,14 @@ def _train(
             name = type(solver).__name__
             raise BadSetting(f"{name} trains nn.Linear models with one output; use a Solver for other models")
         history, best = fit_linear(
-            model, problem, solver, whole, plan.held_out, plan.on_epoch, checkpoint=checkpoint, identity=plan.identity
-        )
-        return solver, history, best, ()
-    start = copy.deepcopy(model.state_dict()) if refit else {}
-    history, best = replace(plan, by_loss=by_default or refit, averaged=refit).fit(model, solver)
-    if refit:
-        model.load_state_dict(start)
-        again = replace(
-            plan, train=AllRows(plan.train, plan.held_out), warm_start=0.0, patience=None, on_epoch=None,
-            checkpoint=checkpoint.part("again"), averaged=True, last=best,
+            model, problem, solver, whole, plan.held_out, plan.on_epoch, again=again, checkpoint=checkpoint,
+            identity=plan.identity,
         )  # fmt: skip
-        again.fit(model, solver)
+        return solver, history, best, ()
+    start = copy.deepcopy(model.state_dict()) if again else {}
+    history, best = replace(plan, by_loss=by_default or again, averaged=again).fit(model, solver)
+    if again:
+        _train_again(model, solver, plan, start, len(history), best, asked=asked)
         return solver, history, best, ()
     if by_default and calibrated and problem.group is None:
         row = fit_proximal_head(model, problem, plan.held_out, len(history), processes)
@@ -250,6 +252,33 @@ def _train(
             history.append(row)
             best = len(history) - 1 if row["kept"] else best
     return solver, history, best, ()
+
+
+def _train_again(
+    model: nn.Module,
+    solver: Solver,
+    plan: Epochs,
+    start: dict[str, Any],
+    told: int,
+    last: int,
+    *,
+    asked: bool,
+) -> None:
+    """From the start, on all rows, until the epoch that was best; `on_epoch` is told, in rows that are marked."""
+    try:
+        rows = AllRows(plan.train, plan.held_out)
+    except ShapeMismatch:
+        if asked:
+            raise
+        return
+
+    def report(row: dict[str, Any]) -> None:
+        if plan.on_epoch is not None:
+            plan.on_epoch({**row, "epoch": told + row["epoch"], "again": True})
+
+    model.load_state_dict(start)
+    plan = replace(plan, train=rows, warm_start=0.0, patience=None, averaged=True, last=last)
+    replace(plan, on_epoch=report, checkpoint=plan.checkpoint.part("again")).fit(model, solver)
 
 
 def _identity(
@@ -266,14 +295,15 @@ def _identity(
     return {**own, **settings, **data}
 
 
-def _refuse_refit(model: nn.Module, solver: Any, calibration: Any) -> None:
-    if not (solver is None or isinstance(solver, CrossEntropy)) or (
-        solver is None and isinstance(model, nn.Linear) and model.out_features == 1
-    ):
-        raise BadSetting(
-            "refit trains a network again by cross-entropy on all rows; leave the solver out or pass sp.CrossEntropy()"
-        )
-    if averages_itself(model):
-        raise BadSetting("refit keeps an average of the model's parameters; pass the model itself, without a wrapper")
-    if calibration is None:
-        raise BadSetting("refit trains on the held-out rows, so the threshold needs others: pass calibration= data")
+def _refits(refit: bool | None, model: nn.Module, solver: Any, calibration: Any) -> bool:
+    """Whether to train again on all rows; if nobody says, where no solver is named and nothing speaks against it."""
+    against = None
+    if not (solver is None or isinstance(solver, CrossEntropy | Anchored | Ridge)):
+        against = "refit goes with cross-entropy and the recipes for linear models; leave the solver out"
+    elif averages_itself(model):
+        against = "refit keeps an average of the model's parameters; pass the model itself, without a wrapper"
+    elif calibration is None:
+        against = "refit trains on the held-out rows, so the threshold needs others: pass calibration= data"
+    if refit and against is not None:
+        raise BadSetting(against)
+    return against is None and (solver is None if refit is None else refit)

@@ -1,21 +1,22 @@
-"""The candidates for a linear model by name: cross-entropy under several class weights, then what refines it."""
+"""Recipes for linear models, and all that `Auto` tries: cross-entropy under several class weights, what refines it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
 
-from setpoint.errors import BadProblem
+from setpoint.errors import BadProblem, BadSetting
 from setpoint.problem.problem import Problem
 from setpoint.solve.augmented import AugmentedLagrangian
 from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.lagrangian import Lagrangian
 from setpoint.solve.pairwise import PairwiseArea
 from setpoint.solve.solver import Solver
-from setpoint.train.anchored import Anchored, Ridge
 from setpoint.train.linear import Anchor, Rows, class_weights, cross_entropy, deciding_bound, match, refine
 
 #: Few, and far apart: among 21 weights it is noise that is chosen.
@@ -31,7 +32,11 @@ class Recipes:
 
     @cached_property
     def plain(self) -> Tensor:
-        return cross_entropy(self.rows, class_weights(self.rows, 1.0))
+        return self.cross_entropy(1.0)
+
+    def cross_entropy(self, ratio: float, start: Tensor | None = None) -> Tensor:
+        """To convergence, with positives so many times as heavy."""
+        return cross_entropy(self.rows, class_weights(self.rows, ratio), start)
 
     @cached_property
     def start(self) -> tuple[Tensor, Tensor]:
@@ -42,7 +47,7 @@ class Recipes:
         """Cross-entropy with positives so many times as heavy; None balances the classes."""
         if ratio is None:
             ratio = Ridge("balanced").ratio(self.rows.labels, self.rows.weights)
-        return cross_entropy(self.rows, class_weights(self.rows, ratio), self.plain)
+        return self.cross_entropy(ratio, self.plain)
 
     def matched(self) -> Tensor:
         if deciding_bound(self.problem) is None:
@@ -71,6 +76,65 @@ class Recipes:
 
 
 Recipe = Callable[[Recipes], Tensor]
+
+
+@dataclass(frozen=True)
+class Anchored:
+    """Train a linear model by the anchored recipe, full batch, on data that fit in memory.
+
+    One `kappa` (the default, 1/4) is used as it is, and nothing is chosen. With several, the best on held-out
+    data is taken, plain and matched cross-entropy standing as candidates too; ties go to the earlier, that is to
+    the simpler and to the larger kappa. `Anchored.auto` holds the four strengths of the default study.
+    """
+
+    kappas: tuple[float, ...] = (0.25,)
+
+    def __post_init__(self) -> None:
+        if not self.kappas or any(not 0 < kappa < float("inf") for kappa in self.kappas):
+            raise BadSetting(f"Anchored needs at least one kappa, all above 0, got {self.kappas}")
+
+    @property
+    def chooses(self) -> bool:
+        """Whether held-out rows have a say."""
+        return len(self.kappas) > 1
+
+    @property
+    def candidates(self) -> dict[str, Recipe]:
+        """What is made, from simple to bold, by name."""
+        refined = {f"Anchored({kappa:g})": partial(Recipes.anchored, kappa=kappa) for kappa in self.kappas}
+        return {"CrossEntropy": lambda on: on.plain, "CrossEntropy(matched)": lambda on: on.start[0], **refined}
+
+    @classmethod
+    def auto(cls) -> Anchored:
+        """The four strengths 4, 1, 1/4 and 1/16, to be chosen from on held-out data."""
+        return cls((4.0, 1.0, 0.25, 0.0625))
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """Cross-entropy of a linear model, full batch, to convergence: the baseline that stands beside `Anchored`.
+
+    `pos_weight` as in `CrossEntropy`; a ridge of 1/2 |theta|^2 on standardised features beside the sum of losses.
+    """
+
+    pos_weight: float | Literal["balanced"] | None = None
+    chooses: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        CrossEntropy(self.pos_weight)
+
+    @property
+    def candidates(self) -> dict[str, Recipe]:
+        """The one thing that is made."""
+        return {"CrossEntropy": lambda on: on.cross_entropy(self.ratio(on.rows.labels, on.rows.weights))}
+
+    def ratio(self, labels: Tensor, weights: Tensor) -> float:
+        """How many negatives a positive counts for."""
+        if self.pos_weight == "balanced":
+            positives = (weights * labels).sum()
+            return float((weights.sum() - positives) / positives.clamp(min=1e-300))
+        return 1.0 if self.pos_weight is None else float(self.pos_weight)
+
 
 #: From simple to bold. What does not fit a problem raises BadProblem.
 RECIPES: dict[str, Recipe] = {

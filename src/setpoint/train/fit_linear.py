@@ -1,10 +1,9 @@
-"""Recipes for linear models, full batch: cross-entropy to convergence, and the anchored default."""
+"""Fit a linear model by a recipe, full batch: make its candidates, judge them, keep one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -14,56 +13,16 @@ from setpoint.errors import BadFeatures, BadSetting, ShapeMismatch
 from setpoint.measure.sample import Sample, check_sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
-from setpoint.solve.baseline import CrossEntropy
-from setpoint.train.batch import Batch, Batches, read_batches
+from setpoint.train.again import rows_of
+from setpoint.train.batch import Batch, Batches, join_batches, read_batches
 from setpoint.train.calibrate import evaluate
 from setpoint.train.checkpoint import Checkpoint, refusing_damage
 from setpoint.train.draws import Draws
 from setpoint.train.history import History, record, score
-from setpoint.train.linear import Anchor, Rows, Scaling, class_weights, cross_entropy, match, recipe_bytes, refine
+from setpoint.train.linear import Rows, Scaling, recipe_bytes
+from setpoint.train.recipes import Anchored, Recipes, Ridge
 from setpoint.train.select import preference
 from setpoint.train.sparse import SparseRows
-
-
-@dataclass(frozen=True)
-class Anchored:
-    """Train a linear model by the anchored recipe, full batch, on data that fit in memory.
-
-    One `kappa` (the default, 1/4) is used as it is, and nothing is chosen. With several, the best on held-out
-    data is taken, plain and matched cross-entropy standing as candidates too; ties go to the earlier, that is to
-    the simpler and to the larger kappa. `Anchored.auto` holds the four strengths of the default study.
-    """
-
-    kappas: tuple[float, ...] = (0.25,)
-
-    def __post_init__(self) -> None:
-        if not self.kappas or any(not 0 < kappa < float("inf") for kappa in self.kappas):
-            raise BadSetting(f"Anchored needs at least one kappa, all above 0, got {self.kappas}")
-
-    @classmethod
-    def auto(cls) -> Anchored:
-        """The four strengths 4, 1, 1/4 and 1/16, to be chosen from on held-out data."""
-        return cls((4.0, 1.0, 0.25, 0.0625))
-
-
-@dataclass(frozen=True)
-class Ridge:
-    """Cross-entropy of a linear model, full batch, to convergence: the baseline that stands beside `Anchored`.
-
-    `pos_weight` as in `CrossEntropy`; a ridge of 1/2 |theta|^2 on standardised features beside the sum of losses.
-    """
-
-    pos_weight: float | Literal["balanced"] | None = None
-
-    def __post_init__(self) -> None:
-        CrossEntropy(self.pos_weight)
-
-    def ratio(self, labels: Tensor, weights: Tensor) -> float:
-        """How many negatives a positive counts for."""
-        if self.pos_weight == "balanced":
-            positives = (weights * labels).sum()
-            return float((weights.sum() - positives) / positives.clamp(min=1e-300))
-        return 1.0 if self.pos_weight is None else float(self.pos_weight)
 
 
 def fit_linear(
@@ -74,19 +33,24 @@ def fit_linear(
     held_out: Iterable[Any],
     on_epoch: Callable[[dict[str, Any]], None] | None = None,
     *,
+    again: bool = False,
     checkpoint: Checkpoint | None = None,
     identity: dict[str, Any] | None = None,
 ) -> tuple[History, int]:
     """Set the parameters of a linear model; the candidates as rows of history, and which of them it now is.
 
-    A checkpoint keeps the candidates that are done; on resuming they are judged again, which is quick.
+    With `again`, that one is made once more of training and held-out rows together. A checkpoint keeps the candidates
+    that are done; on resuming they are judged again, which is quick.
     """
     made = _Candidates(checkpoint or Checkpoint(None), identity or {}, Draws([train, held_out]))
-    rows, scaling = read_rows(train, model)
+    rows, scaling = read_rows([train], model)
+    if again:
+        _refuse_too_large(len(rows.x) + rows_of(held_out), model.in_features)
+    recipes = Recipes(problem, rows)
     history: History = []
     candidates: list[tuple[Tensor, OperatingPoint]] = []
-
-    def stand(name: str, theta: Tensor) -> None:
+    for name, make in recipe.candidates.items():
+        (theta,) = made.take(lambda make=make: (make(recipes),))  # type: ignore[misc]
         set_layer(model, *scaling.undo(theta))
         seen = Sample(rows.x @ theta, rows.labels, rows.weights)
         on_train = evaluate(problem, seen.scores, seen.labels, weights=seen.weights)
@@ -96,35 +60,27 @@ def fit_linear(
         candidates.append((theta, on_held_out))
         if on_epoch is not None:
             on_epoch(history[-1])
-
-    if isinstance(recipe, Ridge):
-        ratio = recipe.ratio(rows.labels, rows.weights)
-        (theta,) = made.take(lambda: (cross_entropy(rows, class_weights(rows, ratio)),))
-        stand("CrossEntropy", theta)
-        return history, 0
-    (plain,) = made.take(lambda: (cross_entropy(rows, class_weights(rows, 1.0)),))
-    stand("CrossEntropy", plain)
-    matched, matched_weights = made.take(lambda: match(problem, rows))
-    stand("CrossEntropy(matched)", matched)
-    anchor = Anchor(rows.labels, matched_weights, torch.zeros_like(matched))
-    for kappa in recipe.kappas:
-        (theta,) = made.take(lambda kappa=kappa: (refine(problem, rows, matched, anchor, kappa),))  # type: ignore[misc]
-        stand(f"Anchored({kappa:g})", theta)
     best = len(candidates) - 1
-    if len(recipe.kappas) > 1:
+    if recipe.chooses:
         best = max(range(len(candidates)), key=lambda i: preference(candidates[i][1]))
-    set_layer(model, *scaling.undo(candidates[best][0]))
+    theta = candidates[best][0]
+    if again:
+        del rows, recipes, seen
+        chosen = [*recipe.candidates.values()][best]
+        rows, scaling = read_rows([train, held_out], model)
+        (theta,) = made.take(lambda: (chosen(Recipes(problem, rows)),))
+    set_layer(model, *scaling.undo(theta))
     return history, best
 
 
-def read_rows(train: Iterable[Any], model: nn.Linear) -> tuple[Rows, Scaling]:
-    """Everything that a loader yields as standardised rows of a weight above 0."""
-    if isinstance(train, Batches):
-        train = train.in_order()
-        if isinstance(train.whole.x, SparseRows):
+def read_rows(loaders: Iterable[Iterable[Any]], model: nn.Linear) -> tuple[Rows, Scaling]:
+    """Everything that loaders yield as standardised rows of a weight above 0."""
+    loaders = [loader.in_order() if isinstance(loader, Batches) else loader for loader in loaders]
+    for loader in loaders:
+        if isinstance(loader, Batches) and isinstance(loader.whole.x, SparseRows):
             # Before all of it is made dense.
-            _refuse_too_large(*train.whole.x.shape)
-    batch = _join([*read_batches(train, torch.device("cpu"))])
+            _refuse_too_large(*loader.whole.x.shape)
+    batch = _join([batch for loader in loaders for batch in read_batches(loader, torch.device("cpu"))])
     _refuse_too_large(len(batch.x), batch.x[:1].numel())
     zeros = torch.zeros(len(batch.labels), dtype=torch.float64)
     sample = check_sample(zeros, batch.labels, batch.weights, batch.groups)
@@ -192,16 +148,7 @@ def _join(batches: list[Batch]) -> Batch:
     if not all(isinstance(b.x, Tensor) for b in batches):
         kind = next(type(b.x).__name__ for b in batches if not isinstance(b.x, Tensor))
         raise ShapeMismatch(f"a linear model takes batches of tensors, but x is a {kind}; use torch.as_tensor(x)")
-    if len(batches) == 1:
-        return batches[0]
-    weights = [b.weights for b in batches if b.weights is not None]
-    groups = [b.groups for b in batches if b.groups is not None]
-    return Batch(
-        torch.cat([b.x for b in batches]),
-        torch.cat([b.labels for b in batches]),
-        torch.cat(weights) if weights else None,
-        torch.cat(groups) if groups else None,
-    )
+    return join_batches(batches)
 
 
 @torch.no_grad()
