@@ -115,9 +115,9 @@ def fit(
     setpoint fit mail.csv --target spam --model mlp --out mail-run \
       --ask "maximize precision where recall >= 90%"
 
-    The rows are split at random: train, held-out (chooses; trained on in the end),
-    calibration (sets the threshold), test. Plain cross-entropy is trained beside
-    the solver and shown with it. Missing values, words and numbers are welcome.
+    The rows are split at random: train, held-out (chooses the epoch, and is then
+    trained on too), calibration (sets the threshold), test. Plain cross-entropy
+    stands beside the solver. Missing values, words and numbers are welcome.
     A run that was killed goes on, to the very same result, with
 
     setpoint fit --resume mail-run
