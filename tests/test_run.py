@@ -187,8 +187,10 @@ def test_a_solver_that_is_named_keeps_to_the_training_rows_unless_it_is_asked_to
     named, asked = (fitted(settings=Settings(solver="weighted", refit=refit)) for refit in (None, True))
     assert [outcome.refitted for outcome in named.outcomes] == [False, False]
     assert [outcome.refitted for outcome in asked.outcomes] == [True, True]
-    with pytest.raises(BadSetting, match="refit goes with the solvers default, weighted, cross-entropy, not with"):
-        Settings(solver="implicit", refit=True)
+    for refused in ({"solver": "implicit"}, {"solver": "auto", "model": "mlp"}):
+        with pytest.raises(BadSetting, match="refit goes with the solvers default, weighted, cross-entropy and"):
+            Settings(**refused, refit=True)
+    assert [Settings(solver="auto", model=model).refits for model in ("linear", "mlp")] == [True, False]
 
 
 def test_the_second_training_of_a_network_moves_the_bar():

@@ -91,7 +91,7 @@ def fit(
         bool | None,
         typer.Option(
             "--refit/--no-refit",
-            help="Train on held-out rows too, once they have chosen; if not given, so does the default solver.",
+            help="Train on held-out rows too, once they have chosen; if not given, default does, and auto with linear.",
             show_default=False,
         ),
     ] = None,

@@ -16,7 +16,7 @@ from setpoint.errors import TooFewSamples
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.processes import ALONE, Processes
-from setpoint.settings import REFITTED, Settings, build_model, score_rows
+from setpoint.settings import Settings, build_model, score_rows
 from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.solver import Solver
 from setpoint.solvers import Case, Choice, by_steps, make_solver
@@ -143,7 +143,7 @@ class Training:
         case = Case(self.problem, self.is_linear, whole, self.rows, n_groups, settings.tune, settings.seed)
         chosen = solver or make_solver(name, case)
         # Beside the solver too: rows that one alone has would pass for its merit.
-        refit = settings.refits and name in REFITTED
+        refit = settings.refits and settings.refittable(name)
         short = self.stream is not None or bool(shortage(settings, self.parts))
         if processes.largest(float(short))[0]:
             chosen, refit = by_steps(chosen, case), False

@@ -19,7 +19,7 @@ PARTS = ("train", "held_out", "calibration", "test")
 SMALL = 4096
 #: From here on batches are larger: as good (benchmarks.batch_size), and most of a small step is not arithmetic.
 LARGE = 200_000
-#: Solvers that are trained again on held-out rows, if asked for; the first if not asked as well.
+#: Solvers that are trained again on held-out rows if that is asked for; linear models with `auto` too.
 REFITTED = ("default", "weighted", "cross-entropy")
 #: Rows scored together.
 AT_ONCE = 65_536
@@ -41,7 +41,7 @@ class Settings:
     """How to train. `None` for epochs or batch size chooses by the number of training rows.
 
     With `refit` the solver, and plain cross-entropy beside it, are trained again on held-out rows too, once these have
-    chosen; None is yes for the default, and no for a solver that is named.
+    chosen; None is yes for the default and for `auto` with a linear model, and no for a solver that is named.
     """
 
     model: str = "linear"
@@ -57,8 +57,10 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_solver(self.solver)
-        if self.refit and self.solver not in REFITTED:
-            raise BadSetting(f"refit goes with the solvers {', '.join(REFITTED)}, not with {self.solver!r}")
+        if self.refit and not self.refittable(self.solver):
+            raise BadSetting(
+                f"refit goes with the solvers {', '.join(REFITTED)} and, with linear models, auto; not {self.solver!r}"
+            )
         if self.model not in MODELS:
             raise BadSetting(f"model {self.model!r} is none of {', '.join(MODELS)}")
         if self.tune < 0:
@@ -78,7 +80,11 @@ class Settings:
 
     @property
     def refits(self) -> bool:
-        return self.solver == "default" if self.refit is None else self.refit
+        chosen_for_you = self.solver in ("default", "auto") and self.refittable(self.solver)
+        return chosen_for_you if self.refit is None else self.refit
+
+    def refittable(self, solver: str) -> bool:
+        return solver in REFITTED or (solver == "auto" and self.model == "linear")
 
     def settled(self, rows: int) -> Settings:
         """The same with nothing left open: small tables whole, else batches of 512, of 4,096 for large ones, and about

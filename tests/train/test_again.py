@@ -12,7 +12,9 @@ import setpoint as sp
 from setpoint.errors import BadSetting, ShapeMismatch
 from setpoint.train.again import AllRows
 from setpoint.train.average import RunningAverage
+from setpoint.train.fit_linear import read_rows
 from setpoint.train.history import score
+from setpoint.train.recipes import RECIPES, Recipes
 
 ASK = sp.ask("minimize fnr where fpr <= 5%")
 
@@ -178,7 +180,7 @@ def test_killed_in_the_second_training_it_goes_on_to_the_same_end(tmp_path):
 
 
 def test_refit_needs_cross_entropy_or_a_recipe_and_rows_for_the_threshold():
-    for solver in (sp.ImplicitThreshold(ASK), sp.Auto()):
+    for solver in (sp.ImplicitThreshold(ASK), sp.Auto()):  # of a network
         with pytest.raises(BadSetting, match="refit goes with cross-entropy and the recipes"):
             fitted(refit=True, solver=solver)
     parts = [corner(seed, True) for seed in range(2)]
@@ -271,6 +273,24 @@ def test_a_linear_model_is_made_anew_of_all_rows_by_the_recipe_that_was_best(nam
 
 def _best(history) -> int:
     return min(range(len(history)), key=lambda place: (not history[place]["feasible"], history[place]["held_out"]))
+
+
+def test_auto_makes_the_chosen_linear_model_anew_of_all_rows(monkeypatch):
+    monkeypatch.setattr("setpoint.train.linear.STEPS", 20)
+    parts = [corner(seed, True) for seed in range(3)]
+    models = [nn.Linear(2, 1) for _ in range(3)]
+    once, again, _ = (
+        sp.fit(model, ASK, [parts[0]], [parts[1]], sp.Auto(), calibration=[parts[2]], refit=refit)
+        for model, refit in zip(models, (False, None, True))
+    )
+    assert [trial.point for trial in once.comparison] == [trial.point for trial in again.comparison]
+    assert torch.equal(models[1].weight, models[2].weight)
+    assert not torch.allclose(models[0].weight, models[1].weight)
+    (chosen,) = (trial.name for trial in again.comparison if trial.chosen)
+    both = tuple(torch.cat(columns) for columns in zip(*parts[:2]))
+    rows, scaling = read_rows([[both]], models[0])
+    weight, _ = scaling.undo(RECIPES[chosen](Recipes(ASK, rows)))
+    torch.testing.assert_close(models[1].weight.squeeze(0).double(), weight, rtol=1e-5, atol=1e-6)
 
 
 def test_weights_that_only_training_rows_have_are_kept():

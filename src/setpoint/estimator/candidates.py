@@ -120,7 +120,7 @@ class Plan:
             torch.set_num_threads(1)
         try:
             # Both or none: rows that one alone has would pass for its merit.
-            refit = isinstance(solver, str) and solver == "default" and parts.apart and not parts.train.is_sparse
+            refit = self._refits(solver) and parts.apart and not parts.train.is_sparse
             found = [self.train(solver, parts, refit)]
             if not found[0].trials and found[0].name != BASELINE:
                 found.append(self.train(BASELINE, parts, refit))
@@ -155,6 +155,10 @@ class Plan:
         note = str(result.history[result.best_epoch]["solver"])
         seconds = time.perf_counter() - started
         return Candidate(_name(solver), scorer, point, result.history, result.comparison, seconds, note)
+
+    def _refits(self, solver: Any) -> bool:
+        """Whether the choice is left to us: by the default, or among linear models."""
+        return isinstance(solver, str) and (solver == "default" or (solver == AUTO and self.module is None))
 
     def _solver(self, solver: Any, whole: bool, train: Part, linear: bool) -> Any:
         """What `fit` takes, from a name, a recipe, a solver or a function that makes one."""

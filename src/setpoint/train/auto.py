@@ -30,7 +30,8 @@ class Auto:
     *A linear model*: plain, balanced, lowered, raised and matched class weights, `Anchored` at its four strengths, the
     Lagrangian, the augmented Lagrangian and, for ROC areas, `PairwiseArea`, all full batch from one matched start. The
     three best on the held-out rows are cross-validated in three folds beside cross-entropy, and the rule is applied
-    to all rows, each scored by a model that was not fitted on it: a choice on the held-out rows alone picks noise.
+    to all rows, each scored by a model that was not fitted on it: a choice on the held-out rows alone picks noise. With
+    `calibration` data the chosen one is then made anew of training and held-out rows together (`fit(refit=)`).
     *A network*: cross-entropy with early stopping, then short continuations from its best epoch, most of them stopped
     half-way; the rule is applied to the held-out rows. With `calibration` data the head of the chosen network is
     re-fitted on the held-out rows, and kept if that helps on the half it did not see.
@@ -65,6 +66,7 @@ def fit_auto(
     *,
     epochs: int,
     calibrated: bool,
+    again: bool = False,
     on_epoch: Callable[[dict[str, Any]], None] | None = None,
     processes: Processes = ALONE,
 ) -> tuple[History, int, tuple[Trial, ...]]:
@@ -74,7 +76,7 @@ def fit_auto(
     if isinstance(model, nn.Linear) and model.out_features == 1:
         return fit_auto_linear(
             model, problem, train, held_out,
-            caution=auto.caution, tune=auto.tune, seed=auto.seed, on_epoch=on_epoch,
+            caution=auto.caution, tune=auto.tune, seed=auto.seed, on_epoch=on_epoch, again=again,
         )  # fmt: skip
     return fit_auto_network(
         model, problem, train, held_out, train_epochs,

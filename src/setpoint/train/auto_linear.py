@@ -17,7 +17,7 @@ from setpoint.problem.problem import Problem
 from setpoint.solve.threshold import find
 from setpoint.train.fit_linear import read_rows, set_layer
 from setpoint.train.history import History, record, score
-from setpoint.train.linear import Rows
+from setpoint.train.linear import Rows, Scaling
 from setpoint.train.recipes import RECIPES, Recipe, Recipes
 from setpoint.train.trial import Trial, choose, judge, merit, strata
 from setpoint.train.tune import search
@@ -50,12 +50,16 @@ def fit_auto_linear(
     tune: int,
     seed: int,
     on_epoch: Callable[[dict[str, Any]], None] | None,
+    again: bool = False,
 ) -> tuple[History, int, tuple[Trial, ...]]:
-    """Train every candidate, choose one, and give the layer its parameters."""
-    rows, scaling = read_rows([train], model)
-    if problem.group is None:
-        rows = replace(rows, groups=None)
-    recipes = Recipes(problem, rows)
+    """Train every candidate, choose one, and give the layer its parameters; `again`, those of all rows together."""
+
+    def recipes_of(*loaders: Iterable[Any]) -> tuple[Recipes, Scaling]:
+        rows, scaling = read_rows(loaders, model)
+        return Recipes(problem, rows if problem.group is not None else replace(rows, groups=None)), scaling
+
+    recipes, scaling = recipes_of(train)
+    rows = recipes.rows
     history: History = []
     trials: list[Trial | int] = []
     standing: list[Standing] = []
@@ -107,7 +111,11 @@ def fit_auto_linear(
             note = ""
         notes = "; ".join(filter(None, (one.trial.note, note)))
         standing[place] = replace(one, trial=replace(one.trial, chosen=place == best, note=notes))
-    set_layer(model, *scaling.undo(standing[best].theta))
+    theta = standing[best].theta
+    if again:
+        recipes, scaling = recipes_of(train, held_out)
+        theta = standing[best].recipe(recipes)
+    set_layer(model, *scaling.undo(theta))
     return history, best, tuple(standing[t].trial if isinstance(t, int) else t for t in trials)
 
 

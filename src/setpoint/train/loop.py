@@ -100,7 +100,8 @@ def fit(
     starts again from where it started, for as many epochs as had the least loss, and both times it is the running
     average of its parameters that counts. History and best epoch are those of the first training. It goes with
     cross-entropy and the recipes for linear models, and takes `calibration` data, for the threshold must not be set on
-    rows that were trained on. None is the default: it is done where no solver is named and nothing speaks against it.
+    rows that were trained on. None is the default: it is done where the choice is left to the library (no solver, or
+    `Auto` for a linear model) and nothing speaks against it.
     False leaves the held-out rows alone; then, with `calibration` data, the last layer of a network that no solver is
     named for is re-fitted to the problem on them, and kept only if that helps on the half it was not fitted on.
 
@@ -201,7 +202,7 @@ def _train(
     """Train in place: the solver that was used, the history, the row of it that the model now is of, and what `Auto`
     chose from. With data to calibrate on the last layer of a network may be fitted to the held-out rows."""
     problem, processes, checkpoint = plan.problem, plan.processes, plan.checkpoint
-    is_linear = isinstance(model, nn.Linear) and model.out_features == 1
+    is_linear = _is_linear(model)
     by_default = solver is None
     if solver is None:
         solver = Anchored() if is_linear and problem.group is None else CrossEntropy()
@@ -230,7 +231,7 @@ def _train(
 
         return solver, *fit_auto(
             model, problem, solver, whole, plan.held_out, train_epochs, epochs=plan.epochs, calibrated=calibrated,
-            on_epoch=plan.on_epoch, processes=processes,
+            again=again, on_epoch=plan.on_epoch, processes=processes,
         )  # fmt: skip
     if isinstance(solver, Anchored | Ridge):
         if not isinstance(model, nn.Linear) or model.out_features != 1:
@@ -296,9 +297,10 @@ def _identity(
 
 
 def _refits(refit: bool | None, model: nn.Module, solver: Any, calibration: Any) -> bool:
-    """Whether to train again on all rows; if nobody says, where no solver is named and nothing speaks against it."""
+    """Whether to train again on all rows; if nobody says, where the choice is left to us and nothing speaks against."""
     against = None
-    if not (solver is None or isinstance(solver, CrossEntropy | Anchored | Ridge)):
+    left_to_us = solver is None or (isinstance(solver, Auto) and _is_linear(model))
+    if not (left_to_us or isinstance(solver, CrossEntropy | Anchored | Ridge)):
         against = "refit goes with cross-entropy and the recipes for linear models; leave the solver out"
     elif averages_itself(model):
         against = "refit keeps an average of the model's parameters; pass the model itself, without a wrapper"
@@ -306,4 +308,8 @@ def _refits(refit: bool | None, model: nn.Module, solver: Any, calibration: Any)
         against = "refit trains on the held-out rows, so the threshold needs others: pass calibration= data"
     if refit and against is not None:
         raise BadSetting(against)
-    return against is None and (solver is None if refit is None else refit)
+    return against is None and (left_to_us if refit is None else refit)
+
+
+def _is_linear(model: nn.Module) -> bool:
+    return isinstance(model, nn.Linear) and model.out_features == 1
