@@ -43,8 +43,9 @@ class SetpointClassifier(DecidesAtPoint):
     and the number of features too if that takes `in_features` or `n_features`. Features are standardised inside.
 
     Of the rows, the share `held_out` chooses (epochs, solvers) and the share `calibration` sets the threshold; with
-    `confidence` that carries a certificate. `held_out=0` judges on the training rows, `calibration=0` sets the
-    threshold on the held-out ones. The positive class is the second of the sorted classes, unless `positive` says.
+    `confidence` that carries a certificate. By "default", and by "auto" for a linear model, the held-out rows are
+    trained on too, once they have chosen. `held_out=0` judges on the training rows, `calibration=0` sets the threshold
+    on the held-out ones. The positive class is the second of the sorted classes, unless `positive` says.
     """
 
     model_: Scorer
