@@ -3,7 +3,7 @@
 import pytest
 
 from distributed.cases import CASES, OF_FOUR
-from distributed.fits import FITS
+from distributed.fits import DEFAULT_OF_OWN, FITS, OWN
 from distributed.launch import launch
 from distributed.work import everything
 
@@ -15,4 +15,4 @@ def two(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def four(tmp_path_factory):
-    return launch(everything, 4, tmp_path_factory.mktemp("four"), 12, OF_FOUR, ["rows of their own, from other starts"])
+    return launch(everything, 4, tmp_path_factory.mktemp("four"), 12, OF_FOUR, [OWN, DEFAULT_OF_OWN])

@@ -85,6 +85,11 @@ def of_default_network(rank: int | None, size: int) -> sp.FitResult:
     return _fit(network(), shared_out(200, 0, together, batch_size=50, shuffle=True), together)
 
 
+def of_default_network_of_own(rank: int | None, size: int) -> sp.FitResult:
+    """With held-out rows shared out, which processes without training rows take part in."""
+    return _fit(network(), own_rows(rank, size), rank is not None)
+
+
 def of_default_linear(rank: int | None, size: int) -> sp.FitResult:
     together = rank is not None
     return _fit(linear(), shared_out(200, 0, together), together)
@@ -117,12 +122,16 @@ class _Orders:
             yield self.data[torch.cat(step)]
 
 
+OWN, DEFAULT_OF_OWN = "rows of their own, from other starts", "default network, rows of their own"
+#: Whose steps in several processes are not those of one: each deals its held-out rows over training rows of its own.
+OTHER_STEPS = (DEFAULT_OF_OWN,)
 FITS: dict[str, Callable[[int | None, int], sp.FitResult]] = {
     "shared-out rows": of_all_rows,
-    "rows of their own, from other starts": of_other_starts,
+    OWN: of_other_starts,
     "wrapped model": of_wrapped,
     "a price a sample": of_priced,
     "default network": of_default_network,
+    DEFAULT_OF_OWN: of_default_network_of_own,
     "default linear": of_default_linear,
     "distributed sampler": of_sampler,
 }

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from distributed.cases import CASES, OF_FOUR, train
-from distributed.fits import FITS, fitted
+from distributed.fits import DEFAULT_OF_OWN, FITS, OTHER_STEPS, OWN, fitted, network
 from distributed.work import SHARDED_STEPS, accumulated
 
 
@@ -33,7 +33,7 @@ def test_four_processes_train_as_one(four, name):
         assert_same(answer["trained"][name], alone)
 
 
-@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize("name", [name for name in FITS if name not in OTHER_STEPS])
 def test_two_processes_fit_as_one(two, name):
     alone = fitted(name, None, 2)
     for answer in two:
@@ -41,10 +41,20 @@ def test_two_processes_fit_as_one(two, name):
 
 
 def test_processes_without_any_rows_take_part_in_a_fit(four):
-    name = "rows of their own, from other starts"
-    alone = fitted(name, None, 4)
+    alone = fitted(OWN, None, 4)
     for answer in four:
-        assert_same(answer["fitted"][name], alone)
+        assert_same(answer["fitted"][OWN], alone)
+
+
+def test_processes_end_alike_where_steps_are_others(two, four):
+    for answers in (two, four):
+        first, *rest = (answer["fitted"][DEFAULT_OF_OWN] for answer in answers)
+        for other in rest:
+            assert_same(other, first)
+        # The first training is that of one process, to the last digit of what it is judged by.
+        alone = fitted(DEFAULT_OF_OWN, None, len(answers))
+        assert_same({"held_out": torch.tensor(first["held_out"])}, {"held_out": torch.tensor(alone["held_out"])})
+        assert not torch.equal(first["model"]["0.weight"], network().state_dict()["0.weight"])
 
 
 def test_a_sharded_model_learns_the_same(two):

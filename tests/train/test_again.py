@@ -52,8 +52,13 @@ def test_what_cannot_be_joined_is_named():
     x, labels = rows(0, 4)
     with pytest.raises(ShapeMismatch, match="x is a list"):
         list(AllRows([{"x": [x], "labels": labels}], [rows(10, 2)]))
-    with pytest.raises(BadSetting, match="no batch"):
-        AllRows([], [rows(0, 4)])
+
+
+def test_a_process_may_have_rows_of_one_kind_or_none():
+    alone, none = list(AllRows([], [rows(0, 4)])), list(AllRows([], []))
+    assert sorted(alone[0].x.squeeze(-1).tolist()) == [0, 1, 2, 3]
+    assert none == []
+    assert torch.equal(next(iter(AllRows([rows(0, 4)], []))).x, rows(0, 4)[0])
 
 
 def corner(seed: int, with_corner: bool) -> tuple[Tensor, Tensor]:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint.errors import BadSetting, ShapeMismatch
+from setpoint.errors import ShapeMismatch
 from setpoint.processes import ALONE, Processes
 from setpoint.train.batch import Batch, Batches, join_batches, read_batch
 
@@ -28,8 +28,6 @@ class AllRows:
             others = others.whole_on_each()
         self.batches, self.items = batches, others
         self.size, self.other_size = rows_of(batches, self.shared), rows_of(others)
-        if not self.size or not self.other_size:
-            raise BadSetting("the loader yielded no batch; pass a list, a DataLoader or sp.Batches, not a generator")
         self.generator = torch.Generator().manual_seed(seed)
 
     @property
@@ -50,6 +48,8 @@ class AllRows:
             else:
                 # Rows that were padded to different lengths: a step each.
                 yield from pieces
+        # Of a process that has no others.
+        yield from others.take(self.other_size - dealt)
 
     def _own(self, piece: Batch, device: torch.device) -> Batch:
         """The part of a piece that is this process's to take, where the batch is that it goes with."""
