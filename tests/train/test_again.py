@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from copy import deepcopy
 
 import pytest
@@ -240,6 +241,34 @@ def test_what_cannot_be_joined_is_trained_once_unless_it_was_asked_for():
     assert len(result.history) == 3
     with pytest.raises(ShapeMismatch, match="x is a list; pass refit=False"):
         sp.fit(OfParts(), ASK, *loaders[:2], calibration=loaders[2], epochs=3, refit=True)
+
+
+class Locked(nn.Module):
+    """A model that cannot be copied."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.lock = nn.Linear(2, 1), threading.Lock()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layer(x)
+
+
+@pytest.mark.parametrize("make", [Locked, lambda: nn.Sequential(nn.LazyLinear(4), nn.ReLU(), nn.LazyLinear(1))])
+def test_what_cannot_be_averaged_is_trained_once_unless_it_was_asked_for(make):
+    parts = [corner(seed, False) for seed in range(3)]
+    result = sp.fit(make(), ASK, [parts[0]], [parts[1]], calibration=[parts[2]], epochs=3)
+    assert len(result.history) >= 3
+    with pytest.raises(BadSetting, match=r"copy\.deepcopy"):
+        sp.fit(make(), ASK, [parts[0]], [parts[1]], calibration=[parts[2]], epochs=3, refit=True)
+
+
+@pytest.mark.parametrize("refit", [None, False])
+def test_a_compiled_network_has_the_default_too(refit):
+    parts = [corner(seed, False) for seed in range(3)]
+    model = torch.compile(network(), backend="eager")
+    result = sp.fit(model, ASK, [parts[0]], [parts[1]], calibration=[parts[2]], epochs=3, refit=refit)
+    assert {row["solver"] for row in result.history} == {"CrossEntropy"}
 
 
 def test_rows_of_other_lengths_are_steps_of_their_own():

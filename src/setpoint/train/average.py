@@ -11,6 +11,17 @@ from torch import Tensor, nn
 FRESH = 10
 
 
+def can_be_averaged(model: nn.Module) -> bool:
+    """Whether a model can be copied: not while parameters are yet to be made, nor with a lock or a file inside."""
+    if any(nn.parameter.is_lazy(parameter) for parameter in model.parameters()):
+        return False
+    try:
+        copy.deepcopy(model)
+    except Exception:
+        return False
+    return True
+
+
 class RunningAverage(nn.Module):
     """A copy of a model whose parameters and buffers follow it, by FRESH / (steps + FRESH) of the way a step."""
 

@@ -76,13 +76,14 @@ def fit_proximal_head(
     The implicit objective plus the cross-entropy to the network's own probabilities at the threshold, kappa 1, on
     each half of the held-out rows; the two heads are averaged. They are kept only if each is no worse than the
     trained head on the half it did not see, and one is better. Returns a row of history, or None when the model
-    has no linear head or a half lacks a class.
+    has no linear head that can be watched (a compiled one cannot) or a half lacks a class.
     """
     try:
         head = find_head(model)
+        features = head_features(model, held_out, head)
     except BadSetting:
         return None
-    cached = whole_batch(head_features(model, held_out, head).whole, processes)
+    cached = whole_batch(features.whole, processes)
     x = cached.x.double()
     labels = cached.labels.to(x)
     weights = torch.ones_like(labels) if cached.weights is None else cached.weights.to(x)

@@ -21,6 +21,7 @@ from setpoint.solve.last_layer import ImplicitLastLayer
 from setpoint.solve.solver import Solver
 from setpoint.train.again import AllRows
 from setpoint.train.auto import Auto, fit_auto
+from setpoint.train.average import can_be_averaged
 from setpoint.train.batch import halves
 from setpoint.train.calibrate import calibrate_or_warn
 from setpoint.train.checkpoint import Checkpoint
@@ -302,8 +303,11 @@ def _refits(refit: bool | None, model: nn.Module, solver: Any, calibration: Any)
     left_to_us = solver is None or (isinstance(solver, Auto) and _is_linear(model))
     if not (left_to_us or isinstance(solver, CrossEntropy | Anchored | Ridge)):
         against = "refit goes with cross-entropy and the recipes for linear models; leave the solver out"
-    elif averages_itself(model):
-        against = "refit keeps an average of the model's parameters; pass the model itself, without a wrapper"
+    elif averages_itself(model) or not can_be_averaged(model):
+        against = (
+            "refit keeps an average of the model's parameters; pass a model that copy.deepcopy copies, all its "
+            "parameters there, without a wrapper"
+        )
     elif calibration is None:
         against = "refit trains on the held-out rows, so the threshold needs others: pass calibration= data"
     if refit and against is not None:
