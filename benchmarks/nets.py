@@ -1,7 +1,8 @@
 """The networks of the network study, their data in four parts, and a plain training loop that keeps the best epoch.
 
-An MLP 64-64 for the tables, three strided convolutions for the images. Adam on a cosine, batches of 32 to 256;
-after each epoch the loss on held-out rows, and the best epoch is kept: of the parameters, and of their running average.
+An MLP 64-64 for the tables, three strided convolutions for the images. Adam on a cosine, batches of 32 to 256; after
+each epoch the loss on held-out rows, at the best scale and shift of the scores, and the best epoch is kept: of the
+parameters, and of their running average.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from torch.nn import functional as F
 
 from benchmarks.data import Parts, halves_of, load_arrays, split, split_rows
 from benchmarks.sets import TABLES, decode, floats, read_table
+from setpoint.measure.sample import Sample
 from setpoint.settings import build_model
+from setpoint.train.refined import refined_loss
 
 #: One class of CIFAR-10 against the rest; so many rows of each part.
 CIFAR = {"CIFAR-10, truck": 9}
@@ -130,7 +133,7 @@ class Shuffled:
 
 #: Scores, labels and row numbers to a loss; and a model's scores on held-out rows to what is to be small there.
 Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
-HeldOutLoss = Callable[[Tensor], Tensor]
+HeldOutLoss = Callable[[Tensor], float]
 
 
 @dataclass(frozen=True)
@@ -180,7 +183,7 @@ def train(
             # From the first steps on it is the mean of what there is.
             torch._foreach_lerp_(means, owns, 1 - min(keep, steps / (steps + 10)))
         for one in (model, average) if held_out is not None else ():
-            value = float(held_out[1](score(one, held_out[0])))
+            value = held_out[1](score(one, held_out[0]))
             if one not in best or value < best[one][0]:
                 best[one], last[one] = (value, copy.deepcopy(one.state_dict())), epoch
         if held_out is not None and patience is not None and epoch - max(last.values()) >= patience:
@@ -196,22 +199,22 @@ def _values(model: nn.Module) -> list[Tensor]:
     return [own.detach() for own in (*model.parameters(), *model.buffers())]
 
 
-def weighted_loss(weight: float, labels: Tensor) -> tuple[Loss, Callable[[Tensor, Tensor], Tensor]]:
-    """Cross-entropy with positives `weight` times as heavy, the mean weight 1 on `labels`: of a batch, of a part."""
+def weighted_loss(weight: float, labels: Tensor) -> Loss:
+    """Cross-entropy with positives `weight` times as heavy, the mean weight 1 on `labels`."""
     mean = float(torch.where(labels > 0, weight, 1.0).mean())
 
     def loss(scores: Tensor, labels: Tensor, rows: Tensor | None = None) -> Tensor:
         return F.binary_cross_entropy_with_logits(scores, labels, torch.where(labels > 0, weight / mean, 1 / mean))
 
-    return loss, loss
+    return loss
 
 
 def train_weighted(parts: Parts, weight: float, seed: int, epochs: int | None = None) -> Trained:
-    """Class-weighted cross-entropy from scratch, stopped early by its own loss on held-out rows."""
-    loss, on_part = weighted_loss(weight, parts.train[1])
+    """Class-weighted cross-entropy from scratch, stopped early by its refined loss on held-out rows, as the library."""
+    loss = weighted_loss(weight, parts.train[1])
     x, labels = parts.held_out
     epochs = epochs or net_epochs(parts)
     return train(
-        make_net(parts, seed), Shuffled(parts, seed), loss, (x, lambda scores: on_part(scores, labels)),
+        make_net(parts, seed), Shuffled(parts, seed), loss, (x, lambda scores: refined_loss(Sample(scores, labels))),
         epochs=epochs, patience=max(5, epochs // 4),
     )  # fmt: skip

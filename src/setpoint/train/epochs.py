@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +28,7 @@ from setpoint.train.history import History, device_of, join_all, record, score
 from setpoint.train.identity import identity_of
 from setpoint.train.index import index_across
 from setpoint.train.progress import Progress
+from setpoint.train.refined import refined_loss
 from setpoint.train.select import preference
 from setpoint.train.together import average_gradients, nothing_of, share_state, training_scores
 
@@ -40,9 +40,10 @@ OptimizerMaker = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 class Epochs:
     """What a training by epochs is given, whichever model and solver it is.
 
-    `judged_by` are the processes that share the held-out rows: those that train, or each by itself if it has them all.
-    The best epoch is that of the exact metric, or `by_loss` that of the least loss. With `averaged` the running average
-    of the model is judged and kept; `last` names an epoch that is kept whatever it is worth, and training ends there.
+    `judged_by` are the processes that share the held-out rows: those that train, or each by itself if it has them
+    all. The best epoch is that of the exact metric, or `by_loss` that of the least loss at the best scale and shift
+    of the scores. With `averaged` the running average of the model is judged and kept; `last` names an epoch that
+    is kept whatever it is worth, and training ends there.
     """
 
     problem: Problem
@@ -101,7 +102,7 @@ class Epochs:
             status = {"loss": loss, **criterion.status()}
             merit = preference(on_held_out)
             if self.by_loss:
-                status["held_out_loss"] = _loss_on(solver, judged)
+                status["held_out_loss"] = refined_loss(judged)
                 merit = (True, -status["held_out_loss"])
             name = type(criterion).__name__
             progress.history.append(record(self.problem, epoch, name, seen, on_train, on_held_out, **status))
@@ -116,14 +117,6 @@ class Epochs:
                 checkpoint.save(progress.state())
         model.load_state_dict(progress.best_state or {})
         return progress.history, progress.best_epoch
-
-
-@torch.no_grad()
-def _loss_on(solver: Solver, sample: Sample) -> float:
-    solver.eval()
-    loss = float(solver.loss(sample, None))
-    # Where training has run away, any other epoch is better.
-    return loss if math.isfinite(loss) else math.inf
 
 
 def _train_epoch(

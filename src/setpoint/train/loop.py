@@ -31,6 +31,7 @@ from setpoint.train.fit_linear import fit_linear
 from setpoint.train.head import fit_proximal_head
 from setpoint.train.history import History, score
 from setpoint.train.identity import identity_of, loader_identity, module_identity
+from setpoint.train.lean import lean_weight
 from setpoint.train.recipes import Anchored, Ridge
 from setpoint.train.refusal import refuse_confidence
 from setpoint.train.together import (
@@ -80,9 +81,10 @@ def fit(
     """Train a model for a problem and set its threshold.
 
     With no `solver` the choice is made by what has been measured to work. A linear model (`nn.Linear` with one
-    output) is trained full batch by the anchored recipe (`Anchored`). A network is trained by cross-entropy and stopped
-    early by its loss on the held-out rows. When there are `calibration` data for the threshold, either is then trained
-    once more, on the held-out rows too (`refit`).
+    output) is trained full batch by the anchored recipe (`Anchored`). A network is trained by cross-entropy, with a
+    quarter of the weight on positives where at most 5 % of the negatives may pass, and stopped early by its loss on
+    the held-out rows at the best scale and shift of its scores. When there are `calibration` data for the
+    threshold, either is then trained once more, on the held-out rows too (`refit`).
 
     With a `solver`, the first `warm_start` share of the epochs is balanced cross-entropy, which keeps the solver
     from starting on meaningless thresholds (losses that need none, such as `CrossEntropy`, go without). After every
@@ -206,7 +208,7 @@ def _train(
     is_linear = _is_linear(model)
     by_default = solver is None
     if solver is None:
-        solver = Anchored() if is_linear and problem.group is None else CrossEntropy()
+        solver = Anchored() if is_linear and problem.group is None else CrossEntropy(lean_weight(problem))
         plan = replace(plan, patience=plan.patience or max(5, plan.epochs // 4))
     if checkpoint.is_on:
         plan = replace(plan, identity=_identity(model, solver, plan, settings))
