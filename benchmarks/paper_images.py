@@ -9,7 +9,7 @@ the net has 16 to 64 filters instead of 128 to 512, at most 6,000 training image
   validation rows. Trained once for all asks; the epoch is chosen for each.
 - Lagrangian, implicit, last-layer methods 1, 2 and ablation: take over from cross-entropy half-way, once an ask.
   Nothing is tuned.
-- proximal head: the trained cross-entropy with its last layer re-fitted on validation rows, as `sp.fit` does.
+- proximal head: the trained cross-entropy, its last layer re-fitted on validation rows, as by `sp.fit(refit=False)`.
 - warm start: cross-entropy stopped half-way, as if the others were compared with what they began from.
 - twice the epochs: cross-entropy on a cosine twice as long, to see whether the yardstick is converged.
 

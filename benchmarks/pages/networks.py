@@ -99,7 +99,8 @@ def section(figures: dict[str, Any]) -> str:
         "An MLP 64-64 for tables, three strided convolutions for images; splits of 50/15/15/20 (train, at most "
         f"{figures['most training rows']:,} rows; held-out rows that stop and choose; calibration rows that only set "
         "the threshold; test). Every net is trained by Adam on a cosine and stopped early by its loss on held-out "
-        "rows, at the best scale and shift of its scores; the class weight of seven is chosen there by the exact metric. *Trainings* is the cost: how many nets "
+        "rows, at the best scale and shift of its scores; the class weight of seven is chosen there by the exact "
+        "metric. *Trainings* is the cost: how many nets "
         "are trained from scratch. Gains are in points, positive when the method is better; in brackets the standard "
         "error corrected for overlapping splits. *Ahead* counts sets by their mean; *better* and *worse* by two "
         "standard errors, plain/corrected. The number of splits of a set is in brackets; a set with one split alone "
@@ -116,8 +117,8 @@ def section(figures: dict[str, Any]) -> str:
             "others, a weight decay of 0.0001, stopping by the loss at the best scale and shift of the scores, a "
             "quarter of the weight on positives, and then once more on held-out rows too. These were set on the splits "
             "690 to 730 and after confirmations on 800 to 804, where plain cross-entropy left convolutions with an FNR "
-            "of 100 % at the higher rate, on 900 to 909, where training again did best, and on some from 1000 on, where "
-            "tuned weights were ahead of it on images; "
+            "of 100 % at the higher rate, on 900 to 909, where training again did best, and on some from 1000 on, "
+            "where tuned weights were ahead of it on images; "
             f"the figures below are of splits from {confirmed['seeds'][0]} on."
         )
         parts += [

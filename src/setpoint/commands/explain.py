@@ -14,6 +14,7 @@ from setpoint.problem.language import ask as read_ask
 from setpoint.problem.problem import Problem
 from setpoint.show import bound_text, console, grid, say, write_json
 from setpoint.train.calibrate import calibrate
+from setpoint.train.lean import lean_weight
 
 CONFIDENCES = (0.9, 0.95, 0.99)
 MEANING = {
@@ -196,8 +197,9 @@ def solvers(problem: Problem) -> dict[str, tuple[str, str]]:
         "linear": ("the anchored recipe", f"{start}; {_expected(problem)}"),
         "mlp": (
             patient,
-            "for a well-trained network that is hard to beat with a tuned threshold; its last layer is re-fitted to "
-            "the ask, and that is kept if it helps on rows it was not fitted on.",
+            "for a well-trained network that is hard to beat with a tuned threshold; "
+            f"{'' if lean_weight(problem) is None else 'positives weigh a quarter, since few negatives may pass, and '}"
+            "it is trained once more on held-out rows too, once they have told for how long.",
         ),
     }
 
