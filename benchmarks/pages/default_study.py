@@ -94,8 +94,8 @@ def section(figures: dict[str, Any]) -> str:
         "chosen, so that the held-out rows can be trained on as well. To be fair to the rivals, *again* trains once "
         "more, on held-out rows too, under the weight that was chosen. On earlier splits, of 60/20/20 and with up to "
         "three times as many rows to choose a weight on, the default without held-out rows was ahead in fewer cells "
-        "than it is here: part of its lead is that the grid has fewer rows to choose on. FNR is better when lower, precision when "
-        "higher; gains are positive when ours is better, in points.",
+        "than it is here: part of its lead is that the grid has fewer rows to choose on. FNR is better when lower, "
+        "precision when higher; gains are positive when ours is better, in points.",
         targets(figures),
         rows_gain(figures),
         cell_table(figures),
