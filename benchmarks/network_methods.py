@@ -200,12 +200,12 @@ CANDIDATES = {
             bench, ask, solver=sp.CrossEntropy(), refit=True, patience=max(5, bench.epochs // 4)
         ),
         2,
-        "the same with plain weights",
+        "the default with plain weights",
     ),
     "default, refit=False": Method(
         lambda bench, ask: by_default(bench, ask, refit=False),
         1,
-        "the same without that; a proximal head, if it helps",
+        "the default trained once; a proximal head, if it helps",
     ),
     "by its loss": Method(
         lambda bench, ask: bench.by_loss(),
