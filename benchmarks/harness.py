@@ -113,9 +113,9 @@ def write_result(name: str, payload: dict[str, Any], quick: bool = False) -> Pat
             "threads": torch.get_num_threads(),
             "cpu_capability": torch.backends.cpu.get_cpu_capability(),
         },
-        "figures": payload,
+        "figures": _short(payload),
     }
     results_folder(quick).mkdir(exist_ok=True)
     path = results_folder(quick) / f"{name}.json"
-    path.write_text(json.dumps(result, indent=2) + "\n")
+    path.write_text(json.dumps(result, indent=1) + "\n")
     return path
