@@ -14,7 +14,7 @@ from setpoint.processes import ALONE, Processes
 from setpoint.train.auto_linear import fit_auto_linear
 from setpoint.train.auto_network import TrainEpochs, expected_epochs, fit_auto_network
 from setpoint.train.history import History
-from setpoint.train.recipes import RECIPES
+from setpoint.train.recipes import RECIPES, is_linear
 from setpoint.train.trial import Trial
 from setpoint.train.tune import check_optuna
 
@@ -73,7 +73,7 @@ def fit_auto(
     """Set the model's parameters to those of the chosen candidate; history, its best row, and all candidates."""
     if auto.tune:
         check_optuna()
-    if isinstance(model, nn.Linear) and model.out_features == 1:
+    if is_linear(model):
         return fit_auto_linear(
             model, problem, train, held_out,
             caution=auto.caution, tune=auto.tune, seed=auto.seed, on_epoch=on_epoch, again=again,

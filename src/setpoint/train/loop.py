@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import nn
 
-from setpoint.errors import BadSetting, ShapeMismatch, SharedData
+from setpoint.errors import BadSetting, SharedData
 from setpoint.problem.language import read_problem
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
@@ -19,9 +19,7 @@ from setpoint.processes import ALONE, Processes, ProcessGroup
 from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.last_layer import ImplicitLastLayer
 from setpoint.solve.solver import Solver
-from setpoint.train.again import AllRows
 from setpoint.train.auto import Auto, fit_auto
-from setpoint.train.average import can_be_averaged
 from setpoint.train.batch import halves
 from setpoint.train.calibrate import calibrate_or_warn
 from setpoint.train.checkpoint import Checkpoint
@@ -32,13 +30,10 @@ from setpoint.train.head import fit_proximal_head
 from setpoint.train.history import History, score
 from setpoint.train.identity import identity_of, loader_identity, module_identity
 from setpoint.train.lean import lean_weight
-from setpoint.train.recipes import Anchored, Ridge
+from setpoint.train.recipes import Anchored, Ridge, is_linear
+from setpoint.train.refit import refits, train_again
 from setpoint.train.refusal import refuse_confidence
-from setpoint.train.together import (
-    averages_itself,
-    every_batch,
-    share_state,
-)
+from setpoint.train.together import every_batch, share_state
 from setpoint.train.trial import Trial
 
 
@@ -146,7 +141,7 @@ def fit(
             f"got {epochs}, {warm_start} and {patience}"
         )
 
-    again = _refits(refit, model, solver, calibration)
+    again = refits(refit, model, solver, calibration)
     if isinstance(accumulate, bool) or not isinstance(accumulate, int) or accumulate < 1:
         raise BadSetting(f"accumulate is the number of batches that count as one, from 1 up, got {accumulate!r}")
     kept = Checkpoint.of(checkpoint)
@@ -205,17 +200,16 @@ def _train(
     """Train in place: the solver that was used, the history, the row of it that the model now is of, and what `Auto`
     chose from. With data to calibrate on the last layer of a network may be fitted to the held-out rows."""
     problem, processes, checkpoint = plan.problem, plan.processes, plan.checkpoint
-    is_linear = _is_linear(model)
     by_default = solver is None
     if solver is None:
-        solver = Anchored() if is_linear and problem.group is None else CrossEntropy(lean_weight(problem))
+        solver = Anchored() if is_linear(model) and problem.group is None else CrossEntropy(lean_weight(problem))
         plan = replace(plan, patience=plan.patience or max(5, plan.epochs // 4))
     if checkpoint.is_on:
         plan = replace(plan, identity=_identity(model, solver, plan, settings))
     if isinstance(solver, Auto | Anchored | Ridge):
         # Full-batch recipes and the choice between candidates need all rows in one place.
         plan = replace(plan, held_out=every_batch(plan.held_out, processes), judged_by=ALONE)
-        whole = plan.train if isinstance(solver, Auto) and not is_linear else every_batch(plan.train, processes)
+        whole = plan.train if isinstance(solver, Auto) and not is_linear(model) else every_batch(plan.train, processes)
     if isinstance(solver, Auto):
         if checkpoint.open(plan.identity) is None:
             checkpoint.save({})
@@ -237,7 +231,7 @@ def _train(
             again=again, on_epoch=plan.on_epoch, processes=processes,
         )  # fmt: skip
     if isinstance(solver, Anchored | Ridge):
-        if not isinstance(model, nn.Linear) or model.out_features != 1:
+        if not is_linear(model):
             name = type(solver).__name__
             raise BadSetting(f"{name} trains nn.Linear models with one output; use a Solver for other models")
         history, best = fit_linear(
@@ -248,7 +242,7 @@ def _train(
     start = copy.deepcopy(model.state_dict()) if again else {}
     history, best = replace(plan, by_loss=by_default or again, averaged=again).fit(model, solver)
     if again:
-        _train_again(model, solver, plan, start, len(history), best, asked=asked)
+        train_again(model, solver, plan, start, len(history), best, asked=asked)
         return solver, history, best, ()
     if by_default and calibrated and problem.group is None:
         row = fit_proximal_head(model, problem, plan.held_out, len(history), processes)
@@ -256,33 +250,6 @@ def _train(
             history.append(row)
             best = len(history) - 1 if row["kept"] else best
     return solver, history, best, ()
-
-
-def _train_again(
-    model: nn.Module,
-    solver: Solver,
-    plan: Epochs,
-    start: dict[str, Any],
-    told: int,
-    last: int,
-    *,
-    asked: bool,
-) -> None:
-    """From the start, on all rows, until the epoch that was best; `on_epoch` is told, in rows that are marked."""
-    try:
-        rows = AllRows(plan.train, plan.held_out)
-    except ShapeMismatch:
-        if asked:
-            raise
-        return
-
-    def report(row: dict[str, Any]) -> None:
-        if plan.on_epoch is not None:
-            plan.on_epoch({**row, "epoch": told + row["epoch"], "again": True})
-
-    model.load_state_dict(start)
-    plan = replace(plan, train=rows, warm_start=0.0, patience=None, averaged=True, last=last)
-    replace(plan, on_epoch=report, checkpoint=plan.checkpoint.part("again")).fit(model, solver)
 
 
 def _identity(
@@ -297,25 +264,3 @@ def _identity(
         data = {name: [part[name] for part in parts] for name in data}
     own = {"ask": str(plan.problem), "model": module_identity(model), "solver": identity_of(solver)}
     return {**own, **settings, **data}
-
-
-def _refits(refit: bool | None, model: nn.Module, solver: Any, calibration: Any) -> bool:
-    """Whether to train again on all rows; if nobody says, where the choice is left to us and nothing speaks against."""
-    against = None
-    left_to_us = solver is None or (isinstance(solver, Auto) and _is_linear(model))
-    if not (left_to_us or isinstance(solver, CrossEntropy | Anchored | Ridge)):
-        against = "refit goes with cross-entropy and the recipes for linear models; leave the solver out"
-    elif averages_itself(model) or not can_be_averaged(model):
-        against = (
-            "refit keeps an average of the model's parameters; pass a model that copy.deepcopy copies, all its "
-            "parameters there, without a wrapper"
-        )
-    elif calibration is None:
-        against = "refit trains on the held-out rows, so the threshold needs others: pass calibration= data"
-    if refit and against is not None:
-        raise BadSetting(against)
-    return against is None and (left_to_us if refit is None else refit)
-
-
-def _is_linear(model: nn.Module) -> bool:
-    return isinstance(model, nn.Linear) and model.out_features == 1

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeGuard
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from setpoint.errors import BadProblem, BadSetting
 from setpoint.problem.problem import Problem
@@ -22,6 +22,11 @@ from setpoint.train.linear import Anchor, Rows, class_weights, cross_entropy, de
 #: Few, and far apart: among 21 weights it is noise that is chosen.
 CLASS_WEIGHTS = (0.25, 4.0)
 KAPPA = 0.25
+
+
+def is_linear(model: nn.Module) -> TypeGuard[nn.Linear]:
+    """Whether recipes can make this model's parameters: one linear layer with one output."""
+    return isinstance(model, nn.Linear) and model.out_features == 1
 
 
 class Recipes:
