@@ -25,6 +25,7 @@ STUDIES = (
     "scalings",
     "networks",
     "paper_tabular",
+    "paper_levels",
     "paper_ranges",
     "paper_images",
     "critical_class",
