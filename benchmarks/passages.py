@@ -16,6 +16,8 @@ from benchmarks.harness import RESULTS
 from benchmarks.of_processes import WRITERS, of_part
 from benchmarks.pages.gains import ERRORS
 from benchmarks.pages.networks import over_sets
+from benchmarks.pages.peer_f_score import f_table
+from benchmarks.pages.peer_gap import gap_table
 from benchmarks.tables import SECTIONS, table
 from benchmarks.verdicts import AGAIN, DEFAULT, TUNED
 
@@ -225,6 +227,11 @@ def batch_sizes() -> str:
     return f"`python -m benchmarks.batch_size`\n\n{table(head, rows)}"
 
 
+def contest(name: str, write: Callable[[dict[str, Any]], str]) -> str:
+    """A contest among the peers, in short."""
+    return write(figures("peers")["contests"][name])
+
+
 def of_section(name: str) -> str:
     """A section of the page of figures."""
     return SECTIONS[name][1](figures(name))
@@ -239,6 +246,8 @@ PASSAGES: dict[str, Callable[[], str]] = {
     "step_ratios": step_ratios,
     "compiled": compiled,
     "batch_sizes": batch_sizes,
+    "peers_gap": partial(contest, "error at gap", gap_table),
+    "peers_f": partial(contest, "best f score", f_table),
     **{f"processes_{part}": partial(of_part, part) for part in WRITERS},
     **{name: partial(of_section, name) for name in ("letter", "mq2008", "critical_class")},
 }

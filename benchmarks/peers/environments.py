@@ -25,6 +25,10 @@ PEERS: dict[str, dict[str, list[str]]] = {
     "fairlearn": {"packages": ["fairlearn==0.15.0"]},
     "humancompatible": {"beside torch": ["humancompatible-train==0.4.2"]},
     "libauc": {"beside torch": ["libauc==2.0.1"]},
+    "cvxpylayers": {
+        "packages": ["cvxpy==1.9.3", "diffcp==1.1.9", "ecos==2.0.14"],
+        "beside torch": ["cvxpylayers==1.2.0"],
+    },
     "ap_perf": {"packages": ["numba", "setuptools"], "beside torch": ["ap-perf==0.1.1"]},
 }
 

@@ -13,6 +13,8 @@ import numpy as np
 
 #: The learning rates of weights and of prices that every method with prices may choose from.
 RATES, PRICE_RATES = (0.01, 0.1, 1.0), (0.1, 1.0, 10.0)
+#: The margins of the F-score program, and the rows of a batch, whoever solves it.
+MARGINS, BATCH = (0.0, 0.2, 0.4), 256
 
 
 def peak_megabytes() -> float:
@@ -22,15 +24,20 @@ def peak_megabytes() -> float:
 
 
 class Task:
-    """Standardised rows, a start (balanced cross-entropy, the last number the bias), and the budget of steps."""
+    """Standardised rows, a start (cross-entropy, the last number the bias), the bound, and the budget of steps.
+
+    `groups` has the group of each row, by part, where the ask compares groups.
+    """
 
     def __init__(self) -> None:
         with np.load(sys.argv[1]) as arrays:
             self.x, self.labels = arrays["x_train"], arrays["y_train"]
             self.others = {"validation": arrays["x_validation"], "test": arrays["x_test"]}
             self.validation_labels = arrays["y_validation"]
-            self.start, self.bound = arrays["start"], float(arrays["bound"])
+            self.start, self.bound = arrays["start"], float(arrays.get("bound", np.nan))
             self.steps, self.look_every = int(arrays["steps"]), int(arrays["look_every"])
+            parts = ("train", *self.others)
+            self.groups = {part: arrays[f"groups_{part}"] for part in parts if f"groups_{part}" in arrays}
         self.names: list[str] = []
         self.scores: dict[str, list[np.ndarray]] = {part: [] for part in self.others}
         self.began = time.perf_counter()
@@ -38,11 +45,21 @@ class Task:
     def settings(self) -> Iterator[tuple[float, float]]:
         return itertools.product(RATES, PRICE_RATES)
 
+    def batches(self) -> Iterator[np.ndarray]:
+        """Row numbers of batches that hold a positive, one a step: the same for all who ask."""
+        draw = np.random.default_rng(0)
+        for _ in range(self.steps):
+            rows = draw.integers(len(self.x), size=BATCH)
+            while not self.labels[rows].any():
+                rows = draw.integers(len(self.x), size=BATCH)
+            yield rows
+
     def add(self, name: str, weight: np.ndarray, bias: float) -> None:
         """A linear model that may be chosen."""
         self.add_scores(name, *(x @ weight + bias for x in self.others.values()))
 
     def add_scores(self, name: str, validation: np.ndarray, test: np.ndarray) -> None:
+        """Scores, or where the contest is one of flags, flags or their chances."""
         self.names.append(name)
         for part, scores in (("validation", validation), ("test", test)):
             self.scores[part].append(np.asarray(scores, dtype=np.float64).reshape(-1))
