@@ -63,7 +63,7 @@ class Bench:
         self.fine_tuned: dict[tuple[str, str, int], Scores] = {}
         self.refitted: dict[tuple[int, float, bool], Scores] = {}
         self.folded: dict[float, Scores] = {}
-        self.default: Scores | None = None
+        self.fitted: dict[str, Scores] = {}
 
     def net(self, weight: float = 1.0, member: int = 0) -> Trained:
         if (weight, member) not in self.nets:

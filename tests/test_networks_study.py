@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
+import itertools
 import math
 
 import pytest
 import torch
-from benchmarks import network_bench
+from benchmarks import network_bench, networks
+from benchmarks.harness import Journal
 from benchmarks.nets import Parts, Shuffled, Trained, make_net, score, train, train_weighted
 from benchmarks.network_bench import WEIGHTS, Bench, objective
 from benchmarks.network_methods import BASELINES, METHODS, Joined, run_method
 from benchmarks.network_verdicts import summary
-from benchmarks.networks import ASKS, CONFIRMED, judge, plan, run_split
+from benchmarks.networks import ASKS, PHASES, Phase, judge, run, run_split
 from torch import nn
 
 import setpoint as sp
@@ -28,8 +31,26 @@ def parts() -> Parts:
 
 
 def test_what_confirms_was_not_tried_on():
-    assert not {seed for _, seed in plan(True, False)} & {seed for _, seed in plan(False, False)}
-    assert {*BASELINES, *CONFIRMED} <= METHODS.keys()
+    seeds = [{seed for _, seed in phase.plan()} for phase in PHASES.values()]
+    assert not any(one & other for one, other in itertools.combinations(seeds, 2))
+    assert all({*BASELINES} <= {*phase.methods} <= METHODS.keys() for phase in PHASES.values())
+
+
+def test_only_methods_that_a_row_does_not_have_are_run(parts, monkeypatch, tmp_path):
+    ran = []
+    monkeypatch.setattr(networks, "load_parts", lambda *given: parts)
+    monkeypatch.setattr(networks, "run_split", lambda parts, seed, methods, epochs: ran.append((seed, methods)) or {
+        ASKS[0]: {method: {"test": 0.5} for method in methods if method != "only at 0.1 %"}
+    })  # fmt: skip
+    monkeypatch.setattr("benchmarks.harness.RESULTS", tmp_path)
+    options = argparse.Namespace(data="", cache="", quick=False)
+    for methods in (("a", "only at 0.1 %"), ("a", "only at 0.1 %", "b"), ("b",)):
+        phase = Phase("tried", 7, {"letter": 2, "pneumoniamnist": 1}, methods, left_out_for_images=("b",))
+        run(phase, Journal("tried"), None, options)
+    both = ("a", "only at 0.1 %")
+    assert ran == [(7, both), (8, both), (7, both), (7, ("b",)), (8, ("b",))]
+    row = Journal("tried")["letter | 8"]
+    assert (set(row["asks"][ASKS[0]]), row["tried"]) == ({"a", "b"}, [*both, "b"])
 
 
 class Remembers(nn.Module):

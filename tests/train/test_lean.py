@@ -1,4 +1,4 @@
-"""Positives weigh a quarter where few negatives may pass, and only in a network that no solver is named for."""
+"""Positives weigh half where few negatives may pass, and only in a network that no solver is named for."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import setpoint as sp
 from setpoint.train.lean import lean_weight
 
 WEIGHTS = {
-    "minimize fnr where fpr <= 1%": 0.25,
-    "maximize recall where tnr >= 95%": 0.25,
-    "maximize recall over fpr in [0%, 5%] with 10 points": 0.25,
+    "minimize fnr where fpr <= 1%": 0.5,
+    "maximize recall where tnr >= 95%": 0.5,
+    "maximize recall over fpr in [0%, 5%] with 10 points": 0.5,
     "minimize fnr where fpr <= 20%": None,
     "maximize precision where recall >= 95%": None,
     "maximize precision over recall in [95%, 100%] with 5 points": None,
@@ -41,7 +41,7 @@ def test_a_network_without_a_solver_is_trained_under_it():
         more = {"calibration": parts[2], "epochs": 4, "patience": 4, "refit": True}
         return sp.fit(network(), ask, parts[0], parts[1], solver, **more)
 
-    lean, same, plain = trained(None), trained(sp.CrossEntropy(0.25)), trained(sp.CrossEntropy())
+    lean, same, plain = trained(None), trained(sp.CrossEntropy(0.5)), trained(sp.CrossEntropy())
     torch.testing.assert_close(lean.model.state_dict(), same.model.state_dict(), rtol=0, atol=0)
     assert not torch.equal(lean.model[0].weight, plain.model[0].weight)
     mild = trained(None, "maximize precision where recall >= 90%")

@@ -198,7 +198,7 @@ def solvers(problem: Problem) -> dict[str, tuple[str, str]]:
         "mlp": (
             patient,
             "for a well-trained network that is hard to beat with a tuned threshold; "
-            f"{'' if lean_weight(problem) is None else 'positives weigh a quarter, since few negatives may pass, and '}"
+            f"{'' if lean_weight(problem) is None else 'positives weigh half, since few negatives may pass, and '}"
             "it is trained once more on held-out rows too, once they have told for how long.",
         ),
     }

@@ -76,8 +76,8 @@ def fit(
     """Train a model for a problem and set its threshold.
 
     With no `solver` the choice is made by what has been measured to work. A linear model (`nn.Linear` with one
-    output) is trained full batch by the anchored recipe (`Anchored`). A network is trained by cross-entropy, with a
-    quarter of the weight on positives where at most 5 % of the negatives may pass, and stopped early by its loss on
+    output) is trained full batch by the anchored recipe (`Anchored`). A network is trained by cross-entropy, with
+    half of the weight on positives where at most 5 % of the negatives may pass, and stopped early by its loss on
     the held-out rows at the best scale and shift of its scores. When there are `calibration` data for the
     threshold, either is then trained once more, on the held-out rows too (`refit`).
 
