@@ -143,3 +143,48 @@ def test_thresholds_are_searched_every_so_many_steps():
 def test_bad_settings_are_refused_by_name(make, error, says):
     with pytest.raises(error, match=says):
         make()
+
+
+def smooth_f_with_as_much_passing(scores, labels, threshold, passing):
+    """The smooth F-score at the threshold that lets so much pass, by bisection; nothing of it is shared."""
+    low, high = threshold - 50, threshold + 50
+    for _ in range(200):
+        middle = (low + high) / 2
+        too_much = torch.sigmoid(scores - middle).sum() > passing
+        low, high = (middle, high) if too_much else (low, middle)
+    passes = torch.sigmoid(scores - low)
+    return 2 * (passes * labels).sum() / (passes.sum() + labels.sum())
+
+
+def test_without_a_bound_the_threshold_moves_with_the_scores_around_it():
+    draw = torch.Generator().manual_seed(3)
+    labels = (torch.rand(60, generator=draw) < 0.2).double()
+    scores = (torch.randn(60, generator=draw).double() + labels).requires_grad_()
+    solver = sp.ImplicitThreshold(sp.maximize(sp.f_score(1)), temperature=1.0, memory=0).double()
+    loss = solver(scores, labels)
+    loss.backward()
+    threshold = float(solver.thresholds)
+    passing = torch.sigmoid(scores.detach() - threshold).sum()
+    slopes = []
+    for row in range(60):
+        ends = [
+            scores.detach().index_add(0, torch.tensor([row]), torch.tensor([move]).double()) for move in (1e-5, -1e-5)
+        ]
+        up, down = (smooth_f_with_as_much_passing(end, labels, threshold, passing) for end in ends)
+        slopes.append(-(up - down) / 2e-5)
+    torch.testing.assert_close(scores.grad, torch.stack(slopes), atol=1e-8, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "ask", ["maximize f1", "maximize f1 where fpr <= 90%", "minimize error where recall.gap(g) <= 30%"]
+)
+def test_scores_that_no_bound_holds_do_not_drift_together(ask):
+    draw = torch.Generator().manual_seed(0)
+    labels = (torch.arange(200) % 5 == 0).double()
+    scores = (torch.randn(200, generator=draw).double() + labels).requires_grad_()
+    groups = torch.arange(200) // 100
+    grouped = "gap" in ask
+    solver = sp.ImplicitThreshold(sp.ask(ask), n_groups=2 if grouped else None, temperature=1.0, memory=0).double()
+    solver(scores, labels, groups=groups if grouped else None).backward()
+    assert scores.grad.abs().max() > 1e-4
+    assert abs(float(scores.grad.sum())) < 1e-9

@@ -17,7 +17,15 @@ from setpoint.problem.problem import Problem
 from setpoint.solve.correction import Correction, Slack, find_soft, tightened
 from setpoint.solve.follow import Follower
 from setpoint.solve.memory import Memory, memory_size
-from setpoint.solve.price import Expansion, count_and_pace, count_at, count_pace, expand_around, solve_prices
+from setpoint.solve.price import (
+    Expansion,
+    count_and_pace,
+    count_at,
+    count_pace,
+    expand_around,
+    hold_passing,
+    solve_prices,
+)
 from setpoint.solve.scale import settle_temperature, temperature_buffer
 from setpoint.solve.solver import Solver, check_problem, with_groups
 from setpoint.solve.threshold import find
@@ -31,9 +39,9 @@ class ImplicitThreshold(Solver):
 
     Each step finds the best feasible thresholds on the remembered scores by the true rates, solves for the
     prices at which no small move of them pays, and returns objective + prices . excesses in soft counts. No
-    bound: the best threshold is held. An area: one threshold a point. A gap between groups: one threshold a
-    group, of which there are `n_groups`. A bound that does not bind costs nothing; one that no threshold meets
-    costs a flat 10. Until both classes have been seen the loss is zero.
+    bound: the best threshold is held, and moves with the scores around it. An area: one threshold a point. A gap
+    between groups: one threshold a group, of which there are `n_groups`. A bound that does not bind costs
+    nothing; one that no threshold meets costs a flat 10. Until both classes have been seen the loss is zero.
 
     `temperature` is the steepness of the `step`; None sets it once, from the spread of the first scores, and
     keeps it (a buffer). `memory` is the number of scores remembered; None chooses it from the bounds, 0 makes
@@ -131,7 +139,7 @@ class ImplicitThreshold(Solver):
             self._move_slack(prices)
         share = _where(usable, batch.mass / reference.mass, torch.ones_like(batch.mass))
         counts = count_at(batch, thresholds, step)
-        loss = here.loss(prices, counts, share)
+        loss = here.loss(prices, counts, share, self._hold(slopes, prices, active, broken, pace / temperature))
         if self.slope_penalty:
             pace = count_pace(batch, thresholds, step) / (temperature * share)
             loss = loss + self.slope_penalty * here.by_threshold(pace)[1].square().sum()
@@ -144,6 +152,16 @@ class ImplicitThreshold(Solver):
         """Where the prices come from: solved, so that no small move of the thresholds pays."""
         one_each = self.problem.over is not None
         return solve_prices(*slopes, active, floor=self.slope_floor, limit=self.price_limit, one_each=one_each)
+
+    def _hold(
+        self, slopes: tuple[Tensor, Tensor], prices: Tensor, active: Tensor, broken: Tensor, pace: Tensor
+    ) -> Tensor | None:
+        """Prices of what passes, where there are fewer bounds in force than thresholds; else None, or nothing."""
+        if self.problem.over is not None:
+            return None
+        left = slopes[0] + prices @ slopes[1]
+        free = (active.sum() < len(left)) & ~broken.any()
+        return hold_passing(left * free, pace, floor=self.slope_floor, limit=self.price_limit)
 
     def _search(self, sample: Sample, step: SmoothStep, usable: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Thresholds, which bounds hold them, and which are broken; held between two corrections."""

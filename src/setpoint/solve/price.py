@@ -33,6 +33,10 @@ def count_at(sample: Sample, thresholds: Tensor, step: Step) -> Tensor:
     )  # fmt: skip
 
 
+#: Of the four counts, those that pass.
+PASSING = (1.0, 1.0, 0.0, 0.0)
+
+
 @dataclass(frozen=True)
 class Expansion:
     """Cost and excesses to first order around some counts `(m, 4)`: values, and slopes by every count."""
@@ -47,13 +51,16 @@ class Expansion:
         """Slopes of cost `(T,)` and excesses `(k, T)` when each of T thresholds moves its own counts at `pace`."""
         return (self.cost_slope * pace).sum(-1).flatten(), (self.excess_slopes * pace).sum(-1).flatten(1)
 
-    def loss(self, prices: Tensor, batch: Tensor, share: Tensor) -> Tensor:
+    def loss(self, prices: Tensor, batch: Tensor, share: Tensor, hold: Tensor | None = None) -> Tensor:
         """The priced loss, its derivative by the counts taken here, that of the counts by the scores in `batch`.
 
         It is linear in the batch's own counts (blown up by 1 / share to the size of these), hence unbiased for
         ratios such as precision however small the batch; when the batch is all there is, it is the loss itself.
+        `hold` are prices of what passes each threshold, as in `hold_passing`.
         """
         slope = self.cost_slope + torch.einsum("k,k...->...", prices, self.excess_slopes)
+        if hold is not None:
+            slope = slope + hold.view(slope.shape[:-1]).unsqueeze(-1) * constant_like(PASSING, slope)
         value = self.cost + (prices * self.excesses).sum()
         return value + (slope * (batch / share - self.counts)).sum()
 
@@ -114,6 +121,18 @@ def count_and_pace(sample: Sample, thresholds: Tensor, step: SmoothStep) -> tupl
 def count_pace(sample: Sample, thresholds: Tensor, step: SmoothStep) -> Tensor:
     """The derivative of the soft counts, each by its own threshold: `(m, 4)`."""
     return -count_at(sample, thresholds, step.slope)
+
+
+def hold_passing(slope: Tensor, pace: Tensor, *, floor: float, limit: float) -> Tensor:
+    """A price of what passes each threshold, `(T,)`, at which a small move of it no longer changes the loss.
+
+    Thresholds that no bound holds lie where the *true* rates are best, and there the smooth loss still has a slope:
+    with nothing against it all scores drift one way, and the loss with them. Held so, a threshold moves with the scores
+    around it. At the optimum of the smooth loss itself the price is 0.
+    """
+    passing = (pace * constant_like(PASSING, pace)).sum(-1).flatten()
+    held: Tensor = -slope * passing / (passing.square() + floor**2)
+    return held.clamp(-limit, limit)
 
 
 def solve_prices(
