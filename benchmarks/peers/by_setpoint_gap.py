@@ -45,8 +45,7 @@ class Run:
             torch.tensor(task.others["validation"]), torch.tensor(task.validation_labels),
             groups=torch.tensor(task.groups["validation"]),
         )  # fmt: skip
-        # Recipes for linear models are not told of groups, and need not be for cross-entropy.
-        sp.fit(model, self.problem if solver is None else sp.minimize(sp.error), train, held_out, solver)
+        sp.fit(model, self.problem, train, held_out, solver)
         self.add("fit", model.weight.detach()[0].numpy(), float(model.bias.detach()))
 
     def add_steps(self, name: str, rate: float, solver: sp.Solver) -> None:

@@ -111,8 +111,8 @@ class Training:
 
     @property
     def is_linear(self) -> bool:
-        """Whether there are recipes for the model: linear, and no groups compared."""
-        return self.settings.model == "linear" and self.problem.group is None
+        """Whether there are recipes for the model."""
+        return self.settings.model == "linear"
 
     def outcome(self, name: str, on_epoch: Told | None, checkpoint: Checkpoint) -> Outcome:
         """The outcome of a solver, or of the best class weight, by name."""

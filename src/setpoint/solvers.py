@@ -44,8 +44,8 @@ class Case:
         return 0 if self.whole else None
 
     def entropy(self, weight: Literal["balanced"] | None = None) -> Solver | Ridge:
-        """Cross-entropy: to convergence for linear models, but those that compare groups train in epochs."""
-        return Ridge(weight) if self.linear and self.n_groups is None else CrossEntropy(weight)
+        """Cross-entropy: to convergence for linear models."""
+        return Ridge(weight) if self.linear else CrossEntropy(weight)
 
 
 SOLVERS: dict[str, Callable[[Case], Choice]] = {

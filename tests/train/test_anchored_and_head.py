@@ -244,3 +244,19 @@ def test_a_proximal_head_is_kept_where_cross_entropy_asks_the_wrong_question():
         found[name] = sp.evaluate(ASK, score(model, [fresh]).scores, fresh[1]).objective
     assert result.history[-1]["kept"]
     assert found["refitted"] < found["head alone"] - 0.01
+
+
+def test_where_groups_are_compared_a_linear_model_is_converged_cross_entropy():
+    x, labels, groups = worlds.two_groups(1200, 0)
+    parts = [[{"x": x[part::3], "labels": labels[part::3], "groups": groups[part::3]}] for part in range(3)]
+
+    def fitted(solver, ask="minimize error where recall.gap(group) <= 5%"):
+        torch.manual_seed(0)
+        return sp.fit(nn.Linear(x.shape[1], 1), ask, parts[0], parts[1], solver, calibration=parts[2], refit=False)
+
+    by_default, ridge = fitted(None), fitted(sp.Ridge())
+    assert isinstance(by_default.solver, sp.Ridge)
+    torch.testing.assert_close(by_default.model.state_dict(), ridge.model.state_dict(), rtol=0, atol=0)
+    assert by_default.point.rates["recall.gap(group)"] <= 0.05
+    assert len(by_default.point.threshold) == 2
+    assert set(by_default.history[0]) == set(fitted(sp.Ridge(), "minimize error").history[0])

@@ -167,7 +167,6 @@ class Plan:
         if not isinstance(solver, str):
             return solver(self.problem) if callable(solver) else solver
         n_groups = None if self.problem.group is None else len(name_groups(train.groups)[1])
-        linear = linear and n_groups is None
         case = Case(self.problem, linear, whole, len(train.labels), n_groups)
         made = make_solver(solver, case)
         # Recipes for linear models would make all sparse rows dense at once.

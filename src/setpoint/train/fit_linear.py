@@ -15,7 +15,6 @@ from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.train.again import rows_of
 from setpoint.train.batch import Batch, Batches, join_batches, read_batches
-from setpoint.train.calibrate import evaluate
 from setpoint.train.checkpoint import Checkpoint, refusing_damage
 from setpoint.train.draws import Draws
 from setpoint.train.history import History, record, score
@@ -23,6 +22,7 @@ from setpoint.train.linear import Rows, Scaling, recipe_bytes
 from setpoint.train.recipes import Anchored, Recipes, Ridge
 from setpoint.train.select import preference
 from setpoint.train.sparse import SparseRows
+from setpoint.train.trial import judge
 
 
 def fit_linear(
@@ -52,10 +52,8 @@ def fit_linear(
     for name, make in recipe.candidates.items():
         (theta,) = made.take(lambda make=make: (make(recipes),))  # type: ignore[misc]
         set_layer(model, *scaling.undo(theta))
-        seen = Sample(rows.x @ theta, rows.labels, rows.weights)
-        on_train = evaluate(problem, seen.scores, seen.labels, weights=seen.weights)
-        judged = score(model, held_out)
-        on_held_out = evaluate(problem, judged.scores, judged.labels, weights=judged.weights)
+        seen = Sample(rows.x @ theta, rows.labels, rows.weights, rows.groups)
+        on_train, on_held_out = judge(problem, seen), judge(problem, score(model, held_out))
         history.append(record(problem, len(history), name, seen, on_train, on_held_out))
         candidates.append((theta, on_held_out))
         if on_epoch is not None:

@@ -76,7 +76,8 @@ def fit(
     """Train a model for a problem and set its threshold.
 
     With no `solver` the choice is made by what has been measured to work. A linear model (`nn.Linear` with one
-    output) is trained full batch by the anchored recipe (`Anchored`). A network is trained by cross-entropy, with
+    output) is trained full batch by the anchored recipe (`Anchored`), or where groups are compared to plain
+    cross-entropy (`Ridge`). A network is trained by cross-entropy, with
     half of the weight on positives where at most 5 % of the negatives may pass, and stopped early by its loss on
     the held-out rows at the best scale and shift of its scores. When there are `calibration` data for the
     threshold, either is then trained once more, on the held-out rows too (`refit`).
@@ -202,7 +203,7 @@ def _train(
     problem, processes, checkpoint = plan.problem, plan.processes, plan.checkpoint
     by_default = solver is None
     if solver is None:
-        solver = Anchored() if is_linear(model) and problem.group is None else CrossEntropy(lean_weight(problem))
+        solver = _by_default(model, problem)
         plan = replace(plan, patience=plan.patience or max(5, plan.epochs // 4))
     if checkpoint.is_on:
         plan = replace(plan, identity=_identity(model, solver, plan, settings))
@@ -250,6 +251,13 @@ def _train(
             history.append(row)
             best = len(history) - 1 if row["kept"] else best
     return solver, history, best, ()
+
+
+def _by_default(model: nn.Module, problem: Problem) -> Solver | Anchored | Ridge:
+    """What has been measured to work; where groups are compared, nothing did better than converged cross-entropy."""
+    if is_linear(model):
+        return Anchored() if problem.group is None else Ridge()
+    return CrossEntropy(lean_weight(problem))
 
 
 def _identity(
