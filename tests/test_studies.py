@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
+import threading
 
 import pytest
 import torch
@@ -32,6 +33,26 @@ def test_the_page_is_up_to_date():
 def test_every_figure_of_the_page_is_there():
     shown = [line.split("](")[1].rstrip(")") for line in evidence.page().splitlines() if line.startswith("![")]
     assert all((evidence.PAGE.parent / name).is_file() for name in shown)
+
+
+def test_small_studies_run_two_at_a_time_and_real_ones_one_by_one(monkeypatch):
+    meeting = threading.Barrier(2, timeout=20)
+    monkeypatch.setattr(evidence, "STUDIES", ("one", "two"))
+    monkeypatch.setattr(evidence, "run", lambda study, data, quick: meeting.wait())
+    evidence.run_all("data", quick=True)
+    meeting = threading.Barrier(2, timeout=0.2)
+    with pytest.raises(threading.BrokenBarrierError):
+        evidence.run_all("data", quick=False)
+
+
+def test_a_study_that_fails_is_named_and_no_page_is_written(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(evidence, "STUDIES", ("no_such_study",))
+    monkeypatch.setattr(evidence, "PAGE", tmp_path / "evidence.md")
+    monkeypatch.setattr("sys.argv", ["evidence", "--run"])
+    with pytest.raises(SystemExit, match=r"benchmarks\.no_such_study failed.*the page was not written"):
+        evidence.main()
+    assert "no_such_study: " in capsys.readouterr().out
+    assert not evidence.PAGE.exists()
 
 
 def test_the_splits_that_confirm_are_not_those_that_were_tried():
