@@ -110,6 +110,13 @@ def test_the_anchor_is_as_strong_as_the_formula_says(ask, thresholds, share, bou
     assert anchor_strength(sp.ask(ask), rows) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.parametrize("ask", ["maximize f1", "minimize error", "maximize recall where precision >= 90%"])
+def test_without_a_bound_on_how_much_passes_a_sixteenth_of_either_class_decides(ask):
+    labels = (torch.arange(400) < 80).double()
+    rows = Rows(torch.zeros(400, 8, dtype=torch.float64), labels, torch.ones_like(labels))
+    assert anchor_strength(sp.ask(ask), rows) == pytest.approx(7 * (16 / 80 + 16 / 320), rel=1e-12)
+
+
 def test_recipes_take_a_table_in_memory_as_it_lies():
     x, labels = torch.randn(50, 3), (torch.arange(50) % 3 == 0).float()
     shuffled = sp.Batches(x, labels, batch_size=8, shuffle=True)

@@ -36,6 +36,8 @@ from setpoint.solve.solver import Solver
 STEPS, RATE, SEARCH_EVERY = 250, 0.05, 5
 #: The share beyond a bound at which the strength of the anchor was set.
 USUAL_SHARE = 0.01
+#: The share of each class that decides where no bound says how much lies beyond the threshold.
+FREE_SHARE = 1 / 16
 #: Rows on which the class weight is sought; the final fit takes all.
 MATCH_ROWS = 20_000
 #: Rows that are multiplied at a time.
@@ -227,12 +229,13 @@ def anchor_strength(problem: Problem, rows: Rows) -> float:
     """d (1 / (m s N_C) + 1 / N_O), which kappa is multiplied with.
 
     Samples on either side of a threshold decide, more of them than the share alpha beyond it where that is small, and
-    fewer where it is large: hence s, half way from alpha to 1 %. Each of m thresholds has its own.
+    fewer where it is large: hence s, half way from alpha to 1 %. Each of m thresholds has its own. Without a bound that
+    says how much lies beyond the threshold (F-scores, precision, errors), a fixed share of both classes.
     """
     positives = float((rows.weights * rows.labels).sum())
     negatives = float(rows.weights.sum()) - positives
     bound = deciding_bound(problem)
-    beyond, other = positives, negatives
+    beyond, other = FREE_SHARE * positives, FREE_SHARE * negatives
     if bound is not None:
         assert isinstance(bound.quantity, Rate)
         whole = bound.quantity.whole
