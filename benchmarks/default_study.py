@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -34,7 +35,7 @@ from benchmarks.harness import Journal, write_result
 from benchmarks.sets import CACHE, SETS, load_split
 from benchmarks.verdicts import AGAIN, BASELINE, DEFAULT, ONCE, TUNED, summary
 from setpoint.train.linear import Rows, Scaling, class_weights, cross_entropy
-from setpoint.train.recipes import Recipes
+from setpoint.train.recipes import KAPPA, Recipes
 
 ASKS = (
     "minimize fnr where fpr <= 0.1%",
@@ -90,8 +91,8 @@ class Fitted:
             self.weights[weight], spent = timed(lambda: cross_entropy(self.rows, make, start))
         return self.weights[weight], spent
 
-    def default(self, problem: sp.Problem) -> tuple[Tensor, float]:
-        return timed(lambda: Recipes(problem, self.rows).anchored())
+    def default(self, problem: sp.Problem, kappa: float = KAPPA) -> tuple[Tensor, float]:
+        return timed(lambda: Recipes(problem, self.rows).anchored(kappa))
 
 
 def best_weight(problem: sp.Problem, tried: dict[float, dict[str, float]]) -> float:
@@ -124,9 +125,24 @@ def row_key(name: str, ask: str, seed: int) -> str:
     return f"{name} | {ask} | {seed}"
 
 
-def run_split(journal: Journal, name: str, seed: int, make: Callable[[], Parts]) -> None:
+def load_parts(name: str, seed: int, data: str, cache: str) -> Parts:
+    return Parts.of(load_split(name, seed, SHARES, data=data, cache_folder=cache, most=MOST), MOST_BESIDE)
+
+
+#: Further methods of an ask, from the rows and what is fitted to training and held-out ones.
+Further = Callable[[sp.Problem, Parts, Fitted], dict[str, dict[str, Any]]]
+
+
+def run_split(
+    journal: Journal,
+    name: str,
+    seed: int,
+    make: Callable[[], Parts],
+    asks: tuple[str, ...] = ASKS,
+    further: Further = lambda problem, parts, both: {},
+) -> None:
     """All asks of one set and split; the baselines are trained once for all of them."""
-    missing = [ask for ask in ASKS if row_key(name, ask, seed) not in journal]
+    missing = [ask for ask in asks if row_key(name, ask, seed) not in journal]
     if not missing:
         return
     parts = make()
@@ -134,15 +150,18 @@ def run_split(journal: Journal, name: str, seed: int, make: Callable[[], Parts])
     # Outwards from 1, so that each starts from its neighbour.
     grid = once.seconds + sum(once.weighted(w)[1] for w in sorted(CLASS_WEIGHTS, key=lambda w: max(w, 1 / w)))
     for ask in missing:
-        methods = run_ask(sp.ask(ask), parts, once, both, grid)
+        problem = sp.ask(ask)
+        methods = run_ask(problem, parts, once, both, grid) | further(problem, parts, both)
         key = row_key(name, ask, seed)
         journal.add(key, {"set": name, "ask": ask, "seed": seed, "methods": methods})
         figures = ", ".join(f"{method} {100 * found['test']:.2f}" for method, found in methods.items())
         print(f"{key}: {figures}", flush=True)
 
 
-def rows_of(journal: Journal, sets: tuple[str, ...], seeds: range) -> list[dict[str, Any]]:
-    return [journal[row_key(name, ask, seed)] for name in sets for ask in ASKS for seed in seeds]
+def rows_of(
+    journal: Journal, sets: tuple[str, ...], seeds: range, asks: tuple[str, ...] = ASKS
+) -> list[dict[str, Any]]:
+    return [journal[row_key(name, ask, seed)] for name in sets for ask in asks for seed in seeds]
 
 
 def main() -> None:
@@ -163,12 +182,7 @@ def main() -> None:
     journal = Journal(name, options.quick)
     for seed in seeds:
         for one in sets:
-
-            def parts(one: str = one, seed: int = seed) -> Parts:
-                three = load_split(one, seed, SHARES, data=options.data, cache_folder=options.cache, most=MOST)
-                return Parts.of(three, MOST_BESIDE)
-
-            run_split(journal, one, seed, parts)
+            run_split(journal, one, seed, partial(load_parts, one, seed, options.data, options.cache))
     if options.sets:
         return
     figures = summary(rows_of(journal, sets, seeds), test_share=1 - sum(SHARES), train_share=SHARES[0])

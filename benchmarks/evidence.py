@@ -24,6 +24,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "evidence.md"
 #: In the order of the page; `benchmarks/pages/` has a file for each.
 STUDIES = (
     "default_study",
+    "free_asks",
     "scalings",
     "networks",
     "paper_tabular",

@@ -18,7 +18,9 @@ JUDGED = ("test", "at threshold")
 SMALL = 0.005
 
 
-def cell(rows: list[dict[str, Any]], test_share: float, train_share: float) -> dict[str, Any]:
+def cell(
+    rows: list[dict[str, Any]], test_share: float, train_share: float, all_ours: tuple[str, ...] = OURS
+) -> dict[str, Any]:
     """One set and ask: means over the splits, and the paired gains of ours over each rival."""
     sign = 1 if sp.ask(rows[0]["ask"]).maximize else -1
     found: dict[str, Any] = {"set": rows[0]["set"], "ask": rows[0]["ask"], "splits": len(rows)}
@@ -34,10 +36,10 @@ def cell(rows: list[dict[str, Any]], test_share: float, train_share: float) -> d
                 )
                 for rival in RIVALS
             }
-            for ours in OURS
+            for ours in all_ours
         }
     for figure in (*JUDGED, "bounds hold", "seconds"):
-        found[figure] = {method: statistics.mean(of(method, figure)) for method in (*RIVALS, *OURS)}
+        found[figure] = {method: statistics.mean(of(method, figure)) for method in (*RIVALS, *all_ours)}
     return found
 
 
@@ -64,10 +66,12 @@ def counts(cells: list[dict[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def summary(rows: list[dict[str, Any]], test_share: float, train_share: float) -> dict[str, Any]:
+def summary(
+    rows: list[dict[str, Any]], test_share: float, train_share: float, all_ours: tuple[str, ...] = OURS
+) -> dict[str, Any]:
     """Cells and counts of a study whose rows have a set, an ask, a seed and methods."""
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows:
         groups.setdefault((row["set"], row["ask"]), []).append(row)
-    cells = [cell(group, test_share, train_share) for group in groups.values()]
+    cells = [cell(group, test_share, train_share, all_ours) for group in groups.values()]
     return {"cells": cells, "counts": counts(cells)}

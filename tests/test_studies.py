@@ -8,7 +8,7 @@ import threading
 
 import pytest
 import torch
-from benchmarks import evidence, harness
+from benchmarks import evidence, free_asks, harness
 from benchmarks.data import Parts, Split, halves_of, load_arrays, paired, split_rows
 from benchmarks.default_study import (
     CLASS_WEIGHTS,
@@ -20,10 +20,14 @@ from benchmarks.default_study import (
     run_split,
     training_rows,
 )
+from benchmarks.default_study import (
+    rows_of as study_rows,
+)
 from benchmarks.verdicts import AGAIN, BASELINE, DEFAULT, ONCE, OURS, RIVALS, TUNED, sides, summary
 
 import setpoint as sp
 from setpoint.train.linear import class_weights, cross_entropy
+from setpoint.train.recipes import KAPPA
 
 
 def test_the_page_is_up_to_date():
@@ -193,11 +197,27 @@ def test_a_threshold_is_set_on_calibration_and_judged_on_test_rows():
     assert found["bounds hold"] in {float(rate <= 0.05) for rate in passed}
 
 
-def test_a_study_that_was_stopped_goes_on(journal, monkeypatch):
-    monkeypatch.setattr("benchmarks.default_study.ASKS", ("minimize fnr where fpr <= 5%",))
-    run_split(journal(), "world", 0, world)
-    run_split(journal(), "world", 0, lambda: pytest.fail("split again"))
+def test_a_study_that_was_stopped_goes_on(journal):
+    asks = ("minimize fnr where fpr <= 5%",)
+    run_split(journal(), "world", 0, world, asks)
+    run_split(journal(), "world", 0, lambda: pytest.fail("split again"), asks)
     (line,) = journal().path.read_text().splitlines()
     methods = json.loads(line)["methods"]
     assert set(methods) == {*RIVALS, *OURS}
     assert methods[TUNED]["weight"] in CLASS_WEIGHTS
+
+
+def test_without_a_bound_the_anchor_of_before_stands_beside_the_default(journal, monkeypatch):
+    ask, strengths, plain = "maximize f_score(1)", [], Fitted.default
+
+    def watched(fitted, problem, kappa=KAPPA):
+        strengths.append(kappa)
+        return plain(fitted, problem, kappa)
+
+    monkeypatch.setattr(Fitted, "default", watched)
+    for seed in range(2):
+        run_split(journal(), "world", seed, lambda seed=seed: world(seed), (ask,), free_asks.before)
+    assert strengths == [KAPPA, KAPPA, KAPPA / 16] * 2
+    rows = study_rows(journal(), ("world",), range(2), (ask,))
+    summed = summary(rows, 0.2, 0.5, (DEFAULT, free_asks.BEFORE))
+    assert set(summed["cells"][0]["gain, test"]) == {DEFAULT, free_asks.BEFORE}
