@@ -42,7 +42,7 @@ NEGATIVE, POSITIVE, HELD_OUT = 8, 0, 100
 RATIOS = (100, 200)
 UNTUNED, TUNED = ("BCE", "A-FL", "LDAM"), ("BCE", "W-BCE", "CB-BCE")
 SEEDS, MORE_STARTS = range(3), range(1, 4)
-UNTUNED_PLAN = Plan(epochs=20, width=16, rate=1e-3)
+UNTUNED_PLAN = Plan(epochs=20, width=16, batch=128, rate=1e-3, moved=0)
 UNTUNED_SETTINGS = "Settings(epochs=20, width=16, batch=128, negatives=None)"
 UNTUNED_KEY = f"8-0 1:100 {UNTUNED_SETTINGS} {{'margin': 0.1, 'mu': 0.001}}"
 
@@ -170,7 +170,7 @@ def ways(name: str) -> Iterator[tuple[str, str, Charge | None, int]]:
 def main() -> None:
     options = arguments(str(__doc__).splitlines()[0], len(SEEDS)).parse_args()
     torch.set_num_threads(1)
-    plan, names, ratios, negatives, seeds = Plan(epochs=15), TUNED, RATIOS, None, SEEDS[: options.seeds]
+    plan, names, ratios, negatives, seeds = Plan(), TUNED, RATIOS, None, SEEDS[: options.seeds]
     if options.quick:
         plan, names, ratios, negatives, seeds = Plan(epochs=2, width=4), TUNED[:1], RATIOS[:1], 1000, SEEDS[:1]
     journal = Journal("critical_class", options.quick)

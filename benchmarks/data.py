@@ -117,6 +117,11 @@ def split(x: np.ndarray, y: np.ndarray, seed: int, shares: tuple[float, float], 
     return Split(*((torch.tensor(scaled[part]), torch.tensor(y[part])) for part in rows))
 
 
+def with_ones(x: Tensor) -> Tensor:
+    """The features with a last column of ones, for the bias."""
+    return torch.cat([x, torch.ones_like(x[:, :1])], dim=1)
+
+
 def paired(differences: list[float], test_share: float, train_share: float) -> dict[str, float]:
     """Mean and standard errors of paired differences over splits; `corrected` for splits that overlap.
 

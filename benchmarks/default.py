@@ -15,7 +15,7 @@ import time
 import torch
 
 import setpoint as sp
-from benchmarks.data import Split, arguments, load_table, paired, split
+from benchmarks.data import Split, arguments, load_table, paired, split, with_ones
 from benchmarks.harness import write_result
 from setpoint.train.linear import Rows, class_weights, cross_entropy
 
@@ -39,12 +39,12 @@ def judge(problem: sp.Problem, scores: torch.Tensor, labels: torch.Tensor) -> fl
 def weighted(problem: sp.Problem, parts: Split, weights: list[float]) -> float:
     """Ridge cross-entropy, the class weight chosen on validation among those given; the test figure."""
     x, labels = parts.train
-    rows = Rows(_with_ones(x), labels, torch.ones_like(labels))
+    rows = Rows(with_ones(x), labels, torch.ones_like(labels))
     tried, theta = [], None
     for weight in weights:
         theta = cross_entropy(rows, class_weights(rows, weight), theta)
         on_validation, on_test = (
-            judge(problem, _with_ones(part[0]) @ theta, part[1]) for part in (parts.validation, parts.test)
+            judge(problem, with_ones(part[0]) @ theta, part[1]) for part in (parts.validation, parts.test)
         )
         tried.append((on_validation, on_test))
     return (max if problem.maximize else min)(tried, key=lambda pair: pair[0])[1]
@@ -56,10 +56,6 @@ def default(problem: sp.Problem, parts: Split) -> float:
     sp.fit(model, problem, [parts.train], [parts.validation])
     with torch.no_grad():
         return judge(problem, model(parts.test[0]).squeeze(-1), parts.test[1])
-
-
-def _with_ones(x: torch.Tensor) -> torch.Tensor:
-    return torch.cat([x, torch.ones_like(x[:, :1])], dim=1)
 
 
 METHODS = {

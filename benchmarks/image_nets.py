@@ -1,4 +1,4 @@
-"""The nets of the studies on images, narrow enough for one core: their stems halve the image."""
+"""The nets of the studies on images, narrow enough for one core."""
 
 from __future__ import annotations
 
@@ -42,17 +42,18 @@ def head(features: int, outputs: int, cosine: bool) -> nn.Module:
 
 
 def resnet10(width: int, outputs: int = 1, cosine: bool = False) -> nn.Sequential:
-    """Four residual blocks at 16, 8, 4 and 2 pixels."""
+    """Four residual blocks at 16, 8, 4 and 2 pixels, after a stem that halves the image."""
     blocks = [Residual(width, width, 1), *(Residual(width * 2**i, width * 2 ** (i + 1), 2) for i in range(3))]
     stem = (nn.Conv2d(3, width, 3, 2, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU())
     return nn.Sequential(*stem, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), head(8 * width, outputs, cosine))
 
 
 def five_convolutions(width: int, outputs: int = 1, cosine: bool = False) -> nn.Sequential:
-    """3x3 convolutions at 16, 8, 8, 4 and 4 pixels, and the mean over pixels."""
+    """3x3 convolutions at 32, 16, 8, 8 and 4 pixels, the larger of neighbours between sizes, the mean at the end."""
     layers: list[nn.Module] = []
     channels = 3
-    for filters, stride in ((width, 2), (2 * width, 2), (2 * width, 1), (4 * width, 2), (4 * width, 1)):
-        layers += [nn.Conv2d(channels, filters, 3, stride, 1, bias=False), nn.BatchNorm2d(filters), nn.ReLU()]
+    for filters, halve in ((width, True), (2 * width, True), (4 * width, False), (4 * width, True), (8 * width, False)):
+        layers += [nn.Conv2d(channels, filters, 3, 1, 1, bias=False), nn.BatchNorm2d(filters), nn.ReLU()]
+        layers += [nn.MaxPool2d(2)] if halve else []
         channels = filters
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), head(channels, outputs, cosine))

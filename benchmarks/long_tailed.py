@@ -153,7 +153,7 @@ def compared(cell: Any, alone: Any, seeds: list[int], column: str, share: tuple[
 def main() -> None:
     options = arguments(str(__doc__).splitlines()[0], len(SEEDS)).parse_args()
     torch.set_num_threads(1)
-    plan, largest, bases, imbalances, seeds = Plan(epochs=12), 2500, BASES, IMBALANCES, SEEDS[: options.seeds]
+    plan, largest, bases, imbalances, seeds = Plan(), 4950, BASES, IMBALANCES, SEEDS[: options.seeds]
     if options.quick:
         plan, largest, bases, imbalances, seeds = Plan(epochs=1, width=4), 300, BASES[:1], IMBALANCES[:1], SEEDS[:1]
     journal = Journal("long_tailed", options.quick)

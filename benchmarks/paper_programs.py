@@ -5,8 +5,9 @@
 Halves: classes 0 to 4 are positive, of the others all but a share is dropped. Groups: classes 0 to 2, 3 to 5 and 6 to
 9, of the first two a share is dropped. A seed draws the training images, 1,000 more to choose the epoch and the class
 weight by, the weights of the net and the order; every method of a seed sees the same. Test: all 10,000 test images. A
-net of five convolutions, Adam, cosine, flips. The losses are the closed forms of the programs' values: hinge, the value
-of program (2), and ramp, that of equation (3). Each finished run is a line of `results/paper_programs.jsonl`.
+net of five convolutions, Adam, cosine, images mirrored and moved. The losses are the closed forms of the programs'
+values: hinge, the value of program (2), and ramp, that of equation (3). Each finished run is a line of
+`results/paper_programs.jsonl`.
 """
 
 from __future__ import annotations
@@ -168,7 +169,7 @@ def runs(task: Task, seed: int, plan: Plan, most: int, journal: Journal, data: s
 def main() -> None:
     options = arguments(str(__doc__).splitlines()[0], len(SEEDS)).parse_args()
     torch.set_num_threads(1)
-    plan, most, tasks, seeds = Plan(epochs=12), 3000, TASKS, SEEDS[: options.seeds]
+    plan, most, tasks, seeds = Plan(epochs=10), 3000, TASKS, SEEDS[: options.seeds]
     if options.quick:
         plan, most, seeds = Plan(epochs=1, width=4), 500, SEEDS[:1]
         tasks = (Task("halves", 91, MARGINS), Task("groups", 90, OF_GROUPS), Task("f-score", 50, SHARES))

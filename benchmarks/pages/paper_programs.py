@@ -70,7 +70,7 @@ def note(figures: dict[str, Any]) -> str:
         "ICLR 2021 submission: ResNet-18, up to 45,000 images, 40,000 steps of 64, learning rate tuned, one seed, no "
         "errors; Table 2 on Cat&Dog and Table 3 on STL10, which are not here, so that only the changes can be set "
         "beside ours. "
-        f"Here: a net of five convolutions that starts by halving the image, `{figures['plan']}`, the largest class "
+        f"Here: a net of five convolutions, `{figures['plan']}`, the largest class "
         f"{figures['largest class']:,} images (two thirds of it in Table 3), {figures['held out']:,} more to choose "
         f"the epoch and the class weight by, all 10,000 test images, {len(seeds)} seeds planned ({seeds[0]} to "
         f"{seeds[-1]}). Halves: classes 0 to 4 against 5 to 9, negatives dropped. Groups: classes 0 to 2, 3 to 5, 6 "

@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 
 import setpoint as sp
-from benchmarks.data import Split
+from benchmarks.data import Split, with_ones
 from benchmarks.peers.environments import python_of
-from setpoint.train.linear import Rows, Scaling, class_weights, cross_entropy
+from setpoint.train.linear import Rows, class_weights, cross_entropy
 
 ROOT = Path(__file__).parents[2]
 SHARES, MOST, MOST_SECONDS = (0.6, 0.2), 10_000, 900
@@ -52,8 +52,6 @@ class Contest:
 
     `name` stands before its keys in the journal; `start` is the weight of positives in the cross-entropy that the
     methods start from, None balances the classes. `budget` is what a method is told to keep to.
-    With `scaled_again` the rows of a split, which are standardised and clipped, are standardised once more, and a rare
-    feature is then as large as before it was clipped.
     """
 
     name: str
@@ -68,7 +66,6 @@ class Contest:
     averaged: tuple[str, ...]
     compared: tuple[str, ...]
     start: float | None = None
-    scaled_again: bool = False
     budget: dict[str, float] = field(default_factory=lambda: {"steps": STEPS, "look_every": LOOK_EVERY})
     quick_methods: tuple[str, ...] = ()
     quick_budget: dict[str, float] = field(default_factory=dict)
@@ -84,16 +81,14 @@ class Contest:
         return " | ".join([*([self.name] if self.name else []), name, str(seed), method])
 
     def write_task(self, case: Case, path: Path) -> None:
-        """The rows of a split, standardised, and the start, as a peer reads them."""
+        """The rows of a split, standardised as they come, and the start, as a peer reads them."""
         x, labels = case.parts.train
-        ones = torch.ones_like(labels)
-        scaling = Scaling.of(x, ones) if self.scaled_again else Scaling(torch.zeros(x.shape[1]), torch.ones(x.shape[1]))
-        rows = Rows(scaling.apply(x), labels, ones)
+        rows = Rows(with_ones(x), labels, torch.ones_like(labels))
         ratio = float((rows.labels == 0).sum() / rows.labels.sum()) if self.start is None else self.start
-        arrays = {"x_train": rows.x[:, :-1], "y_train": rows.labels}
+        arrays = {"x_train": x, "y_train": labels}
         arrays["start"] = cross_entropy(rows, class_weights(rows, ratio))
         for name, (x, labels) in (("validation", case.parts.validation), ("test", case.parts.test)):
-            arrays |= {f"x_{name}": scaling.apply(x)[:, :-1], f"y_{name}": labels}
+            arrays |= {f"x_{name}": x, f"y_{name}": labels}
         if case.groups is not None:
             arrays |= {f"groups_{name}": own for name, own in zip(("train", "validation", "test"), case.groups)}
         bound = {"bound": self.problem.constraints[0].bound} if self.problem.constraints else {}

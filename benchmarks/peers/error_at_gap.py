@@ -4,7 +4,7 @@ An answer is flags, or the chance of one in each row, for fairlearn's reductions
 `difference_bound` is to the recall of all, not between groups, so the reductions may choose from it and tighter ones.
 Ours start from plain cross-entropy and have 150 full-batch steps for each of nine settings, and set a threshold a
 group on validation rows, where fairlearn's post-processing sets its own too. The features hold the sex. The splits 800
-and 801 of adult were run once before with `scaled_again`, and anew without it.
+and 801 of adult were run once before on rows standardised again after clipping, and anew without that.
 """
 
 from __future__ import annotations
