@@ -13,8 +13,8 @@ from benchmarks.harness import RESULTS, finished, without_folders
 from benchmarks.pages import peers as page
 from benchmarks.peers import best_f_score, error_at_gap, fnr_at_fpr
 from benchmarks.peers.__main__ import CONTESTS
-from benchmarks.peers.contest import Case
-from benchmarks.peers.exchange import BATCH, Task
+from benchmarks.peers.contest import Case, ask
+from benchmarks.peers.exchange import BATCH, Task, pace
 from benchmarks.peers.judging import Flags, judge_flags, judge_scores
 from benchmarks.peers.summing import row, summary
 
@@ -43,6 +43,43 @@ def tasks(case, tmp_path_factory):
         found[contest.name] = tmp_path_factory.mktemp("peer") / "task.npz"
         contest.small().write_task(case, found[contest.name])
     return found
+
+
+def test_the_pace_is_that_of_an_adam_whose_correction_stands_still():
+    target, by_hand = torch.tensor([3.0, -1.0, 0.2], dtype=torch.float64), torch.zeros(3, dtype=torch.float64)
+    mean, square = torch.zeros_like(by_hand), torch.zeros_like(by_hand)
+    paced = by_hand.clone().requires_grad_()
+    optimizer = torch.optim.Adam([paced], lr=0.1)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, pace)
+    for _ in range(40):
+        slope = by_hand - target
+        mean, square = 0.9 * mean + 0.1 * slope, 0.999 * square + 0.001 * slope**2
+        by_hand = by_hand - 0.1 * (0.001**0.5 / 0.1) * mean / (square.sqrt() + 1e-8)
+        optimizer.zero_grad()
+        (0.5 * (paced - target) ** 2).sum().backward()
+        optimizer.step()
+        schedule.step()
+    torch.testing.assert_close(paced.detach(), by_hand, rtol=1e-5, atol=0)
+
+
+def test_our_lagrangian_learns_what_its_formula_says_at_that_pace(case, tasks):
+    answered = ask(AT_FPR.methods[AT_FPR.ours], tasks[AT_FPR.name], "nowhere")
+    with np.load(tasks[AT_FPR.name]) as task, np.load(answered) as found:
+        (x, labels), bound = case.parts.train, float(task["bound"])
+        theta, price = torch.tensor(task["start"], requires_grad=True), 0.0
+        optimizer = torch.optim.Adam([theta], lr=0.1)
+        for step in range(int(task["look_every"])):
+            optimizer.param_groups[0]["lr"] = 0.1 * pace(step)
+            scores = x @ theta[:-1] + theta[-1]
+            missed, false = scores[labels == 1], scores[labels == 0]
+            loss = torch.sigmoid(-missed).mean() + price * torch.sigmoid(false).mean()
+            price = max(0.0, price + 10 * (float((false > 0).double().mean()) - bound))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        place = found["names"].tolist().index(f"sigmoid, 0.1, 10, step {int(task['look_every'])}")
+        by_formula = case.parts.test[0] @ theta.detach()[:-1] + theta.detach()[-1]
+        np.testing.assert_allclose(found["test"][place], by_formula.numpy(), atol=1e-4)
 
 
 def test_a_method_runs_in_a_process_of_its_own_and_is_judged(case, tasks):

@@ -8,7 +8,7 @@ import cooper
 import torch
 from torch import Tensor
 
-from benchmarks.peers.exchange import Task
+from benchmarks.peers.exchange import Task, pace
 
 
 class Asked(cooper.ConstrainedMinimizationProblem):
@@ -37,12 +37,13 @@ def main() -> None:
     for rate, price_rate in task.settings():
         theta = torch.nn.Parameter(torch.tensor(task.start))
         problem = Asked(x, labels, theta, task.bound)
-        optimizer = cooper.optim.SimultaneousOptimizer(
-            problem, torch.optim.Adam([theta], lr=rate),
-            torch.optim.SGD(problem.dual_parameters(), lr=price_rate, maximize=True),
-        )  # fmt: skip
+        adam = torch.optim.Adam([theta], lr=rate)
+        schedule = torch.optim.lr_scheduler.LambdaLR(adam, pace)
+        climb = torch.optim.SGD(problem.dual_parameters(), lr=price_rate, maximize=True)
+        optimizer = cooper.optim.SimultaneousOptimizer(problem, adam, climb)
         for step in range(1, task.steps + 1):
             optimizer.roll()
+            schedule.step()
             if step % task.look_every == 0:
                 weights = theta.detach().numpy().copy()
                 task.add(f"{rate:g}, {price_rate:g}, step {step}", weights[:-1], weights[-1])

@@ -7,7 +7,7 @@ from importlib.metadata import version
 import torch
 from humancompatible.train.dual_optim import ALM
 
-from benchmarks.peers.exchange import Task
+from benchmarks.peers.exchange import Task, pace
 
 
 def main() -> None:
@@ -17,6 +17,7 @@ def main() -> None:
     for rate, price_rate in task.settings():
         theta = torch.tensor(task.start, requires_grad=True)
         optimizer = torch.optim.Adam([theta], lr=rate)
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, pace)
         dual = ALM(m=1, lr=price_rate, is_ineq=True)
         for step in range(1, task.steps + 1):
             scores = x @ theta[:-1] + theta[-1]
@@ -26,6 +27,7 @@ def main() -> None:
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
+            schedule.step()
             dual.update(true)
             if step % task.look_every == 0:
                 weights = theta.detach().numpy().copy()

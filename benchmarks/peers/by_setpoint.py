@@ -1,8 +1,9 @@
 """Ours: `Lagrangian` with the steps and settings of the other methods with prices; and the default beside it.
 
 As TFCO has three losses, ours has the three steps that they are (hinge, softplus for cross-entropy, sigmoid for the
-softmax), each with the nine settings, from where TFCO starts: prices of 0, the threshold at 0. A rate of prices is per
-unit of the bounded rate there, and per unit of its bound here.
+softmax), each with the nine settings, from where TFCO starts: prices of 0, the threshold at 0. There it stays, since the
+model has a bias, and the steps are those of TFCO's Adam, so that both learn the same. A rate of prices is per unit of the
+bounded rate there, and per unit of its bound here.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 import torch
 
 import setpoint as sp
-from benchmarks.peers.exchange import Task
+from benchmarks.peers.exchange import Task, pace
 
 STEPS = {"hinge": sp.HingeStep, "softplus": sp.SoftplusStep, "sigmoid": sp.SigmoidStep}
 
@@ -35,7 +36,8 @@ def main() -> None:
         solver = sp.Lagrangian(
             problem, price_lr=task.bound * price_rate, price=0.0, threshold=0.0, memory=0, step=step, temperature=1.0
         ).double()
-        optimizer = torch.optim.Adam([theta, *solver.parameters()], lr=rate)
+        optimizer = torch.optim.Adam([theta], lr=rate)
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, pace)
         for number in range(1, task.steps + 1):
             try:
                 loss = solver(x @ theta[:-1] + theta[-1], labels)
@@ -44,6 +46,7 @@ def main() -> None:
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
+            schedule.step()
             if number % task.look_every == 0:
                 weights = theta.detach().numpy().copy()
                 task.add(f"{name}, {rate:g}, {price_rate:g}, step {number}", weights[:-1], weights[-1])
