@@ -6,6 +6,9 @@ new with every run, which is how the rare ones are found.
 
 import os
 
+# Before torch is loaded, and for the processes that tests start.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import torch
 from hypothesis import HealthCheck, settings
 
