@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from statistics import mean
 from typing import Any
@@ -37,6 +38,13 @@ def chosen(rows: list[Row], method: str) -> dict[int, Row]:
     return best
 
 
+def at_every_pace(rows: list[Row], paces: int) -> list[Row]:
+    """The rows of what was run at so many learning rates."""
+    same = ("table", "level", "method", "setting", "seed")
+    done = Counter(tuple(row[name] for name in same) for row in rows)
+    return [row for row in rows if done[tuple(row[name] for name in same)] == paces]
+
+
 def published(table: str, level: int, figure: str) -> dict[str, float]:
     """The paper's columns for a figure; F-scores were published at the threshold zero."""
     if table == "halves":
@@ -68,6 +76,7 @@ def line(
     share = (TEST_IMAGES, mean(best[seed]["images"] for seed in seeds))
     row: Row = {"table": table, "level": level, "method": method, "figure": figure, "seeds": seeds}
     row["settings"] = [best[seed]["setting"] for seed in seeds]
+    row["paces"] = [best[seed].get("pace", 1) for seed in seeds]
     row["value"] = paired(values, *share)
     row["minus cross-entropy"] = paired([a - b for a, b in zip(values, base)], *share)
     row["ratio to cross-entropy"] = mean(values) / mean(base)

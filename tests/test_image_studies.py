@@ -8,6 +8,7 @@ import pytest
 import torch
 from benchmarks import critical_class, long_tailed, paper_programs, program_verdicts
 from benchmarks.critical_verdicts import ALONE, CONSTRAINED, STARTS, tuned_rows
+from benchmarks.harness import Journal
 from benchmarks.image_nets import five_convolutions
 from benchmarks.published_critical import COLUMNS
 from benchmarks.small_images import Images, Plan, channels_last, scores_of, shuffled, train, with_mirrored
@@ -181,6 +182,29 @@ def test_a_class_weight_is_chosen_on_held_out_images_and_none_is_a_choice():
     assert weighted["value"]["mean"] == pytest.approx((55 + 61) / 2)
     assert weighted["minus cross-entropy"]["mean"] == pytest.approx((-6 + 0) / 2)
     assert plain["published"]["value"] == 65.2
+
+
+def test_a_rate_is_chosen_on_held_out_images_among_what_ran_at_every_rate():
+    rows = []
+    for pace, validation, area in ((0.25, 0.5, 0.9), (1.0, 0.6, 0.7), (4.0, 0.7, 0.8)):
+        rows.append({**program_run("cross-entropy", "", 0, validation, area), "pace": pace})
+    rows.append(program_run("hinge, margin 1", "", 0, 0.9, 0.9))
+    (plain,) = program_verdicts.summary(program_verdicts.at_every_pace(rows, 3))
+    assert plain["paces"] == [4.0]
+    assert plain["value"]["mean"] == pytest.approx(80)
+
+
+def test_a_run_at_another_rate_is_another_run(monkeypatch, tmp_path):
+    whole = images(2000, 10)
+    rates = []
+    monkeypatch.setattr(paper_programs, "cifar10", lambda data: (whole, whole))
+    monkeypatch.setattr(paper_programs, "train", lambda *given: rates.append(given[5].rate) or 0.5)
+    monkeypatch.setattr("benchmarks.harness.results_folder", lambda quick: tmp_path)
+    task, journal = paper_programs.Task("halves", 50, paper_programs.PLAIN), Journal("paper_programs")
+    for pace in (1.0, 4.0, 4.0):
+        list(paper_programs.runs(task, 0, Plan(width=2, rate=0.01), 20, journal, "", pace))
+    assert rates == [0.01, 0.04]
+    assert [row["pace"] for row in journal.rows.values()] == [1.0, 4.0]
 
 
 def critical_run(way, setting, seed, validation, figure):

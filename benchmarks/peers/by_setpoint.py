@@ -1,9 +1,9 @@
 """Ours: `Lagrangian` with the steps and settings of the other methods with prices; and the default beside it.
 
 As TFCO has three losses, ours has the three steps that they are (hinge, softplus for cross-entropy, sigmoid for the
-softmax), each with the nine settings, from where TFCO starts: prices of 0, the threshold at 0. There it stays, since the
-model has a bias, and the steps are those of TFCO's Adam, so that both learn the same. A rate of prices is per unit of the
-bounded rate there, and per unit of its bound here.
+softmax), each with the nine settings, from where TFCO starts: prices of 0, the threshold at 0. There it stays, since
+the model has a bias, and the steps are those of TFCO's Adam, so that both learn the same. A rate of prices is per unit
+of the bounded rate there, and per unit of its bound here.
 """
 
 from __future__ import annotations
