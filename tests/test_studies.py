@@ -8,7 +8,7 @@ import threading
 
 import pytest
 import torch
-from benchmarks import evidence, free_asks, harness
+from benchmarks import evidence, free_asks, harness, plots
 from benchmarks.data import Parts, Split, halves_of, load_arrays, paired, split_rows
 from benchmarks.default_study import (
     CLASS_WEIGHTS,
@@ -37,6 +37,20 @@ def test_the_page_is_up_to_date():
 def test_every_figure_of_the_page_is_there():
     shown = [line.split("](")[1].rstrip(")") for line in evidence.page().splitlines() if line.startswith("![")]
     assert all((evidence.PAGE.parent / name).is_file() for name in shown)
+
+
+def test_the_figure_of_ranges_shows_the_gains_of_the_results(tmp_path):
+    made = plots.draw(tmp_path)
+    assert {path.name for path in made} == {"default_study.svg", "paper_ranges.svg"}
+    assert all(path.stat().st_size > 10_000 for path in made)
+    rows = json.loads((harness.RESULTS / "paper_ranges.json").read_text())["figures"]["rows"]
+    panel = plots.paper_ranges(rows).axes[1]
+    (line, _, (bars,)) = next(shown for shown in panel.containers if shown.get_label() == "default")
+    gains = [row["minus cross-entropy"] for row in rows if (row["set"], row["method"]) == ("ijcnn1", "default")]
+    assert panel.get_title() == "ijcnn1"
+    assert line.get_ydata().tolist() == [gain["mean"] for gain in gains]
+    reach = [(end[1] - start[1]) / 2 for start, end in bars.get_segments()]
+    assert reach == pytest.approx([2 * gain["standard_error"] for gain in gains])
 
 
 def test_small_studies_run_two_at_a_time_and_real_ones_one_by_one(monkeypatch):

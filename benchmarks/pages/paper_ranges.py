@@ -29,4 +29,5 @@ def section(figures: dict[str, Any]) -> str:
             gains.append([name, f"{beta:g}", method, gain(own[method]["minus cross-entropy"], 1),
                           gain(own[method]["minus best of 21 weights"], 1)])  # fmt: skip
     of_gains = table(["set", "beta", "method", "over cross-entropy", "over the weights"], gains)
-    return f"{note}\n\n{table(['set', 'beta', 'splits', *methods], areas)}\n\n{of_gains}"
+    picture = "![Gain over cross-entropy by the start of the range of recall](images/paper_ranges.svg)"
+    return "\n\n".join([note, picture, table(["set", "beta", "splits", *methods], areas), of_gains])
