@@ -13,8 +13,9 @@ TITLE = "Figure 3 of the implicit-thresholds paper"
 def section(figures: dict[str, Any]) -> str:
     note = (
         "The area under the precision-recall curve over recall from beta to 100 %, in percent, trained and judged anew "
-        f"for each beta; splits of 50/25/25, seeds {figures['seeds'][0]} to {figures['seeds'][-1]}, and what is tuned "
-        "as in Table 5. Published, as a plot without figures: implicit thresholds are most ahead for beta near 1."
+        f"for each beta; splits of 50/25/25, seeds from {figures['seeds'][0]} on, {len(figures['seeds'])} planned, and "
+        "what is tuned as in Table 5. Published, as a plot without figures: implicit thresholds are most ahead for "
+        "beta near 1."
     )
     rows = figures["rows"]
     if not rows:
