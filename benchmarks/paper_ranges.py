@@ -2,8 +2,8 @@
 
     python -m benchmarks.paper_ranges [--data DIR] [--seeds N] [--so-far] [--quick]
 
-Methods, splits of 50/25/25 and what is tuned are those of `benchmarks.paper_tabular`, without `auto`; every method is
-trained and judged anew for each range. Each finished row is one line of `results/paper_ranges.jsonl`, not run again.
+Methods, splits of 50/25/25 and what is tuned are those of `benchmarks.paper_tabular`; every method is trained and
+judged anew for each range. Each finished row is one line of `results/paper_ranges.jsonl`, not run again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from benchmarks.paper_tabular import METHODS, MOST, SHARES, Study
 from benchmarks.sets import read_table
 
 SETS, BETAS, SEEDS = ("letter", "ijcnn1"), (0.5, 0.7, 0.8, 0.9, 0.95, 0.99), range(560, 570)
-TRIED = tuple(name for name in METHODS if name != "auto")
 RIVALS = ("cross-entropy", "best of 21 weights")
 
 
@@ -35,11 +34,12 @@ def summary(journal: Journal, seeds: range) -> list[dict[str, Any]]:
     rows = []
     for name in SETS:
         for beta in BETAS:
-            done = [s for s in seeds if all(row_key(name, beta, s, method) in journal for method in TRIED)]
+            done = [s for s in seeds if all(row_key(name, beta, s, method) in journal for method in METHODS)]
             if len(done) < 2:
                 continue
             areas = {
-                method: [100 * journal[row_key(name, beta, seed, method)]["test"] for seed in done] for method in TRIED
+                method: [100 * journal[row_key(name, beta, seed, method)]["test"] for seed in done]
+                for method in METHODS
             }
             for method, values in areas.items():
                 row: dict[str, Any] = {"set": name, "beta": beta, "method": method, "splits": len(done)}
@@ -54,9 +54,9 @@ def main() -> None:
     parser = arguments(str(__doc__).splitlines()[0], len(SEEDS))
     options = parser.parse_args()
     torch.set_num_threads(1)
-    sets, betas, seeds, methods = SETS, BETAS, SEEDS[: options.seeds], TRIED
+    sets, betas, seeds, methods = SETS, BETAS, SEEDS[: options.seeds], tuple(METHODS)
     if options.quick:
-        sets, betas, seeds, methods = ("letter",), (0.7, 0.95), range(1), TRIED[:4]
+        sets, betas, seeds, methods = ("letter",), (0.7, 0.95), range(1), methods[:4]
     journal = Journal("paper_ranges", options.quick)
     for name in () if options.so_far else sets:
         for seed in seeds:

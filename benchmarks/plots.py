@@ -63,7 +63,7 @@ def paper_ranges(rows: list[dict[str, Any]]) -> Figure:
             own = [row for row in rows if (row["set"], row["method"]) == (name, method)]
             gains = [row["minus cross-entropy"] for row in own]
             # Side by side, and evenly spaced: most of the betas lie near 1.
-            places = [number + 0.08 * (place - 2) for number in range(len(own))]
+            places = [number + 0.08 * (place - 2.5) for number in range(len(own))]
             panel.errorbar(places, [gain["mean"] for gain in gains], [2 * gain["standard_error"] for gain in gains],
                            fmt="o-", markersize=3, linewidth=1, label=method)  # fmt: skip
             panel.set_xticks(range(len(own)), [f"{row['beta']:g}" for row in own])

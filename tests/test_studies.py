@@ -8,7 +8,7 @@ import threading
 
 import pytest
 import torch
-from benchmarks import evidence, free_asks, harness, plots
+from benchmarks import evidence, free_asks, harness, paper_ranges, paper_tabular, plots
 from benchmarks.data import Parts, Split, halves_of, load_arrays, paired, split_rows
 from benchmarks.default_study import (
     CLASS_WEIGHTS,
@@ -51,6 +51,15 @@ def test_the_figure_of_ranges_shows_the_gains_of_the_results(tmp_path):
     assert line.get_ydata().tolist() == [gain["mean"] for gain in gains]
     reach = [(end[1] - start[1]) / 2 for start, end in bars.get_segments()]
     assert reach == pytest.approx([2 * gain["standard_error"] for gain in gains])
+
+
+@pytest.mark.parametrize("study", ["paper_tabular", "paper_ranges"])
+def test_what_is_set_beside_the_paper_has_every_method_on_ten_splits(study):
+    rows = json.loads((harness.RESULTS / f"{study}.json").read_text())["figures"]["rows"]
+    cells = {(row["set"], row.get("beta")) for row in rows}
+    done = {(row["set"], row.get("beta"), row["method"]): row["splits"] for row in rows}
+    assert done == {(*cell, method): 10 for cell in cells for method in paper_tabular.METHODS}
+    assert {name for name, _ in cells} == set(paper_ranges.SETS if study == "paper_ranges" else paper_tabular.SETS)
 
 
 def test_small_studies_run_two_at_a_time_and_real_ones_one_by_one(monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from benchmarks.pages.gains import changed
@@ -113,10 +114,10 @@ def verdicts(rows: list[Row]) -> list[str]:
 
 
 def of_rates(rows: list[Row], tuned: list[Row]) -> list[str]:
-    """What the rate does by itself, and whether the best of the rates lies at their end."""
-    chosen = [pace for row in tuned if row["figure"] in ("AUC", "AUC-mu", "F at zero") for pace in row["paces"]]
-    lowest = sum(pace == min(chosen) for pace in chosen)
-    told = [f"The lowest rate is chosen in {lowest} of {len(chosen)} cases: one lower still may be better."]
+    """How often each rate is chosen, so that one sees whether the best lies at their end; what the rate does alone."""
+    chosen = Counter(pace for row in tuned if row["figure"] in ("AUC", "AUC-mu", "F at zero") for pace in row["paces"])
+    often = ", ".join(f"{chosen[pace]} times {pace:g}" for pace in sorted(chosen))
+    told = [f"Chosen of {chosen.total()} times, by multiples of the plan's rate: {often}."]
     at_91 = [
         {row["method"]: row for row in here if (row["table"], row["level"]) == ("halves", 91)} for here in (rows, tuned)
     ]
