@@ -116,8 +116,8 @@ def verdicts(rows: list[Row]) -> list[str]:
 def of_rates(rows: list[Row], tuned: list[Row]) -> list[str]:
     """How often each rate is chosen, so that one sees whether the best lies at their end; what the rate does alone."""
     chosen = Counter(pace for row in tuned if row["figure"] in ("AUC", "AUC-mu", "F at zero") for pace in row["paces"])
-    often = ", ".join(f"{chosen[pace]} times {pace:g}" for pace in sorted(chosen))
-    told = [f"Chosen of {chosen.total()} times, by multiples of the plan's rate: {often}."]
+    often = ", ".join(f"{pace:g} in {chosen[pace]}" for pace in sorted(chosen))
+    told = [f"Multiples of the plan's rate chosen in {chosen.total()} cases: {often}."]
     at_91 = [
         {row["method"]: row for row in here if (row["table"], row["level"]) == ("halves", 91)} for here in (rows, tuned)
     ]
