@@ -15,6 +15,7 @@ from benchmarks.network_bench import WEIGHTS, Bench, objective
 from benchmarks.network_methods import BASELINES, METHODS, Joined, run_method
 from benchmarks.network_verdicts import summary
 from benchmarks.networks import ASKS, PHASES, Phase, judge, run, run_split
+from benchmarks.pages import networks as page
 from torch import nn
 
 import setpoint as sp
@@ -198,3 +199,14 @@ def test_a_loss_within_noise_is_told_from_a_clear_one():
     # One split of b alone says nothing.
     assert against["sets"] == 1
     assert against["sets by standard_error"] == {"better": 0, "worse": 0}
+
+
+def test_set_by_set_a_figure_carries_its_paired_gain_over_cross_entropy():
+    gained = {"mean": 0.01, "standard_error": 0.002, "corrected_standard_error": 0.004}
+    cell = {
+        "set": "letter", "ask": "an ask", "splits": 4, "test": {"cross-entropy": 0.2, "default": 0.19},
+        "gain, test": {"cross-entropy": {}, "default": {"cross-entropy": gained}},
+    }  # fmt: skip
+    other = {**cell, "set": "adult", "test": {"cross-entropy": 0.5}}
+    rows = page.by_set({"cells": [cell, other]}, "an ask").splitlines()
+    assert rows[2:] == ["| cross-entropy | 20.00 | 50.00 |", "| default | 19.00, +1.00 ± 0.20 (0.40) |  |"]

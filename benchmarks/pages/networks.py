@@ -62,13 +62,18 @@ def over_sets(figures: dict[str, Any], ask: str, judged: str) -> str:
 
 
 def by_set(figures: dict[str, Any], ask: str, judged: str = "test") -> str:
-    """Every method set by set."""
+    """Every method set by set, with what it gains over cross-entropy."""
     cells = [cell for cell in figures["cells"] if cell["ask"] == ask]
     names = dict.fromkeys(name for cell in cells for name in cell[judged])
-    rows = [
-        [name, *(f"{100 * cell[judged][name]:.2f}" if name in cell[judged] else "" for cell in cells)] for name in names
-    ]
+    rows = [[name, *(on_set(cell, name, judged) for cell in cells)] for name in names]
     return table([f"{ask}, percent", *(f"{cell['set']} ({cell['splits']})" for cell in cells)], rows)
+
+
+def on_set(cell: dict[str, Any], name: str, judged: str) -> str:
+    if name not in cell[judged]:
+        return ""
+    gained = cell[f"gain, {judged}"][name].get(PLAIN)
+    return ", ".join([f"{100 * cell[judged][name]:.2f}", *([gain(gained)] if gained else [])])
 
 
 def words(names: list[str]) -> str:
@@ -103,8 +108,8 @@ def section(figures: dict[str, Any]) -> str:
         "metric. *Trainings* is the cost: how many nets "
         "are trained from scratch. Gains are in points, positive when the method is better; in brackets the standard "
         "error corrected for overlapping splits. *Ahead* counts sets by their mean; *better* and *worse* by two "
-        "standard errors, plain/corrected. The number of splits of a set is in brackets; a set with one split alone "
-        "does not count in what is said over all sets.",
+        "standard errors, plain/corrected. Set by set a figure is followed by its paired gain over cross-entropy; "
+        "the number of splits is in brackets. A set with one split alone does not count in what is said over all sets.",
     ]
     if confirmed:
         phases = {"confirmation": confirmed, "weights": weighted, "screening": screened}

@@ -25,7 +25,8 @@ def section(figures: dict[str, Any]) -> str:
     for name, beta in dict.fromkeys((row["set"], row["beta"]) for row in rows):
         own = {row["method"]: row for row in rows if (row["set"], row["beta"]) == (name, beta)}
         splits = next(iter(own.values()))["splits"]
-        areas.append([name, f"{beta:g}", str(splits), *(f"{own[method]['area']['mean']:.2f}" for method in methods)])
+        shown = [f"{found['mean']:.2f} ± {found['standard_error']:.2f}" for found in (own[m]["area"] for m in methods)]
+        areas.append([name, f"{beta:g}", str(splits), *shown])
         for method in ("default", "implicit, as published", "auto"):
             gains.append([name, f"{beta:g}", method, gain(own[method]["minus cross-entropy"], 1),
                           gain(own[method]["minus best of 21 weights"], 1)])  # fmt: skip
