@@ -21,8 +21,9 @@ def draw(folder: Path, quick: bool = False) -> list[Path]:
     made = []
     for study, rows, plot in (("default_study", "cells", default_study), ("paper_ranges", "rows", paper_ranges)):
         results = results_folder(quick) / f"{study}.json"
-        if results.is_file():
-            figure = plot(json.loads(results.read_text())["figures"][rows])
+        found = json.loads(results.read_text())["figures"][rows] if results.is_file() else []
+        if found:
+            figure = plot(found)
             made.append(folder / f"{study}.svg")
             figure.savefig(made[-1], metadata={"Date": None})
     return made

@@ -53,6 +53,26 @@ def test_the_figure_of_ranges_shows_the_gains_of_the_results(tmp_path):
     assert reach == pytest.approx([2 * gain["standard_error"] for gain in gains])
 
 
+def test_the_small_sweep_over_ranges_has_its_tables_and_its_figure(monkeypatch, tmp_path):
+    draw = torch.Generator().manual_seed(0)
+    labels = (torch.arange(400) % 4 == 0).double()
+    x = torch.randn(400, 3, generator=draw, dtype=torch.float64) + labels.unsqueeze(-1)
+    monkeypatch.setattr(harness, "QUICK_RESULTS", tmp_path)
+    monkeypatch.setattr(paper_ranges, "read_table", lambda name, data: (x.numpy(), labels.numpy()))
+    monkeypatch.setattr("sys.argv", ["paper_ranges", "--quick"])
+    paper_ranges.main()
+    assert [path.name for path in plots.draw(tmp_path / "images", quick=True)] == ["paper_ranges.svg"]
+    page = evidence.page(quick=True)
+    assert "| letter | 0.95 | 2 |" in page
+    assert "| letter | 0.95 | default |" in page
+
+
+def test_a_study_that_has_no_rows_yet_has_no_figure(monkeypatch, tmp_path):
+    monkeypatch.setattr(harness, "QUICK_RESULTS", tmp_path)
+    (tmp_path / "paper_ranges.json").write_text(json.dumps({"figures": {"rows": []}}))
+    assert plots.draw(tmp_path / "images", quick=True) == []
+
+
 @pytest.mark.parametrize("study", ["paper_tabular", "paper_ranges"])
 def test_what_is_set_beside_the_paper_has_every_method_on_ten_splits(study):
     rows = json.loads((harness.RESULTS / f"{study}.json").read_text())["figures"]["rows"]

@@ -27,7 +27,7 @@ def section(figures: dict[str, Any]) -> str:
         splits = next(iter(own.values()))["splits"]
         shown = [f"{found['mean']:.2f} ± {found['standard_error']:.2f}" for found in (own[m]["area"] for m in methods)]
         areas.append([name, f"{beta:g}", str(splits), *shown])
-        for method in ("default", "implicit, as published", "auto"):
+        for method in [method for method in ("default", "implicit, as published", "auto") if method in own]:
             gains.append([name, f"{beta:g}", method, gain(own[method]["minus cross-entropy"], 1),
                           gain(own[method]["minus best of 21 weights"], 1)])  # fmt: skip
     of_gains = table(["set", "beta", "method", "over cross-entropy", "over the weights"], gains)
