@@ -23,6 +23,7 @@ from benchmarks.default_study import (
 from benchmarks.default_study import (
     rows_of as study_rows,
 )
+from benchmarks.pages import paper_ranges as ranges_page
 from benchmarks.verdicts import AGAIN, BASELINE, DEFAULT, ONCE, OURS, RIVALS, TUNED, sides, summary
 
 import setpoint as sp
@@ -65,6 +66,17 @@ def test_the_small_sweep_over_ranges_has_its_tables_and_its_figure(monkeypatch, 
     page = evidence.page(quick=True)
     assert "| letter | 0.95 | 2 |" in page
     assert "| letter | 0.95 | default |" in page
+
+
+def test_the_ranges_are_counted_by_plain_and_by_corrected_errors():
+    def row(beta, over_plain, over_weights):
+        errors = {"standard_error": 0.4, "corrected_standard_error": 1.0}
+        gains = {"minus cross-entropy": over_plain, "minus best of 21 weights": over_weights}
+        return {"set": "letter", "beta": beta, "method": "auto", **{k: {"mean": v, **errors} for k, v in gains.items()}}
+
+    told = ranges_page.verdict([row(0.5, 1, 3), row(0.8, 9, 1), row(0.9, 2, -0.9), row(0.99, 0, 0.5)])
+    assert "at beta 0.8 (letter); of 4 cells" in told
+    assert "in 2 by plain errors (1 by corrected ones), worse in 1 (0)" in told
 
 
 def test_a_study_that_has_no_rows_yet_has_no_figure(monkeypatch, tmp_path):

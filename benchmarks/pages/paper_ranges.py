@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.pages.gains import gain
+from benchmarks.pages.gains import ERRORS, gain
 from benchmarks.tables import table
+from benchmarks.verdicts import sides
 
 TITLE = "Figure 3 of the implicit-thresholds paper"
+OURS = ("default", "implicit, as published", "auto")
+Row = dict[str, Any]
 
 
 def section(figures: dict[str, Any]) -> str:
@@ -21,15 +24,31 @@ def section(figures: dict[str, Any]) -> str:
     if not rows:
         return note
     methods = list(dict.fromkeys(row["method"] for row in rows))
+    ours = [method for method in OURS if method in methods]
     areas, gains = [], []
     for name, beta in dict.fromkeys((row["set"], row["beta"]) for row in rows):
         own = {row["method"]: row for row in rows if (row["set"], row["beta"]) == (name, beta)}
         splits = next(iter(own.values()))["splits"]
         shown = [f"{found['mean']:.2f} ± {found['standard_error']:.2f}" for found in (own[m]["area"] for m in methods)]
         areas.append([name, f"{beta:g}", str(splits), *shown])
-        for method in [method for method in ("default", "implicit, as published", "auto") if method in own]:
+        for method in ours:
             gains.append([name, f"{beta:g}", method, gain(own[method]["minus cross-entropy"], 1),
                           gain(own[method]["minus best of 21 weights"], 1)])  # fmt: skip
     of_gains = table(["set", "beta", "method", "over cross-entropy", "over the weights"], gains)
     picture = "![Gain over cross-entropy by the start of the range of recall](images/paper_ranges.svg)"
-    return "\n\n".join([note, picture, table(["set", "beta", "splits", *methods], areas), of_gains])
+    told = "\n".join(f"- {verdict([row for row in rows if row['method'] == method])}" for method in ours)
+    return "\n\n".join([note, picture, table(["set", "beta", "splits", *methods], areas), of_gains, told])
+
+
+def verdict(rows: list[Row]) -> str:
+    """Where a method is most ahead of cross-entropy, and how often it is ahead of the best weight and behind it."""
+    most = [max((r for r in rows if r["set"] == name), key=lambda r: r["minus cross-entropy"]["mean"])
+            for name in dict.fromkeys(row["set"] for row in rows)]  # fmt: skip
+    found = {error: [sides(row["minus best of 21 weights"], error) for row in rows] for error in ERRORS}
+    better, worse = ([of.count(side) for of in found.values()] for side in (1, -1))
+    at = " and ".join(f"{row['beta']:g} ({row['set']})" for row in most)
+    return (
+        f"*{rows[0]['method']}* is most ahead of cross-entropy at beta {at}; of {len(rows)} cells it is better than "
+        f"the best of 21 weights in {better[0]} by plain errors ({better[1]} by corrected ones), worse in {worse[0]} "
+        f"({worse[1]})."
+    )
