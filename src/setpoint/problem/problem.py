@@ -107,9 +107,10 @@ class Problem:
             return self.over.rate(pooled) - constant_like(tuple(self.over.bounds), pooled)
         if not self.constraints:
             return pooled.new_zeros(0)
-        return torch.stack([c.excess(self._seen_by(c, counts))[0] for c in self.constraints])
+        return torch.stack([c.excess(self.seen_by(c, counts))[0] for c in self.constraints])
 
-    def _seen_by(self, constraint: Constraint, counts: Tensor) -> Tensor:
+    def seen_by(self, constraint: Constraint, counts: Tensor) -> Tensor:
+        """The counts that a bound is about: of each group for a gap, else of all together."""
         return counts if isinstance(constraint.quantity, Gap) else self.pool(counts)
 
     def holds(self, counts: Tensor, heaviest: float | Tensor = 1.0) -> bool:
@@ -118,12 +119,12 @@ class Problem:
 
     def holding(self, counts: Tensor, heaviest: float | Tensor = 1.0) -> Tensor:
         """The same as a truth value where the counts are, at which nobody has looked yet."""
-        held = [c.holds(self._seen_by(c, counts), heaviest).all() for c in self.constraints]
+        held = [c.holds(self.seen_by(c, counts), heaviest).all() for c in self.constraints]
         return torch.stack(held).all() if held else torch.ones((), dtype=torch.bool, device=counts.device)
 
     def violations(self, counts: Tensor) -> list[float]:
         """How far each constraint is broken by true counts, in the worst group if each has its own threshold."""
-        return [float(c.violation(self._seen_by(c, counts)).max()) for c in self.constraints]
+        return [float(c.violation(self.seen_by(c, counts)).max()) for c in self.constraints]
 
     def better(self, value: float, than: float) -> bool:
         """Whether one value of the objective beats another."""
