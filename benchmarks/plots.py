@@ -57,14 +57,15 @@ def default_study(cells: list[dict[str, Any]]) -> Figure:
 def paper_ranges(rows: list[dict[str, Any]]) -> Figure:
     """A panel a set: over the start of the range, each method's gain over cross-entropy, with two standard errors."""
     sets, methods = (list(dict.fromkeys(row[name] for row in rows)) for name in ("set", "method"))
+    methods.remove("cross-entropy")
     figure = Figure(figsize=(3.6 * len(sets) + 1.6, 3.0))
     panels = figure.subplots(1, len(sets), sharey=True, squeeze=False)[0]
     for panel, name in zip(panels, sets):
-        for place, method in enumerate(method for method in methods if method != "cross-entropy"):
+        for place, method in enumerate(methods):
             own = [row for row in rows if (row["set"], row["method"]) == (name, method)]
             gains = [row["minus cross-entropy"] for row in own]
             # Side by side, and evenly spaced: most of the betas lie near 1.
-            places = [number + 0.08 * (place - 2.5) for number in range(len(own))]
+            places = [number + 0.08 * (place - (len(methods) - 1) / 2) for number in range(len(own))]
             panel.errorbar(places, [gain["mean"] for gain in gains], [2 * gain["standard_error"] for gain in gains],
                            fmt="o-", markersize=3, linewidth=1, label=method)  # fmt: skip
             panel.set_xticks(range(len(own)), [f"{row['beta']:g}" for row in own])

@@ -10,6 +10,7 @@ from benchmarks import critical_class, long_tailed, paper_programs, program_verd
 from benchmarks.critical_verdicts import ALONE, CONSTRAINED, STARTS, tuned_rows
 from benchmarks.harness import Journal
 from benchmarks.image_nets import five_convolutions
+from benchmarks.pages import gains
 from benchmarks.published_critical import COLUMNS
 from benchmarks.small_images import Images, Plan, channels_last, scores_of, shuffled, train, with_mirrored
 from sklearn.metrics import f1_score
@@ -228,3 +229,11 @@ def test_settings_and_starts_are_chosen_on_validation_rows_and_paired_by_seed():
     assert starts["choices"] == 2
     assert starts["deviation over starts"] == pytest.approx(((20**2 / 2 + 21**2 / 2) / 2) ** 0.5)
     assert constrained["AUC"]["published minus alone"] == pytest.approx(93.1 - 91.2)
+
+
+def test_ratios_are_to_cross_entropy_of_the_same_run_and_of_the_paper():
+    plain, other = ({"AUC": {"mean": mean, "published": told}} for mean, told in ((80.0, 90.0), (60.0, 99.0)))
+    unpublished = {"AUC": {"mean": 84.0}}
+    shown = gains.ratios(["loss"], [(["one"], other, plain), (["two"], unpublished, plain)], ("AUC",)).splitlines()
+    assert shown[2] == "| loss | AUC | AUC, published |"
+    assert shown[4:] == ["| one | 0.750 | 1.100 |", "| two | 1.050 |  |"]

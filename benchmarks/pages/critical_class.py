@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.critical_verdicts import ALONE, CONSTRAINED, LISTED, STARTS
-from benchmarks.pages.gains import beyond, changed, repeated
+from benchmarks.pages.gains import beyond, changed, ratios, repeated
 from benchmarks.published_critical import COLUMNS, TABLE_1
 from benchmarks.tables import table
 
@@ -14,9 +14,11 @@ WORST = COLUMNS[0]
 
 
 def section(figures: dict[str, Any]) -> str:
-    rows = []
+    rows, compared = [], []
+    plain = {row["ratio"]: row for row in figures["tuned"] if (row["loss"], row["way"]) == ("BCE", ALONE)}
     for row in figures["tuned"]:
         cells = [f"1:{row['ratio']}", row["loss"], way(row), str(len(row["seeds"]))]
+        compared.append((cells[:3], row, plain[row["ratio"]]))
         for column in COLUMNS:
             found = row[column]
             cells.append(changed(found["mean"], None if row["way"] == ALONE else found["minus alone"]))
@@ -25,7 +27,8 @@ def section(figures: dict[str, Any]) -> str:
         rows.append(cells)
     header = ["ratio", "base loss", "", "seeds"]
     header += [name for column in COLUMNS for name in (column, "published")]
-    return "\n\n".join([note(figures), table(header, rows), found_out(figures)])
+    parts = [note(figures), table(header, rows), ratios(header[:3], compared, COLUMNS), found_out(figures)]
+    return "\n\n".join(parts)
 
 
 def way(row: dict[str, Any]) -> str:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from benchmarks.tables import table
+
+Row = dict[str, Any]
 ERRORS = {"standard_error": "plain", "corrected_standard_error": "corrected"}
 
 
@@ -33,3 +36,14 @@ def beyond(rows: list[dict[str, Any]], column: str, side: int, error: str = "sta
     """In how many rows a column has changed to one side by more than two standard errors."""
     changes = [row[column]["minus alone"] for row in rows]
     return sum(side * change["mean"] > 2 * change[error] for change in changes)
+
+
+def ratios(header: list[str], rows: list[tuple[list[str], Row, Row]], columns: tuple[str, ...]) -> str:
+    """A table of labels, and of each row's figures as ratios to those of cross-entropy, ours and published."""
+    kinds = [(column, kind) for kind in ("mean", "published") for column in columns]
+    lines = [
+        [*labels, *(f"{row[c][kind] / plain[c][kind]:.3f}" if kind in row[c] else "" for c, kind in kinds)]
+        for labels, row, plain in rows
+    ]
+    told = "Ratios to cross-entropy alone, in the same run and as published:"
+    return f"{told}\n\n{table([*header, *columns, *(f'{c}, published' for c in columns)], lines)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.long_tailed import ALONE, BY_PROBABILITY
-from benchmarks.pages.gains import beyond, changed, repeated
+from benchmarks.pages.gains import beyond, changed, ratios, repeated
 from benchmarks.published_critical import LONG_TAILED_COLUMNS as COLUMNS
 from benchmarks.tables import table
 
@@ -13,10 +13,12 @@ TITLE = "Table 4 of the paper on critical classes: long-tailed CIFAR-10"
 
 
 def section(figures: dict[str, Any]) -> str:
-    rows = []
+    rows, compared = [], []
+    plain = {row["imbalance"]: row for row in figures["rows"] if (row["base"], row["demand"]) == ("CE", ALONE)}
     for row in figures["rows"]:
         alone = row["demand"] == ALONE
         cells = [f"1:{row['imbalance']}", row["base"], row["demand"], str(len(row["seeds"]))]
+        compared.append((cells[:3], row, plain[row["imbalance"]]))
         for column in COLUMNS:
             found = row[column]
             cells.append(changed(found["mean"], None if alone else found["minus alone"]))
@@ -28,7 +30,8 @@ def section(figures: dict[str, Any]) -> str:
     header = ["imbalance", "base loss", "", "seeds"]
     header += [name for column in COLUMNS for name in (column, "published")]
     header += [column + BY_PROBABILITY for column in COLUMNS[:-1]]
-    return "\n\n".join([note(figures), table(header, rows), found_out(figures["rows"])])
+    parts = [note(figures), table(header, rows), ratios(header[:3], compared, COLUMNS), found_out(figures["rows"])]
+    return "\n\n".join(parts)
 
 
 def note(figures: dict[str, Any]) -> str:

@@ -3,8 +3,8 @@
 A gap bound `rate.gap <= g` holds when the rates of all groups lie in some window of width g. For each window every
 group has a run of cuts, of which it takes the cheapest (a range minimum); the best window wins. This is exact for
 costs that are linear in the counts. Ratios such as precision become linear by Dinkelbach's method, global bounds by
-a price in the cost, found by bisection. A price finds cuts on the hull of what can be had, and in a small sample much
-may lie between: from there one group or two at a time move to better cuts, while that keeps every bound.
+a price in the cost, found by bisection. A price finds cuts on the hull of what can be had, and points of the objective
+may lie between two of them: from there one group or two at a time move to better cuts, while that keeps every bound.
 """
 
 from __future__ import annotations
