@@ -181,7 +181,8 @@ MIXED = ["about 3" if i % 10 == 0 else str(i % 40) for i in range(200)]
 command("a constant column", lambda: fit_table(table(c=[1.0] * 200)))
 command("a column with every value missing", lambda: fit_table(table(c=[None] * 200)))
 command("a column without a name", lambda: fit_table(table(**{"": range(200)})))
-command("a column of lists", lambda: fit_parquet(table(c=[[i] for i in range(200)])))
+command("lists that differ in length", lambda: fit_parquet(table(c=[[i] * (1 + i % 2) for i in range(200)])))
+command("a column of bytes", lambda: fit_parquet(table(c=[b"%d" % i for i in range(200)])))
 command("nothing but constant columns", lambda: fit_table(table(x=[1.0] * 200)))
 command("no column but the target", lambda: fit_parquet(table().select("y")))
 command(
@@ -229,7 +230,9 @@ def _(monkeypatch):
     frame = frame.with_columns(y=pl.int_range(pl.len()) % 2)
     schema = Schema.of(frame, Target.of(frame, "y"))
     assert len(schema.features) == 101
-    (note,) = schema.notes(frame)
+    notes = schema.notes()
+    schema.encode(frame, notes=notes)
+    (note,) = notes.sentences()
     return note
 
 

@@ -580,7 +580,7 @@ def test_groups_from_fit_to_predict(table, capsys):
     with pytest.raises(SystemExit) as ended:
         main(["predict", "run", "odd.csv", "--quiet"])
     assert ended.value.code == 2
-    assert "no threshold for married 'unknown'; known are false, true" in capsys.readouterr().err
+    assert "column 'married' held booleans in training but holds 'unknown'" in capsys.readouterr().err
 
 
 def test_evaluate_needs_labels(table, capsys, checks):

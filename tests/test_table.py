@@ -13,6 +13,7 @@ import torch
 from setpoint.errors import BadFile, BadTable, SetpointError
 from setpoint.table.column import Categorical, Numeric
 from setpoint.table.frame import read_table
+from setpoint.table.reading import learn_readings
 from setpoint.table.schema import Schema, Target
 from tables import loans
 
@@ -22,6 +23,13 @@ def learned(columns, labels=None):
     frame = pl.DataFrame(columns)
     frame = frame.with_columns(target=pl.Series([i % 2 for i in range(frame.height)] if labels is None else labels))
     return Schema.of(frame, Target.of(frame, "target")), frame
+
+
+def notes_on(schema, frame, **how):
+    """The notes on the rows of a frame."""
+    notes = schema.notes()
+    schema.encode(frame, ignore_extra=True, notes=notes)
+    return notes.sentences(**how)
 
 
 def slow_features(schema, row):
@@ -85,7 +93,8 @@ def test_every_file_format_gives_the_same_features(tmp_path, ending):
 def test_numbers_behind_blanks_and_words_for_missing_are_numbers(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("\ufeffa, b, flag\r\n 1, NA, True\r\n2.5, ?,false\r\n , 3,TRUE\r\n-1e3,nan,\r\n", encoding="utf-8")
-    frame = read_table(path)
+    readings, frame = learn_readings(read_table(path))
+    assert [reading.kind for reading in readings.values()] == ["number", "number", "boolean"]
     assert frame["a"].to_list() == [1.0, 2.5, None, -1000.0]
     assert frame["b"].to_list() == [None, None, 3.0, None]
     assert frame["flag"].to_list() == [True, False, True, None]
@@ -113,7 +122,7 @@ def test_infinite_numbers_are_missing_and_noted():
     schema, frame = learned({"a": [1.0, math.inf, 3.0, -math.inf, 2.0, math.nan]})
     assert (schema.columns[0].low, schema.columns[0].high) == (1.0, 3.0)
     assert schema.encode(frame)[:, 1].tolist() == [0, 1, 0, 1, 0, 1]
-    assert schema.notes(frame) == ["column 'a': 2 infinite values are taken as missing"]
+    assert notes_on(schema, frame) == ["column 'a': 2 infinite values are taken as missing"]
 
 
 def test_huge_numbers_do_not_overflow():
@@ -137,7 +146,7 @@ def test_levels_never_seen_are_all_zeros_and_noted():
     schema, _ = learned({"a": ["x", "y"] * 3})
     new = pl.DataFrame({"a": ["z", "x", None]})
     assert schema.encode(new).tolist() == [[0, 0], [1, 0], [0, 0]]
-    assert schema.notes(new) == [
+    assert notes_on(schema, new) == [
         "column 'a': levels that training never saw in 1 of 3 rows, such as 'z'",
         "column 'a': missing in 1 of 3 rows but never in training",
     ]
@@ -159,12 +168,21 @@ def test_a_value_that_is_there_or_not_is_used():
     assert schema.features == ["a=7", "a is missing"]
 
 
-def test_dates_are_numbers_and_lists_are_dropped():
+def test_dates_are_numbers_and_lists_are_a_number_for_each_place():
     days = [datetime.date(2024, 1, 1) + datetime.timedelta(days=i) for i in range(40)]
-    schema, frame = learned({"day": days, "list": [[1]] * 40})
+    lists = [[float(i), 7.0, float(i % 5)] if i else None for i in range(40)]
+    schema, frame = learned({"day": days, "list": lists, "uneven": [[1] * (i % 3) for i in range(40)]})
     assert isinstance(schema.columns[0], Numeric)
-    assert (schema.encode(frame).diff(dim=0) > 0).all()
-    assert "List" in dict(schema.dropped)["list"]
+    features = schema.encode(frame)
+    assert schema.features == ["day", "list[0]", "list[0] is missing", "list[2]", "list[2] is missing"]
+    assert (features[:, 0].diff() > 0).all()
+    assert (features[1:, 1].diff() > 0).all()
+    assert features[0, 1:].tolist() == [0, 1, 0, 1]
+    assert "differ in length" in dict(schema.dropped)["uneven"]
+    assert torch.equal(schema.encode(frame.with_columns(pl.col("list").list.to_array(3))), features)
+    assert notes_on(schema, frame.with_columns(day=pl.col("day") + datetime.timedelta(days=7)))[-1] == (
+        "column 'day': 7 of 40 rows outside the range that training saw, 2024-01-01 00:00:00 to 2024-02-09 00:00:00"
+    )
 
 
 def test_encode_wants_the_columns_of_training_in_any_order():
@@ -177,17 +195,20 @@ def test_encode_wants_the_columns_of_training_in_any_order():
     with pytest.raises(BadTable, match="the table has 'more', which training never had"):
         schema.encode(extra)
     assert torch.equal(schema.encode(extra, ignore_extra=True), schema.encode(frame))
-    assert schema.notes(extra) == ["column 'more' was not there in training and is ignored"]
+    assert notes_on(schema, extra) == ["column 'more' was not there in training and is ignored"]
     beyond = frame[:5].with_columns(age=pl.Series([17, 200, 40, None, 30]))
     low, high = frame["age"].min(), frame["age"].max()
-    assert schema.notes(beyond)[-1] == f"column 'age': 2 of 5 rows outside the range that training saw, {low} to {high}"
-    assert not any("range" in note for note in schema.notes(beyond, ranges=False))
+    assert (
+        notes_on(schema, beyond)[-1]
+        == f"column 'age': 2 of 5 rows outside the range that training saw, {low} to {high}"
+    )
+    assert not any("range" in note for note in notes_on(schema, beyond, ranges=False))
 
 
 def test_of_many_columns_beyond_their_range_a_few_are_named():
     frame = pl.DataFrame({f"x{i}": [0.0, 1.0, 0.5, 0.2] for i in range(9)} | {"y": [0, 1, 0, 1]})
     schema = Schema.of(frame, Target.of(frame, "y"))
-    notes = schema.notes(frame.with_columns(pl.exclude("y") + 5))
+    notes = notes_on(schema, frame.with_columns(pl.exclude("y") + 5))
     assert [note.split(":")[0] for note in notes[:5]] == [f"column 'x{i}'" for i in range(5)]
     assert notes[5:] == ["4 more columns have rows outside the range that training saw"]
 
@@ -195,7 +216,7 @@ def test_of_many_columns_beyond_their_range_a_few_are_named():
 def test_a_table_without_its_columns_is_refused():
     frame = loans()
     schema = Schema.of(frame, Target.of(frame, "default"))
-    with pytest.raises(BadTable, match="'age' should hold numbers but holds 'old'"):
+    with pytest.raises(BadTable, match="'age' held numbers in training but holds 'old'"):
         schema.encode(frame.with_columns(age=pl.lit("old")))
 
 

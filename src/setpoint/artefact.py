@@ -33,8 +33,9 @@ from setpoint.errors import BadFile
 from setpoint.problem.point import OperatingPoint
 from setpoint.run import Run
 from setpoint.settings import MODELS, build_model, score_rows
-from setpoint.table.frame import Frame
+from setpoint.table.frame import as_frame
 from setpoint.table.schema import Schema
+from setpoint.table.seen import Notes
 from setpoint.train.atomic import make_directory, remove_empty, sync_directory, write_whole
 from setpoint.train.checkpoint import STATE
 
@@ -81,9 +82,16 @@ class SavedRun:
     schema: Schema
     about: dict[str, Any]
 
-    def scores(self, frame: Frame, *, ignore_extra: bool = False) -> Tensor:
-        """The score of every row; `point.predict(scores)` decides. Columns that training never had are refused."""
-        return score_rows(self.model, self.schema.encode(frame, ignore_extra=ignore_extra))
+    def scores(self, data: Any, *, ignore_extra: bool = False, notes: Notes | None = None) -> Tensor:
+        """The score of every row; `point.predict(scores)` decides.
+
+        Args:
+            data: A polars or pandas frame, an Arrow table, or columns by name. Columns in any order; a column of
+                another kind than in training is refused by name.
+            ignore_extra: Let columns that training never had be there.
+            notes: Takes note of what training never saw; `schema.notes()` makes an empty one.
+        """
+        return score_rows(self.model, self.schema.encode(as_frame(data), ignore_extra=ignore_extra, notes=notes))
 
 
 def check_place(path: str | os.PathLike[str], *, force: bool = False) -> Path:

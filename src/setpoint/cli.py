@@ -53,6 +53,9 @@ if MISSING is None:
     Members = Annotated[int, typer.Option(help="Models trained from different seeds, their logits averaged.")]
     Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON, for machines.")]
     IgnoreExtra = Annotated[bool, typer.Option("--ignore-extra", help="Allow columns that training never had.")]
+    Strict = Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 where most rows of a column are unlike those of training.")
+    ]
     Streamed = Annotated[
         bool, typer.Option("--stream", help="Read the table in chunks, for one that is larger than memory.")
     ]
@@ -164,6 +167,7 @@ def evaluate(
     level: Annotated[float, typer.Option(help="The chance of calling a kept promise broken.")] = 0.05,
     stream: Streamed = False,
     ignore_extra: IgnoreExtra = False,
+    strict: Strict = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -187,10 +191,14 @@ def predict(
     ] = Path("-"),
     keep: Annotated[
         list[str] | None,
-        typer.Option(help="A column to copy into the answer, such as an identifier; may be given again."),
+        typer.Option(
+            help="A column to copy into the answer as it stands, such as an identifier; may be given again. Texts that "
+            "a spreadsheet may run as formulas are copied too, with a note."
+        ),
     ] = None,
     stream: Streamed = False,
     ignore_extra: IgnoreExtra = False,
+    strict: Strict = False,
     quiet: Quiet = False,
 ) -> None:
     """Score the rows of a table: a score and a decision a row, 1 for the positive class.

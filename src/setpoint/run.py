@@ -20,9 +20,11 @@ from setpoint.problem.problem import Problem
 from setpoint.processes import ALONE, Processes
 from setpoint.settings import PARTS, Settings
 from setpoint.solvers import BASELINE
+from setpoint.table.column import odd_numbers_note
 from setpoint.table.fingerprint import fingerprint
 from setpoint.table.frame import Frame
 from setpoint.table.groups import group_names
+from setpoint.table.reading import learn_readings
 from setpoint.table.schema import Schema, Target
 from setpoint.train.batch import Batch
 from setpoint.train.calibrate import calibrate
@@ -90,20 +92,25 @@ def fit_table(
     Several `processes`, each with the whole table, share out every batch; a recipe that needs all rows at once is left
     to the first of them. `data` is the fingerprint of the table, if it has been taken already.
     """
+    data = data or fingerprint(frame)
+    readings, frame = learn_readings(frame)
     classes = Target.of(frame, target, positive)
     labels = classes.labels(frame)
     settings = settings or Settings()
     rows = split(labels, settings.shares, settings.seed)
     frames = {part: frame[index.numpy()] for part, index in rows.items()}
-    schema = Schema.of(frames["train"], classes)
+    schema = Schema.of(frames["train"], classes, readings)
     _refuse_wide_tables(frame.height, schema)
     codes: Tensor | None = None
     groups: list[str] = []
     if problem.group is not None:
         codes, groups = name_groups(group_names(frame, problem.group))
+    seen = schema.notes()
     parts = {
         part: Batch(
-            schema.encode(frames[part]), labels[rows[part]], groups=None if codes is None else codes[rows[part]]
+            schema.encode(frames[part], notes=seen),
+            labels[rows[part]],
+            groups=None if codes is None else codes[rows[part]],
         )
         for part in PARTS
     }
@@ -111,14 +118,18 @@ def fit_table(
     short = shortage(settings, parts)
     sizes = {name: {"rows": len(p.labels), "positives": int(p.labels.sum())} for name, p in parts.items()}
     dropped = [f"column {name!r} is not used: {why}" for name, why in schema.dropped]
-    data = data or fingerprint(frame)
+    words = [
+        f"column {column.name!r} is taken as words: {odd}"
+        for column in schema.columns
+        if readings[column.name].kind == "words" and (odd := odd_numbers_note(frame[column.name]))
+    ]
     asked = {"data": data, "target": target, "positive": positive, "solvers": list(solvers)}
     outcomes = fit_parts(
         parts, problem, settings, groups=groups, solvers=solvers, on_epoch=on_epoch, checkpoint=checkpoint, asked=asked,
         processes=processes,
     )  # fmt: skip
     again = ["the held-out rows were trained on as well, once they had chosen; --no-refit leaves them alone"]
-    notes = (*dropped, *schema.notes(frame, ranges=False), *short, *(again if outcomes[0].refitted else ()))
+    notes = (*dropped, *words, *seen.sentences(ranges=False), *short, *(again if outcomes[0].refitted else ()))
     kept = {part: parts[part].labels for part in JUDGED}
     codes_of = {part: own for part in JUDGED if (own := parts[part].groups) is not None}
     return Run(problem, settings, schema, outcomes, sizes, notes, data, kept, codes_of)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -33,6 +34,16 @@ def say(screen: Console, *lines: str) -> None:
     """Plain lines, folded where the screen ends only if it is a terminal."""
     for line in lines:
         screen.print(line, markup=False, soft_wrap=not screen.is_terminal)
+
+
+def unlike_training(alarms: Sequence[str]) -> bool:
+    """Whether most rows of some column are unlike those of training; says so on standard error if they are."""
+    if alarms:
+        more = f" (and {len(alarms) - 1} more columns)" if len(alarms) > 1 else ""
+        print(
+            f"setpoint: {alarms[0]}{more}; nothing was written: check the file, or leave out --strict", file=sys.stderr
+        )
+    return bool(alarms)
 
 
 def write_json(answer: Mapping[str, Any]) -> None:

@@ -1,6 +1,6 @@
 """A run on a table that is larger than memory: read in chunks, as often as training needs it.
 
-    pass 0    text columns only: whether all of their values are numbers
+    pass 0    text columns only: what their values spell, numbers, booleans, times or words
     pass 1    what training saw in each column, and the classes of the target
     pass 2    the rows that are kept: held-out, calibration and test, and as many of the training rows, to judge by
     then      one pass an epoch: chunks in random order, `JOINED` of them mixed, cut into batches
@@ -29,7 +29,8 @@ from setpoint.problem.problem import Problem
 from setpoint.run import Run, fit_parts
 from setpoint.settings import PARTS, Settings
 from setpoint.table.learn import Learner, Levels
-from setpoint.table.scan import CHUNK, Chunk, Scan
+from setpoint.table.reading import apply_readings
+from setpoint.table.scan import CHUNK, Chunk, Scan, learn_readings_of
 from setpoint.table.schema import Schema, Target, missing_labels, refuse_odd_target
 from setpoint.train.batch import Batch
 from setpoint.train.checkpoint import Checkpoint
@@ -175,20 +176,21 @@ def fit_stream(
 def learn(scan: Scan, division: Division, target: str, positive: str | None = None) -> Schema:
     """What the training rows hold in each column, in one pass; the classes are counted in all rows."""
     learners: dict[str, Learner] = {}
-    classes, numeric = Levels(), False
-    for chunk, frame in scan.frames():
+    readings, classes = learn_readings_of(scan), Levels()
+    for chunk, raw in scan.frames():
         if not learners:
-            refuse_odd_target(frame, target)
-            learners = {column.name: Learner(column) for column in frame if column.name != target}
-            numeric = frame[target].dtype.is_numeric()
+            refuse_odd_target(raw, target)
+        frame = apply_readings(raw, readings)
+        if not learners:
+            learners = {c.name: Learner(c, readings.get(c.name)) for c in frame if c.name != target}
         classes.add(frame[target])
         train = frame.filter(division.parts(chunk) == 0)
         for name, learner in learners.items():
             learner.add(train[name])
     if classes.missing:
         raise missing_labels(target, classes.missing, classes.rows)
-    found = Target.with_classes(target, classes.found(4), numeric, positive)
-    return Schema.with_columns(found, {name: learner.found() for name, learner in learners.items()})
+    found = Target.with_classes(target, classes.found(4), readings[target], positive)
+    return Schema.with_columns(found, {name: learner.found() for name, learner in learners.items()}, readings)
 
 
 def keep(

@@ -14,7 +14,8 @@ from setpoint.stream import Division, learn
 from setpoint.table import learn as learning
 from setpoint.table.frame import read_table
 from setpoint.table.learn import Levels
-from setpoint.table.scan import scan_table
+from setpoint.table.reading import learn_readings
+from setpoint.table.scan import learn_readings_of, scan_table
 from setpoint.table.schema import Schema, Target
 from tables import loans
 
@@ -42,6 +43,7 @@ def test_chunks_of_text_are_the_table(tmp_path, rows, size, end, blank):
                 file.write(end)
     scan = scan_table(path, size)
     assert whole(scan).equals(read_table(path))
+    assert learn_readings_of(scan) == learn_readings(read_table(path))[0]
     assert [chunk.first for chunk in scan.chunks] == [
         sum(c.rows for c in scan.chunks[:i]) for i in range(len(scan.chunks))
     ]
@@ -55,7 +57,8 @@ def test_chunks_of_parquet_are_the_table_in_any_order(tmp_path, size):
     scan = scan_table(path, size)
     expected = read_table(path)
     assert whole(scan).equals(expected)
-    assert expected["number"].dtype == pl.Float64
+    assert learn_readings_of(scan) == learn_readings(expected)[0]
+    assert learn_readings_of(scan)["number"].kind == "number"
     for chunk in reversed(scan.chunks):
         assert scan.read(chunk).equals(expected[chunk.first : chunk.first + chunk.rows])
 
@@ -65,7 +68,7 @@ def test_a_column_is_words_if_the_last_chunk_holds_one(tmp_path):
     path.write_text("a,b\n" + "1,true\n" * 500 + "x,3\n")
     scan = scan_table(path, 100)
     assert len(scan.chunks) > 5
-    assert scan.read(scan.chunks[0])["a"].to_list()[:2] == ["1", "1"]
+    assert [reading.kind for reading in learn_readings_of(scan).values()] == ["words", "words"]
     assert whole(scan).equals(read_table(path))
 
 
@@ -98,7 +101,7 @@ def test_what_is_learned_in_chunks_is_what_is_learned_at_once(tmp_path, name):
     division = Division.of(600, (0.7, 0.1, 0.1, 0.1), seed=3)
     whole_frame = read_table(path)
     training = pl.concat([f.filter(division.parts(c) == 0) for c, f in scan.frames()])
-    expected = Schema.of(training, Target.of(whole_frame, "default"))
+    expected = Schema.of(training, Target.of(whole_frame, "default"), learn_readings(whole_frame)[0])
     found = learn(scan, division, "default")
     assert found.target == expected.target
     assert found.features == expected.features

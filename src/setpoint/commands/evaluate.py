@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -18,33 +18,45 @@ from setpoint.measure.rate import recall
 from setpoint.problem.check import Check
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
-from setpoint.show import console, grid, objective_text, say, threshold_text, value_text, write_json
-from setpoint.table.exchange import read_anywhere, refuse_pipe
-from setpoint.table.groups import group_names
-from setpoint.table.scan import Scan, scan_table
+from setpoint.show import console, grid, objective_text, say, threshold_text, unlike_training, value_text, write_json
+from setpoint.table.exchange import frames_of
+from setpoint.table.frame import Frame
+from setpoint.table.seen import Notes
 from setpoint.train.calibrate import evaluate
 from setpoint.train.tally import ScoreTally, sample_of
 
 BROKEN = 1
 
 
-def main(*, run: Path, data: Path, level: float, stream: bool, ignore_extra: bool, as_json: bool, quiet: bool) -> int:
+def main(
+    *,
+    run: Path,
+    data: Path,
+    level: float,
+    stream: bool,
+    ignore_extra: bool,
+    strict: bool,
+    as_json: bool,
+    quiet: bool,
+) -> int:
     saved = load_run(run)
     point, problem = saved.point, saved.point.problem
-    notes: list[str] = []
+    notes = saved.schema.notes()
+    frames = frames_of(data, stream=stream)
     if stream:
-        refuse_pipe(data)
-        here, check, best, size = _in_chunks(saved, scan_table(data), level, ignore_extra)
+        here, check, best, size = _in_chunks(saved, frames, level, ignore_extra, notes)
     else:
-        frame = read_anywhere(data)
-        labels, scores = saved.schema.labels(frame), saved.scores(frame, ignore_extra=ignore_extra)
-        groups = None if problem.group is None else group_names(frame, problem.group)
+        (frame,) = frames
+        labels, scores = saved.schema.labels(frame), saved.scores(frame, ignore_extra=ignore_extra, notes=notes)
+        groups = None if problem.group is None else saved.schema.groups(frame, problem.group)
         here = point.judge(scores, labels, groups=groups)
         check = point.check(scores, labels, groups=groups, level=level)
         best = evaluate(problem, scores, labels, groups=groups)
-        size, notes = (len(labels), int(labels.sum())), saved.schema.notes(frame)
+        size = (len(labels), int(labels.sum()))
+    if strict and unlike_training(notes.alarms()):
+        return BROKEN
     code = 0 if check.holds else BROKEN
-    say(console(stderr=True, quiet=quiet), *(f"note: {note}" for note in notes))
+    say(console(stderr=True, quiet=quiet), *(f"note: {note}" for note in notes.sentences()))
     if as_json:
         write_json(
             {
@@ -73,19 +85,19 @@ def main(*, run: Path, data: Path, level: float, stream: bool, ignore_extra: boo
 
 
 def _in_chunks(
-    saved: SavedRun, scan: Scan, level: float, ignore_extra: bool
+    saved: SavedRun, frames: Iterable[Frame], level: float, ignore_extra: bool, notes: Notes
 ) -> tuple[OperatingPoint, Check, OperatingPoint, tuple[int, int]]:
     """The point judged and checked, the best cut, and the number of rows and positives: exact, in two passes."""
     point, problem = saved.point, saved.point.problem
     if not isinstance(point.threshold, float):
         raise BadSetting(f"'{problem}' has several thresholds, which --stream does not judge; leave it out")
 
-    def scored() -> Iterator[tuple[Tensor, Tensor]]:
-        for _, frame in scan.frames():
-            yield saved.scores(frame, ignore_extra=ignore_extra), saved.schema.labels(frame)
+    def scored(told: Notes | None = None) -> Iterator[tuple[Tensor, Tensor]]:
+        for frame in frames:
+            yield saved.scores(frame, ignore_extra=ignore_extra, notes=told), saved.schema.labels(frame)
 
     tally, counts = ScoreTally(), torch.zeros(4, dtype=torch.float64)
-    for scores, labels in scored():
+    for scores, labels in scored(notes):
         tally.update(scores, labels)
         counts += count(scores.double(), labels, point.threshold)
     closer = tally.around(problem)

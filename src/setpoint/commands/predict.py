@@ -6,41 +6,59 @@ from pathlib import Path
 from typing import Any
 
 from setpoint.artefact import SavedRun, load_run
-from setpoint.show import console, say
-from setpoint.table.exchange import Writer, read_anywhere, refuse_pipe, write_anywhere
+from setpoint.show import console, say, unlike_training
+from setpoint.table.exchange import Writer, formulas, frames_of
 from setpoint.table.frame import Frame
-from setpoint.table.groups import group_names
-from setpoint.table.scan import scan_table
+from setpoint.table.seen import Notes
 
 
 def main(
-    *, run: Path, data: Path, out: Path, keep: list[str] | None, stream: bool, ignore_extra: bool, quiet: bool
-) -> None:
+    *,
+    run: Path,
+    data: Path,
+    out: Path,
+    keep: list[str] | None,
+    stream: bool,
+    ignore_extra: bool,
+    strict: bool,
+    quiet: bool,
+) -> int:
     saved, kept = load_run(run), keep or []
-    if stream:
-        refuse_pipe(data)
-        writer, whole = Writer(out), False
-        try:
-            for _, frame in scan_table(data).frames():
-                writer.write(frame, kept, _answers(saved, frame, kept, ignore_extra)[0])
-            whole = True
-        finally:
-            writer.close(whole=whole)
-        return
-    frame = read_anywhere(data)
-    answers, scored = _answers(saved, frame, kept, ignore_extra)
-    write_anywhere(frame, kept, answers, out)
-    say(console(stderr=True, quiet=quiet), *(f"note: {note}" for note in saved.schema.notes(scored)))
+    frames = frames_of(data, stream=stream)
+    if strict:
+        # Before anything is written: in a pass of its own, since a stream is never held whole.
+        seen = saved.schema.notes()
+        for frame in frames:
+            _answers(saved, frame, kept, ignore_extra, seen)
+        if unlike_training(seen.alarms()):
+            return 1
+    notes, risky = saved.schema.notes(), dict.fromkeys(kept, 0)
+    writer, whole = Writer(out), False
+    try:
+        for frame in frames:
+            writer.write(frame, kept, _answers(saved, frame, kept, ignore_extra, notes))
+            for name in kept:
+                risky[name] += formulas(frame[name])
+        whole = True
+    finally:
+        writer.close(whole=whole)
+    told = [
+        f"column {name!r}: {count} kept values start with =, +, - or @, which a spreadsheet may run as a formula"
+        for name, count in risky.items()
+        if count
+    ]
+    say(console(stderr=True, quiet=quiet), *(f"note: {note}" for note in [*notes.sentences(), *told]))
+    return 0
 
 
-def _answers(saved: SavedRun, frame: Frame, keep: list[str], ignore_extra: bool) -> tuple[dict[str, Any], Frame]:
-    """A score and the decisions of every row, and the columns that they were made from."""
+def _answers(saved: SavedRun, frame: Frame, keep: list[str], ignore_extra: bool, notes: Notes) -> dict[str, Any]:
+    """A score and the decisions of every row."""
     used = {column.name for column in saved.schema.columns}
     # A column that is only copied need not be one that training had.
     scored = frame.drop([name for name in keep if name not in used], strict=False)
-    scores = saved.scores(scored, ignore_extra=ignore_extra)
+    scores = saved.scores(scored, ignore_extra=ignore_extra, notes=notes)
     group = saved.point.problem.group
-    groups = None if group is None else group_names(frame, group)
+    groups = None if group is None else saved.schema.groups(frame, group)
     decisions = saved.point.predict(scores, groups).reshape(len(scores), -1).T.numpy()
     names = ["decision"] if len(decisions) == 1 else [f"decision_{i + 1}" for i in range(len(decisions))]
-    return {"score": scores.numpy(), **dict(zip(names, decisions))}, scored
+    return {"score": scores.numpy(), **dict(zip(names, decisions))}

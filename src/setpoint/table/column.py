@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from setpoint.table.frame import (
@@ -17,9 +19,12 @@ from setpoint.table.frame import (
     level_codes,
     level_counts,
     levels,
+    list_length,
+    matrix,
     numbers,
     odd_numbers,
 )
+from setpoint.table.seen import Seen
 
 #: Standardised values beyond this many deviations are pulled back to it.
 CLIP = 5.0
@@ -83,11 +88,6 @@ class Numeric:
     missing: bool
 
     @classmethod
-    def of(cls, column: Column) -> Numeric | str:
-        """The column as training saw it, or why it is of no use."""
-        return cls.with_moments(column.name, Moments.of(numbers(column)))
-
-    @classmethod
     def with_moments(cls, name: str, seen: Moments) -> Numeric | str:
         """The column of these values, or why it is of no use."""
         if seen.known == 0:
@@ -101,7 +101,10 @@ class Numeric:
         return [self.name, f"{self.name} is missing"] if self.missing else [self.name]
 
     def encode(self, column: Column) -> NDArray[np.float32]:
-        values = numbers(column)
+        return self.encode_values(numbers(column))
+
+    def encode_values(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
+        """The features `(n, 1 or 2)` of numbers, which are overwritten."""
         unknown = ~np.isfinite(values)
         if unknown.any():
             values[unknown] = self.mean
@@ -110,26 +113,79 @@ class Numeric:
         np.clip(values, -CLIP, CLIP, out=values)
         return np.stack([values, unknown] if self.missing else [values], axis=1, dtype=np.float32, casting="same_kind")
 
-    def notes(self, column: Column) -> list[str]:
-        values = numbers(column)
-        with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(values.sum()):
-                # A sum that is finite has no other terms.
-                return []
-        infinite, missing = int(np.isinf(values).sum()), int((~np.isfinite(values)).sum())
-        notes = [f"column {self.name!r}: {infinite} infinite values are taken as missing"] if infinite else []
-        if missing and not self.missing:
-            where = f"{missing} of {len(column)} rows"
+    def look(self, column: Column) -> Seen:
+        return self.look_at_values(numbers(column), column)
+
+    def look_at_values(self, values: NDArray[np.float64], column: Column) -> Seen:
+        """Count what training never saw among numbers of a column."""
+        infinite, missing = np.isinf(values), ~np.isfinite(values)
+        outside = ~missing & ((values < self.low) | (values > self.high))
+        example = ""
+        if column.dtype.is_temporal():
+            example = " to ".join(str(pl.Series([int(v)]).cast(column.dtype)[0]) for v in (self.low, self.high))
+        return Seen(len(values), int(infinite.sum()), int(missing.sum()), 0, int(outside.sum()), example)
+
+    def notes(self, seen: Seen) -> list[str]:
+        notes = [f"column {self.name!r}: {seen.infinite} infinite values are taken as missing"] if seen.infinite else []
+        if seen.missing and not self.missing:
+            where = seen.share(seen.missing)
             notes.append(f"column {self.name!r}: missing in {where} but never in training; the mean stands in for it")
         return notes
 
-    def beyond(self, column: Column) -> str | None:
-        """How many rows lie outside the range that training saw, if any."""
-        values = numbers(column)
-        outside = int(((np.isfinite(values)) & ((values < self.low) | (values > self.high))).sum())
-        where = f"{outside} of {len(values)} rows"
-        seen = f"the range that training saw, {self.low:g} to {self.high:g}"
-        return f"column {self.name!r}: {where} outside {seen}" if outside else None
+    def beyond(self, seen: Seen) -> str | None:
+        limits = seen.example or f"{self.low:g} to {self.high:g}"
+        where = f"{seen.share(seen.outside)} outside the range that training saw, {limits}"
+        return f"column {self.name!r}: {where}" if seen.outside else None
+
+    def mostly(self, seen: Seen) -> str | None:
+        if 2 * seen.outside > seen.rows:
+            return self.beyond(seen)
+        return self.notes(seen)[-1] if 2 * seen.missing > seen.rows and not self.missing else None
+
+
+@dataclass(frozen=True)
+class Vector:
+    """Lists of numbers of one length: an amount for each place of the list that was not constant in training."""
+
+    name: str
+    length: int
+    places: tuple[int, ...]
+    amounts: tuple[Numeric, ...]
+
+    @classmethod
+    def with_moments(cls, name: str, seen: Sequence[Moments]) -> Vector | str:
+        """The column of lists whose places hold these values, or why it is of no use."""
+        found = [Numeric.with_moments(f"{name}[{place}]", moments) for place, moments in enumerate(seen)]
+        used = {place: amount for place, amount in enumerate(found) if isinstance(amount, Numeric)}
+        if not used:
+            return "its lists are constant"
+        return cls(name, len(seen), tuple(used), tuple(used.values()))
+
+    @property
+    def features(self) -> list[str]:
+        return [feature for amount in self.amounts for feature in amount.features]
+
+    def encode(self, column: Column) -> NDArray[np.float32]:
+        values = matrix(column, self.length)
+        parts = [a.encode_values(values[:, place].copy()) for place, a in zip(self.places, self.amounts)]
+        return np.concatenate(parts, axis=1)
+
+    def look(self, column: Column) -> Seen:
+        values = matrix(column, self.length)[:, self.places]
+        low, high = (np.array([getattr(amount, end) for amount in self.amounts]) for end in ("low", "high"))
+        outside = np.isfinite(values) & ((values < low) | (values > high))
+        mostly = 2 * outside.sum(axis=1) > len(self.places)
+        return Seen(len(values), int(np.isinf(values).sum()), column.null_count(), 0, int(mostly.sum()))
+
+    def notes(self, seen: Seen) -> list[str]:
+        return Numeric(self.name, 0, 1, 0, 0, all(amount.missing for amount in self.amounts)).notes(seen)
+
+    def beyond(self, seen: Seen) -> str | None:
+        where = f"{seen.share(seen.outside)} have most of their numbers outside the ranges that training saw"
+        return f"column {self.name!r}: {where}" if seen.outside else None
+
+    def mostly(self, seen: Seen) -> str | None:
+        return self.beyond(seen) if 2 * seen.outside > seen.rows else None
 
 
 @dataclass(frozen=True)
@@ -137,19 +193,20 @@ class Categorical:
     """Levels, a 0/1 feature each; also missing, and the levels beyond the most frequent, if training held any.
 
     A level never seen in training counts among those others, and is all zeros if there were none: a feature
-    that was always 0 has a weight that nothing was learned for.
+    that was always 0 has a weight that nothing was learned for. `other` is the share of the training rows that held
+    none of the levels.
     """
 
     name: str
     levels: tuple[str, ...]
     missing: bool
-    other: bool
+    other: float
 
     @classmethod
     def of(cls, column: Column) -> Categorical | str:
         """The column as training saw it, or why it is of no use."""
         found = cls.with_levels(column.name, level_counts(column, MOST_LEVELS))
-        return f"{found}, and {odd}" if found == _AS_NAMES and (odd := _odd(column)) else found
+        return f"{found}, and {odd}" if found == _AS_NAMES and (odd := odd_numbers_note(column)) else found
 
     @classmethod
     def with_levels(cls, name: str, counts: LevelCounts) -> Categorical | str:
@@ -160,11 +217,13 @@ class Categorical:
             return "it is constant"
         if counts.different > 2 and max(counts.times.values()) == 1:
             return _AS_NAMES
-        return cls(name, tuple(counts.times), counts.missing > 0, counts.different > MOST_LEVELS)
+        rest = counts.rows - counts.missing - sum(counts.times.values())
+        other = max(rest, 1) / counts.rows if counts.different > MOST_LEVELS else 0.0
+        return cls(name, tuple(counts.times), counts.missing > 0, other)
 
     @property
     def features(self) -> list[str]:
-        rest = [word for word, present in (("missing", self.missing), ("other", self.other)) if present]
+        rest = [word for word, present in (("missing", self.missing), ("other", self.other > 0)) if present]
         return [f"{self.name}={level}" for level in self.levels] + [f"{self.name} is {word}" for word in rest]
 
     def encode(self, column: Column) -> NDArray[np.float32]:
@@ -175,26 +234,35 @@ class Categorical:
         # A row of the identity for each feature, and one of zeros for what has none.
         return np.eye(width + 1, width, dtype=np.float32)[codes]
 
-    def notes(self, column: Column) -> list[str]:
-        codes, rows = level_codes(column, self.levels), len(column)
-        unseen, missing = codes < 0, int((codes == len(self.levels)).sum())
-        notes = []
-        if odd := _odd(column):
-            notes.append(f"column {self.name!r} is taken as words: {odd}")
-        if self.other and unseen.any():
+    def look(self, column: Column) -> Seen:
+        codes = level_codes(column, self.levels)
+        unseen = codes < 0
+        example = str(levels(column.filter(pl.Series(unseen))).min()) if unseen.any() else ""
+        return Seen(len(codes), 0, int((codes == len(self.levels)).sum()), int(unseen.sum()), 0, example)
+
+    def notes(self, seen: Seen) -> list[str]:
+        notes, where = [], seen.share(seen.unseen)
+        if self.other and seen.unseen:
             most = f"the {len(self.levels)} most frequent levels"
-            notes.append(
-                f"column {self.name!r}: {int(unseen.sum())} of {rows} rows hold none of {most}: all one, 'other'"
-            )
-        elif unseen.any():
-            where, example = f"{int(unseen.sum())} of {rows} rows", levels(column)[int(unseen.argmax())]
-            notes.append(f"column {self.name!r}: levels that training never saw in {where}, such as {example!r}")
-        if missing and not self.missing:
-            notes.append(f"column {self.name!r}: missing in {missing} of {rows} rows but never in training")
+            notes.append(f"column {self.name!r}: {where} hold none of {most}: all one, 'other'")
+        elif seen.unseen:
+            notes.append(f"column {self.name!r}: levels that training never saw in {where}, such as {seen.example!r}")
+        if seen.missing and not self.missing:
+            notes.append(f"column {self.name!r}: missing in {seen.share(seen.missing)} but never in training")
         return notes
 
+    def beyond(self, seen: Seen) -> str | None:
+        return None
 
-def _odd(column: Column) -> str:
+    def mostly(self, seen: Seen) -> str | None:
+        notes = self.notes(seen)
+        # With "other" among the features, more than halfway from the share that training had to all rows.
+        if 2 * seen.unseen > seen.rows * (1 + self.other):
+            return notes[0]
+        return notes[-1] if 2 * seen.missing > seen.rows and not self.missing else None
+
+
+def odd_numbers_note(column: Column) -> str:
     """What keeps a column of numbers from being read as such, or nothing."""
     found = odd_numbers(column, MOST_CODES)
     if found is None:
@@ -203,10 +271,14 @@ def _odd(column: Column) -> str:
     return f"{where}, such as {found[1]!r}; write numbers as 1234.5 and leave missing ones empty"
 
 
-def describe(column: Column) -> Numeric | Categorical | str:
-    """What training saw in a column, or why it is of no use."""
+def describe(column: Column) -> Numeric | Vector | Categorical | str:
+    """What training saw in a column as read, or why it is of no use."""
     if why := refusal(column):
         return why
+    if column.dtype == pl.List:
+        return Vector.with_moments(
+            column.name, [Moments.of(values) for values in matrix(column, list_length(column)).T]
+        )
     if holds_numbers(column):
         values = numbers(column)
         codes, seen = few_values(values), Moments.of(values)
@@ -220,6 +292,8 @@ def refusal(column: Column) -> str | None:
     """Why a column is of no use whatever its values are, if so."""
     if not column.name:
         return "it has no name, as the row numbers that some programs write"
+    if isinstance(column.dtype, pl.List) and column.dtype.inner.is_numeric():
+        return None if list_length(column) else "its lists are empty, missing or differ in length"
     usable = holds_numbers(column) or holds_levels(column)
     return None if usable else f"its values are of type {column.dtype}"
 
@@ -242,21 +316,39 @@ def are_codes(values: dict[float, int], seen: Moments, *, numeric: bool) -> bool
     return 3 <= different <= seen.known / 10 and all(value == round(value) for value in values)
 
 
-def read_column(kind: str, name: str, **rest: Any) -> Numeric | Categorical:
+def read_column(kind: str, name: str, **rest: Any) -> Numeric | Vector | Categorical:
     """The column that a saved schema describes; anything odd in it is a TypeError."""
-    if kind == "numeric":
-        missing = typed(bool, rest.pop("missing"))
-        amounts = {key: typed(float, value) for key, value in rest.items()}
-        if not amounts["deviation"] > 0:
-            raise TypeError(f"column {name!r} has a deviation of {amounts['deviation']!r}")
-        return Numeric(name=typed(str, name), missing=missing, **amounts)
-    if kind != "categorical":
+    kinds: dict[str, Callable[..., Numeric | Vector | Categorical]] = {
+        "numeric": _read_numeric, "vector": _read_vector, "categorical": _read_categorical,
+    }  # fmt: skip
+    if kind not in kinds:
         raise TypeError(f"a column of kind {kind!r}")
-    known = tuple(typed(str, level) for level in rest.pop("levels"))
+    return kinds[kind](typed(str, name), **rest)
+
+
+def _read_numeric(name: str, *, missing: Any, **rest: Any) -> Numeric:
+    amounts = {key: typed(float, value) for key, value in rest.items()}
+    if not amounts["deviation"] > 0:
+        raise TypeError(f"column {name!r} has a deviation of {amounts['deviation']!r}")
+    return Numeric(name=name, missing=typed(bool, missing), **amounts)
+
+
+def _read_vector(name: str, *, length: Any, places: Any, amounts: Any) -> Vector:
+    known = tuple(_read_numeric(**amount) for amount in amounts)
+    if len(places) != len(known) or len(set(places)) < len(places):
+        raise TypeError(f"column {name!r} names odd places of its lists")
+    if not all(0 <= typed(int, place) < typed(int, length) for place in places):
+        raise TypeError(f"column {name!r} names places beyond its lists")
+    return Vector(name, length, tuple(places), known)
+
+
+def _read_categorical(name: str, *, levels: Any, missing: Any, other: Any) -> Categorical:
+    known = tuple(typed(str, level) for level in levels)
     if len(set(known)) < len(known):
         raise TypeError(f"column {name!r} names a level twice")
-    flags = {key: typed(bool, value) for key, value in rest.items()}
-    return Categorical(name=typed(str, name), levels=known, **flags)
+    if not 0 <= typed(float, other) <= 1:
+        raise TypeError(f"column {name!r} has a share of {other!r} for other levels")
+    return Categorical(name, known, typed(bool, missing), other)
 
 
 def typed(kind: type[Value], value: Any) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from setpoint.errors import BadFile, BadTable
-from setpoint.table.frame import Frame, read_table
+from setpoint.table.frame import Column, Frame, read_table
+from setpoint.table.reading import is_text
+from setpoint.table.scan import Scan, scan_table
 
 #: The path that stands for standard input and output.
 PIPE = Path("-")
@@ -38,10 +40,31 @@ def read_anywhere(path: Path) -> Frame:
             raise type(cause)(str(cause).replace(str(copy), "standard input")) from cause
 
 
-def refuse_pipe(path: Path) -> None:
-    """What is read more than once must be a file."""
+class Frames:
+    """The rows of a table as they stand in it, in chunks; may be gone through more than once."""
+
+    def __init__(self, scan: Scan) -> None:
+        self.scan = scan
+
+    def __iter__(self) -> Iterator[Frame]:
+        return (frame for _, frame in self.scan.frames())
+
+
+def frames_of(path: Path, *, stream: bool) -> Iterable[Frame]:
+    """The table in a file or, for `-`, on standard input: whole, or chunk by chunk, as often as is wanted."""
+    if not stream:
+        return [read_anywhere(path)]
     if path == PIPE:
         raise BadFile("--stream reads a file in chunks, and standard input is none; leave out --stream or give a file")
+    return Frames(scan_table(path))
+
+
+def formulas(column: Column) -> int:
+    """How many values are texts that a spreadsheet may run: those that start with =, +, - or @ and are no number."""
+    if not is_text(column):
+        return 0
+    text = column.cast(pl.String)
+    return int((text.str.contains(r"^[=+\-@\t\r]") & text.cast(pl.Float64, strict=False).is_null()).sum())
 
 
 class Writer:

@@ -32,7 +32,7 @@ def _values(column: Column) -> list[bytes | memoryview]:
     if kind in (pl.String, pl.Categorical, pl.Enum):
         text = column.cast(pl.String).fill_null("")
         return [_bytes(missing), _bytes(text.str.len_bytes()), str(text.str.join("").item()).encode()]
-    if column.dtype.is_integer() or column.dtype.is_float():
+    if (column.dtype.is_integer() and column.dtype not in (pl.Int128, pl.UInt128)) or column.dtype.is_float():
         return [_bytes(missing), _bytes(column.fill_null(0))]
     return [_bytes(missing), repr(column.to_list()).encode()]
 

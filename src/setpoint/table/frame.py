@@ -6,8 +6,10 @@ The only file that knows polars; `Frame` and `Column` are its data frame and its
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -25,13 +27,49 @@ _LIKE_A_NUMBER = r"^[-+]?[$€£]?\s?\d[\d.,'\s]*[%$€£]?$"
 
 
 def read_table(path: str | os.PathLike[str]) -> Frame:
-    """The table in a .csv, .tsv or .parquet file; text columns that hold only numbers become numbers."""
+    """The table in a .csv, .tsv or .parquet file, as it stands there: every value of a text file is text."""
     path = check_table(path)
     ending = path.suffix.lower()
     frame = _read_text(path, separator_of(path)) if "sv" in ending else _read_parquet(path)
     if frame.height == 0:
         raise BadTable(f"{path} has column names but no rows")
-    return frame.with_columns([inferred(column) for column in frame if column.dtype == pl.String])
+    return frame
+
+
+def as_frame(data: Any) -> Frame:
+    """A polars frame of a polars, pandas or Arrow one, or of columns by name.
+
+    Args:
+        data: A polars or pandas data frame, an Arrow table, or a mapping from the name of a column to its values.
+
+    Returns:
+        The same rows and columns as a polars frame.
+
+    Raises:
+        BadTable: If the data are of another kind, or a column mixes kinds.
+    """
+    if isinstance(data, pl.DataFrame):
+        return data
+    try:
+        if isinstance(data, Mapping):
+            return pl.DataFrame(dict(data))
+        if type(data).__module__.partition(".")[0] == "pandas":
+            return pl.DataFrame({str(name): _of_pandas(str(name), column) for name, column in data.items()})
+        if hasattr(data, "__arrow_c_stream__"):
+            return pl.DataFrame(data)
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as cause:
+        why = str(cause).splitlines()[0]
+        raise BadTable(f"the frame cannot be read: {why}; give each column one kind of value") from cause
+    raise BadTable(f"expected a data frame of polars, pandas or Arrow, got {type(data).__name__}")
+
+
+def _of_pandas(name: str, column: Any) -> Column:
+    """A column of a pandas frame; polars itself would need pyarrow for words and mixed columns."""
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biufmM":
+        return pl.Series(name, column.to_numpy())
+    absent = column.isna()
+    values = pl.Series(name, [None if gone else value for value, gone in zip(column.tolist(), absent)])
+    return values.cast(pl.Categorical) if str(column.dtype) == "category" and values.dtype == pl.String else values
 
 
 def check_table(path: str | os.PathLike[str]) -> Path:
@@ -127,18 +165,6 @@ def tidy(text: Column) -> Column:
     return text.set(missing, None)
 
 
-def inferred(text: Column) -> Column:
-    """Numbers or booleans if every value reads as one, else the tidied text."""
-    text = tidy(text)
-    if text.null_count() == len(text):
-        return text
-    numbers = text.cast(pl.Float64, strict=False)
-    if numbers.null_count() == text.null_count():
-        return numbers
-    lower = text.str.to_lowercase()
-    return lower == "true" if lower.drop_nulls().is_in(["true", "false"]).all() else text
-
-
 def holds_numbers(column: Column) -> bool:
     """Whether a column holds amounts; dates and times do, counted from 1970."""
     return column.dtype.is_numeric() or column.dtype.is_temporal()
@@ -150,14 +176,23 @@ def holds_levels(column: Column) -> bool:
 
 
 def numbers(column: Column) -> NDArray[np.float64]:
-    """Float64, NaN where missing, infinities as they are; text that is no number is refused by name."""
-    plain = tidy(column) if column.dtype == pl.String else column
-    plain = plain.to_physical() if column.dtype.is_temporal() else plain
-    values = plain.cast(pl.Float64, strict=False)
-    if values.null_count() > plain.null_count():
-        unread = plain.filter(values.is_null() & plain.is_not_null())
-        raise BadTable(f"column {column.name!r} should hold numbers but holds {unread[0]!r}")
-    return np.array(values.to_numpy(), dtype=np.float64)
+    """Float64, NaN where missing, infinities as they are; times in the unit of their type."""
+    plain = column.to_physical() if column.dtype.is_temporal() else column
+    return np.array(plain.cast(pl.Float64).to_numpy(), dtype=np.float64)
+
+
+def list_length(column: Column) -> int:
+    """The one length of all lists of a column; 0 if it has no such length."""
+    lengths = column.list.len().drop_nulls().unique()
+    return int(lengths[0]) if len(lengths) == 1 else 0
+
+
+def matrix(column: Column, length: int) -> NDArray[np.float64]:
+    """Lists of numbers of this length as `(n, length)`, NaN where missing."""
+    values = np.full((len(column), length), np.nan)
+    if column.null_count() < len(column):
+        values[column.is_not_null().to_numpy()] = column.drop_nulls().list.to_array(length).to_numpy()
+    return values
 
 
 def levels(column: Column) -> Column:
@@ -188,6 +223,7 @@ class LevelCounts:
     times: dict[str, int]
     different: int
     missing: int
+    rows: int
 
 
 def level_counts(column: Column, most: int) -> LevelCounts:
@@ -198,7 +234,8 @@ def level_counts(column: Column, most: int) -> LevelCounts:
     counts = read.drop_nulls("level").group_by("level").agg(pl.col("times").sum())
     top = counts.top_k(most, by=["times", "level"], reverse=[False, True])
     top = top.sort(["times", "level"], descending=[True, False])
-    return LevelCounts(dict(top.iter_rows()), counts.height, len(column) - int(counts["times"].sum()))
+    missing = len(column) - int(counts["times"].sum())
+    return LevelCounts(dict(top.iter_rows()), counts.height, missing, len(column))
 
 
 def odd_numbers(column: Column, codes: int) -> tuple[int, str] | None:

@@ -15,11 +15,13 @@ from setpoint.table.column import (
     Categorical,
     Moments,
     Numeric,
+    Vector,
     are_codes,
     few_values,
     refusal,
 )
-from setpoint.table.frame import Column, LevelCounts, holds_numbers, levels, numbers
+from setpoint.table.frame import Column, LevelCounts, holds_numbers, levels, matrix, numbers
+from setpoint.table.reading import Reading
 
 #: Levels of one column that are counted at a time.
 MOST_KEPT = 100_000
@@ -47,20 +49,26 @@ class Levels:
     def found(self, most: int) -> LevelCounts:
         """The `most` most frequent ones."""
         top = self.counts.sort(["times", "level"], descending=[True, False]).head(most)
-        return LevelCounts(dict(top.iter_rows()), self.different, self.missing)
+        return LevelCounts(dict(top.iter_rows()), self.different, self.missing, self.rows)
 
 
 class Learner:
-    """A column as training sees it, a chunk at a time."""
+    """A column as training sees it, a chunk at a time; every chunk is read in the same way."""
 
-    def __init__(self, first: Column) -> None:
-        self.name, self.why = first.name, refusal(first)
+    def __init__(self, first: Column, reading: Reading | None) -> None:
+        self.name, self.length = first.name, reading.length if reading else 0
+        self.why = None if self.length else refusal(first)
+        self.places = [Moments()] * self.length
         self.holds_numbers, self.is_numeric = holds_numbers(first), first.dtype.is_numeric()
         self.moments, self.levels = Moments(), Levels()
         self.codes: dict[float, int] | None = {}
 
     def add(self, column: Column) -> None:
         if self.why is not None:
+            return
+        if self.length:
+            columns = matrix(column, self.length).T
+            self.places = [place + Moments.of(values) for place, values in zip(self.places, columns)]
             return
         if not self.holds_numbers:
             self.levels.add(column)
@@ -75,10 +83,12 @@ class Learner:
             if self.codes is not None and len(self.codes) > MOST_CODES:
                 self.codes = None
 
-    def found(self) -> Numeric | Categorical | str:
+    def found(self) -> Numeric | Vector | Categorical | str:
         """What training saw, or why the column is of no use."""
         if self.why is not None:
             return self.why
+        if self.length:
+            return Vector.with_moments(self.name, self.places)
         if not self.holds_numbers:
             return Categorical.with_levels(self.name, self.levels.found(MOST_LEVELS))
         if self.codes is not None and are_codes(self.codes, self.moments, numeric=self.is_numeric):
@@ -88,4 +98,4 @@ class Learner:
     def _codes(self, codes: dict[float, int]) -> LevelCounts:
         texts = levels(pl.Series(list(codes), dtype=pl.Float64)).to_list()
         times = sorted(zip(texts, codes.values()), key=lambda pair: (-pair[1], pair[0]))
-        return LevelCounts(dict(times), len(times), self.moments.rows - self.moments.known)
+        return LevelCounts(dict(times), len(times), self.moments.rows - self.moments.known, self.moments.rows)

@@ -1,7 +1,7 @@
 """A table on disk, read a chunk at a time: no more of it than one chunk is ever in memory.
 
 A chunk is a range of rows of a Parquet file, or a range of whole lines of a text file. Chunks can be read in any
-order, and hold the very values that `read_table` would have given: what a text column holds is decided by all rows.
+order, and hold the very values that `read_table` would have given: every value of a text file is text.
 """
 
 from __future__ import annotations
@@ -21,12 +21,11 @@ from setpoint.errors import BadTable
 from setpoint.table.frame import (
     Frame,
     check_table,
-    inferred,
     separator_of,
-    tidy,
     unreadable_parquet,
     unreadable_text,
 )
+from setpoint.table.reading import Guess, Reading
 from setpoint.table.text import blank_rows_of, column_names
 
 #: Bytes of a chunk: of its numbers in Parquet, of its lines in text, which take about twice as much when read.
@@ -46,25 +45,19 @@ class Chunk:
 
 
 class Scan(ABC):
-    """A table in chunks; `kinds` are the types of its text columns as all rows decide them."""
+    """A table in chunks."""
 
     path: Path
     columns: list[str]
     chunks: list[Chunk]
-    kinds: dict[str, pl.DataType]
 
     @abstractmethod
-    def _raw(self, chunk: Chunk) -> Frame:
-        """The values of a chunk as they stand in the file."""
+    def read(self, chunk: Chunk) -> Frame:
+        """The rows of one chunk, as they stand in the file."""
 
     @property
     def rows(self) -> int:
         return sum(chunk.rows for chunk in self.chunks)
-
-    def read(self, chunk: Chunk) -> Frame:
-        """The rows of one chunk."""
-        frame = self._raw(chunk)
-        return frame.with_columns([_as(frame[name], kind) for name, kind in self.kinds.items()])
 
     def frames(self) -> Iterator[tuple[Chunk, Frame]]:
         """Every chunk in the order of the file."""
@@ -91,7 +84,7 @@ def scan_table(path: str | os.PathLike[str], chunk: int = CHUNK) -> Scan:
 
 class _Parquet(Scan):
     def __init__(self, path: Path, chunk: int) -> None:
-        self.path, self.kinds = path, {}
+        self.path = path
         try:
             self.lazy = pl.scan_parquet(path)
             schema = self.lazy.collect_schema()
@@ -101,12 +94,8 @@ class _Parquet(Scan):
         self.columns = list(schema)
         size = max(chunk // (8 * max(len(schema), 1)), 1)
         self.chunks = [Chunk(first, min(size, rows - first)) for first in range(0, rows, size)]
-        words = [name for name, kind in schema.items() if kind == pl.String]
-        if words:
-            for part in self.chunks:
-                _widen(self.kinds, self._raw(part).select(words))
 
-    def _raw(self, chunk: Chunk) -> Frame:
+    def read(self, chunk: Chunk) -> Frame:
         try:
             return self.lazy.slice(chunk.first, chunk.rows).collect()
         except pl.exceptions.PolarsError as cause:
@@ -115,21 +104,20 @@ class _Parquet(Scan):
 
 class _Text(Scan):
     def __init__(self, path: Path, chunk: int) -> None:
-        self.path, self.kinds, self.chunks = path, {}, []
+        self.path, self.chunks = path, []
         self.separator = separator_of(path)
         self.columns = column_names(path, self.separator)
         names, *ranges = _line_ranges(path, chunk)
         self.head = self._bytes(names)
         first = 0
         for place in ranges:
-            frame = self._raw(place)
+            frame = self.read(place)
             blank: list[int] = []
             if frame.height and frame[self.columns[-1]].null_count():
                 lines = io.StringIO(self._bytes(place).decode(), newline="")
                 blank = blank_rows_of(lines, path, self.separator, len(self.columns), place.line)
             whole = replace(place, first=first, rows=frame.height - len(blank), blank=tuple(blank))
             self.chunks.append(whole)
-            _widen(self.kinds, _without(frame, blank))
             first += whole.rows
 
     def _bytes(self, chunk: Chunk) -> bytes:
@@ -137,7 +125,7 @@ class _Text(Scan):
             file.seek(chunk.start)
             return file.read(chunk.end - chunk.start)
 
-    def _raw(self, chunk: Chunk) -> Frame:
+    def read(self, chunk: Chunk) -> Frame:
         try:
             frame = pl.read_csv(
                 io.BytesIO(self.head + self._bytes(chunk)), separator=self.separator, infer_schema=False
@@ -186,21 +174,13 @@ def _without(frame: Frame, blank: list[int] | tuple[int, ...]) -> Frame:
     return frame.filter(~pl.int_range(pl.len()).is_in(list(blank))) if blank else frame
 
 
-def _widen(kinds: dict[str, pl.DataType], frame: Frame) -> None:
-    """Numbers or booleans as long as every value of every chunk reads as one, else words."""
-    for column in frame:
-        known = kinds.setdefault(column.name, pl.Null())
-        if known == pl.String:
-            continue
-        here = inferred(column)
-        kind = pl.Null() if here.null_count() == len(here) else here.dtype
-        if kind != pl.Null():
-            kinds[column.name] = kind if known in (pl.Null(), kind) else pl.String()
-
-
-def _as(text: pl.Series, kind: pl.DataType) -> pl.Series:
-    """A text column as what it was found to hold."""
-    text = tidy(text)
-    if kind == pl.Boolean:
-        return text.str.to_lowercase() == "true"
-    return text.cast(pl.Float64) if kind == pl.Float64 else text
+def learn_readings_of(scan: Scan) -> dict[str, Reading]:
+    """The reading of every column that can be used, as all rows of the table decide it; text takes a pass."""
+    guesses: dict[str, Guess] = {}
+    for _, frame in scan.frames():
+        for column in frame:
+            guesses.setdefault(column.name, Guess()).add(column)
+        if not any(guess.open for guess in guesses.values()):
+            break
+    found = {name: guess.found() for name, guess in guesses.items()}
+    return {name: reading for name, reading in found.items() if reading is not None}

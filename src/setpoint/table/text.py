@@ -6,6 +6,7 @@ Everything here is said before or instead of a parser's own words, which rarely 
 from __future__ import annotations
 
 import csv
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +26,7 @@ _KINDS = {
 def column_names(path: Path, separator: str) -> list[str]:
     """The names in the first line, one a column and no two alike."""
     _refuse_other_files(path)
+    _refuse_bare_returns(path)
     try:
         names = _first_row(path, separator)
     except UnicodeDecodeError as cause:
@@ -39,6 +41,21 @@ def column_names(path: Path, separator: str) -> list[str]:
     if twice:
         raise BadTable(f"{path} has more than one column named {twice[0]!r}; rename them")
     return names
+
+
+def _refuse_bare_returns(path: Path) -> None:
+    """Refuse lines that end in a carriage return alone, which parsers take for a part of a value."""
+    quoted, held = False, b""
+    with path.open("rb") as file:
+        while block := held + file.read(1 << 20):
+            # The line feed after a return may be the first byte of the next block.
+            held = b"\r" if block.endswith(b"\r") and len(block) > 1 else b""
+            block = block.removesuffix(held)
+            if block.count(b"\r") > block.count(b"\r\n"):
+                outside = block.split(b'"')[int(quoted) :: 2]
+                if any(re.search(rb"\r(?!\n)", part) for part in outside):
+                    raise BadTable(f"{path} ends lines in carriage returns alone; save it with ordinary line ends")
+            quoted ^= block.count(b'"') % 2 == 1
 
 
 def _first_row(path: Path, separator: str) -> list[str]:
@@ -126,8 +143,6 @@ def _refuse_other_files(path: Path) -> None:
             raise BadTable(f"{path} is not UTF-8 text but {kind}")
     if start.startswith((b"\xff\xfe", b"\xfe\xff")) or 0.3 < start.count(0) / max(len(start), 1) < 0.6:
         raise BadTable(f"{path} is not UTF-8 text but seems to be UTF-16; save it as UTF-8")
-    if b"\r" in start and b"\n" not in start:
-        raise BadTable(f"{path} ends its lines in carriage returns alone; save it with ordinary line ends")
     if b"\0" in start:
         raise BadTable(f"{path} is not UTF-8 text but holds bytes of some other kind of file; export it as CSV")
 
