@@ -237,7 +237,10 @@ def program_losses(draw: Draw) -> None:
 @target
 def multiclass_areas(draw: Draw) -> None:
     partition = draw(st.one_of(st.none(), score_tensors((3, 3), torch.float32).map(torch.Tensor.detach)))
-    solver = sp.MulticlassAUCLoss(draw(positive), partition=partition, one_vs_all=draw(st.booleans()))
+    one_vs_all, pooled, ramp = (draw(st.booleans()) for _ in range(3))
+    solver = sp.MulticlassAUCLoss(
+        draw(positive), partition=partition, one_vs_all=one_vs_all, pooled=pooled, ramp=ramp
+    )  # fmt: skip
     train(draw, solver, lambda: tensors(3))
 
 
