@@ -113,7 +113,13 @@ def test_tuning_chooses_auto_and_shows_what_it_chose_from(table, capsys):
 
 @pytest.mark.parametrize(
     ("solver", "question"),
-    [("lagrangian", ASK), ("augmented", ASK), ("pairwise", "maximize recall over fpr in [0%, 20%]"), ("auto", ASK)],
+    [
+        ("lagrangian", ASK),
+        ("augmented", ASK),
+        ("augmented-auc", ASK),
+        ("auto", ASK),
+        ("pairwise", "maximize recall over fpr in [0%, 20%]"),
+    ],
 )
 @pytest.mark.parametrize("model", ["linear", "mlp"])
 def test_solvers_by_name(table, capsys, solver, question, model):

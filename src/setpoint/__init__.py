@@ -62,7 +62,7 @@ if TYPE_CHECKING:
         RecallAtPrecisionLoss,
     )
     from setpoint.solve.proxy import ProxyLagrangian
-    from setpoint.solve.sample_prices import Growth
+    from setpoint.solve.sample_prices import ByArea, ByAsk, Growth
     from setpoint.solve.shift_point import ShiftPoint, evaluate_shifts
     from setpoint.solve.shifts import ImplicitShifts
     from setpoint.solve.solver import Solver
@@ -110,7 +110,7 @@ _HOMES = {
     "solve.penalty": "Penalty",
     "solve.program": "AUCLoss FScoreLoss JaccardLoss MulticlassAUCLoss PrecisionAtRecallLoss RecallAtPrecisionLoss",
     "solve.proxy": "ProxyLagrangian",
-    "solve.sample_prices": "Growth",
+    "solve.sample_prices": "ByArea ByAsk Growth",
     "solve.shift_point": "ShiftPoint evaluate_shifts",
     "solve.shifts": "ImplicitShifts",
     "solve.solver": "Solver",
@@ -141,6 +141,8 @@ __all__ = [
     "AugmentedMulticlass",
     "Auto",
     "Batches",
+    "ByArea",
+    "ByAsk",
     "Certificate",
     "Check",
     "Checkpoint",
