@@ -30,6 +30,14 @@ def logistic_slope(x):
     return 1 / (1 + math.exp(-x)) if x > -700 else 0.0
 
 
+def sigmoid(x):
+    return 1 / (1 + math.exp(-x)) if x > -700 else 0.0
+
+
+def sigmoid_slope(x):
+    return sigmoid(x) * sigmoid(-x)
+
+
 def per_positive(positives, negatives, cost, margin, weights=None):
     """q_j, one a positive."""
     weights = [1.0] * len(negatives) if weights is None else weights

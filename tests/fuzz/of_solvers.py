@@ -25,7 +25,7 @@ from fuzz.inputs import (
 )
 from fuzz.laws import Draw, finite, finite_gradient, target
 from fuzz.of_problem import class_problems
-from setpoint.measure.pairs import Hinge, Logistic, SquaredHinge
+from setpoint.measure.pairs import Hinge, Logistic, Sigmoid, SquaredHinge
 
 steps = st.sampled_from([sp.SigmoidStep, sp.SigmoidStep, sp.SoftplusStep, sp.HingeStep])
 memories = st.one_of(st.none(), st.none(), st.integers(0, 8), st.integers(0, 40), st.sampled_from([0, -1]))
@@ -143,7 +143,7 @@ def pairwise_area(draw: Draw) -> None:
         )
     )
     parts = (parts[0].between(low, high),) if "range" in parts else parts
-    surrogate = draw(st.sampled_from([Hinge, SquaredHinge, Logistic]))(draw(st.floats(0, 3)))
+    surrogate = draw(st.sampled_from([Hinge, SquaredHinge, Logistic, Sigmoid]))(draw(st.floats(0, 3)))
     train(draw, sp.PairwiseArea(*parts, surrogate=surrogate, memory=draw(memories)), anything)
 
 
