@@ -169,7 +169,7 @@ def base_losses(draw: st.DrawFn, n_classes: int = 2) -> sp.Solver:
             lambda: sp.ClassBalanced(class_counts, beta=draw(shares)),
             lambda: sp.LDAM(
                 class_counts, max_margin=draw(positive), scale=draw(positive), beta=draw(shares),
-                reweight_after=draw(st.sampled_from([None, 0, 1, 2, -1])),
+                reweight_after=draw(st.sampled_from([None, 0, 1, 2, -1])), normalised=draw(st.booleans()),
             ),
         ])
     )  # fmt: skip
