@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from setpoint.train.index import with_index
     from setpoint.train.loop import FitResult, fit
     from setpoint.train.recipes import Anchored, Ridge
+    from setpoint.train.splits import Splits
     from setpoint.train.tally import ScoreTally
     from setpoint.train.trial import Trial
 
@@ -126,6 +127,7 @@ _HOMES = {
     "train.checkpoint": "Checkpoint",
     "train.auto": "Auto",
     "train.recipes": "Anchored Ridge",
+    "train.splits": "Splits",
     "train.tally": "ScoreTally",
     "train.trial": "Trial",
 }
@@ -195,6 +197,7 @@ __all__ = [
     "Slack",
     "SoftplusStep",
     "Solver",
+    "Splits",
     "Trial",
     "WithAnchor",
     "accumulate",
