@@ -30,6 +30,14 @@ def logistic_slope(x):
     return 1 / (1 + math.exp(-x)) if x > -700 else 0.0
 
 
+def sigmoid(x):
+    return 1 / (1 + math.exp(-x)) if x > -700 else 0.0
+
+
+def sigmoid_slope(x):
+    return sigmoid(x) * sigmoid(-x)
+
+
 def per_positive(positives, negatives, cost, margin, weights=None):
     """q_j, one a positive."""
     weights = [1.0] * len(negatives) if weights is None else weights
@@ -95,3 +103,27 @@ def hits_at_k(scores, labels, k):
         if all(scores[a] >= scores[b] for a, b in pairwise(order)):
             found.append(sum(labels[i] for i in order[:k]))
     return sum(found) / len(found)
+
+
+def printed_areas(scores, labels, margin, partition=None):
+    """Equations (8), (4) and (9) of the linear programs for many classes: the sum over pairs of their shortfall.
+
+    Without a partition each ordered pair of different classes by the score of the first one's class (8); with one each
+    pair of classes k < l by d v.(f_i - f_j), v = P_k - P_l, d = v_k - v_l, which for the default partition is
+    2 (f_ik - f_jk + f_jl - f_il) (4, 9). Returns the sum, and how many pairs it is over.
+    """
+    total, pairs = 0.0, 0
+    for f_i, k in zip(scores, labels):
+        for f_j, l in zip(scores, labels):
+            if partition is None:
+                if k == l:
+                    continue
+                orientation = f_i[k] - f_j[k]
+            else:
+                if k >= l:
+                    continue
+                v = [a - b for a, b in zip(partition[k], partition[l])]
+                orientation = (v[k] - v[l]) * sum(c * (a - b) for c, a, b in zip(v, f_i, f_j))
+            total += max(0.0, margin - orientation)
+            pairs += 1
+    return total, pairs

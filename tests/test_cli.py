@@ -113,7 +113,13 @@ def test_tuning_chooses_auto_and_shows_what_it_chose_from(table, capsys):
 
 @pytest.mark.parametrize(
     ("solver", "question"),
-    [("lagrangian", ASK), ("augmented", ASK), ("pairwise", "maximize recall over fpr in [0%, 20%]"), ("auto", ASK)],
+    [
+        ("lagrangian", ASK),
+        ("augmented", ASK),
+        ("augmented-auc", ASK),
+        ("auto", ASK),
+        ("pairwise", "maximize recall over fpr in [0%, 20%]"),
+    ],
 )
 @pytest.mark.parametrize("model", ["linear", "mlp"])
 def test_solvers_by_name(table, capsys, solver, question, model):
@@ -122,6 +128,17 @@ def test_solvers_by_name(table, capsys, solver, question, model):
     answer = json.loads(capsys.readouterr().out)
     assert list(answer["results"]) == [solver, "cross-entropy"]
     assert answer["point"]["objective"] < 1
+
+
+def test_an_ensemble_over_splits_by_options(table, capsys):
+    asked = ["--target", "default", "--ask", ASK, "--epochs", "2", "--json", "--model", "mlp"]
+    main_ok("fit", "loans.csv", *asked, "--ensemble", "2", "--over-splits", "--out", "split")
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["settings"]["over_splits"]
+    assert not answer["results"]["default"]["refitted"]
+    main_ok("fit", "loans.csv", *asked, "--ensemble", "2", "--no-refit", "--out", "seeds")
+    split, seeds = (load_run(place).model.members for place in ("split", "seeds"))
+    assert not split[1][0].weight.equal(seeds[1][0].weight)
 
 
 def test_json_for_machines(table, capsys):

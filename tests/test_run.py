@@ -494,8 +494,11 @@ def test_a_program_is_compared_with_cross_entropy_too():
         fitted(settings=Settings(solver="program", epochs=1))
 
 
-def test_an_ensemble_is_saved_and_loaded_as_one(tmp_path):
-    run = fitted(settings=Settings(model="mlp", solver="implicit", epochs=2, ensemble=3))
+@pytest.mark.parametrize("over_splits", [False, True])
+def test_an_ensemble_is_saved_and_loaded_as_one(tmp_path, over_splits):
+    settings = Settings(model="mlp", solver="implicit", epochs=2, ensemble=3, over_splits=over_splits)
+    run = fitted(settings=settings)
+    assert not settings.refits
     assert {row["member"] for row in run.chosen.history} == {0, 1, 2}
     save_run(tmp_path / "run", run)
     saved = load_run(tmp_path / "run")

@@ -165,6 +165,8 @@ def test_what_cannot_be_streamed_is_refused(tmp_path):
     scan = scan_table(big(tmp_path / "t.csv"))
     with pytest.raises(BadSetting, match="auto"):
         fit_stream(scan, "default", ask(ASK), Settings(solver="auto"))
+    with pytest.raises(BadSetting, match="over_splits"):
+        fit_stream(scan, "default", ask(ASK), Settings(ensemble=2, over_splits=True))
     with pytest.raises(BadSetting, match="compares groups"):
         fit_stream(scan, "default", ask("minimize error where recall.gap(job) <= 2%"))
     with pytest.raises(BadTable, match="did you mean 'default'"):

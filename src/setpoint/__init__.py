@@ -62,7 +62,7 @@ if TYPE_CHECKING:
         RecallAtPrecisionLoss,
     )
     from setpoint.solve.proxy import ProxyLagrangian
-    from setpoint.solve.sample_prices import Growth
+    from setpoint.solve.sample_prices import ByArea, ByAsk, Growth
     from setpoint.solve.shift_point import ShiftPoint, evaluate_shifts
     from setpoint.solve.shifts import ImplicitShifts
     from setpoint.solve.solver import Solver
@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from setpoint.train.index import with_index
     from setpoint.train.loop import FitResult, fit
     from setpoint.train.recipes import Anchored, Ridge
+    from setpoint.train.splits import Splits
     from setpoint.train.tally import ScoreTally
     from setpoint.train.trial import Trial
 
@@ -110,7 +111,7 @@ _HOMES = {
     "solve.penalty": "Penalty",
     "solve.program": "AUCLoss FScoreLoss JaccardLoss MulticlassAUCLoss PrecisionAtRecallLoss RecallAtPrecisionLoss",
     "solve.proxy": "ProxyLagrangian",
-    "solve.sample_prices": "Growth",
+    "solve.sample_prices": "ByArea ByAsk Growth",
     "solve.shift_point": "ShiftPoint evaluate_shifts",
     "solve.shifts": "ImplicitShifts",
     "solve.solver": "Solver",
@@ -126,6 +127,7 @@ _HOMES = {
     "train.checkpoint": "Checkpoint",
     "train.auto": "Auto",
     "train.recipes": "Anchored Ridge",
+    "train.splits": "Splits",
     "train.tally": "ScoreTally",
     "train.trial": "Trial",
 }
@@ -141,6 +143,8 @@ __all__ = [
     "AugmentedMulticlass",
     "Auto",
     "Batches",
+    "ByArea",
+    "ByAsk",
     "Certificate",
     "Check",
     "Checkpoint",
@@ -193,6 +197,7 @@ __all__ = [
     "Slack",
     "SoftplusStep",
     "Solver",
+    "Splits",
     "Trial",
     "WithAnchor",
     "accumulate",

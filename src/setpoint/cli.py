@@ -99,6 +99,10 @@ def fit(
         ),
     ] = None,
     ensemble: Members = 1,
+    over_splits: Annotated[
+        bool,
+        typer.Option("--over-splits", help="Give each member another random split into training and held-out rows."),
+    ] = False,
     resume: Annotated[
         Path | None,
         typer.Option(help="Go on with a run that was killed; takes no other option but --json and --quiet."),

@@ -29,6 +29,7 @@ from setpoint.train.linear import recipe_bytes
 from setpoint.train.loop import fit
 from setpoint.train.recipes import Ridge
 from setpoint.train.select import preference
+from setpoint.train.splits import Splits
 from setpoint.train.trial import Trial
 
 Told = Callable[[str, int, int], None]
@@ -163,7 +164,7 @@ class Training:
             calibration=self._batches("calibration"),
             epochs=epochs,
             refit=refit,
-            ensemble=settings.ensemble,
+            ensemble=Splits(settings.ensemble) if settings.over_splits else settings.ensemble,
             seed=settings.seed,
             checkpoint=checkpoint,
             process_group=self._group,

@@ -86,6 +86,7 @@ def _facts(saved: SavedRun) -> list[tuple[str, str]]:
         for part, size in about["rows"].items()
     ]
     members = f", {settings['ensemble']} members" if settings["ensemble"] > 1 else ""
+    members += ", each on another split" if settings.get("over_splits") else ""
     confidence = settings["confidence"]
     return [
         ("Rows", ", ".join(sizes)),

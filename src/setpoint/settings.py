@@ -42,6 +42,8 @@ class Settings:
 
     With `refit` the solver, and plain cross-entropy beside it, are trained again on held-out rows too, once these have
     chosen; None is yes for the default and for `auto` with a linear model, and no for a solver that is named.
+    With `over_splits` each member of the `ensemble` has another random split into training and held-out rows, and
+    there is no refit.
     """
 
     model: str = "linear"
@@ -54,6 +56,7 @@ class Settings:
     ensemble: int = 1
     tune: int = 0
     refit: bool | None = None
+    over_splits: bool = False
 
     def __post_init__(self) -> None:
         check_solver(self.solver)
@@ -61,6 +64,9 @@ class Settings:
             raise BadSetting(
                 f"refit goes with the solvers {', '.join(REFITTED)} and, with linear models, auto; not {self.solver!r}"
             )
+        if self.over_splits and (self.ensemble < 2 or self.refit):
+            why = "no refit, which trains all on all rows" if self.refit else "an ensemble of 2 or more, such as 10"
+            raise BadSetting(f"over_splits gives each member rows of its own: choose {why}")
         if self.model not in MODELS:
             raise BadSetting(f"model {self.model!r} is none of {', '.join(MODELS)}")
         if self.tune < 0:
@@ -80,7 +86,7 @@ class Settings:
 
     @property
     def refits(self) -> bool:
-        chosen_for_you = self.solver in ("default", "auto") and self.refittable(self.solver)
+        chosen_for_you = self.solver in ("default", "auto") and self.refittable(self.solver) and not self.over_splits
         return chosen_for_you if self.refit is None else self.refit
 
     def refittable(self, solver: str) -> bool:

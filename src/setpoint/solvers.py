@@ -14,6 +14,7 @@ from setpoint.solve.implicit import ImplicitThreshold
 from setpoint.solve.lagrangian import Lagrangian
 from setpoint.solve.pairwise import PairwiseArea
 from setpoint.solve.program import program_for
+from setpoint.solve.sample_prices import ByArea, Growth
 from setpoint.solve.solver import Solver
 from setpoint.train.auto import Auto
 from setpoint.train.recipes import Ridge
@@ -47,13 +48,18 @@ class Case:
         """Cross-entropy: to convergence for linear models."""
         return Ridge(weight) if self.linear else CrossEntropy(weight)
 
+    def augmented(self, growth: Growth) -> Solver:
+        """The augmented Lagrangian over cross-entropy."""
+        return AugmentedLagrangian(CrossEntropy(), n_samples=self.rows, problem=self.problem, mu=1e-3, growth=growth)
+
 
 SOLVERS: dict[str, Callable[[Case], Choice]] = {
     "default": lambda case: None,
     "auto": lambda case: Auto(tune=case.tune, seed=case.seed),
     "implicit": lambda case: ImplicitThreshold(case.problem, n_groups=case.n_groups, memory=case.memory),
     "lagrangian": lambda case: Lagrangian(case.problem, n_groups=case.n_groups, memory=case.memory),
-    "augmented": lambda case: AugmentedLagrangian(CrossEntropy(), n_samples=case.rows, problem=case.problem, mu=1e-3),
+    "augmented": lambda case: case.augmented(Growth()),
+    "augmented-auc": lambda case: case.augmented(Growth(metric=ByArea())),
     "pairwise": lambda case: PairwiseArea(case.problem, memory=case.memory),
     "program": lambda case: program_for(case.problem),
     "weighted": lambda case: case.entropy("balanced"),

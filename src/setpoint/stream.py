@@ -136,6 +136,8 @@ def fit_stream(
     settings = settings or Settings()
     if settings.solver == "auto":
         raise BadSetting("solver 'auto' needs the whole table in memory; with --stream use default or implicit")
+    if settings.over_splits:
+        raise BadSetting("over_splits deals the rows out anew, which needs them in memory; leave out --stream")
     if problem.group is not None:
         raise BadSetting(f"'{problem}' compares groups, which --stream does not; leave out --stream or the gap")
     division = Division.of(scan.rows, settings.shares, settings.seed)

@@ -82,6 +82,7 @@ CASES: dict[str, Case] = {
     "focal": plain(sp.Focal, kind="classes"),
     "class-balanced": plain(lambda: sp.ClassBalanced((150, 50))),
     "ldam": plain(lambda: sp.LDAM((150, 50), reweight_after=5)),
+    "ldam, normalised": plain(lambda: sp.LDAM((150, 50), reweight_after=0, normalised=True)),
     "mini-batch auc": plain(sp.MiniBatchAUC),
     "shifts": plain(
         lambda: sp.ImplicitShifts(

@@ -28,6 +28,7 @@ from setpoint.measure.multiclass import auc_mu, auc_one_vs_rest
 from setpoint.measure.pairs import (
     Hinge,
     Logistic,
+    Sigmoid,
     SquaredHinge,
     concordance,
     pair_sum,
@@ -128,7 +129,7 @@ def pairs(draw: Draw) -> None:
     v, w = draw(weight_tensors(high.shape)), draw(weight_tensors(low.shape))
     up_to = draw(st.sampled_from([0, 2**16]))
     finite(concordance(high, low, v, w))
-    kinds = (Hinge, SquaredHinge, Logistic)
+    kinds = (Hinge, SquaredHinge, Logistic, Sigmoid)
     surrogate = draw(st.sampled_from(kinds))(draw(st.one_of(st.floats(-2, 2), numbers)))
     finite_gradient(
         pair_sum(high, low, surrogate, positive_weights=v, negative_weights=w, broadcast_up_to=up_to), high, low

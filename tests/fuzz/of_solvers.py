@@ -25,7 +25,7 @@ from fuzz.inputs import (
 )
 from fuzz.laws import Draw, finite, finite_gradient, target
 from fuzz.of_problem import class_problems
-from setpoint.measure.pairs import Hinge, Logistic, SquaredHinge
+from setpoint.measure.pairs import Hinge, Logistic, Sigmoid, SquaredHinge
 
 steps = st.sampled_from([sp.SigmoidStep, sp.SigmoidStep, sp.SoftplusStep, sp.HingeStep])
 memories = st.one_of(st.none(), st.none(), st.integers(0, 8), st.integers(0, 40), st.sampled_from([0, -1]))
@@ -143,7 +143,7 @@ def pairwise_area(draw: Draw) -> None:
         )
     )
     parts = (parts[0].between(low, high),) if "range" in parts else parts
-    surrogate = draw(st.sampled_from([Hinge, SquaredHinge, Logistic]))(draw(st.floats(0, 3)))
+    surrogate = draw(st.sampled_from([Hinge, SquaredHinge, Logistic, Sigmoid]))(draw(st.floats(0, 3)))
     train(draw, sp.PairwiseArea(*parts, surrogate=surrogate, memory=draw(memories)), anything)
 
 
@@ -169,7 +169,7 @@ def base_losses(draw: st.DrawFn, n_classes: int = 2) -> sp.Solver:
             lambda: sp.ClassBalanced(class_counts, beta=draw(shares)),
             lambda: sp.LDAM(
                 class_counts, max_margin=draw(positive), scale=draw(positive), beta=draw(shares),
-                reweight_after=draw(st.sampled_from([None, 0, 1, 2, -1])),
+                reweight_after=draw(st.sampled_from([None, 0, 1, 2, -1])), normalised=draw(st.booleans()),
             ),
         ])
     )  # fmt: skip
@@ -237,7 +237,10 @@ def program_losses(draw: Draw) -> None:
 @target
 def multiclass_areas(draw: Draw) -> None:
     partition = draw(st.one_of(st.none(), score_tensors((3, 3), torch.float32).map(torch.Tensor.detach)))
-    solver = sp.MulticlassAUCLoss(draw(positive), partition=partition, one_vs_all=draw(st.booleans()))
+    one_vs_all, pooled, ramp = (draw(st.booleans()) for _ in range(3))
+    solver = sp.MulticlassAUCLoss(
+        draw(positive), partition=partition, one_vs_all=one_vs_all, pooled=pooled, ramp=ramp
+    )  # fmt: skip
     train(draw, solver, lambda: tensors(3))
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+import reference_pairs as reference
 from setpoint import lp
 from setpoint.errors import BadLabels, BadScores, MissingClass, ShapeMismatch
 from setpoint.measure.area import roc_area
@@ -21,7 +22,13 @@ SQUASHED = {
     "recall_at_precision cheap": {"precision": 0.9, "shortfall": 0.3, "margin": 0.2},
 }
 AREAS = {"auc": {}, "auc margin": {"margin": 0.2}}
-CLASSES = {"auc_one_vs_all": {}, "auc_mu": {}, "auc_mu partition": {"partition": True}}
+CLASSES = {
+    "auc_one_vs_all": {},
+    "auc_one_vs_all pooled": {"pooled": True},
+    "auc_mu": {},
+    "auc_mu partition": {"partition": True},
+    "auc_mu pooled partition": {"partition": True, "pooled": True},
+}
 #: Cases of each form in the quick suite; `python -m benchmarks.lp_gradients` runs 200.
 CASES = 12
 
@@ -131,6 +138,38 @@ def test_the_areas_bound_and_with_a_narrow_ramp_equal_one_minus_auc():
     ramp = lambda form: float(form(tiny, classes, margin=2.0) - form(tiny, classes, margin=1.0))
     assert ramp(lp.closed.auc_mu) == pytest.approx(1 - float(auc_mu(many, classes)), abs=1e-3)
     assert ramp(lp.closed.auc_one_vs_all) == pytest.approx(1 - float(auc_one_vs_rest(many, classes)), abs=1e-3)
+
+
+@pytest.mark.parametrize("name", ["one against all (8)", "class pairs (4)", "any partition (9)"])
+def test_pooled_areas_are_the_printed_sums_in_value_and_gradient(name):
+    """Classes of 40, 15 and 5 samples: one sum over pairs, with d itself; finite differences of the loop."""
+    draw = np.random.default_rng(7)
+    labels = [0] * 40 + [1] * 15 + [2] * 5
+    scores = draw.normal(size=(60, 3))
+    given = torch.from_numpy(scores).requires_grad_()
+    partition, form = None, lp.closed.auc_one_vs_all
+    options = {}
+    if "(8)" not in name:
+        partition, form = np.ones((3, 3)) - np.eye(3), lp.closed.auc_mu
+        if "(9)" in name:
+            partition = partition * np.array([[0, 1, 3], [2, 0, 0.5], [1, 1.5, 0]])
+            options = {"partition": torch.from_numpy(partition)}
+    total, pairs = reference.printed_areas(scores.tolist(), labels, 1.0, partition)
+    assert pairs == (2 if partition is None else 1) * (40 * 15 + 40 * 5 + 15 * 5)
+    value = form(given, torch.tensor(labels), pooled=True, **options)
+    assert float(value.detach()) * pairs == pytest.approx(total, rel=1e-12)
+    (ours,) = torch.autograd.grad(value * pairs, given)
+
+    step, places = 1e-6, [(0, 0), (3, 1), (17, 2), (41, 0), (44, 1), (50, 2), (55, 0), (57, 1), (59, 2)]
+    for row, column in places:
+        ends = []
+        for way in (step, -step):
+            moved = scores.copy()
+            moved[row, column] += way
+            ends.append(reference.printed_areas(moved.tolist(), labels, 1.0, partition)[0])
+        assert float(ours[row, column]) == pytest.approx((ends[0] - ends[1]) / (2 * step), abs=1e-6), (row, column)
+    (means,) = torch.autograd.grad(form(given, torch.tensor(labels), **options), given)
+    assert float(torch.cosine_similarity(ours.flatten(), means.flatten(), dim=0)) < 0.95
 
 
 def test_a_weight_is_a_repetition():

@@ -14,6 +14,7 @@ from benchmarks.lp_programs import (
 )
 
 from setpoint import lp
+from setpoint.errors import BadProgram
 from setpoint.lp.solution import certify, proves_infeasible, proves_unbounded
 from setpoint.lp.structure import choose
 
@@ -144,7 +145,7 @@ def test_a_warm_start_saves_steps():
     assert float(warm.value) == pytest.approx(float(again.value), abs=1e-7)
 
 
-STRUCTURES = {"dense": lp.Dense.of, "arrow": lp.Arrow.of, "products": lp.Iterative.of}
+STRUCTURES = {"dense": lp.Dense, "arrow": lp.Arrow, "products": lp.Iterative}
 
 
 @pytest.mark.parametrize("name", STRUCTURES)
@@ -152,7 +153,7 @@ def test_every_structure_solves_the_same_system(name):
     draw = torch.Generator().manual_seed(0)
     scores, labels = scored(np.random.default_rng(1), 40, 0.4)
     program = lp.forms.precision_at_recall(scores, labels, 0.8, weights=torch.rand(40, generator=draw) + 0.1)
-    rows, plain = STRUCTURES[name](program), lp.Dense.of(program)
+    rows, plain = STRUCTURES[name](program), lp.Dense(program)
     if name == "products":
         # As many steps as variables: enough for conjugate directions, far too few for steepest descent.
         rows.steps = 2 * program.variables
@@ -165,6 +166,20 @@ def test_every_structure_solves_the_same_system(name):
     assert torch.allclose(rows.transpose(rows.spread(r)), plain.transpose(r), atol=1e-12)
     solved = rows.solve(rows.spread(active), diagonal, x)
     assert torch.allclose(solved, plain.solve(active, diagonal, x), atol=1e-8, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_a_structure_can_be_named(name):
+    program = lp.forms.f_score(*scored(np.random.default_rng(1), 40, 0.4))
+    tolerance = 1e-6 if name == "products" else 1e-8
+    found = lp.solve(program, lp.Newton(structure=STRUCTURES[name], tolerance=tolerance, steps=200))
+    assert found.outcome is lp.Outcome.SOLVED
+    assert float(found.value) == pytest.approx(float(lp.solve(program, lp.Highs()).value), abs=1e-5)
+
+
+def test_an_arrow_that_a_program_lacks_is_refused_by_name():
+    with pytest.raises(BadProgram, match="no arrow"):
+        lp.solve(FAMILIES["assignment"][0](np.random.default_rng(11)), lp.Newton(structure=lp.Arrow))
 
 
 def test_the_structure_is_chosen_by_the_shape_of_the_program():
@@ -181,7 +196,7 @@ def test_conjugate_gradients_reach_the_same_value(make):
     program = make(np.random.default_rng(4))
     if program.variables > 400:
         program = lp.forms.f_score(*scored(np.random.default_rng(4), 150, 0.3))
-    engine = lp.Newton(structure=lp.Iterative.of, tolerance=1e-6, steps=200)
+    engine = lp.Newton(structure=lp.Iterative, tolerance=1e-6, steps=200)
     found, truth = lp.solve(program, engine), lp.solve(program, lp.Highs())
     assert found.outcome is lp.Outcome.SOLVED, found.message
     assert float(found.value) == pytest.approx(float(truth.value), abs=1e-5)

@@ -14,6 +14,7 @@ from setpoint.measure import pairs
 from setpoint.measure.pairs import (
     Hinge,
     Logistic,
+    Sigmoid,
     SquaredHinge,
     concordance,
     pair_sum,
@@ -25,6 +26,7 @@ KINDS = [
     (Hinge, reference.hinge, reference.hinge_slope),
     (SquaredHinge, reference.squared_hinge, reference.squared_hinge_slope),
     (Logistic, reference.logistic, reference.logistic_slope),
+    (Sigmoid, reference.sigmoid, reference.sigmoid_slope),
 ]
 HINGES = [Hinge(0.75), SquaredHinge(0.75)]
 #: Everything sorted (or one row a block), blocks of some rows, everything laid out.
@@ -73,8 +75,21 @@ def test_the_mirrored_sums_are_those_of_the_loop(kind, cost, slope, switch):
     close(weighted, reference.per_negative(positives.tolist(), negatives.tolist(), cost, 0.5, weights.tolist()))
 
 
+def test_a_temperature_multiplies_the_shortfall():
+    p, n = spread(9, 7), spread(8, 8)
+    for kind, cost in ((Logistic, reference.logistic), (Sigmoid, reference.sigmoid)):
+        found = pairs_per_positive(p, n, kind(0.5, temperature=4.0))
+        close(found, reference.per_positive(p.tolist(), n.tolist(), lambda x, cost=cost: cost(4 * x), 0.5))
+    # The hotter, the nearer to the count of pairs out of order.
+    misses = (p.unsqueeze(1) < n).double().sum(1)
+    close(pairs_per_positive(p, n, Sigmoid(temperature=1e6)), misses, 1e-6)
+    for wrong in (0.0, -1.0, float("inf"), float("nan")):
+        with pytest.raises(BadSetting, match="temperature"):
+            Sigmoid(temperature=wrong)
+
+
 @pytest.mark.parametrize("switch", SWITCHES)
-@pytest.mark.parametrize("surrogate", [*HINGES, Logistic(0.5)])
+@pytest.mark.parametrize("surrogate", [*HINGES, Logistic(0.5, 3.0), Sigmoid(0.5, 3.0)])
 def test_gradients_are_finite_differences_also_those_of_weights(surrogate, switch):
     def both(positives, negatives, v, w):
         options = {"broadcast_up_to": switch}
@@ -193,7 +208,7 @@ def test_a_long_sum_keeps_the_precision_of_float32(surrogate):
 
 
 @pytest.mark.parametrize("switch", SWITCHES)
-@pytest.mark.parametrize("surrogate", [*HINGES, Logistic()])
+@pytest.mark.parametrize("surrogate", [*HINGES, Logistic(), Sigmoid()])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
 def test_results_have_the_dtype_of_the_scores_and_at_least_float32(dtype, surrogate, switch):
     positives, negatives = grid(30, 22, dtype).requires_grad_(), grid(20, 23, dtype).requires_grad_()
@@ -206,7 +221,7 @@ def test_results_have_the_dtype_of_the_scores_and_at_least_float32(dtype, surrog
 
 
 @pytest.mark.parametrize("switch", SWITCHES)
-@pytest.mark.parametrize("surrogate", [*HINGES, Logistic()])
+@pytest.mark.parametrize("surrogate", [*HINGES, Logistic(), Sigmoid()])
 @pytest.mark.parametrize("sizes", [(0, 5), (5, 0), (0, 0)])
 def test_an_empty_side_gives_zeros_with_zero_gradient(surrogate, sizes, switch):
     positives, negatives = (spread(n, n).requires_grad_() for n in sizes)
@@ -224,7 +239,7 @@ def test_an_empty_side_gives_zeros_with_zero_gradient(surrogate, sizes, switch):
 
 def test_memory_kept_for_the_backward_pass_grows_with_scores_not_with_pairs():
     positives, negatives = spread(300, 24).requires_grad_(), spread(400, 25).requires_grad_()
-    for surrogate in (*HINGES, Logistic()):
+    for surrogate in (*HINGES, Logistic(), Sigmoid()):
         kept = {}
 
         def keep(x, kept=kept):

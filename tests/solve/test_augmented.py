@@ -1,6 +1,7 @@
 """The augmented Lagrangian: the toy of its paper, the loss and prices by slow loops, and every odd batch."""
 
 import copy
+import warnings
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from setpoint.solve.augmented_multiclass import AugmentedMulticlass, EveryOutput
 from setpoint.solve.losses import LDAM, ClassCrossEntropy, Focal, MiniBatchAUC
 from setpoint.solve.sample_prices import Growth
 from setpoint.solve.solver import Solver
+from setpoint.solvers import Case, make_solver
 
 
 class Nothing(Solver):
@@ -125,13 +127,14 @@ def test_a_large_batch_takes_the_sorted_road_and_agrees_with_the_broad_one():
 # ------------------------------------------------------------------ mu
 
 
-def test_mu_grows_only_when_the_metric_has_not_improved_and_only_to_its_limit():
+def test_mu_grows_only_when_the_metric_has_fallen_and_only_to_its_limit():
+    """The strict < of the published algorithm: a tie leaves mu as it is."""
     solver = AugmentedLagrangian(sp.CrossEntropy(), n_samples=4, mu=0.1, growth=Growth(rho=3.0, limit=0.5))
     found = []
     for metric in (0.6, 0.7, 0.7, 0.65, 0.66, 0.6):
         solver.step_metric(metric)
         found.append(float(solver.mu))
-    assert found == pytest.approx([0.1, 0.1, 0.3, 0.5, 0.5, 0.5])
+    assert found == pytest.approx([0.1, 0.1, 0.1, 0.3, 0.3, 0.5])
 
 
 def test_an_improvement_within_the_tolerance_is_none():
@@ -141,6 +144,48 @@ def test_an_improvement_within_the_tolerance_is_none():
     assert float(solver.mu) == pytest.approx(0.2)
     with pytest.raises(BadSetting, match="NaN"):
         solver.step_metric(float("nan"))
+
+
+def told(metric, anchored, epochs=6):
+    """What `fit` told the solver after each epoch, the history, and the area on held-out rows after each."""
+    heard, areas = [], []
+
+    class Listening(AugmentedLagrangian):
+        def step_metric(self, value):
+            heard.append(value)
+            super().step_metric(value)
+
+    draw = torch.Generator().manual_seed(2)
+    x = torch.randn(160, 3, generator=draw)
+    labels = (x[:, 0] + torch.randn(160, generator=draw) > 1).float()
+    model = torch.nn.Linear(3, 1)
+    torch.nn.init.constant_(model.weight, -0.3)
+    solver = Listening(sp.CrossEntropy(), n_samples=120, mu=1e-4, growth=Growth(metric=metric))
+
+    def after(row):
+        scores = model(x[120:]).detach().squeeze(-1)
+        high, low = scores[labels[120:] == 1], scores[labels[120:] == 0]
+        areas.append(float((high.unsqueeze(1) > low).double().mean()))
+
+    train, rest = sp.Batches(x[:120], labels[:120], batch_size=40), sp.Batches(x[120:], labels[120:])
+    if anchored:
+        solver = sp.WithAnchor(solver)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sp.errors.SharedData)
+        result = sp.fit(
+            model, "minimize fnr where fpr <= 20%", train, rest, solver, epochs=epochs, warm_start=0, on_epoch=after
+        )
+    return heard, result.history, areas
+
+
+@pytest.mark.parametrize("anchored", [False, True])
+def test_fit_tells_the_ask_or_the_area_of_the_held_out_rows(anchored):
+    heard, history, areas = told(sp.ByAsk(), anchored)
+    assert heard == [-row["held_out"] for row in history]
+    heard, _, areas = told(sp.ByArea(), anchored)
+    assert heard == pytest.approx(areas, abs=1e-9)
+    assert heard != [-row["held_out"] for row in history]
+    assert Growth().metric == sp.ByAsk()
 
 
 # ------------------------------------------------------------------ index
@@ -390,3 +435,8 @@ def test_bad_growth_problems_and_classes_are_refused():
     for critical in ([7], range(5)):
         with pytest.raises(BadSetting, match="some, not all"):
             AugmentedMulticlass(ClassCrossEntropy(), n_samples=90, critical=critical)(scores, labels)
+
+
+def test_the_metric_of_growth_can_be_named_as_a_solver():
+    for name, metric in {"augmented": sp.ByAsk(), "augmented-auc": sp.ByArea()}.items():
+        assert make_solver(name, Case(sp.ask("minimize fnr where fpr <= 5%"), rows=7)).growth.metric == metric

@@ -7,7 +7,7 @@ import torch
 
 import setpoint as sp
 from setpoint.errors import BadLabels, BadScores, ShapeMismatch
-from setpoint.measure.pairs import Hinge, Logistic
+from setpoint.measure.pairs import Hinge, Logistic, Sigmoid
 from setpoint.measure.sample import check_sample
 from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.correction import Correction
@@ -51,6 +51,7 @@ SOLVERS = {
         sp.fpr.between(0, 0.3), sp.recall.between(0.5, 1), surrogate=Hinge()
     ),
     "pairwise whole area, logistic": lambda: sp.PairwiseArea(surrogate=Logistic(), memory=0),
+    "pairwise whole area, sigmoid": lambda: sp.PairwiseArea(surrogate=Sigmoid(), memory=0),
     "augmented": lambda: sp.AugmentedLagrangian(CrossEntropy(), n_samples=40, mu=0.1),
     "augmented per negative": lambda: sp.AugmentedLagrangian(sp.Focal(), n_samples=40, mu=0.1, side=sp.PerNegative()),
     "class cross-entropy": sp.ClassCrossEntropy,

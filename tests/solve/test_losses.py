@@ -159,6 +159,28 @@ def test_reweighting_is_deferred_and_its_clock_is_state():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
+def test_normalised_reweighting_is_the_weighted_mean_of_torch(weighted):
+    """As the loss's authors compute it: torch's cross-entropy with class weights divides by the weights it has met."""
+    scores, labels, weights = drawn(3)
+    solver = LDAM(COUNTS, scale=3.0, reweight_after=0, beta=0.99, normalised=True).double()
+    counts = torch.tensor(COUNTS, dtype=torch.float64)
+    own = torch.nn.functional.one_hot(labels, 3) * (0.5 * (20 / counts) ** 0.25)
+    of_class = 0.01 / (1 - 0.99**counts)
+    if weighted:
+        costs = torch.nn.functional.cross_entropy(3 * (scores - own), labels, reduction="none")
+        each = weights * of_class[labels]
+        plain = (each * costs).sum() / each.sum()
+    else:
+        plain = torch.nn.functional.cross_entropy(3 * (scores - own), labels, weight=of_class)
+    loss = solver(scores, labels, weights=weights if weighted else None)
+    torch.testing.assert_close(loss, plain)
+    torch.testing.assert_close(*(torch.autograd.grad(value, scores)[0] for value in (loss, plain)))
+    # Before the weights come, it is the plain loss.
+    waiting = LDAM(COUNTS, scale=3.0, reweight_after=1, normalised=True).double()
+    assert torch.equal(waiting(scores, labels), LDAM(COUNTS, scale=3.0).double()(scores, labels))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
 def test_mini_batch_auc_against_all_pairs(weighted):
     scores, labels, weights = drawn(2)
     loss = MiniBatchAUC()(scores, labels, weights=weights if weighted else None)
@@ -184,6 +206,7 @@ def test_mini_batch_auc_against_all_pairs(weighted):
         (lambda: ClassBalanced((10, 5), beta=1.0), "beta"),
         (lambda: LDAM((10, 5), max_margin=0.0), "max_margin"),
         (lambda: LDAM((10, 5), reweight_after=-1), "reweight_after"),
+        (lambda: LDAM((10, 5), normalised=True), "reweight_after"),
     ],
 )
 def test_bad_settings_are_refused(make, says):
@@ -193,4 +216,4 @@ def test_bad_settings_are_refused(make, says):
 
 def test_class_counts_must_fit_the_scores():
     with pytest.raises(ShapeMismatch, match="3 classes"):
-        LDAM((10, 5))(torch.zeros(4, 3), torch.zeros(4))
+        LDAM((10, 5), reweight_after=0, normalised=True)(torch.zeros(4, 3), torch.full((4,), 2))

@@ -10,13 +10,14 @@ import worlds
 from cases import cases
 from setpoint.errors import BadProblem
 from setpoint.measure.area import roc_area
-from setpoint.measure.pairs import Hinge, Logistic, SquaredHinge, concordance
+from setpoint.measure.pairs import Hinge, Logistic, Sigmoid, SquaredHinge, concordance
 from setpoint.solve.pairwise import PairwiseArea, ranked_part
 
 COSTS = {
     Hinge(0.7): lambda x: x.relu(),
     SquaredHinge(1.0): lambda x: x.relu() ** 2,
     Logistic(): torch.nn.functional.softplus,
+    Sigmoid(temperature=2.5): lambda x: torch.sigmoid(2.5 * x),
 }
 
 
@@ -76,6 +77,23 @@ def test_value_and_gradient_against_all_pairs(parts, of_negatives, of_positives,
     plain = (v @ costs @ w) / (v.sum() * w.sum())
     torch.testing.assert_close(loss, plain, rtol=2e-3, atol=1e-4)
     torch.testing.assert_close(*(torch.autograd.grad(each, scores)[0] for each in (loss, plain)), rtol=2e-2, atol=1e-4)
+
+
+@pytest.mark.parametrize(("surrogate", "cost"), [(Sigmoid, torch.sigmoid), (Logistic, torch.nn.functional.softplus)])
+def test_the_published_baseline_by_its_formula(surrogate, cost):
+    """1 / (N+ |S-|) sum over positives i and the top tenth of the negatives j of cost(-temperature (s_i - s_j))."""
+    draw = torch.Generator().manual_seed(5)
+    scores = torch.randn(70, generator=draw, dtype=torch.float64).requires_grad_()
+    labels = torch.cat([torch.ones(20), torch.zeros(50)])
+    solver = PairwiseArea(
+        sp.ask("maximize recall over fpr in [0%, 10%]"), surrogate=surrogate(temperature=0.1), memory=0
+    )
+    top = scores[20:].sort(descending=True).values[:5]
+    plain = sum(cost(-0.1 * (high - low)) for high in scores[:20] for low in top) / (20 * 5)
+    loss = solver(scores, labels)
+    torch.testing.assert_close(loss, plain)
+    torch.testing.assert_close(*(torch.autograd.grad(each, scores)[0] for each in (loss, plain)))
+    assert torch.autograd.gradcheck(lambda s: solver(s, labels), (scores,))
 
 
 def test_only_the_top_of_the_list_and_the_lowest_positives_get_a_gradient():

@@ -112,6 +112,22 @@ def test_each_loss_is_the_value_of_its_program():
     assert float(MulticlassAUCLoss(one_vs_all=True)(many, classes)) == pytest.approx(float(value), abs=1e-6)
 
 
+@pytest.mark.parametrize("one_vs_all", [True, False])
+def test_many_classes_as_published_is_the_share_of_pairs_out_of_order(one_vs_all):
+    """Pooled and ramped at a tiny margin: every pair of samples of different classes counts one."""
+    draw = torch.Generator().manual_seed(3)
+    scores, labels = torch.randn(20, 3, generator=draw, dtype=torch.float64), torch.tensor([0] * 12 + [1] * 6 + [2] * 2)
+    wrong = []
+    for i, k in enumerate(labels.tolist()):
+        for j, other in enumerate(labels.tolist()):
+            if one_vs_all and k != other:
+                wrong.append(scores[i, k] < scores[j, k])
+            elif k < other:
+                wrong.append(scores[i, k] - scores[i, other] < scores[j, k] - scores[j, other])
+    loss = MulticlassAUCLoss(1e-9, one_vs_all=one_vs_all, pooled=True, ramp=True)(scores, labels)
+    assert float(loss) == pytest.approx(sum(map(float, wrong)) / len(wrong), abs=1e-6)
+
+
 def test_the_default_area_learns_where_the_published_margin_is_silent():
     """At margin 0.01 the ramp gives gradient to almost no pair; the default to every pair out of place."""
     scores, labels = batch(5, size=400)
@@ -196,6 +212,7 @@ def test_many_classes():
         MulticlassAUCLoss(),
         MulticlassAUCLoss(one_vs_all=True),
         MulticlassAUCLoss(partition=partition),
+        MulticlassAUCLoss(partition=partition, pooled=True, ramp=True),
     ):
         assert torch.autograd.gradcheck(lambda s, solver=solver: solver(s, labels), (scores,), atol=1e-6)
         alone = solver(scores, torch.zeros(30))

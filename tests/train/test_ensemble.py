@@ -135,7 +135,7 @@ def test_what_cannot_be_drawn_anew_is_refused_by_name():
 def test_bad_sizes_are_refused():
     for size in (0, 1.5, True):
         with pytest.raises(BadSetting, match="members"):
-            fitted(size=size)
+            sp.fit(net(), ASK, sp.Batches(*data()), sp.Batches(*data(seed=1)), ensemble=size)
     with pytest.raises(BadSetting, match="at least one"):
         Ensemble([])
 
@@ -207,11 +207,12 @@ def test_fit_trains_an_ensemble_and_leaves_the_given_model_alone():
 
 def test_fit_numbers_the_samples_and_tells_the_metric_to_solvers_with_a_price_a_sample():
     x, labels = data()
-    solver = AugmentedLagrangian(sp.CrossEntropy(), n_samples=len(x), mu=1e-3)
+    growth = sp.Growth(tolerance=2.0)
+    solver = AugmentedLagrangian(sp.CrossEntropy(), n_samples=len(x), mu=1e-3, growth=growth)
     loader = DataLoader(TensorDataset(x, labels), batch_size=50, shuffle=True)
     sp.fit(net(), ASK, loader, sp.Batches(*data(seed=1)), solver, epochs=6)
     priced = solver.prices > 0
     assert priced.any()
     assert not priced[labels == 0].any()
     assert float(solver.metric) >= -1.0
-    assert float(solver.mu) > 1e-3
+    assert float(solver.mu) == pytest.approx(1e-3 * 2**5)

@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from setpoint.errors import BadSetting
 from setpoint.estimator.features import CLIP, Scorer, Standardise
 from setpoint.estimator.module import build_module, is_own
 from setpoint.measure.sample import name_groups
@@ -26,6 +27,7 @@ from setpoint.train.batch import Batches
 from setpoint.train.calibrate import calibrate
 from setpoint.train.history import History
 from setpoint.train.loop import fit
+from setpoint.train.splits import Splits
 from setpoint.train.trial import Trial
 
 AUTO = "auto"
@@ -111,6 +113,7 @@ class Plan:
     module_parameters: Mapping[str, Any]
     settings: Settings
     device: str
+    ensemble: Any = 1
 
     def candidates(self, solver: Any, parts: Parts) -> list[Candidate]:
         """The solver that was asked for, which is to be run at, first; then cross-entropy unless it was in there."""
@@ -120,7 +123,10 @@ class Plan:
             torch.set_num_threads(1)
         try:
             # Both or none: rows that one alone has would pass for its merit.
-            refit = self._refits(solver) and parts.apart and not parts.train.is_sparse
+            over_splits = isinstance(self.ensemble, Splits)
+            if over_splits and not parts.apart:
+                raise BadSetting("an ensemble over splits needs held_out and calibration rows; give both a share")
+            refit = self._refits(solver) and parts.apart and not parts.train.is_sparse and not over_splits
             found = [self.train(solver, parts, refit)]
             if not found[0].trials and found[0].name != BASELINE:
                 found.append(self.train(BASELINE, parts, refit))
@@ -147,10 +153,12 @@ class Plan:
                 calibration=parts.calibration.batches(standardise),
                 epochs=epochs,
                 refit=refit,
+                ensemble=self.ensemble,
+                seed=self.settings.seed,
                 process_group=False,
             )
         scorer = Scorer(standardise, result.model.cpu(), precise=is_own(self.module)).eval()
-        judged = parts.calibration if refit else parts.held_out
+        judged = parts.calibration if refit or isinstance(self.ensemble, Splits) else parts.held_out
         point = judged.point(self.problem, scorer.score(judged.x))
         note = str(result.history[result.best_epoch]["solver"])
         seconds = time.perf_counter() - started

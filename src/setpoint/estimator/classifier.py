@@ -46,6 +46,9 @@ class SetpointClassifier(DecidesAtPoint):
     `confidence` that carries a certificate. By "default", and by "auto" for a linear model, the held-out rows are
     trained on too, once they have chosen. `held_out=0` judges on the training rows, `calibration=0` sets the threshold
     on the held-out ones. The positive class is the second of the sorted classes, unless `positive` says.
+
+    `ensemble` is the number of models to train from other seeds and average, or `sp.Splits(10)` for as many trained on
+    other random splits into training and held-out rows; then nothing is trained again.
     """
 
     model_: Scorer
@@ -66,6 +69,7 @@ class SetpointClassifier(DecidesAtPoint):
         positive: Any = None,
         random_state: Any = 0,
         device: str = "cpu",
+        ensemble: Any = 1,
         **module_parameters: Any,
     ) -> None:
         self.ask = ask
@@ -79,6 +83,7 @@ class SetpointClassifier(DecidesAtPoint):
         self.positive = positive
         self.random_state = random_state
         self.device = device
+        self.ensemble = ensemble
         for name, value in module_parameters.items():
             setattr(self, name, value)
 
@@ -163,7 +168,7 @@ class SetpointClassifier(DecidesAtPoint):
             if not name.startswith(PARAMETER):
                 raise BadSetting(f"SetpointClassifier takes no parameter {name!r}; those of its module are module__x")
         own = {name.removeprefix(PARAMETER): value for name, value in more.items()}
-        return Plan(problem, self.module, own, settings.settled(rows), self.device)
+        return Plan(problem, self.module, own, settings.settled(rows), self.device, self.ensemble)
 
     def _split(self, whole: Part, seed: int) -> Parts:
         if self.confidence is not None and self.calibration == 0:

@@ -172,7 +172,7 @@ class OperatingPointCallback(Callback):
                 self._best["module"] = {n: v.detach().cpu().clone() for n, v in pl_module.state_dict().items()}
         solver = _solver_of(pl_module)
         if solver is not None and solver is not getattr(pl_module, "warm", None):
-            solver.step_metric(preference(point)[1])
+            solver.step_metric(solver.progress(held_out, preference(point)[1]))
         if self.on_epoch is not None and trainer.is_global_zero:
             self.on_epoch(row)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from setpoint.errors import BadProgram
 from setpoint.lp.control import unit
 from setpoint.lp.program import LinearProgram, Operator, listed, matrices
 
@@ -17,12 +18,16 @@ class Arrow:
     The rows of variable j lie in column j of a (slots, n) grid, empty places being rows of zeros, so that no step
     needs an index. With z the own variables, h the hubs and l = U (z, h) the wide rows, the system is the bordered
     diagonal [D C U_z'; C' B U_h'; U_z U_h -1], solved by eliminating z: what is left has the size of the border.
+    `lp.Newton(structure=lp.Arrow)`; a program without an arrow is refused.
     """
 
     exact = True
 
-    def __init__(self, shape: tuple[int, int], index: Tensor, value: Tensor, plan: ArrowPlan) -> None:
-        count, variables = shape
+    def __init__(self, program: LinearProgram) -> None:
+        plan = plan_for(program)
+        if plan is None:
+            raise BadProgram("the program has no arrow; leave the structure of lp.Newton out, or take lp.Dense")
+        (count, variables), index, value = listed(program)
         norms = unit(value.new_zeros(count).index_add(0, index[0], value * value).sqrt())
         self.hubs, self.place, self.grid = plan.hubs, plan.place, plan.slots * variables
         hubs, wide = len(plan.hubs), plan.wide
@@ -41,15 +46,6 @@ class Arrow:
         self.weights_squared = list(self.weight * self.weight)
         self.weights_shared = [list(self.weight * part.view_as(self.weight)) for part in self.shared]
         self.shared_shared = (self.shared.unsqueeze(1) * self.shared).view(hubs * hubs, self.grid)
-
-    @classmethod
-    def of(cls, program: LinearProgram) -> Arrow | None:
-        """The arrow of a program, or None if it has none with at most 8 hubs and 16 wide rows."""
-        if program.batch or any(isinstance(matrix, Operator) for matrix in matrices(program)):
-            return None
-        shape, index, value = listed(program)
-        plan = plan_of(shape, index)
-        return None if plan is None else cls(shape, index, value, plan)
 
     def spread(self, rows: Tensor) -> Tensor:
         return rows.new_zeros(len(self.norms)).index_copy(0, self.place, rows)
@@ -154,6 +150,14 @@ class ArrowPlan:
 
 #: The last pattern and its plan: in training the same pattern comes back with every batch.
 _last: list[tuple[tuple[int, int], Tensor, ArrowPlan | None]] = []
+
+
+def plan_for(program: LinearProgram) -> ArrowPlan | None:
+    """The plan of a program's arrow, or None if it has none with at most 8 hubs and 16 wide rows."""
+    if program.batch or any(isinstance(matrix, Operator) for matrix in matrices(program)):
+        return None
+    shape, index, _ = listed(program)
+    return plan_of(shape, index)
 
 
 def plan_of(shape: tuple[int, int], index: Tensor) -> ArrowPlan | None:

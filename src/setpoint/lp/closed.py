@@ -150,9 +150,15 @@ def auc_ramp(scores: Tensor, labels: Tensor, *, margin: float = 1.0, weights: Te
     return (auc(scores, labels, margin=margin, weights=weights) - at_zero) / check_margin(margin)
 
 
-def auc_one_vs_all(scores: Tensor, labels: Tensor, *, margin: float = 1.0, weights: Tensor | None = None) -> Tensor:
-    """The mean of `auc` over classes, each against all others by its own column of the scores."""
-    return _mean_of_duels(one_vs_all(scores, labels, weights), scores, margin)
+def auc_one_vs_all(
+    scores: Tensor, labels: Tensor, *, margin: float = 1.0, weights: Tensor | None = None, pooled: bool = False
+) -> Tensor:
+    """The mean of `auc` over classes, each against all others by its own column of the scores.
+
+    With `pooled` it is one mean over all pairs of samples of different classes instead, as published: a class then
+    counts by its number of pairs, and a rare one for little.
+    """
+    return _mean_of_duels(one_vs_all(scores, labels, weights), margin, pooled)
 
 
 def auc_mu(
@@ -162,13 +168,17 @@ def auc_mu(
     partition: Tensor | None = None,
     margin: float = 1.0,
     weights: Tensor | None = None,
+    pooled: bool = False,
 ) -> Tensor:
     """The mean of `auc` over pairs of classes, each pair ranked by its cost difference in `partition`.
 
-    Classes k < l are told apart by (P_l - P_k) . scores, turned so that k is the higher; P[k, l] is the cost of
-    calling k what is l. The default, 0 on the diagonal and 1 elsewhere, ranks by score_k - score_l.
+    Classes k < l are told apart by v . scores with v = P_k - P_l, turned by the sign of d = v_k - v_l so that k is the
+    higher; P[k, l] is the cost of calling k what is l. The default, 0 on the diagonal and 1 elsewhere, ranks by
+    score_k - score_l. With `pooled` it is one mean over all pairs of samples of different classes, ranked by
+    d v . scores, as published: a pair of classes then counts by its pairs of samples and by the size of d (2 for the
+    default partition).
     """
-    return _mean_of_duels(class_pairs(scores, labels, partition, weights), scores, margin)
+    return _mean_of_duels(class_pairs(scores, labels, partition, weights, pooled), margin, pooled)
 
 
 def one_vs_all(
@@ -183,7 +193,7 @@ def one_vs_all(
 
 
 def class_pairs(
-    scores: Tensor, labels: Tensor, partition: Tensor | None, weights: Tensor | None
+    scores: Tensor, labels: Tensor, partition: Tensor | None, weights: Tensor | None, pooled: bool
 ) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
     """For each pair of classes present: both their rankings by the pair's direction, and their weights."""
     labels, weights = check_classes(scores, labels, weights)
@@ -199,16 +209,21 @@ def class_pairs(
             turn = direction[k] - direction[other]
             if float(turn) == 0:
                 raise BadSetting(f"partition costs classes {k} and {other} alike: nothing tells them apart")
-            ranking = scores @ (turn.sign() * direction)
+            ranking = scores @ ((turn if pooled else turn.sign()) * direction)
             here, there = labels == k, labels == other
             yield ranking[here], ranking[there], weights[here], weights[there]
 
 
-def _mean_of_duels(duels: Iterator[tuple[Tensor, Tensor, Tensor, Tensor]], scores: Tensor, margin: float) -> Tensor:
-    losses = [_pair_mean(*duel, margin) for duel in duels if min(float(duel[2].sum()), float(duel[3].sum())) > 0]
-    if not losses:
+def _mean_of_duels(duels: Iterator[tuple[Tensor, Tensor, Tensor, Tensor]], margin: float, pooled: bool) -> Tensor:
+    """The mean over duels of their mean over pairs; `pooled`, the mean over the pairs of all duels."""
+    fought = [duel for duel in duels if min(float(duel[2].sum()), float(duel[3].sum())) > 0]
+    if not fought:
         raise MissingClass("an area needs samples of at least two classes")
-    return torch.stack(losses).mean()
+    means = torch.stack([_pair_mean(*duel, margin) for duel in fought])
+    if not pooled:
+        return means.mean()
+    pairs = torch.stack([above.sum() * below.sum() for _, _, above, below in fought])
+    return means @ (pairs / pairs.sum()).to(means)
 
 
 def _pair_mean(higher: Tensor, lower: Tensor, above_weights: Tensor, below_weights: Tensor, margin: float) -> Tensor:

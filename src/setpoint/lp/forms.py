@@ -27,10 +27,10 @@ def auc(scores: Tensor, labels: Tensor, *, margin: float = 1.0, weights: Tensor 
 
 
 def auc_one_vs_all(
-    scores: Tensor, labels: Tensor, *, margin: float = 1.0, weights: Tensor | None = None
+    scores: Tensor, labels: Tensor, *, margin: float = 1.0, weights: Tensor | None = None, pooled: bool = False
 ) -> LinearProgram:
-    """The program whose value is `closed.auc_one_vs_all`."""
-    return _pairs(one_vs_all(scores, labels, weights), margin)
+    """The program whose value is `closed.auc_one_vs_all`; `pooled` as there."""
+    return _pairs(one_vs_all(scores, labels, weights), margin, pooled)
 
 
 def auc_mu(
@@ -40,9 +40,10 @@ def auc_mu(
     partition: Tensor | None = None,
     margin: float = 1.0,
     weights: Tensor | None = None,
+    pooled: bool = False,
 ) -> LinearProgram:
-    """The program whose value is `closed.auc_mu`, for the default or any other partition matrix."""
-    return _pairs(class_pairs(scores, labels, partition, weights), margin)
+    """The program whose value is `closed.auc_mu`, for the default or any other partition matrix; `pooled` as there."""
+    return _pairs(class_pairs(scores, labels, partition, weights, pooled), margin, pooled)
 
 
 def f_score(
@@ -149,7 +150,9 @@ def f_score_basis(scores: Tensor, labels: Tensor, *, squash: Squash = torch.tanh
     return torch.cat([torch.cat([torch.stack(parts, 1), up.new_zeros(1, 4)]), corner], 1)
 
 
-def _pairs(duels: Iterator[tuple[Tensor, Tensor, Tensor, Tensor]], margin: float) -> LinearProgram:
+def _pairs(
+    duels: Iterator[tuple[Tensor, Tensor, Tensor, Tensor]], margin: float, pooled: bool = False
+) -> LinearProgram:
     margin = check_margin(margin, least=0.0)
     costs, bounds = [], []
     for above, below, above_weights, below_weights in duels:
@@ -159,14 +162,15 @@ def _pairs(duels: Iterator[tuple[Tensor, Tensor, Tensor, Tensor]], margin: float
         )
         cost = (above_weights.unsqueeze(1) * below_weights).reshape(-1)
         if float(cost.sum()) > 0:
-            costs.append(cost / cost.sum())
+            costs.append(cost if pooled else cost / cost.sum())
             bounds.append((above.double().unsqueeze(1) - below.double()).reshape(-1) - margin)
     if not costs:
         raise MissingClass("an area needs weight on at least two classes; add samples of the missing one")
     bound = torch.cat(bounds)
     each = torch.arange(len(bound), device=bound.device)
     matrix = Entries(torch.stack([each, each]), -torch.ones_like(bound), (len(bound), len(bound)))
-    return LinearProgram(torch.cat(costs) / len(costs), matrix, bound)
+    cost = torch.cat(costs)
+    return LinearProgram(cost / cost.sum(), matrix, bound)
 
 
 def _ratio(least: Tensor, most: Tensor, part: Tensor, whole: Tensor, offset: Tensor, scale: Tensor) -> LinearProgram:

@@ -49,6 +49,7 @@ class Newton:
     as many on the rows alone, `INFEASIBLE`).
     The sharpness starts at `start`, is multiplied by `factor` at each update of the prices and stops at `sharpest`
     (at 1e-3 when the systems are solved by conjugate gradients, which a sharper penalty would starve).
+    `structure` solves the systems: `lp.Dense`, `lp.Arrow`, `lp.Iterative`, or by default what suits the program.
     """
 
     tolerance: float = 1e-8

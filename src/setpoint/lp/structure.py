@@ -14,7 +14,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from setpoint.lp.arrow import Arrow
+from setpoint.lp.arrow import Arrow, plan_for
 from setpoint.lp.control import unit
 from setpoint.lp.program import (
     Entries,
@@ -56,6 +56,10 @@ class Structure(Protocol):
         ...
 
 
+#: The lengths of the rows, products with them and with their transpose, and sums of squares of the rows that push.
+Products = tuple[Tensor, Callable[[Tensor], Tensor], Callable[[Tensor], Tensor], Callable[[Tensor], Tensor] | None]
+
+
 class InOrder:
     """Rows kept in the order of the program."""
 
@@ -67,18 +71,14 @@ class InOrder:
 
 
 class Dense(InOrder):
-    """Rows as one dense tensor (..., m, n); a Cholesky factorisation a step."""
+    """Rows as one dense tensor (..., m, n); a Cholesky factorisation per step. `lp.Newton(structure=lp.Dense)`."""
 
     exact = True
 
-    def __init__(self, rows: Tensor) -> None:
+    def __init__(self, program: LinearProgram) -> None:
+        rows = torch.cat([_written_out(matrix, program.variables) for matrix in matrices(program)], -2)
         self.norms: Tensor = unit(rows.norm(dim=-1))
         self.rows: Tensor = rows / self.norms.unsqueeze(-1)
-
-    @classmethod
-    def of(cls, program: LinearProgram) -> Dense:
-        parts = [_written_out(matrix, program.variables) for matrix in matrices(program)]
-        return cls(torch.cat(parts, -2))
 
     def apply(self, x: Tensor) -> Tensor:
         return (self.rows @ x.unsqueeze(-1)).squeeze(-1)
@@ -105,26 +105,20 @@ class Dense(InOrder):
 
 
 class Iterative(InOrder):
-    """Rows known by their products alone; preconditioned conjugate gradients a step."""
+    """Rows known by their products alone; preconditioned conjugate gradients, at most `steps`, per step of Newton.
+
+    `lp.Newton(structure=lp.Iterative, tolerance=1e-6)`.
+    """
 
     exact = False
 
-    def __init__(
-        self,
-        norms: Tensor,
-        apply: Callable[[Tensor], Tensor],
-        transpose: Callable[[Tensor], Tensor],
-        squares: Callable[[Tensor], Tensor] | None = None,
-        steps: int = 2000,
-    ) -> None:
-        self.norms = unit(norms)
-        self._apply, self._transpose, self._squares, self.steps = apply, transpose, squares, steps
+    def __init__(self, program: LinearProgram, steps: int = 2000) -> None:
+        parts, self.steps = matrices(program), steps
+        made_of = self._operators if any(isinstance(matrix, Operator) for matrix in parts) else self._entries
+        self.norms, self._apply, self._transpose, self._squares = made_of(program)
 
-    @classmethod
-    def of(cls, program: LinearProgram) -> Iterative:
-        parts = matrices(program)
-        if any(isinstance(matrix, Operator) for matrix in parts):
-            return cls._of_operators(parts, program.variables)
+    @staticmethod
+    def _entries(program: LinearProgram) -> Products:
         shape, index, value = listed(program)
         count, variables = shape
         norms = unit(value.new_zeros(count).index_add(0, index[0], value.square()).sqrt())
@@ -141,25 +135,26 @@ class Iterative(InOrder):
         def squares(active: Tensor) -> Tensor:
             return active.new_zeros(variables).index_add_(0, column, squared * active[row])
 
-        return cls(norms, apply, transpose, squares)
+        return norms, apply, transpose, squares
 
-    @classmethod
-    def _of_operators(cls, matrices: list[Matrix], variables: int) -> Iterative:
+    @staticmethod
+    def _operators(program: LinearProgram) -> Products:
+        parts, variables = matrices(program), program.variables
         # E[(row . signs)^2] is the squared length of a row: a few random signs are enough to scale by.
         generator = torch.Generator().manual_seed(0)
         signs = torch.randint(0, 2, (24, variables), generator=generator).double() * 2 - 1
 
         def raw(x: Tensor) -> Tensor:
-            return torch.cat([product(matrix, x) for matrix in matrices])
+            return torch.cat([product(matrix, x) for matrix in parts])
 
         with torch.no_grad():
             norms = unit(torch.stack([raw(sign).square() for sign in signs]).mean(0).sqrt())
 
         def back(rows: Tensor) -> Tensor:
-            pieces = (rows / norms).split([matrix.shape[0] for matrix in matrices])
-            return torch.stack([transpose_product(m, piece) for m, piece in zip(matrices, pieces)]).sum(0)
+            pieces = (rows / norms).split([matrix.shape[0] for matrix in parts])
+            return torch.stack([transpose_product(m, piece) for m, piece in zip(parts, pieces)]).sum(0)
 
-        return cls(norms, lambda x: raw(x) / norms, back)
+        return norms, lambda x: raw(x) / norms, back, None
 
     def apply(self, x: Tensor) -> Tensor:
         return self._apply(x)
@@ -193,16 +188,15 @@ def choose(program: LinearProgram) -> Structure:
     """The fastest structure that fits: dense when small or batched, an arrow if there is one, else products."""
     parts = matrices(program)
     if any(isinstance(matrix, Operator) for matrix in parts):
-        return Iterative.of(program)
+        return Iterative(program)
     if program.batch or program.variables < ARROW_FROM:
-        return Dense.of(program)
-    arrow = Arrow.of(program)
-    if arrow is not None:
-        return arrow
+        return Dense(program)
+    if plan_for(program) is not None:
+        return Arrow(program)
     size = program.variables * sum(matrix.shape[0] for matrix in parts)
     if size <= DENSE_UP_TO or not any(isinstance(matrix, Entries) for matrix in parts):
-        return Dense.of(program)
-    return Iterative.of(program)
+        return Dense(program)
+    return Iterative(program)
 
 
 def _written_out(matrix: Matrix, variables: int) -> Tensor:

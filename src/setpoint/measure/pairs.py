@@ -64,12 +64,29 @@ class SquaredHinge(Surrogate):
 
 @dataclass(frozen=True)
 class Logistic(Surrogate):
-    """log(1 + exp(x)). It has no form in O(n log n): time grows with the number of pairs, memory does not."""
+    """log(1 + exp(temperature * x)). It has no form in O(n log n): time grows with the pairs, memory does not."""
 
     margin: float = 0.0
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.temperature < math.inf:
+            raise BadSetting(f"temperature is {self.temperature}; give a finite number above 0, such as 1.0")
 
     def __call__(self, shortfall: Tensor) -> Tensor:
-        return F.softplus(shortfall)
+        return F.softplus(self.temperature * shortfall)
+
+
+@dataclass(frozen=True)
+class Sigmoid(Logistic):
+    """1 / (1 + exp(-temperature * x)): a smooth count of the pairs out of order, of which each costs at most 1.
+
+    The hotter, the nearer to the count, and the fewer pairs have a gradient. Its time is that of `Logistic`.
+    """
+
+    def __call__(self, shortfall: Tensor) -> Tensor:
+        return torch.sigmoid(self.temperature * shortfall)
 
 
 def pairs_per_positive(

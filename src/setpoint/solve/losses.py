@@ -33,13 +33,17 @@ class BaseLoss(Solver):
         return super().check(scores, labels, weights, groups)
 
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
-        mass = batch.processes.sum(batch.mass)
         scores = batch.scores.to(torch.promote_types(batch.scores.dtype, torch.float32))
         logits = scores if scores.dim() == 2 else torch.stack([torch.zeros_like(scores), scores], dim=-1)
         costs = self.costs(logits, batch.labels.long())
         if batch.weights is not None:
             costs = batch.weights.to(costs.dtype) * costs
+        mass = batch.processes.sum(self.mass(batch))
         return batch.processes.sum(costs.sum()) / torch.where(mass > 0, mass, 1.0).to(costs.dtype)
+
+    def mass(self, batch: Sample) -> Tensor:
+        """What the costs of a batch are divided by: its total weight."""
+        return batch.mass
 
     @abstractmethod
     def costs(self, logits: Tensor, labels: Tensor) -> Tensor:
@@ -119,6 +123,10 @@ class LDAM(BaseLoss):
     `class_counts` as in `ClassBalanced`. The published scale of 30 belongs to logits that are cosines; for plain
     logits leave it at 1. After `reweight_after` training steps, if given, the classes are also weighed by their
     effective numbers with `beta` (deferred re-weighting); the steps are counted in a buffer.
+
+    With class weights w the loss of n samples is sum w c / n, the mean over batches of which is that of all samples.
+    With `normalised` it is sum w c / sum w, as the weights of torch's cross-entropy make it, and so the usual form: the
+    loss keeps its size when the weights come, but a batch of one class is not weighed at all.
     """
 
     margins: Tensor
@@ -133,27 +141,46 @@ class LDAM(BaseLoss):
         scale: float = 1.0,
         reweight_after: int | None = None,
         beta: float = 0.9999,
+        normalised: bool = False,
     ) -> None:
         super().__init__()
         if not 0 < max_margin < float("inf") or not 0 < scale < float("inf"):
             raise BadSetting(f"max_margin and scale must be above 0, got {max_margin!r} and {scale!r}")
         if reweight_after is not None and reweight_after < 0:
             raise BadSetting(f"reweight_after is a number of steps from 0 up, got {reweight_after!r}")
-        self.scale, self.reweight_after = scale, reweight_after
+        if normalised and reweight_after is None:
+            raise BadSetting(
+                "normalised is about class weights: say with reweight_after= when they come, 0 for at once"
+            )
+        self.scale, self.reweight_after, self.normalised = scale, reweight_after, normalised
         weights = effective_weights(class_counts, beta)
         counts = torch.tensor(class_counts, dtype=torch.float64)
         self.register_buffer("class_weights", weights, persistent=False)
         self.register_buffer("margins", max_margin * (counts.min() / counts) ** 0.25, persistent=False)
         self.register_buffer("steps", torch.zeros((), dtype=torch.long))
 
+    def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
+        loss = super().loss(batch, index)
+        if self.training:
+            self.steps += 1
+        return loss
+
     def costs(self, logits: Tensor, labels: Tensor) -> Tensor:
         refuse_other_classes(logits, self.margins)
         asked = self.margins.to(logits.dtype)[labels]
         costs = -log_share(self.scale * less_own(logits, labels, asked), labels)
-        weighed = self.reweight_after is not None and int(self.steps) >= self.reweight_after
-        if self.training:
-            self.steps += 1
-        return costs * self.class_weights.to(logits.dtype)[labels] if weighed else costs
+        return costs * self.class_weights.to(logits.dtype)[labels] if self._weighs else costs
+
+    def mass(self, batch: Sample) -> Tensor:
+        if not (self.normalised and self._weighs):
+            return super().mass(batch)
+        each = self.class_weights[batch.labels.long()]
+        return (each if batch.weights is None else each * batch.weights).sum()
+
+    @property
+    def _weighs(self) -> bool:
+        """Whether the class weights have come."""
+        return self.reweight_after is not None and int(self.steps) >= self.reweight_after
 
 
 class MiniBatchAUC(Solver):

@@ -28,7 +28,7 @@ class PairwiseArea(Solver):
     classes). No range: the whole ROC area.
 
     Batch samples meet all remembered ones of the other class (`memory`, as in `ImplicitThreshold`). Hinges cost
-    O(n log n); the logistic surrogate costs the number of pairs.
+    O(n log n); `Logistic` and `Sigmoid`, whose temperature is that of the published baseline, the number of pairs.
     """
 
     def __init__(

@@ -63,11 +63,33 @@ class AUCLoss(ProgramLoss):
 class MulticlassAUCLoss(Solver):
     """AUC for scores (n, classes): the mean over class pairs (AUC-mu), or over classes against all others.
 
-    `partition[k, l]` is the cost of answering k when l is true; None is 0 on the diagonal and 1 elsewhere. Classes
-    missing from a batch are left out of the mean; a batch of one class costs zero.
+    Classes missing from a batch are left out of the mean; a batch of one class costs zero. By default every pair of
+    classes (or every class) counts alike, as it does in the metrics `auc_mu` and `auc_one_vs_rest`. Pooled, classes
+    count by their pairs: of classes with 40, 15 and 5 samples the two rare ones have 9 % of the loss between them, but
+    a third of the metric.
+
+    Args:
+        margin: by how much a pair must be in order to cost nothing.
+        partition: `partition[k, l]` is the cost of answering k when l is true; None is 0 on the diagonal and 1
+            elsewhere.
+        one_vs_all: each class against all others by its own score, in place of pairs of classes.
+        pooled: one mean over all pairs of samples, each ranked with the size of its orientation and not the sign alone
+            (`setpoint.lp.closed.auc_mu`), as published.
+        ramp: a pair costs at most 1, as published; see `AUCLoss`.
+
+    Raises:
+        BadSetting: the margin is not a positive number, the partition is not finite, or it came with `one_vs_all`.
     """
 
-    def __init__(self, margin: float = 1.0, *, partition: Tensor | None = None, one_vs_all: bool = False) -> None:
+    def __init__(
+        self,
+        margin: float = 1.0,
+        *,
+        partition: Tensor | None = None,
+        one_vs_all: bool = False,
+        pooled: bool = False,
+        ramp: bool = False,
+    ) -> None:
         super().__init__()
         if not 0 < margin < float("inf"):
             raise BadSetting(f"margin is {margin}; it must be a positive number, such as 1.0")
@@ -75,7 +97,7 @@ class MulticlassAUCLoss(Solver):
             raise BadSetting("a partition matrix belongs to class pairs: leave it out or set one_vs_all=False")
         if partition is not None and not bool((partition.abs() <= 1e12).all()):
             raise BadSetting("partition must hold finite costs of at most 1e12; scale the matrix")
-        self.margin, self.one_vs_all = margin, one_vs_all
+        self.margin, self.one_vs_all, self.pooled, self.ramp = margin, one_vs_all, pooled, ramp
         self.register_buffer("partition", partition)
 
     def check(self, scores: Tensor, labels: Tensor, weights: Tensor | None, groups: Tensor | None) -> Sample:
@@ -86,12 +108,18 @@ class MulticlassAUCLoss(Solver):
         assert batch.weights is not None
         if len(batch.labels[batch.weights > 0].unique()) < 2:
             return (0.0 * batch.scores).sum()
-        scores, labels, weights = batch.scores, batch.labels, batch.weights
-        if self.one_vs_all:
-            return closed.auc_one_vs_all(scores, labels, margin=self.margin, weights=weights) / self.margin
-        partition = self.partition if isinstance(self.partition, Tensor) else None
-        value = closed.auc_mu(scores, labels, partition=partition, margin=self.margin, weights=weights)
+        value = self._short_of(batch, self.margin)
+        if self.ramp:
+            value = value - self._short_of(batch, 0.0)
         return value / self.margin
+
+    def _short_of(self, batch: Sample, margin: float) -> Tensor:
+        """By how much pairs miss a margin."""
+        scores, labels, weights, pooled = batch.scores, batch.labels, batch.weights, self.pooled
+        if self.one_vs_all:
+            return closed.auc_one_vs_all(scores, labels, margin=margin, weights=weights, pooled=pooled)
+        partition = self.partition if isinstance(self.partition, Tensor) else None
+        return closed.auc_mu(scores, labels, partition=partition, margin=margin, weights=weights, pooled=pooled)
 
 
 class _SquashedLoss(ProgramLoss):

@@ -5,25 +5,55 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from setpoint.errors import BadIndex, BadSetting, DivergedPrices
+from setpoint.measure.area import roc_area
+from setpoint.measure.sample import Sample
 from setpoint.solve.solver import Solver
+
+
+class HeldOutMetric(Protocol):
+    """How well an epoch did: a number from held-out scores, or from the merit of the ask on them; larger is better."""
+
+    def __call__(self, held_out: Sample, merit: float) -> float: ...
+
+
+@dataclass(frozen=True)
+class ByAsk:
+    """The ask itself: its objective at the best feasible cut (its negative, if that is minimised).
+
+    When no cut is feasible, minus the violation.
+    """
+
+    def __call__(self, held_out: Sample, merit: float) -> float:
+        return merit
+
+
+@dataclass(frozen=True)
+class ByArea:
+    """The area under the whole ROC curve, whatever is asked: the published choice."""
+
+    def __call__(self, held_out: Sample, merit: float) -> float:
+        return float(roc_area(held_out.scores, held_out.labels, held_out.weights))
 
 
 @dataclass(frozen=True)
 class Growth:
     """How mu, the weight of the square and the pace of the prices, grows: by `rho`, up to `limit`.
 
-    It does when a metric is not above the one before by more than `tolerance`.
+    mu grows after an epoch whose metric is below that of the epoch before plus `tolerance`; on a tie, with no
+    tolerance, it stays. `fit` measures each epoch by `metric` on the held-out rows: `ByAsk()`, the default, since the
+    ask is what the model is judged by, or `ByArea()`. A loop of your own hands `step_metric` any number.
     """
 
     rho: float = 2.0
     limit: float = 1.0
     tolerance: float = 0.0
+    metric: HeldOutMetric = ByAsk()
 
     def __post_init__(self) -> None:
         if not 1 <= self.rho < float("inf") or not 0 < self.limit < float("inf") or not self.tolerance >= 0:
@@ -76,11 +106,15 @@ class SamplePriced(Solver):
         """One price a training sample; 0, or the first price, for those that are not constrained."""
         return self.sample_prices
 
+    def progress(self, held_out: Sample, merit: float) -> float:
+        """What `step_metric` is to be told of an epoch: `growth.metric`."""
+        return self.growth.metric(held_out, merit)
+
     def step_metric(self, value: float) -> None:
-        """Tell how the model does on held-out data, once an epoch, larger being better: if not better, mu grows."""
+        """Tell how the model does on held-out data, once an epoch, larger being better: if it is worse, mu grows."""
         if math.isnan(value):
             raise BadSetting("the metric is NaN; give the validation metric of this epoch, such as its AUC")
-        if not value > float(self.metric) + self.growth.tolerance:
+        if value < float(self.metric) + self.growth.tolerance:
             self.mu.mul_(self.growth.rho).clamp_(max=self.growth.limit)
         self.metric.fill_(value)
 

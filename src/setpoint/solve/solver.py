@@ -141,6 +141,10 @@ class Solver(nn.Module, ABC):
     def loss(self, batch: Sample, index: Tensor | None) -> Tensor:
         """The loss of a checked batch."""
 
+    def progress(self, held_out: Sample, merit: float) -> float:
+        """What to tell `step_metric` of an epoch: the merit of the ask on held-out data, unless a solver says other."""
+        return merit
+
     def step_metric(self, value: float) -> None:
         """Told once an epoch how the model does on held-out data, larger being better; most solvers need not know."""
 

@@ -55,6 +55,9 @@ class WithAnchor(Solver):
             self.balance.copy_(balance)
         return balance
 
+    def progress(self, held_out: Sample, merit: float) -> float:
+        return self.solver.progress(held_out, merit)
+
     def step_metric(self, value: float) -> None:
         self.solver.step_metric(value)
 

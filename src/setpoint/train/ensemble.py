@@ -85,8 +85,6 @@ def fit_ensemble(
     that of the best member with the ensemble as its model, the new point, and the history of all, a `member` a row;
     `best_epoch` is the best member's, as a place in that history. The given model is left as it was.
     """
-    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-        raise BadSetting(f"an ensemble has a whole number of members from 1 up, got {size!r}")
     runs: list[R] = []
     history: History = []
     starts: list[int] = []

@@ -108,7 +108,7 @@ class Epochs:
             progress.history.append(record(self.problem, epoch, name, seen, on_train, on_held_out, **status))
             progress.judged(merit if self.last is None else (True, float(epoch)), judged_model)
             if criterion is solver:
-                solver.step_metric(preference(on_held_out)[1])
+                solver.step_metric(solver.progress(judged, preference(on_held_out)[1]))
             if self.on_epoch is not None:
                 self.on_epoch(progress.history[-1])
             stale = self.patience is not None and epoch - max(progress.best_epoch, warm_epochs) >= self.patience

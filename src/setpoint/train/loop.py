@@ -33,8 +33,11 @@ from setpoint.train.lean import lean_weight
 from setpoint.train.recipes import Anchored, Ridge, is_linear
 from setpoint.train.refit import refits, train_again
 from setpoint.train.refusal import refuse_confidence
+from setpoint.train.splits import Seeds, Splits
 from setpoint.train.together import every_batch, share_state
 from setpoint.train.trial import Trial
+
+Loaders = tuple[Iterable[Any], Iterable[Any]]
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ def fit(
     patience: int | None = None,
     optimizer: OptimizerMaker | None = None,
     refit: bool | None = None,
-    ensemble: int = 1,
+    ensemble: int | Splits = 1,
     seed: int = 0,
     on_epoch: Report | None = None,
     checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
@@ -105,7 +108,9 @@ def fit(
     named for is re-fitted to the problem on them, and kept only if that helps on the half it was not fitted on.
 
     With `ensemble` = k, k copies of the model are drawn and trained from the seeds `seed`, `seed + 1`, ..., and the
-    result's model averages their logits; the given model is left as it was.
+    result's model averages their logits; the given model is left as it was. With `ensemble=sp.Splits(k)` each copy is
+    also trained on another random stratified split of the training and held-out rows; that takes `calibration` data,
+    and no `refit`.
 
     With `checkpoint`, a directory, the state is kept there on the way. The same call after a kill goes on from it and
     ends, on one thread, in the very parameters of a run that was not killed; then the directory is removed. The state
@@ -128,6 +133,12 @@ def fit(
         refuse_confidence(confidence)
         if calibration is None:
             held_out, calibration = halves(held_out)
+    made_of = ensemble if isinstance(ensemble, Splits) else Seeds(ensemble)
+    if isinstance(made_of, Splits):
+        if calibration is None or calibration is held_out or refit:
+            lacking = "no refit, which trains every member on all rows" if refit else "calibration= data"
+            raise BadSetting(f"an ensemble over splits trains on the held-out rows too, so it takes {lacking}")
+        refit = False
     if calibration is None or calibration is held_out:
         warnings.warn(
             "the threshold is set on the held-out data, which also choose the model, so its rates look better than "
@@ -148,16 +159,18 @@ def fit(
     kept = Checkpoint.of(checkpoint)
     kept.processes = processes
     settings: dict[str, Any] = {
-        "epochs": epochs, "warm_start": warm_start, "patience": patience, "ensemble": ensemble,
+        "epochs": epochs, "warm_start": warm_start, "patience": patience, "ensemble": identity_of(ensemble),
         **({} if processes.alone else {"processes": processes.size}),
         **({} if accumulate == 1 else {"accumulate": accumulate}),
         **({"refit": True} if again else {}),
     }  # fmt: skip
     share_state(model, processes, parameters=True)
 
-    def train_one(one: nn.Module, own: Solver | Anchored | Ridge | Auto | None, state: Checkpoint) -> FitResult:
+    def train_one(
+        one: nn.Module, own: Solver | Anchored | Ridge | Auto | None, state: Checkpoint, rows: Loaders
+    ) -> FitResult:
         plan = Epochs(
-            problem, train, held_out, state, {}, epochs, warm_start, patience, optimizer, on_epoch,
+            problem, *rows, state, {}, epochs, warm_start, patience, optimizer, on_epoch,
             processes=processes, judged_by=processes, accumulate=accumulate,
         )  # fmt: skip
         calibrated = calibration is not None
@@ -174,15 +187,17 @@ def fit(
             problem, sample.scores, sample.labels, confidence, weights=sample.weights, groups=sample.groups
         )
 
-    if ensemble == 1:
-        return train_one(model, solver, kept)
+    if made_of == Seeds(1):
+        return train_one(model, solver, kept, (train, held_out))
     if isinstance(solver, ImplicitLastLayer):
         raise BadSetting("ImplicitLastLayer belongs to one model's head; train the members of an ensemble by hand")
     if kept.open(identity_of({"ask": problem, "solver": solver, **settings, "seed": seed})) is None:
         kept.save({})
     result = fit_ensemble(
-        lambda one, drawn: train_one(one, copy.deepcopy(solver), kept.part(f"seed-{drawn}")),
-        model, ensemble, set_point, seed=seed,
+        lambda one, drawn: train_one(
+            one, copy.deepcopy(solver), kept.part(f"seed-{drawn}"), made_of.deal(train, held_out, drawn)
+        ),
+        model, made_of.members, set_point, seed=seed,
     )  # fmt: skip
     kept.close()
     return result
