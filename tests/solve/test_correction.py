@@ -94,18 +94,25 @@ def test_following_is_refused_where_it_means_nothing():
         sp.ImplicitThreshold(sp.ask("maximize f1"), correction=sp.Correction(every=5)).follow(optimizer)
 
 
-def test_the_slope_penalty_is_the_squared_slope_of_the_bounded_rate():
-    scores, labels = batch(0)
-    plain = sp.ImplicitThreshold(PROBLEM, memory=0, temperature=1.5).double()
-    penalised = sp.ImplicitThreshold(PROBLEM, memory=0, temperature=1.5, slope_penalty=0.1).double()
-    difference = penalised(scores, labels) - plain(scores, labels)
-    negatives = torch.sigmoid(1.5 * (scores - plain.thresholds))[labels == 0]
-    slope = (negatives * (1 - negatives)).mean()
-    assert difference.item() == pytest.approx(0.1 * slope.item() ** 2)
+@pytest.mark.parametrize("temperature", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("ask", ["minimize fnr where fpr <= 20%", "maximize precision over recall in [70%, 95%]"])
+def test_the_slope_penalty_is_the_squared_derivative_of_the_excesses_by_their_thresholds(ask, temperature):
+    """Its value and its gradient by the scores, against finite differences in the thresholds."""
+    problem, (scores, labels) = sp.ask(ask), batch(0)
+    settings = {"memory": 0, "temperature": temperature}
+    plain = sp.ImplicitThreshold(problem, **settings).double()
+    penalised = sp.ImplicitThreshold(problem, **settings, slope_penalty=0.05).double()
     leaf = scores.clone().requires_grad_()
-    (with_it,) = torch.autograd.grad(penalised(leaf, labels), leaf)
-    (without,) = torch.autograd.grad(plain(leaf, labels), leaf)
-    assert not torch.allclose(with_it, without)
+    difference = penalised(leaf, labels) - plain(leaf, labels)
+
+    def by_differences(scores):
+        sample, step, h = Sample(scores, labels), SigmoidStep(temperature), 1e-5
+        up, down = (problem.excesses(count_at(sample, plain.thresholds + move, step)) for move in (h, -h))
+        return 0.05 * ((up - down) / (2 * h)).square().sum()
+
+    assert difference.item() == pytest.approx(by_differences(scores).item(), rel=1e-6)
+    own, expected = (torch.autograd.grad(one, leaf)[0] for one in (difference, by_differences(leaf)))
+    torch.testing.assert_close(own, expected, rtol=1e-4, atol=1e-9)
 
 
 def test_the_price_is_clipped_and_the_slope_floored():

@@ -46,8 +46,8 @@ class ImplicitThreshold(Solver):
     `temperature` is the steepness of the `step`; None sets it once, from the spread of the first scores, and
     keeps it (a buffer). `memory` is the number of scores remembered; None chooses it from the bounds, 0 makes
     every batch stand for itself. `correction` says when and by what the thresholds are searched, `slack` treats
-    an inequality by a slack variable instead of a search for the best feasible cut, `slope_penalty` weighs the
-    squared slope of the bounded rates at the thresholds, `slope_floor` and `price_limit` bound the prices.
+    an inequality by a slack variable instead of a search for the best feasible cut, `slope_penalty` weighs
+    the sum of (d excess / d threshold)^2, in units of the scores, `slope_floor` and `price_limit` bound the prices.
     """
 
     thresholds: Tensor
@@ -141,7 +141,7 @@ class ImplicitThreshold(Solver):
         counts = count_at(batch, thresholds, step)
         loss = here.loss(prices, counts, share, self._hold(slopes, prices, active, broken, pace / temperature))
         if self.slope_penalty:
-            pace = count_pace(batch, thresholds, step) / (temperature * share)
+            pace = count_pace(batch, thresholds, step) / share
             loss = loss + self.slope_penalty * here.by_threshold(pace)[1].square().sum()
         if self.training and self.follower is not None:
             implicit = self._implicit_thresholds(here, counts / share, slopes[1] * temperature)
