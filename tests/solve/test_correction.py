@@ -20,8 +20,8 @@ def batch(seed, size=60):
     return torch.randn(size, generator=draw, dtype=torch.float64) + labels, labels
 
 
-def test_the_correction_uses_the_batches_that_came_since_it_was_due():
-    solver = sp.ImplicitThreshold(PROBLEM, correction=sp.Correction(every=5, batches=3), temperature=1.0).double()
+def test_the_correction_uses_the_latest_batches_that_came_since_it_was_due():
+    solver = sp.ImplicitThreshold(PROBLEM, correction=sp.Correction(every=5, latest=3), temperature=1.0).double()
     found = []
     for seed in range(9):
         solver(*batch(seed))
@@ -31,6 +31,19 @@ def test_the_correction_uses_the_batches_that_came_since_it_was_due():
         recent = [batch(seed) for seed in range(last - 2, last + 1)]
         scores, labels = (torch.cat(parts) for parts in zip(*recent))
         assert found[last] == pytest.approx(sp.evaluate(PROBLEM, scores, labels).threshold)
+
+
+def test_the_latest_batches_must_all_be_remembered():
+    """Batches of 512, ten of them: 5,120 scores, where memory holds 2,048 unless it is told to hold more."""
+    ten = [batch(seed, size=512) for seed in range(10)]
+    correction = sp.Correction(every=10, latest=10)
+    with pytest.raises(BadSetting, match="needs memory=5120 or more, but memory holds 2048"):
+        sp.ImplicitThreshold(PROBLEM, correction=correction)(*ten[0])
+    solver = sp.ImplicitThreshold(PROBLEM, correction=correction, memory=5120).double()
+    for one in ten:
+        solver(*one)
+    scores, labels = (torch.cat(parts) for parts in zip(*ten))
+    assert solver.thresholds.item() == sp.evaluate(PROBLEM, scores, labels).threshold
 
 
 @pytest.mark.parametrize("ask", ["minimize fnr where fpr <= 20%", "maximize precision over recall in [70%, 95%]"])
@@ -151,7 +164,9 @@ def test_slack_never_leaves_the_range_of_the_rate():
     ("make", "says"),
     [
         (lambda: sp.Correction(every=0), "every >= 1"),
-        (lambda: sp.Correction(every=3, batches=4), "batches <= every"),
+        (lambda: sp.Correction(every=3, latest=4), "latest <= every"),
+        (lambda: sp.Correction(every=3, latest=2, batches=2), "not on both"),
+        (lambda: sp.ImplicitThreshold(PROBLEM, correction=sp.Correction(9, latest=2), memory=0), "memory holds 0"),
         (lambda: sp.Slack(rate=0.0), "rate of a slack"),
         (lambda: sp.ImplicitThreshold(sp.ask("maximize f1"), slack=sp.Slack()), "exactly one inequality"),
         (lambda: sp.ImplicitThreshold(PROBLEM, slope_penalty=-1.0), "slope_penalty"),

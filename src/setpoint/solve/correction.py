@@ -18,26 +18,39 @@ from setpoint.solve.price import count_at
 
 @dataclass(frozen=True)
 class Correction:
-    """Thresholds are searched anew every `every` steps, on all that is remembered or on `batches` new batches.
+    """How often the thresholds are searched anew, and on which scores.
 
-    With `batches` = k the search waits until k batches have come since it was due, and uses those alone. `soft`
-    sets them where the smooth rates meet the bounds instead of the true ones.
+    Args:
+        every: Steps from one search to the next.
+        batches: k: search on k batches that are all scored at one set of parameters. A criterion sees scores and not
+            the model, so `sp.fit` scores them, and in a loop of your own `sp.correct(model, solver, batches)`.
+        latest: k: search on the k latest batches of training, each with the scores of its own step, between which the
+            parameters moved. The search waits until k batches have come since it was due; `memory` must hold them.
+        soft: Set the thresholds where the smooth rates meet the bounds instead of the true ones.
+
+    With neither `batches` nor `latest` the search uses all remembered scores.
+
+    Raises:
+        BadSetting: If `every` is below 1, `latest` above `every`, or both `batches` and `latest` are given.
     """
 
     every: int = 1
     batches: int = 0
+    latest: int = 0
     soft: bool = False
 
     def __post_init__(self) -> None:
-        if self.every < 1 or self.batches < 0 or self.batches > self.every:
+        if self.every < 1 or self.batches < 0 or not 0 <= self.latest <= self.every:
             raise BadSetting(
-                f"a correction needs every >= 1 and 0 <= batches <= every, got every={self.every}, "
-                f"batches={self.batches}"
+                f"a correction needs every >= 1, batches >= 0 and 0 <= latest <= every, got every={self.every}, "
+                f"batches={self.batches}, latest={self.latest}"
             )
+        if self.batches and self.latest:
+            raise BadSetting("a correction is on batches= at one set of parameters or on the latest=, not on both")
 
     def is_due(self, step: int) -> bool:
         """Whether the thresholds are searched at this step, counted from 0; the first step always does."""
-        return step == 0 or step % self.every == max(self.batches - 1, 0) % self.every
+        return step == 0 or step % self.every == max(self.latest - 1, 0) % self.every
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from setpoint.errors import BadSetting
+from setpoint.measure.joined import joined
 from setpoint.measure.looks import constant, may_look
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import SigmoidStep, SmoothStep
@@ -27,7 +29,7 @@ from setpoint.solve.price import (
     solve_prices,
 )
 from setpoint.solve.scale import settle_temperature, temperature_buffer
-from setpoint.solve.solver import Solver, check_problem, with_groups
+from setpoint.solve.solver import Solver, check_problem, full_precision, with_groups
 from setpoint.solve.threshold import find
 
 #: The price of a bound that no threshold meets: heavy beside an objective of at most 1.
@@ -57,6 +59,7 @@ class ImplicitThreshold(Solver):
     temperature: Tensor
     slacks: Tensor
     steps: Tensor
+    corrected_at: Tensor
 
     def __init__(
         self,
@@ -88,6 +91,7 @@ class ImplicitThreshold(Solver):
         self.price_limit = price_limit
         self.follower: Follower | None = None
         self.memory = Memory(memory_size(problem.tightest) if memory is None else memory)
+        self._refuse_small_memory(1)
         bounds = len(problem.bounds)
         shape = (problem.n_thresholds,) if n_groups is None else (1, n_groups)
         self.register_buffer("thresholds", torch.zeros(shape))
@@ -97,6 +101,7 @@ class ImplicitThreshold(Solver):
         self.register_buffer("slacks", torch.zeros(bounds))
         self.register_buffer("temperature", temperature_buffer(temperature))
         self.register_buffer("steps", torch.zeros((), dtype=torch.long))
+        self.register_buffer("corrected_at", torch.full((), -1))
 
     def follow(self, optimizer: torch.optim.Optimizer) -> None:
         """Between corrections, let the thresholds follow the optimizer's steps to first order.
@@ -110,9 +115,52 @@ class ImplicitThreshold(Solver):
             )
         self.follower = Follower(optimizer, self.thresholds)
 
+    @property
+    def needs_correction(self) -> bool:
+        """Whether `correct` should be called before the next step: only ever with `Correction(batches=k)`."""
+        steps, last = int(self.steps), int(self.corrected_at)
+        return self.correction.batches > 0 and (last < 0 or steps - last >= self.correction.every)
+
+    @torch.no_grad()
+    def correct(
+        self, scores: Tensor, labels: Tensor, *, weights: Tensor | None = None, groups: Tensor | None = None
+    ) -> None:
+        """Search the thresholds on these scores, which should all come from one set of parameters, and hold them.
+
+        It is the correction step of `Correction(every, batches=k)`; `sp.correct` scores k batches and calls it. Scores
+        without both classes leave the thresholds as they are.
+
+        Raises:
+            BadSetting: If the solver searches by itself, or the first scores of all lack a class.
+        """
+        if not self.correction.batches:
+            raise BadSetting("this solver searches its thresholds by itself; make it with sp.Correction(batches=k)")
+        with full_precision(scores):
+            part = replace(self.check(scores, labels, weights, groups), processes=self.processes).widened()
+            sample = with_groups(joined(part)[0], self.problem, self.n_groups)
+            if sample.has_both_classes:
+                heat = settle_temperature(self.temperature, lambda: sample.spread, sample.dtype, keep=True)
+                found = self._found(sample, self.step(heat), sample.holds_both_classes)
+                for own, new in zip((self.thresholds, self.active, self.broken), found):
+                    own.copy_(new)
+            elif self.corrected_at < 0:
+                raise BadSetting("the batches of the first correction lack a class; use more batches, or larger ones")
+            self.corrected_at.copy_(self.steps)
+
+    def _refuse_small_memory(self, size: int) -> None:
+        """The latest k batches, of `size` scores each, must still be remembered."""
+        latest = self.correction.latest
+        if latest > 1 and latest * size > self.memory.size:
+            raise BadSetting(
+                f"Correction(latest={latest}) with batches of {size} needs memory={latest * size} or more, "
+                f"but memory holds {self.memory.size} scores"
+            )
+
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
         batch = with_groups(batch, self.problem, self.n_groups)
-        newest = self.correction.batches
+        newest = self.correction.latest
+        if self.training:
+            self._refuse_small_memory(len(batch.scores))
         corrected = self.memory.joined(batch, newest=newest) if newest else None
         reference = self.memory.taking(batch, keep=self.training)
         nothing = (0.0 * batch.scores).sum()
@@ -125,7 +173,7 @@ class ImplicitThreshold(Solver):
             self.temperature, lambda: torch.where(usable, reference.spread, 0.0), reference.dtype, keep=self.training
         )
         step = self.step(temperature)
-        # With `batches` a device is waited for here, and with `every` in the search: the thresholds may stay.
+        # With `latest` a device is waited for here, and with `every` in the search: the thresholds may stay.
         thresholds, active, broken = self._search(
             reference if corrected is None or not corrected.has_both_classes else corrected, step, usable
         )
@@ -165,28 +213,37 @@ class ImplicitThreshold(Solver):
 
     def _search(self, sample: Sample, step: SmoothStep, usable: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Thresholds, which bounds hold them, and which are broken; held between two corrections."""
-        due = self.correction.every == 1 or self.correction.is_due(int(self.steps))
+        every, batches = self.correction.every, self.correction.batches
+        due = not batches and (every == 1 or self.correction.is_due(int(self.steps)))
         if self.training:
+            if batches and (self.corrected_at < 0 or self.steps - self.corrected_at >= every + batches):
+                raise BadSetting(
+                    f"a correction on {batches} batches at one set of parameters is due: call sp.correct(model, "
+                    f"solver, batches) every {every} steps, or use sp.Correction(latest=), which needs no model"
+                )
             self.steps += usable
             if not due:
                 return self.thresholds.to(sample.scores.dtype), self.active, self.broken
-        if self.correction.soft:
-            thresholds = find_soft(self.problem, sample, step)
-            active, broken = torch.ones_like(self.active), torch.zeros_like(self.broken)
-        else:
-            # A slack is a number of the problem, so a device has to say it.
-            problem = self.problem if self.slack is None else tightened(self.problem, float(self.slacks[0]))
-            found = find(problem, sample)
-            thresholds, active = _where(usable, found.thresholds, torch.zeros_like(found.thresholds)), found.active
-            broken = torch.zeros_like(active)
-            met = may_look(found.feasible) and bool(found.feasible)
-            if self.slack is None and self.problem.constraints and not met:
-                broken = (self.problem.excesses(found.counts) > 0) & ~self._equalities() & ~found.feasible
+        thresholds, active, broken = self._found(sample, step, usable)
         if self.training:
             self.thresholds.copy_(_where(usable, thresholds, self.thresholds))
             self.active.copy_(_where(usable, active, self.active))
             self.broken.copy_(_where(usable, broken, self.broken))
         return thresholds, active, broken
+
+    def _found(self, sample: Sample, step: SmoothStep, usable: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Thresholds of a sample, which bounds hold them, and which are broken."""
+        if self.correction.soft:
+            thresholds = find_soft(self.problem, sample, step)
+            return thresholds, torch.ones_like(self.active), torch.zeros_like(self.broken)
+        # A slack is a number of the problem, so a device has to say it.
+        problem = self.problem if self.slack is None else tightened(self.problem, float(self.slacks[0]))
+        found = find(problem, sample)
+        broken = torch.zeros_like(found.active)
+        met = may_look(found.feasible) and bool(found.feasible)
+        if self.slack is None and self.problem.constraints and not met:
+            broken = (self.problem.excesses(found.counts) > 0) & ~self._equalities() & ~found.feasible
+        return _where(usable, found.thresholds, torch.zeros_like(found.thresholds)), found.active, broken
 
     def _equalities(self) -> Tensor:
         return constant(tuple(b.relation == "==" for b in self.problem.bounds), torch.bool, self.active.device)
