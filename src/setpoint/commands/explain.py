@@ -102,6 +102,8 @@ def meaning(problem: Problem) -> str:
 
 def _bound(constraint: Constraint) -> str:
     words = {"<=": "is at most", ">=": "is at least", "==": "is as near as can be to"}[constraint.relation]
+    if isinstance(constraint.quantity, Gap) and constraint.relation == "==":
+        words = "is, within one sample of the smallest group,"
     return f"{constraint.quantity} {words} {bound_text(constraint)}"
 
 

@@ -146,6 +146,10 @@ class Gap(Quantity):
         lowest = values.masked_fill(empty, torch.inf).amin(-1)
         return torch.where(empty.all(-1), torch.zeros_like(highest), highest - lowest)
 
+    def resolution(self, counts: Tensor, heaviest: float | Tensor) -> Tensor:
+        """One sample moves the gap most in the smallest group."""
+        return self.rate.resolution(counts, heaviest).amax(-1)
+
     def identity(self) -> tuple[object, ...]:
         return (self.rate.identity(), self.group)
 
