@@ -6,9 +6,10 @@ from torch import nn
 
 import setpoint as sp
 from setpoint.errors import BadProblem, BadSetting
+from setpoint.measure.count import count
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import SigmoidStep
-from setpoint.solve.correction import find_soft, tightened
+from setpoint.solve.correction import find_soft
 from setpoint.solve.price import count_at
 
 PROBLEM = sp.ask("minimize fnr where fpr <= 20%")
@@ -156,8 +157,36 @@ def test_slack_never_leaves_the_range_of_the_rate():
     for _ in range(5):
         solver(*batch(0))
     assert 0 <= solver.slacks.item() <= 0.2
-    assert tightened(PROBLEM, 0.05).constraints[0].bound == pytest.approx(0.15)
-    assert tightened(sp.ask("maximize tnr where recall >= 95%"), 0.5).constraints[0].bound == 1.0
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        "minimize fnr where fpr <= 20% and recall >= 30%",
+        "minimize fnr where recall >= 30% and fpr <= 20%",
+        "minimize fnr where flagged <= 90% and recall >= 30% and fpr <= 20%",
+        "minimize error where recall >= 5% and flagged <= 95% and fpr <= 90%",
+    ],
+)
+def test_a_slack_each_ends_at_the_best_feasible_cut(ask):
+    """The bound in force ends without slack, the others with what their equations leave."""
+    problem, (scores, labels) = sp.ask(ask), batch(0, size=400)
+    solver = sp.ImplicitThreshold(problem, slack=sp.Slack(rate=0.02), memory=0, temperature=3.0).double()
+    for _ in range(300):
+        solver(scores, labels)
+        counts = count(scores, labels, solver.thresholds)
+        assert problem.excesses(counts).max() <= 1e-9, "every bound holds at every step"
+    torch.testing.assert_close(-problem.excesses(counts), solver.slacks.double(), atol=0.02, rtol=0)
+    best = sp.evaluate(problem, scores, labels)
+    assert float(problem.objective(counts)[0]) <= best.objective + 0.02
+    assert (solver.slacks.min() == 0) == ask.startswith("minimize fnr")
+
+
+def test_bounds_that_no_cut_meets_have_the_flat_price_with_slack_too():
+    problem = sp.ask("minimize fnr where fpr <= 1% and recall >= 99%")
+    solver = sp.ImplicitThreshold(problem, slack=sp.Slack(), memory=0).double()
+    solver(*batch(0))
+    assert 10.0 in solver.prices.tolist()
 
 
 @pytest.mark.parametrize(
@@ -168,7 +197,9 @@ def test_slack_never_leaves_the_range_of_the_rate():
         (lambda: sp.Correction(every=3, latest=2, batches=2), "not on both"),
         (lambda: sp.ImplicitThreshold(PROBLEM, correction=sp.Correction(9, latest=2), memory=0), "memory holds 0"),
         (lambda: sp.Slack(rate=0.0), "rate of a slack"),
-        (lambda: sp.ImplicitThreshold(sp.ask("maximize f1"), slack=sp.Slack()), "exactly one inequality"),
+        (lambda: sp.ImplicitThreshold(sp.ask("maximize f1"), slack=sp.Slack()), "inequalities alone"),
+        (lambda: sp.ImplicitThreshold(sp.ask("minimize fnr where fpr == 5%"), slack=sp.Slack()), "inequalities alone"),
+        (lambda: sp.ImplicitThreshold(PROBLEM, slack=sp.Slack(), correction=sp.Correction(soft=True)), "soft=True"),
         (lambda: sp.ImplicitThreshold(PROBLEM, slope_penalty=-1.0), "slope_penalty"),
     ],
 )

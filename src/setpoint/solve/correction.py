@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from setpoint.errors import BadProblem, BadSetting
 from setpoint.measure.constraint import Constraint
-from setpoint.measure.rate import Rate
+from setpoint.measure.rate import Metric, Rate
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import Step
 from setpoint.problem.problem import Problem
 from setpoint.solve.price import count_at
+from setpoint.solve.threshold import Found, find
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,11 @@ class Correction:
 
 @dataclass(frozen=True)
 class Slack:
-    """Treat an inequality as excess + slack = 0 with a slack that is learned at `rate` and never negative."""
+    """Treat every inequality as excess_i + slack_i = 0 with slacks that are never negative.
+
+    The bound with the least slack holds the threshold, and its slack is learned at `rate`: it falls by rate x price at
+    every step. The other slacks are what their equations leave at that threshold, and these bounds cost nothing.
+    """
 
     rate: float = 0.01
 
@@ -64,15 +69,38 @@ class Slack:
             raise BadSetting(f"the rate of a slack variable must be above 0, got {self.rate!r}")
 
 
-def tightened(problem: Problem, slack: float) -> Problem:
-    """The problem with its one inequality turned into an equality, `slack` inside the bound."""
-    if len(problem.constraints) != 1 or problem.constraints[0].relation == "==":
-        raise BadProblem(f"a slack variable needs exactly one inequality, but '{problem}' has other bounds")
-    bound = problem.constraints[0]
-    level = bound.bound - slack if bound.relation == "<=" else bound.bound + slack
-    if bound.quantity.is_share:
-        level = min(max(level, 0.0), 1.0)
-    return Problem(problem.objective, problem.maximize, (Constraint(bound.quantity, "==", level),))
+def refuse_slack(problem: Problem) -> None:
+    """Slack variables are for inequalities on one threshold."""
+    one_threshold = problem.over is None and problem.group is None
+    if not one_threshold or not problem.constraints or any(c.relation == "==" for c in problem.constraints):
+        raise BadProblem(f"slack variables need inequalities alone, on one threshold, but '{problem}' has other bounds")
+
+
+def most_slack(bound: Constraint) -> float:
+    """The most that the slack of an inequality can be."""
+    return max(bound.bound if bound.relation == "<=" else 1 - bound.bound, 0.0)
+
+
+def find_with_slack(problem: Problem, sample: Sample, slacks: Tensor) -> tuple[Found, Tensor]:
+    """The cut at which every excess + slack is 0, with the one bound that holds it, and all slacks there `(k,)`.
+
+    The bound with the least slack holds the cut; where another bound does not let it, that one does.
+    """
+    # Slacks are numbers of the search, so a device has to say them.
+    place = int(slacks.argmin())
+    bound, slack = problem.constraints[place], float(slacks[place])
+
+    def distance(*counts: Tensor) -> Tensor:
+        return (bound.excess(torch.stack(counts, -1)) + slack).abs()
+
+    found = find(Problem(Metric(f"distance from {bound}", distance), False, problem.constraints), sample)
+    left = (-problem.excesses(found.counts)).clamp(min=0).to(slacks.dtype)
+    holds = torch.arange(len(slacks), device=slacks.device) == place
+    others = found.active & ~holds
+    if float(left[place]) > slack and bool(others.any()):
+        holds = torch.arange(len(slacks), device=slacks.device) == left.masked_fill(~others, torch.inf).argmin()
+        return replace(found, active=holds), left
+    return replace(found, active=holds), torch.where(holds, slacks, left)
 
 
 def find_soft(problem: Problem, sample: Sample, step: Step) -> Tensor:

@@ -12,11 +12,11 @@ from torch import Tensor
 
 from setpoint.errors import BadSetting
 from setpoint.measure.joined import joined
-from setpoint.measure.looks import constant, may_look
+from setpoint.measure.looks import constant, constant_like, may_look
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import SigmoidStep, SmoothStep
 from setpoint.problem.problem import Problem
-from setpoint.solve.correction import Correction, Slack, find_soft, tightened
+from setpoint.solve.correction import Correction, Slack, find_soft, find_with_slack, most_slack, refuse_slack
 from setpoint.solve.follow import Follower
 from setpoint.solve.memory import Memory, memory_size
 from setpoint.solve.price import (
@@ -48,7 +48,7 @@ class ImplicitThreshold(Solver):
     `temperature` is the steepness of the `step`; None sets it once, from the spread of the first scores, and
     keeps it (a buffer). `memory` is the number of scores remembered; None chooses it from the bounds, 0 makes
     every batch stand for itself. `correction` says when and by what the thresholds are searched, `slack` treats
-    an inequality by a slack variable instead of a search for the best feasible cut, `slope_penalty` weighs
+    inequalities by slack variables instead of a search for the best feasible cut, `slope_penalty` weighs
     the sum of (d excess / d threshold)^2, in units of the scores, `slope_floor` and `price_limit` bound the prices.
     """
 
@@ -80,7 +80,9 @@ class ImplicitThreshold(Solver):
         if not (0 <= slope_penalty < math.inf and 0 < slope_floor < math.inf and 0 < price_limit < math.inf):
             raise BadSetting("slope_penalty must not be negative, slope_floor and price_limit above 0, and all finite")
         if slack is not None:
-            tightened(problem, 0.0)
+            refuse_slack(problem)
+            if correction is not None and correction.soft:
+                raise BadSetting("slack variables go with corrections by the true rates, not with soft=True")
         self.problem = problem
         self.n_groups = n_groups
         self.step = step
@@ -236,12 +238,15 @@ class ImplicitThreshold(Solver):
         if self.correction.soft:
             thresholds = find_soft(self.problem, sample, step)
             return thresholds, torch.ones_like(self.active), torch.zeros_like(self.broken)
-        # A slack is a number of the problem, so a device has to say it.
-        problem = self.problem if self.slack is None else tightened(self.problem, float(self.slacks[0]))
-        found = find(problem, sample)
+        if self.slack is None:
+            found = find(self.problem, sample)
+        else:
+            found, slacks = find_with_slack(self.problem, sample, self.slacks)
+            if self.training:
+                self.slacks.copy_(slacks)
         broken = torch.zeros_like(found.active)
         met = may_look(found.feasible) and bool(found.feasible)
-        if self.slack is None and self.problem.constraints and not met:
+        if self.problem.constraints and not met:
             broken = (self.problem.excesses(found.counts) > 0) & ~self._equalities() & ~found.feasible
         return _where(usable, found.thresholds, torch.zeros_like(found.thresholds)), found.active, broken
 
@@ -251,9 +256,9 @@ class ImplicitThreshold(Solver):
     def _move_slack(self, prices: Tensor) -> None:
         """One projected gradient step: the loss grows by its price with every unit of slack."""
         if self.slack is not None:
-            bound = self.problem.constraints[0]
-            room = bound.bound if bound.relation == "<=" else 1 - bound.bound
-            self.slacks.sub_(self.slack.rate * prices).clamp_(0.0, max(room, 0.0))
+            most = constant_like(tuple(most_slack(bound) for bound in self.problem.constraints), self.slacks)
+            moved = (self.slacks - self.slack.rate * prices).clamp(min=0.0).minimum(most)
+            self.slacks.copy_(torch.where(self.active, moved, self.slacks))
 
     def _implicit_thresholds(self, here: Expansion, counts: Tensor, excess_slopes: Tensor) -> Tensor:
         """The thresholds as functions of the batch's scores, right in their first derivative: `(m,)`."""
