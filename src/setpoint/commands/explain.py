@@ -10,7 +10,7 @@ import torch
 from setpoint.errors import BadProblem, SetpointError
 from setpoint.measure.constraint import Constraint, Quantity, percent
 from setpoint.measure.rate import Four, Gap, Rate
-from setpoint.problem.language import ask as read_ask
+from setpoint.problem.language import read_problem
 from setpoint.problem.problem import Problem
 from setpoint.show import bound_text, console, grid, say, write_json
 from setpoint.train.calibrate import calibrate
@@ -52,7 +52,7 @@ class Need:
 
 
 def main(*, ask: str, as_json: bool) -> None:
-    problem = read_ask(ask)
+    problem = read_problem(ask)
     refusal, needs = certificate(problem)
     if as_json:
         write_json(

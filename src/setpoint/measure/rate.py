@@ -15,6 +15,7 @@ from torch import Tensor
 from setpoint.errors import BadProblem
 from setpoint.measure.constraint import Quantity, percent
 from setpoint.measure.looks import constant_like
+from setpoint.measure.rows import Rows
 
 Four = tuple[float, float, float, float]
 
@@ -97,6 +98,13 @@ class Rate(Quantity):
     def between(self, low: float, high: float, points: int = 10) -> Range:
         """The stretch of this rate over which an objective is averaged: a (partial) area."""
         return Range(self, low, high, points)
+
+    @property
+    def rows(self) -> Rows:
+        """The number of flagged rows, for bounds such as `sp.flagged.rows == 100`; only `flagged` is counted so."""
+        if self.identity() != flagged.identity():
+            raise BadProblem(f"{self} is not counted in rows; only flagged is, as in sp.flagged.rows == 100")
+        return Rows()
 
     def gap(self, group: str) -> Gap:
         """The largest difference of this rate between any two groups of the column `group`."""
