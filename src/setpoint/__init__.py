@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from setpoint.train.batch import Batches
     from setpoint.train.calibrate import calibrate, evaluate
     from setpoint.train.checkpoint import Checkpoint
+    from setpoint.train.correct import correct
     from setpoint.train.ensemble import Ensemble
     from setpoint.train.head import head_features
     from setpoint.train.index import with_index
@@ -120,6 +121,7 @@ _HOMES = {
     "train.accumulate": "accumulate",
     "train.batch": "Batches",
     "train.calibrate": "calibrate evaluate",
+    "train.correct": "correct",
     "train.ensemble": "Ensemble",
     "train.head": "head_features",
     "train.index": "with_index",
@@ -205,6 +207,7 @@ __all__ = [
     "ask",
     "best_mixture",
     "calibrate",
+    "correct",
     "error",
     "evaluate",
     "evaluate_shifts",

@@ -45,7 +45,7 @@ CASES: dict[str, Case] = {
     "implicit by group": plain(
         lambda: sp.ImplicitThreshold(sp.ask("minimize error where recall.gap(site) <= 10%"), n_groups=3), "groups"
     ),
-    "implicit corrected now and then": plain(lambda: sp.ImplicitThreshold(FNR, correction=sp.Correction(3, 2))),
+    "implicit corrected now and then": plain(lambda: sp.ImplicitThreshold(FNR, correction=sp.Correction(3, latest=2))),
     "implicit that follows": Case(lambda _: sp.ImplicitThreshold(FNR, correction=sp.Correction(4)), follow=True),
     "implicit with slack and slope": plain(lambda: sp.ImplicitThreshold(FNR, slack=sp.Slack(), slope_penalty=0.1)),
     "penalty": plain(lambda: sp.Penalty(FNR)),

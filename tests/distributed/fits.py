@@ -73,6 +73,12 @@ def of_wrapped(rank: int | None, size: int) -> sp.FitResult:
     return _fit(model, own_rows(rank, size), together, sp.CrossEntropy("balanced").double())
 
 
+def of_corrections(rank: int | None, size: int) -> sp.FitResult:
+    """Each correction is on two batches of every process, some of which have none left."""
+    solver = sp.ImplicitThreshold(PROBLEM, correction=sp.Correction(every=2, batches=2)).double()
+    return _fit(network(), own_rows(rank, size), rank is not None, solver)
+
+
 def of_priced(rank: int | None, size: int) -> sp.FitResult:
     solver = sp.AugmentedLagrangian(sp.CrossEntropy(), n_samples=200, mu=0.1).double()
     together = rank is not None
@@ -130,6 +136,7 @@ FITS: dict[str, Callable[[int | None, int], sp.FitResult]] = {
     OWN: of_other_starts,
     "wrapped model": of_wrapped,
     "a price a sample": of_priced,
+    "corrections on batches to come": of_corrections,
     "default network": of_default_network,
     DEFAULT_OF_OWN: of_default_network_of_own,
     "default linear": of_default_linear,

@@ -68,6 +68,84 @@ def test_the_search_equals_brute_force(rate, sample, bound):
     assert math.isclose(float(problem.objective(found.counts.sum(1))[0]), best, abs_tol=1e-9)
 
 
+@pytest.mark.parametrize("groups", [2, 3])
+@settings(max_examples=40)
+@given(data=st.data())
+def test_a_gap_of_zero_is_closed_within_one_sample_of_the_smallest_group(groups, data):
+    sample = data.draw(grouped(groups=groups, size=7 if groups == 2 else 5))
+    problem = sp.ask("minimize error where flagged.gap(g) == 0")
+    found = find(problem, sample)
+    one = 1 / min(int((sample.groups == g).sum()) for g in range(groups))
+    best = brute_force(sample, "error", False, [("flagged", one)])
+    assert found.feasible
+    assert found.active.all()
+    assert math.isclose(float(sp.error(found.counts.sum(1))[0]), best, abs_tol=1e-9)
+    beside = find(sp.ask("minimize error where flagged.gap(g) == 0 and flagged <= 50%"), sample)
+    assert beside.feasible
+    assert float(sp.flagged.gap("g")(beside.counts)[0]) <= one + 1e-9
+
+
+def test_weights_widen_that_sample():
+    """Two rows of weight 3 against one row of 1 and one of 5: one sample is at most 5 of 6."""
+    weights, codes = torch.tensor([3.0, 3.0, 1.0, 5.0]), torch.tensor([0, 0, 1, 1])
+    scores, labels = torch.tensor([2.0, 1.0, 1.0, 2.0]), torch.tensor([0.0, 1.0, 0.0, 1.0])
+    problem = sp.ask("minimize error where flagged.gap(g) == 0")
+    found = find(problem, Sample(scores.double(), labels.double(), weights.double(), codes, 2))
+    assert found.feasible
+    assert float(sp.error(found.counts.sum(1))[0]) == pytest.approx(3 / 12)
+
+
+@pytest.mark.parametrize("ask", ["flagged.gap(g) == 5%", "flagged.gap(g) >= 0%", "precision.gap(g) == 0"])
+def test_other_bounds_on_gaps_are_refused(ask):
+    sample = Sample(torch.arange(4.0), torch.tensor([0.0, 1.0, 0.0, 1.0]), None, torch.tensor([0, 0, 1, 1]), 2)
+    with pytest.raises(BadProblem, match=r"held down \(<=\) or closed \(== 0\)"):
+        find(sp.ask(f"minimize error where {ask}"), sample)
+
+
+def fair(size, seed=0):
+    draw = torch.Generator().manual_seed(seed)
+    codes = (torch.rand(size, generator=draw) < 0.3).long()
+    x = torch.randn(size, 2, generator=draw, dtype=torch.float64) + codes.unsqueeze(-1)
+    labels = (x[:, 0] + torch.randn(size, generator=draw, dtype=torch.float64) > 0.8).double()
+    return x, labels, codes
+
+
+PARITY = sp.minimize(sp.error, sp.flagged.gap("g") == 0)
+
+
+def test_demographic_parity_as_printed_goes_through_every_door():
+    """Example 6 of the implicit-thresholds paper: asked both ways, found, judged, checked, refused a certificate."""
+    assert sp.ask(str(PARITY)) == PARITY == sp.ask("minimize error where flagged.gap(g) == 0%")
+    (x, labels, codes), later = fair(400), fair(4000, seed=1)
+    scores, names = x[:, 0], ["ab"[c] for c in codes]
+    point = sp.evaluate(PARITY, scores, labels, groups=names)
+    assert point.feasible
+    assert 0.1 < point.rates["flagged"] < 0.9
+    assert point.rates["flagged.gap(g)"] <= 1 / int((codes == 1).sum()) + 1e-9
+    assert sp.calibrate(PARITY, scores, labels, groups=names) == point
+    assert sp.OperatingPoint.from_dict(point.to_dict()) == point
+    with pytest.raises(BadProblem, match=r"no data can show that .* holds exactly"):
+        sp.calibrate(PARITY, scores, labels, groups=names, confidence=0.9)
+    new, new_names = later[0][:, 0], ["ab"[c] for c in later[2]]
+    assert point.check(scores, labels, groups=names).holds
+    unfair = point.check(new + 0.5 * later[2], later[1], groups=new_names)
+    assert not unfair.holds
+
+
+@pytest.mark.parametrize("make", [sp.ImplicitThreshold, sp.Lagrangian, sp.ProxyLagrangian])
+def test_solvers_close_the_gap(make):
+    x, labels, codes = fair(600)
+    model = torch.nn.Linear(2, 1).double()
+    torch.nn.init.zeros_(model.weight)
+    solver = make(PARITY, n_groups=2).double()
+    result = sp.fit(model, PARITY, [{"x": x, "labels": labels, "groups": codes}] * 5,
+                    [{"x": x, "labels": labels, "groups": codes}], solver, epochs=8,
+                    calibration=[{"x": x, "labels": labels, "groups": codes}])  # fmt: skip
+    assert result.point.feasible
+    best = sp.evaluate(PARITY, x[:, 0], labels, groups=codes)
+    assert result.point.objective < best.objective + 0.03
+
+
 @settings(max_examples=40)
 @given(sample=grouped(groups=3, size=5), bound=st.sampled_from([0.1, 0.34]))
 def test_three_groups_and_two_gaps(sample, bound):

@@ -6,9 +6,10 @@ from torch import nn
 
 import setpoint as sp
 from setpoint.errors import BadProblem, BadSetting
+from setpoint.measure.count import count
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import SigmoidStep
-from setpoint.solve.correction import find_soft, tightened
+from setpoint.solve.correction import find_soft
 from setpoint.solve.price import count_at
 
 PROBLEM = sp.ask("minimize fnr where fpr <= 20%")
@@ -20,8 +21,8 @@ def batch(seed, size=60):
     return torch.randn(size, generator=draw, dtype=torch.float64) + labels, labels
 
 
-def test_the_correction_uses_the_batches_that_came_since_it_was_due():
-    solver = sp.ImplicitThreshold(PROBLEM, correction=sp.Correction(every=5, batches=3), temperature=1.0).double()
+def test_the_correction_uses_the_latest_batches_that_came_since_it_was_due():
+    solver = sp.ImplicitThreshold(PROBLEM, correction=sp.Correction(every=5, latest=3), temperature=1.0).double()
     found = []
     for seed in range(9):
         solver(*batch(seed))
@@ -31,6 +32,19 @@ def test_the_correction_uses_the_batches_that_came_since_it_was_due():
         recent = [batch(seed) for seed in range(last - 2, last + 1)]
         scores, labels = (torch.cat(parts) for parts in zip(*recent))
         assert found[last] == pytest.approx(sp.evaluate(PROBLEM, scores, labels).threshold)
+
+
+def test_the_latest_batches_must_all_be_remembered():
+    """Batches of 512, ten of them: 5,120 scores, where memory holds 2,048 unless it is told to hold more."""
+    ten = [batch(seed, size=512) for seed in range(10)]
+    correction = sp.Correction(every=10, latest=10)
+    with pytest.raises(BadSetting, match="needs memory=5120 or more, but memory holds 2048"):
+        sp.ImplicitThreshold(PROBLEM, correction=correction)(*ten[0])
+    solver = sp.ImplicitThreshold(PROBLEM, correction=correction, memory=5120).double()
+    for one in ten:
+        solver(*one)
+    scores, labels = (torch.cat(parts) for parts in zip(*ten))
+    assert solver.thresholds.item() == sp.evaluate(PROBLEM, scores, labels).threshold
 
 
 @pytest.mark.parametrize("ask", ["minimize fnr where fpr <= 20%", "maximize precision over recall in [70%, 95%]"])
@@ -94,18 +108,25 @@ def test_following_is_refused_where_it_means_nothing():
         sp.ImplicitThreshold(sp.ask("maximize f1"), correction=sp.Correction(every=5)).follow(optimizer)
 
 
-def test_the_slope_penalty_is_the_squared_slope_of_the_bounded_rate():
-    scores, labels = batch(0)
-    plain = sp.ImplicitThreshold(PROBLEM, memory=0, temperature=1.5).double()
-    penalised = sp.ImplicitThreshold(PROBLEM, memory=0, temperature=1.5, slope_penalty=0.1).double()
-    difference = penalised(scores, labels) - plain(scores, labels)
-    negatives = torch.sigmoid(1.5 * (scores - plain.thresholds))[labels == 0]
-    slope = (negatives * (1 - negatives)).mean()
-    assert difference.item() == pytest.approx(0.1 * slope.item() ** 2)
+@pytest.mark.parametrize("temperature", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("ask", ["minimize fnr where fpr <= 20%", "maximize precision over recall in [70%, 95%]"])
+def test_the_slope_penalty_is_the_squared_derivative_of_the_excesses_by_their_thresholds(ask, temperature):
+    """Its value and its gradient by the scores, against finite differences in the thresholds."""
+    problem, (scores, labels) = sp.ask(ask), batch(0)
+    settings = {"memory": 0, "temperature": temperature}
+    plain = sp.ImplicitThreshold(problem, **settings).double()
+    penalised = sp.ImplicitThreshold(problem, **settings, slope_penalty=0.05).double()
     leaf = scores.clone().requires_grad_()
-    (with_it,) = torch.autograd.grad(penalised(leaf, labels), leaf)
-    (without,) = torch.autograd.grad(plain(leaf, labels), leaf)
-    assert not torch.allclose(with_it, without)
+    difference = penalised(leaf, labels) - plain(leaf, labels)
+
+    def by_differences(scores):
+        sample, step, h = Sample(scores, labels), SigmoidStep(temperature), 1e-5
+        up, down = (problem.excesses(count_at(sample, plain.thresholds + move, step)) for move in (h, -h))
+        return 0.05 * ((up - down) / (2 * h)).square().sum()
+
+    assert difference.item() == pytest.approx(by_differences(scores).item(), rel=1e-6)
+    own, expected = (torch.autograd.grad(one, leaf)[0] for one in (difference, by_differences(leaf)))
+    torch.testing.assert_close(own, expected, rtol=1e-4, atol=1e-9)
 
 
 def test_the_price_is_clipped_and_the_slope_floored():
@@ -136,17 +157,49 @@ def test_slack_never_leaves_the_range_of_the_rate():
     for _ in range(5):
         solver(*batch(0))
     assert 0 <= solver.slacks.item() <= 0.2
-    assert tightened(PROBLEM, 0.05).constraints[0].bound == pytest.approx(0.15)
-    assert tightened(sp.ask("maximize tnr where recall >= 95%"), 0.5).constraints[0].bound == 1.0
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        "minimize fnr where fpr <= 20% and recall >= 30%",
+        "minimize fnr where recall >= 30% and fpr <= 20%",
+        "minimize fnr where flagged <= 90% and recall >= 30% and fpr <= 20%",
+        "minimize error where recall >= 5% and flagged <= 95% and fpr <= 90%",
+    ],
+)
+def test_a_slack_each_ends_at_the_best_feasible_cut(ask):
+    """The bound in force ends without slack, the others with what their equations leave."""
+    problem, (scores, labels) = sp.ask(ask), batch(0, size=400)
+    solver = sp.ImplicitThreshold(problem, slack=sp.Slack(rate=0.02), memory=0, temperature=3.0).double()
+    for _ in range(300):
+        solver(scores, labels)
+        counts = count(scores, labels, solver.thresholds)
+        assert problem.excesses(counts).max() <= 1e-9, "every bound holds at every step"
+    torch.testing.assert_close(-problem.excesses(counts), solver.slacks.double(), atol=0.02, rtol=0)
+    best = sp.evaluate(problem, scores, labels)
+    assert float(problem.objective(counts)[0]) <= best.objective + 0.02
+    assert (solver.slacks.min() == 0) == ask.startswith("minimize fnr")
+
+
+def test_bounds_that_no_cut_meets_have_the_flat_price_with_slack_too():
+    problem = sp.ask("minimize fnr where fpr <= 1% and recall >= 99%")
+    solver = sp.ImplicitThreshold(problem, slack=sp.Slack(), memory=0).double()
+    solver(*batch(0))
+    assert 10.0 in solver.prices.tolist()
 
 
 @pytest.mark.parametrize(
     ("make", "says"),
     [
         (lambda: sp.Correction(every=0), "every >= 1"),
-        (lambda: sp.Correction(every=3, batches=4), "batches <= every"),
+        (lambda: sp.Correction(every=3, latest=4), "latest <= every"),
+        (lambda: sp.Correction(every=3, latest=2, batches=2), "not on both"),
+        (lambda: sp.ImplicitThreshold(PROBLEM, correction=sp.Correction(9, latest=2), memory=0), "memory holds 0"),
         (lambda: sp.Slack(rate=0.0), "rate of a slack"),
-        (lambda: sp.ImplicitThreshold(sp.ask("maximize f1"), slack=sp.Slack()), "exactly one inequality"),
+        (lambda: sp.ImplicitThreshold(sp.ask("maximize f1"), slack=sp.Slack()), "inequalities alone"),
+        (lambda: sp.ImplicitThreshold(sp.ask("minimize fnr where fpr == 5%"), slack=sp.Slack()), "inequalities alone"),
+        (lambda: sp.ImplicitThreshold(PROBLEM, slack=sp.Slack(), correction=sp.Correction(soft=True)), "soft=True"),
         (lambda: sp.ImplicitThreshold(PROBLEM, slope_penalty=-1.0), "slope_penalty"),
     ],
 )

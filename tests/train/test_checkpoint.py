@@ -158,6 +158,18 @@ def test_every_loader_goes_on_where_it_was(tmp_path, make_loader):
     assert_same(whole, stopped(tmp_path / "kept", make, (1, 4), **changes))
 
 
+@pytest.mark.parametrize("name", ["noisy items", "own generator"])
+def test_corrections_on_batches_to_come_go_on_bit_by_bit(tmp_path, name):
+    """Stopped in a correction, right after one (the next batch has been read by then), and later."""
+
+    def make():
+        return sp.ImplicitThreshold(sp.ask(ASK), correction=sp.Correction(every=2, batches=2))
+
+    changes = {"loader": LOADERS[name], "epochs": 4, "warm_start": 0.25}
+    whole = train(None, make, **changes)
+    assert_same(whole, stopped(tmp_path / "kept", make, (4, 3, 4, 5, 3), **changes))
+
+
 @pytest.mark.parametrize(
     "changes",
     [

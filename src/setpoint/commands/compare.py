@@ -8,7 +8,7 @@ from typing import Any
 
 from setpoint.commands.settings import read_settings
 from setpoint.compare import Comparison, Standing, compare_table, usual_solvers, verdict
-from setpoint.problem.language import ask as read_ask
+from setpoint.problem.language import read_problem
 from setpoint.problem.problem import Problem
 from setpoint.show import console, grid, progress, say, value_text, write_json
 from setpoint.solvers import BASELINE
@@ -27,7 +27,7 @@ def main(
     quiet: bool,
     **how: Any,
 ) -> None:
-    problem, settings = read_ask(ask), read_settings(solver=BASELINE, **how)
+    problem, settings = read_problem(ask), read_settings(solver=BASELINE, **how)
     names = usual_solvers(problem, settings.model)
     if solvers is not None:
         names = [name.strip() for name in solvers.split(",") if name.strip()]

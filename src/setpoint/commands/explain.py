@@ -10,7 +10,7 @@ import torch
 from setpoint.errors import BadProblem, SetpointError
 from setpoint.measure.constraint import Constraint, Quantity, percent
 from setpoint.measure.rate import Four, Gap, Rate
-from setpoint.problem.language import ask as read_ask
+from setpoint.problem.language import read_problem
 from setpoint.problem.problem import Problem
 from setpoint.show import bound_text, console, grid, say, write_json
 from setpoint.train.calibrate import calibrate
@@ -52,7 +52,7 @@ class Need:
 
 
 def main(*, ask: str, as_json: bool) -> None:
-    problem = read_ask(ask)
+    problem = read_problem(ask)
     refusal, needs = certificate(problem)
     if as_json:
         write_json(
@@ -102,6 +102,8 @@ def meaning(problem: Problem) -> str:
 
 def _bound(constraint: Constraint) -> str:
     words = {"<=": "is at most", ">=": "is at least", "==": "is as near as can be to"}[constraint.relation]
+    if isinstance(constraint.quantity, Gap) and constraint.relation == "==":
+        words = "is, within one sample of the smallest group,"
     return f"{constraint.quantity} {words} {bound_text(constraint)}"
 
 

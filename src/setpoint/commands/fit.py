@@ -11,7 +11,7 @@ from setpoint.commands.launch import launched, restarts
 from setpoint.commands.settings import read_settings
 from setpoint.errors import BadSetting
 from setpoint.outcome import Told
-from setpoint.problem.language import ask as read_ask
+from setpoint.problem.language import read_problem
 from setpoint.processes import Processes
 from setpoint.run import Run
 from setpoint.show import console, progress, result_table, say, sentences, trials_table, write_json
@@ -90,7 +90,7 @@ def _start(
     if data is None or target is None or ask is None:
         lacking = "a table" if data is None else "--target" if target is None else "--ask"
         raise BadSetting(f"{lacking} is missing; see setpoint fit --help")
-    read_ask(ask)
+    read_problem(ask)
     plan = Plan(str(data), target, ask, read_settings(**how), positive, checkpoint_seconds, stream)
     if restarts():
         return begin(plan, out, go_on=True, on_epoch=on_epoch, processes=processes)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
 from setpoint.errors import BadGroups, BadLabels, BadProblem, BadSetting, BadWeights, ShapeMismatch
-from setpoint.problem.language import ask
+from setpoint.problem.language import read_problem
 from setpoint.problem.problem import Problem
 
 #: A part with fewer rows of a class than this says next to nothing of a threshold.
@@ -23,11 +23,9 @@ Rows = NDArray[np.int64]
 
 def read_ask(question: Any) -> Problem:
     """The problem, which may be given as text."""
-    if isinstance(question, str):
-        return ask(question)
-    if not isinstance(question, Problem):
+    if not isinstance(question, str | Problem):
         raise BadProblem(f"ask must be a text such as 'minimize fnr where fpr <= 5%' or a problem, got {question!r}")
-    return question
+    return read_problem(question)
 
 
 def two_classes(y: NDArray[Any]) -> tuple[NDArray[Any], Rows]:

@@ -14,7 +14,7 @@ from setpoint.integrations.gather import gathered
 from setpoint.integrations.missing import missing
 from setpoint.integrations.scalars import preference_number, scalars
 from setpoint.measure.sample import Sample
-from setpoint.problem.language import ask
+from setpoint.problem.language import read_problem
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.solve.baseline import CrossEntropy
@@ -104,7 +104,7 @@ class OperatingPointCallback(Callback):
         on_epoch: Callable[[dict[str, Any]], None] | None = None,
         prefix: str = "setpoint/",
     ) -> None:
-        self.problem = ask(problem) if isinstance(problem, str) else problem
+        self.problem = read_problem(problem)
         self.calibration = calibration
         self.confidence = confidence
         self.keep_best = keep_best

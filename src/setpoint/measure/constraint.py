@@ -41,6 +41,18 @@ class Quantity(ABC):
         """Whether the value always lies between 0 and 1."""
         return False
 
+    def refuse(self, relation: Relation, bound: float) -> None:
+        """Raise BadProblem for a bound that this quantity cannot have."""
+        if self.is_share and not 0 <= bound <= 1:
+            remedy = "choose one within"
+            if 1 < bound <= 100:
+                remedy = f"for {bound:g} percent write {bound / 100:g} or, in an ask, {bound:g}%"
+            raise BadProblem(f"{self} {relation} {bound:g} is a share outside 0 ... 1; {remedy}")
+
+    def text(self, relation: Relation, bound: float) -> str:
+        """A bound on this quantity, in the words of an ask."""
+        return f"{self} {relation} {percent(bound) if self.is_share else repr(bound)}"
+
     def resolution(self, counts: Tensor, heaviest: float | Tensor) -> Tensor:
         """The most that the value can change when one sample, of weight `heaviest`, moves across."""
         return counts.new_zeros(counts.shape[:-1])
@@ -92,11 +104,7 @@ class Constraint:
         if not isinstance(self.bound, Real) or isinstance(self.bound, bool) or not math.isfinite(self.bound):
             raise BadProblem(f"the bound of {self.quantity} must be a finite number, but got {self.bound!r}")
         object.__setattr__(self, "bound", float(self.bound))
-        if self.quantity.is_share and not 0 <= self.bound <= 1:
-            remedy = "choose one within"
-            if 1 < self.bound <= 100:
-                remedy = f"for {self.bound:g} percent write {self.bound / 100:g} or, in an ask, {self.bound:g}%"
-            raise BadProblem(f"{self.quantity} {self.relation} {self.bound:g} is a share outside 0 ... 1; {remedy}")
+        self.quantity.refuse(self.relation, self.bound)
 
     def excess(self, counts: Tensor) -> Tensor:
         """How far the value lies beyond the bound; for `==` the signed distance."""
@@ -114,8 +122,7 @@ class Constraint:
         return self.violation(counts) <= SLACK + slack
 
     def __str__(self) -> str:
-        bound = percent(self.bound) if self.quantity.is_share else repr(self.bound)
-        return f"{self.quantity} {self.relation} {bound}"
+        return self.quantity.text(self.relation, self.bound)
 
     def __bool__(self) -> bool:
         raise BadProblem(

@@ -15,6 +15,7 @@ from torch import Tensor
 from setpoint.errors import BadProblem
 from setpoint.measure.constraint import Quantity, percent
 from setpoint.measure.looks import constant_like
+from setpoint.measure.rows import Rows
 
 Four = tuple[float, float, float, float]
 
@@ -98,6 +99,13 @@ class Rate(Quantity):
         """The stretch of this rate over which an objective is averaged: a (partial) area."""
         return Range(self, low, high, points)
 
+    @property
+    def rows(self) -> Rows:
+        """The number of flagged rows, for bounds such as `sp.flagged.rows == 100`; only `flagged` is counted so."""
+        if self.identity() != flagged.identity():
+            raise BadProblem(f"{self} is not counted in rows; only flagged is, as in sp.flagged.rows == 100")
+        return Rows()
+
     def gap(self, group: str) -> Gap:
         """The largest difference of this rate between any two groups of the column `group`."""
         return Gap(self, group)
@@ -145,6 +153,10 @@ class Gap(Quantity):
         highest = values.masked_fill(empty, -torch.inf).amax(-1)
         lowest = values.masked_fill(empty, torch.inf).amin(-1)
         return torch.where(empty.all(-1), torch.zeros_like(highest), highest - lowest)
+
+    def resolution(self, counts: Tensor, heaviest: float | Tensor) -> Tensor:
+        """One sample moves the gap most in the smallest group."""
+        return self.rate.resolution(counts, heaviest).amax(-1)
 
     def identity(self) -> tuple[object, ...]:
         return (self.rate.identity(), self.group)

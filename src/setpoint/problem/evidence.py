@@ -23,9 +23,10 @@ _GRID = 33
 
 
 def is_testable(constraint: Constraint) -> bool:
-    """Whether the bound is on a count among a count, or holds down the gap of such a share between groups."""
+    """Whether the bound is on a count among a count, or holds down or closes the gap of such a share between groups."""
     quantity = constraint.quantity
-    if isinstance(quantity, Gap) and constraint.relation != "<=":
+    closed = constraint.relation == "==" and constraint.bound == 0
+    if isinstance(quantity, Gap) and constraint.relation != "<=" and not closed:
         return False
     rate = quantity.rate if isinstance(quantity, Gap) else quantity
     if not isinstance(rate, Rate) or not rate.is_share or not any(rate.part):

@@ -3,7 +3,7 @@
 ask         = ("minimize" | "maximize") rate [ where | over ]
 where       = "where" bound { "and" bound }
 over        = "over" rate "in" "[" number "," number "]" [ "with" integer "points" ]
-bound       = rate ("<=" | ">=" | "==") number
+bound       = rate ("<=" | ">=" | "==") number | "flagged" ("<=" | ">=" | "==") integer "rows"
 rate        = name | "f_score" "(" number ")" | rate ".gap(" column ")"
 number      = decimal [ "%" ]
 """
@@ -44,12 +44,14 @@ def ask(text: str, metrics: Iterable[Metric] = ()) -> Problem:
     return _Reader(text, {metric.name: metric for metric in metrics}).problem()
 
 
-def read_problem(problem: Problem | str) -> Problem:
-    """The problem that was handed over, as it is or as the text of an ask."""
+def read_problem(problem: Problem | str, *, rows: bool = False) -> Problem:
+    """The problem that was handed over, as it is or as the text of an ask; bounds in `rows` are refused unless set."""
     if isinstance(problem, str):
-        return ask(problem)
+        problem = ask(problem)
     if not isinstance(problem, Problem):
         raise BadProblem(f"expected an ask such as 'minimize fnr where fpr <= 1%' or a problem, got {problem!r}")
+    if not rows:
+        problem.refuse_rows()
     return problem
 
 
@@ -137,7 +139,12 @@ class _Reader:
             raise self.error(f"{quantity} {relation} ...: bounds are never strict; write {relation}=")
         if relation not in _RELATIONS:
             raise self.error(f"expected <=, >= or == after {quantity} but found {relation!r}")
-        return Constraint(quantity, _RELATIONS[relation], self.number())
+        bound = self.number()
+        if self.accept("rows", "row"):
+            if not isinstance(quantity, Rate) or self.tokens[self.place - 2][1].endswith("%"):
+                raise self.error(f"rows are a number of flagged rows, as in flagged {relation} 100 rows;")
+            quantity = quantity.rows
+        return Constraint(quantity, _RELATIONS[relation], bound)
 
     def number(self) -> float:
         text = self.take("number", "a number such as 1% or 0.01")

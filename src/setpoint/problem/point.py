@@ -172,6 +172,7 @@ class OperatingPoint:
 
         A promise that is kept is called broken with probability `level` at most.
         """
+        self.problem.refuse_rows()
         if self.problem.over is not None:
             return self.check_counts(torch.zeros(4), level=level)
         bounds_only = [c.quantity for c in self.problem.bounds]

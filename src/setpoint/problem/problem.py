@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -11,7 +11,8 @@ from torch import Tensor
 from setpoint.errors import BadProblem
 from setpoint.measure.constraint import SLACK, Constraint, Quantity
 from setpoint.measure.looks import constant_like
-from setpoint.measure.rate import Gap, Range, Rate
+from setpoint.measure.rate import Gap, Range, Rate, flagged
+from setpoint.measure.rows import Rows
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Problem:
     over: Range | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.objective, Quantity) or isinstance(self.objective, Gap):
+        if not isinstance(self.objective, Quantity) or isinstance(self.objective, Gap | Rows):
             raise BadProblem(f"the objective must be a rate such as sp.fnr or a metric, got {self.objective!r}")
         for constraint in self.constraints:
             if not isinstance(constraint, Constraint):
@@ -87,6 +88,40 @@ class Problem:
         """The smallest share that a bound allows (1 % for `fpr <= 1%` and for `recall >= 99%`), if any."""
         shares = [min(c.bound, 1 - c.bound) for c in self.bounds if c.quantity.is_share]
         return min((share for share in shares if share > 0), default=None)
+
+    def among(self, rows: int) -> Problem:
+        """The same problem with bounds in rows as shares of so many rows: `flagged == 100 rows` of 10,000 is 1 %.
+
+        Args:
+            rows: How many rows the threshold is to be run on at a time.
+
+        Raises:
+            BadProblem: If a bound asks for more rows than there are, or there are none.
+
+        Example:
+            >>> import setpoint as sp
+            >>> print(sp.ask("maximize precision where flagged == 100 rows").among(10_000))
+            maximize precision where flagged == 1%
+        """
+        if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
+            raise BadProblem(f"problem.among takes a whole number of rows from 1 up, got {rows!r}")
+        for c in self.constraints:
+            if isinstance(c.quantity, Rows) and c.bound > rows:
+                raise BadProblem(f"{c} asks for more than the {rows} rows that there are")
+        bounds = [
+            Constraint(flagged, c.relation, c.bound / rows) if isinstance(c.quantity, Rows) else c
+            for c in self.constraints
+        ]
+        return replace(self, constraints=tuple(bounds))
+
+    def refuse_rows(self) -> None:
+        """A bound in rows has a meaning for the rows at hand alone."""
+        for c in self.constraints:
+            if isinstance(c.quantity, Rows):
+                raise BadProblem(
+                    f"{c} is about the rows at hand, which sp.evaluate judges; elsewhere write a share, such as "
+                    "flagged == 1%, or say of how many rows with problem.among(10_000)"
+                )
 
     def pool(self, counts: Tensor) -> Tensor:
         """Counts of all groups together, `(m, 4)`."""

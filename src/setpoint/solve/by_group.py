@@ -1,10 +1,11 @@
 """Find one threshold a group: the best cuts under which groups differ by no more than is allowed.
 
-A gap bound `rate.gap <= g` holds when the rates of all groups lie in some window of width g. For each window every
-group has a run of cuts, of which it takes the cheapest (a range minimum); the best window wins. This is exact for
-costs that are linear in the counts. Ratios such as precision become linear by Dinkelbach's method, global bounds by
-a price in the cost, found by bisection. A price finds cuts on the hull of what can be had, and points of the objective
-may lie between two of them: from there one group or two at a time move to better cuts, while that keeps every bound.
+A gap bound `rate.gap <= g` holds when the rates of all groups lie in some window of width g, and `rate.gap == 0` when
+they lie in a window as wide as one sample of the smallest group. For each window every group has a run of cuts, of
+which it takes the cheapest (a range minimum); the best window wins. This is exact for costs that are linear in the
+counts. Ratios such as precision become linear by Dinkelbach's method, global bounds by a price in the cost, found by
+bisection. A price finds cuts on the hull of what can be had, and points of the objective may lie between two of them:
+from there one group or two at a time move to better cuts, while that keeps every bound.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ PAIRS = 2**15
 def find_by_group(problem: Problem, sample: Sample) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Thresholds `(1, G)`, true counts `(1, G, 4)`, whether every bound holds, and which are active `(k,)`."""
     curves = [_curve_of(sample, group) for group in range(sample.n_groups or 0)]
-    search = _Search(problem, [c.counts for c in curves])
+    heaviest = 1.0 if sample.weights is None else float(sample.weights.max())
+    search = _Search(problem, [c.counts for c in curves], heaviest)
     cuts = search.improved(search.best())
     counts = search.counts(cuts)
     thresholds = torch.stack([_threshold(c, cut) for c, cut in zip(curves, cuts)]).unsqueeze(0)
-    heaviest = 1.0 if sample.weights is None else float(sample.weights.max())
     return thresholds, counts, problem.holding(counts, heaviest), search.active(cuts)
 
 
@@ -61,18 +62,22 @@ def _threshold(cuts: Curve, cut: int) -> Tensor:
 class _Search:
     """All cuts of all groups, and the windows in which they may lie."""
 
-    def __init__(self, problem: Problem, tables: list[Tensor]) -> None:
+    def __init__(self, problem: Problem, tables: list[Tensor], heaviest: float) -> None:
         if not isinstance(problem.objective, Rate):
             raise BadProblem(f"thresholds a group need a rate as objective, not the metric {problem.objective}")
         self.objective = problem.objective
         self.problem = problem
         self.tables = tables
+        self.heaviest = heaviest
         self.total = torch.stack([table[0] for table in tables]).sum(0)
         self.gaps = [c for c in problem.constraints if isinstance(c.quantity, Gap)]
         self.others = [c for c in problem.constraints if not isinstance(c.quantity, Gap)]
         for c in self.gaps:
-            if c.relation != "<=" or not c.quantity.rate.direction:  # type: ignore[attr-defined]
-                raise BadProblem(f"{c}: a gap is held down (<=), on a rate that moves one way with the threshold")
+            held = c.relation == "<=" or (c.relation == "==" and c.bound == 0)
+            if not held or not c.quantity.rate.direction:  # type: ignore[attr-defined]
+                raise BadProblem(
+                    f"{c}: a gap is held down (<=) or closed (== 0), on a rate that moves one way with the threshold"
+                )
         for c in self.others:
             if not isinstance(c.quantity, Rate):
                 raise BadProblem(f"{c}: beside a gap only rates can be bounded")
@@ -96,7 +101,7 @@ class _Search:
             rows = []
             for level, here in zip(levels, present):
                 first = torch.searchsorted(level, edges - SLACK)
-                last = torch.searchsorted(level, edges + constraint.bound + SLACK, right=True) - 1
+                last = torch.searchsorted(level, edges + self._allowed(constraint), right=True) - 1
                 everything = torch.stack([torch.zeros_like(first), torch.full_like(last, len(level) - 1)])
                 rows.append(torch.stack([first, last]) if here else everything)
             ranges.append(torch.stack(rows, dim=1))
@@ -106,6 +111,11 @@ class _Search:
             last = torch.minimum(last.unsqueeze(-1), more[1].unsqueeze(-2)).flatten(1)
         possible = (first <= last).all(0)
         return first[:, possible], last[:, possible]
+
+    def _allowed(self, gap: Constraint) -> float:
+        """The widest gap that keeps the bound; a gap of 0 is kept within one sample, as other equalities are."""
+        one = float(gap.quantity.resolution(self.counts([0] * len(self.tables)), self.heaviest)[0])
+        return gap.bound + SLACK + (one if gap.relation == "==" else 0.0)
 
     def best(self) -> list[int]:
         """The best cuts that meet every bound; failing that, those that break the global bounds least."""
@@ -124,7 +134,8 @@ class _Search:
 
     def improved(self, cuts: list[int]) -> list[int]:
         """The same cuts, or better ones that break no bound further, reached by moves of one group or two."""
-        most = self._violations(self.counts(cuts)).clamp(min=SLACK)
+        least = [self._allowed(c) - c.bound if isinstance(c.quantity, Gap) else SLACK for c in self.problem.constraints]
+        most = torch.maximum(self._violations(self.counts(cuts)), self.total.new_tensor(least).unsqueeze(-1))
         for _ in range(ROUNDS if self.others else 0):
             before = cuts
             for moving in self._moves():

@@ -2,47 +2,65 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from setpoint.errors import BadProblem, BadSetting
 from setpoint.measure.constraint import Constraint
-from setpoint.measure.rate import Rate
+from setpoint.measure.rate import Metric, Rate
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import Step
 from setpoint.problem.problem import Problem
 from setpoint.solve.price import count_at
+from setpoint.solve.threshold import Found, find
 
 
 @dataclass(frozen=True)
 class Correction:
-    """Thresholds are searched anew every `every` steps, on all that is remembered or on `batches` new batches.
+    """How often the thresholds are searched anew, and on which scores.
 
-    With `batches` = k the search waits until k batches have come since it was due, and uses those alone. `soft`
-    sets them where the smooth rates meet the bounds instead of the true ones.
+    Args:
+        every: Steps from one search to the next.
+        batches: k: search on k batches that are all scored at one set of parameters. A criterion sees scores and not
+            the model, so `sp.fit` scores them, and in a loop of your own `sp.correct(model, solver, batches)`.
+        latest: k: search on the k latest batches of training, each with the scores of its own step, between which the
+            parameters moved. The search waits until k batches have come since it was due; `memory` must hold them.
+        soft: Set the thresholds where the smooth rates meet the bounds instead of the true ones.
+
+    With neither `batches` nor `latest` the search uses all remembered scores.
+
+    Raises:
+        BadSetting: If `every` is below 1, `latest` above `every`, or both `batches` and `latest` are given.
     """
 
     every: int = 1
     batches: int = 0
+    latest: int = 0
     soft: bool = False
 
     def __post_init__(self) -> None:
-        if self.every < 1 or self.batches < 0 or self.batches > self.every:
+        if self.every < 1 or self.batches < 0 or not 0 <= self.latest <= self.every:
             raise BadSetting(
-                f"a correction needs every >= 1 and 0 <= batches <= every, got every={self.every}, "
-                f"batches={self.batches}"
+                f"a correction needs every >= 1, batches >= 0 and 0 <= latest <= every, got every={self.every}, "
+                f"batches={self.batches}, latest={self.latest}"
             )
+        if self.batches and self.latest:
+            raise BadSetting("a correction is on batches= at one set of parameters or on the latest=, not on both")
 
     def is_due(self, step: int) -> bool:
         """Whether the thresholds are searched at this step, counted from 0; the first step always does."""
-        return step == 0 or step % self.every == max(self.batches - 1, 0) % self.every
+        return step == 0 or step % self.every == max(self.latest - 1, 0) % self.every
 
 
 @dataclass(frozen=True)
 class Slack:
-    """Treat an inequality as excess + slack = 0 with a slack that is learned at `rate` and never negative."""
+    """Treat every inequality as excess_i + slack_i = 0 with slacks that are never negative.
+
+    The bound with the least slack holds the threshold, and its slack is learned at `rate`: it falls by rate x price at
+    every step. The other slacks are what their equations leave at that threshold, and these bounds cost nothing.
+    """
 
     rate: float = 0.01
 
@@ -51,15 +69,38 @@ class Slack:
             raise BadSetting(f"the rate of a slack variable must be above 0, got {self.rate!r}")
 
 
-def tightened(problem: Problem, slack: float) -> Problem:
-    """The problem with its one inequality turned into an equality, `slack` inside the bound."""
-    if len(problem.constraints) != 1 or problem.constraints[0].relation == "==":
-        raise BadProblem(f"a slack variable needs exactly one inequality, but '{problem}' has other bounds")
-    bound = problem.constraints[0]
-    level = bound.bound - slack if bound.relation == "<=" else bound.bound + slack
-    if bound.quantity.is_share:
-        level = min(max(level, 0.0), 1.0)
-    return Problem(problem.objective, problem.maximize, (Constraint(bound.quantity, "==", level),))
+def refuse_slack(problem: Problem) -> None:
+    """Slack variables are for inequalities on one threshold."""
+    one_threshold = problem.over is None and problem.group is None
+    if not one_threshold or not problem.constraints or any(c.relation == "==" for c in problem.constraints):
+        raise BadProblem(f"slack variables need inequalities alone, on one threshold, but '{problem}' has other bounds")
+
+
+def most_slack(bound: Constraint) -> float:
+    """The most that the slack of an inequality can be."""
+    return max(bound.bound if bound.relation == "<=" else 1 - bound.bound, 0.0)
+
+
+def find_with_slack(problem: Problem, sample: Sample, slacks: Tensor) -> tuple[Found, Tensor]:
+    """The cut at which every excess + slack is 0, with the one bound that holds it, and all slacks there `(k,)`.
+
+    The bound with the least slack holds the cut; where another bound does not let it, that one does.
+    """
+    # Slacks are numbers of the search, so a device has to say them.
+    place = int(slacks.argmin())
+    bound, slack = problem.constraints[place], float(slacks[place])
+
+    def distance(*counts: Tensor) -> Tensor:
+        return (bound.excess(torch.stack(counts, -1)) + slack).abs()
+
+    found = find(Problem(Metric(f"distance from {bound}", distance), False, problem.constraints), sample)
+    left = (-problem.excesses(found.counts)).clamp(min=0).to(slacks.dtype)
+    holds = torch.arange(len(slacks), device=slacks.device) == place
+    others = found.active & ~holds
+    if float(left[place]) > slack and bool(others.any()):
+        holds = torch.arange(len(slacks), device=slacks.device) == left.masked_fill(~others, torch.inf).argmin()
+        return replace(found, active=holds), left
+    return replace(found, active=holds), torch.where(holds, slacks, left)
 
 
 def find_soft(problem: Problem, sample: Sample, step: Step) -> Tensor:

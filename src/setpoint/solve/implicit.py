@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from setpoint.errors import BadSetting
-from setpoint.measure.looks import constant, may_look
+from setpoint.measure.joined import joined
+from setpoint.measure.looks import constant, constant_like, may_look
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import SigmoidStep, SmoothStep
 from setpoint.problem.problem import Problem
-from setpoint.solve.correction import Correction, Slack, find_soft, tightened
+from setpoint.solve.correction import Correction, Slack, find_soft, find_with_slack, most_slack, refuse_slack
 from setpoint.solve.follow import Follower
 from setpoint.solve.memory import Memory, memory_size
 from setpoint.solve.price import (
@@ -27,7 +29,7 @@ from setpoint.solve.price import (
     solve_prices,
 )
 from setpoint.solve.scale import settle_temperature, temperature_buffer
-from setpoint.solve.solver import Solver, check_problem, with_groups
+from setpoint.solve.solver import Solver, check_problem, full_precision, with_groups
 from setpoint.solve.threshold import find
 
 #: The price of a bound that no threshold meets: heavy beside an objective of at most 1.
@@ -46,8 +48,8 @@ class ImplicitThreshold(Solver):
     `temperature` is the steepness of the `step`; None sets it once, from the spread of the first scores, and
     keeps it (a buffer). `memory` is the number of scores remembered; None chooses it from the bounds, 0 makes
     every batch stand for itself. `correction` says when and by what the thresholds are searched, `slack` treats
-    an inequality by a slack variable instead of a search for the best feasible cut, `slope_penalty` weighs the
-    squared slope of the bounded rates at the thresholds, `slope_floor` and `price_limit` bound the prices.
+    inequalities by slack variables instead of a search for the best feasible cut, `slope_penalty` weighs
+    the sum of (d excess / d threshold)^2, in units of the scores, `slope_floor` and `price_limit` bound the prices.
     """
 
     thresholds: Tensor
@@ -57,6 +59,7 @@ class ImplicitThreshold(Solver):
     temperature: Tensor
     slacks: Tensor
     steps: Tensor
+    corrected_at: Tensor
 
     def __init__(
         self,
@@ -77,7 +80,9 @@ class ImplicitThreshold(Solver):
         if not (0 <= slope_penalty < math.inf and 0 < slope_floor < math.inf and 0 < price_limit < math.inf):
             raise BadSetting("slope_penalty must not be negative, slope_floor and price_limit above 0, and all finite")
         if slack is not None:
-            tightened(problem, 0.0)
+            refuse_slack(problem)
+            if correction is not None and correction.soft:
+                raise BadSetting("slack variables go with corrections by the true rates, not with soft=True")
         self.problem = problem
         self.n_groups = n_groups
         self.step = step
@@ -88,6 +93,7 @@ class ImplicitThreshold(Solver):
         self.price_limit = price_limit
         self.follower: Follower | None = None
         self.memory = Memory(memory_size(problem.tightest) if memory is None else memory)
+        self._refuse_small_memory(1)
         bounds = len(problem.bounds)
         shape = (problem.n_thresholds,) if n_groups is None else (1, n_groups)
         self.register_buffer("thresholds", torch.zeros(shape))
@@ -97,6 +103,7 @@ class ImplicitThreshold(Solver):
         self.register_buffer("slacks", torch.zeros(bounds))
         self.register_buffer("temperature", temperature_buffer(temperature))
         self.register_buffer("steps", torch.zeros((), dtype=torch.long))
+        self.register_buffer("corrected_at", torch.full((), -1))
 
     def follow(self, optimizer: torch.optim.Optimizer) -> None:
         """Between corrections, let the thresholds follow the optimizer's steps to first order.
@@ -110,9 +117,52 @@ class ImplicitThreshold(Solver):
             )
         self.follower = Follower(optimizer, self.thresholds)
 
+    @property
+    def needs_correction(self) -> bool:
+        """Whether `correct` should be called before the next step: only ever with `Correction(batches=k)`."""
+        steps, last = int(self.steps), int(self.corrected_at)
+        return self.correction.batches > 0 and (last < 0 or steps - last >= self.correction.every)
+
+    @torch.no_grad()
+    def correct(
+        self, scores: Tensor, labels: Tensor, *, weights: Tensor | None = None, groups: Tensor | None = None
+    ) -> None:
+        """Search the thresholds on these scores, which should all come from one set of parameters, and hold them.
+
+        It is the correction step of `Correction(every, batches=k)`; `sp.correct` scores k batches and calls it. Scores
+        without both classes leave the thresholds as they are.
+
+        Raises:
+            BadSetting: If the solver searches by itself, or the first scores of all lack a class.
+        """
+        if not self.correction.batches:
+            raise BadSetting("this solver searches its thresholds by itself; make it with sp.Correction(batches=k)")
+        with full_precision(scores):
+            part = replace(self.check(scores, labels, weights, groups), processes=self.processes).widened()
+            sample = with_groups(joined(part)[0], self.problem, self.n_groups)
+            if sample.has_both_classes:
+                heat = settle_temperature(self.temperature, lambda: sample.spread, sample.dtype, keep=True)
+                found = self._found(sample, self.step(heat), sample.holds_both_classes)
+                for own, new in zip((self.thresholds, self.active, self.broken), found):
+                    own.copy_(new)
+            elif self.corrected_at < 0:
+                raise BadSetting("the batches of the first correction lack a class; use more batches, or larger ones")
+            self.corrected_at.copy_(self.steps)
+
+    def _refuse_small_memory(self, size: int) -> None:
+        """The latest k batches, of `size` scores each, must still be remembered."""
+        latest = self.correction.latest
+        if latest > 1 and latest * size > self.memory.size:
+            raise BadSetting(
+                f"Correction(latest={latest}) with batches of {size} needs memory={latest * size} or more, "
+                f"but memory holds {self.memory.size} scores"
+            )
+
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
         batch = with_groups(batch, self.problem, self.n_groups)
-        newest = self.correction.batches
+        newest = self.correction.latest
+        if self.training:
+            self._refuse_small_memory(len(batch.scores))
         corrected = self.memory.joined(batch, newest=newest) if newest else None
         reference = self.memory.taking(batch, keep=self.training)
         nothing = (0.0 * batch.scores).sum()
@@ -125,7 +175,7 @@ class ImplicitThreshold(Solver):
             self.temperature, lambda: torch.where(usable, reference.spread, 0.0), reference.dtype, keep=self.training
         )
         step = self.step(temperature)
-        # With `batches` a device is waited for here, and with `every` in the search: the thresholds may stay.
+        # With `latest` a device is waited for here, and with `every` in the search: the thresholds may stay.
         thresholds, active, broken = self._search(
             reference if corrected is None or not corrected.has_both_classes else corrected, step, usable
         )
@@ -141,7 +191,7 @@ class ImplicitThreshold(Solver):
         counts = count_at(batch, thresholds, step)
         loss = here.loss(prices, counts, share, self._hold(slopes, prices, active, broken, pace / temperature))
         if self.slope_penalty:
-            pace = count_pace(batch, thresholds, step) / (temperature * share)
+            pace = count_pace(batch, thresholds, step) / share
             loss = loss + self.slope_penalty * here.by_threshold(pace)[1].square().sum()
         if self.training and self.follower is not None:
             implicit = self._implicit_thresholds(here, counts / share, slopes[1] * temperature)
@@ -165,28 +215,40 @@ class ImplicitThreshold(Solver):
 
     def _search(self, sample: Sample, step: SmoothStep, usable: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Thresholds, which bounds hold them, and which are broken; held between two corrections."""
-        due = self.correction.every == 1 or self.correction.is_due(int(self.steps))
+        every, batches = self.correction.every, self.correction.batches
+        due = not batches and (every == 1 or self.correction.is_due(int(self.steps)))
         if self.training:
+            if batches and (self.corrected_at < 0 or self.steps - self.corrected_at >= every + batches):
+                raise BadSetting(
+                    f"a correction on {batches} batches at one set of parameters is due: call sp.correct(model, "
+                    f"solver, batches) every {every} steps, or use sp.Correction(latest=), which needs no model"
+                )
             self.steps += usable
             if not due:
                 return self.thresholds.to(sample.scores.dtype), self.active, self.broken
-        if self.correction.soft:
-            thresholds = find_soft(self.problem, sample, step)
-            active, broken = torch.ones_like(self.active), torch.zeros_like(self.broken)
-        else:
-            # A slack is a number of the problem, so a device has to say it.
-            problem = self.problem if self.slack is None else tightened(self.problem, float(self.slacks[0]))
-            found = find(problem, sample)
-            thresholds, active = _where(usable, found.thresholds, torch.zeros_like(found.thresholds)), found.active
-            broken = torch.zeros_like(active)
-            met = may_look(found.feasible) and bool(found.feasible)
-            if self.slack is None and self.problem.constraints and not met:
-                broken = (self.problem.excesses(found.counts) > 0) & ~self._equalities() & ~found.feasible
+        thresholds, active, broken = self._found(sample, step, usable)
         if self.training:
             self.thresholds.copy_(_where(usable, thresholds, self.thresholds))
             self.active.copy_(_where(usable, active, self.active))
             self.broken.copy_(_where(usable, broken, self.broken))
         return thresholds, active, broken
+
+    def _found(self, sample: Sample, step: SmoothStep, usable: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Thresholds of a sample, which bounds hold them, and which are broken."""
+        if self.correction.soft:
+            thresholds = find_soft(self.problem, sample, step)
+            return thresholds, torch.ones_like(self.active), torch.zeros_like(self.broken)
+        if self.slack is None:
+            found = find(self.problem, sample)
+        else:
+            found, slacks = find_with_slack(self.problem, sample, self.slacks)
+            if self.training:
+                self.slacks.copy_(slacks)
+        broken = torch.zeros_like(found.active)
+        met = may_look(found.feasible) and bool(found.feasible)
+        if self.problem.constraints and not met:
+            broken = (self.problem.excesses(found.counts) > 0) & ~self._equalities() & ~found.feasible
+        return _where(usable, found.thresholds, torch.zeros_like(found.thresholds)), found.active, broken
 
     def _equalities(self) -> Tensor:
         return constant(tuple(b.relation == "==" for b in self.problem.bounds), torch.bool, self.active.device)
@@ -194,9 +256,9 @@ class ImplicitThreshold(Solver):
     def _move_slack(self, prices: Tensor) -> None:
         """One projected gradient step: the loss grows by its price with every unit of slack."""
         if self.slack is not None:
-            bound = self.problem.constraints[0]
-            room = bound.bound if bound.relation == "<=" else 1 - bound.bound
-            self.slacks.sub_(self.slack.rate * prices).clamp_(0.0, max(room, 0.0))
+            most = constant_like(tuple(most_slack(bound) for bound in self.problem.constraints), self.slacks)
+            moved = (self.slacks - self.slack.rate * prices).clamp(min=0.0).minimum(most)
+            self.slacks.copy_(torch.where(self.active, moved, self.slacks))
 
     def _implicit_thresholds(self, here: Expansion, counts: Tensor, excess_slopes: Tensor) -> Tensor:
         """The thresholds as functions of the batch's scores, right in their first derivative: `(m,)`."""

@@ -165,6 +165,7 @@ def check_problem(problem: Problem, n_groups: int | None) -> None:
     """A problem, and the number of groups if it compares any."""
     if not isinstance(problem, Problem):
         raise BadProblem(f"expected a problem, got {problem!r}; turn a text into one with sp.ask")
+    problem.refuse_rows()
     if problem.group is not None and n_groups is None:
         raise BadProblem(f"'{problem}' compares groups of {problem.group}: say how many there are with n_groups=")
     if problem.group is None and n_groups is not None:

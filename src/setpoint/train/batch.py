@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import math
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -17,6 +19,7 @@ from setpoint.processes import ALONE, Processes, ProcessGroup
 from setpoint.train.sparse import AT_ONCE, SparseRows, sparse_rows
 
 _NAMES = ("x", "labels", "weights", "groups", "index")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,22 @@ class Batch:
         """The batch with every tensor in it changed."""
         parts: dict[str, Any] = {name: getattr(self, name) for name in _NAMES}
         return Batch(**{name: change(p) if isinstance(p, Tensor) else p for name, p in parts.items()})
+
+
+class Coming(Iterator[T]):
+    """An iterator whose next items can be looked at before they are taken."""
+
+    def __init__(self, items: Iterable[T]) -> None:
+        self.items = iter(items)
+        self.read: deque[T] = deque()
+
+    def __next__(self) -> T:
+        return self.read.popleft() if self.read else next(self.items)
+
+    def peek(self, number: int) -> list[T]:
+        """The next items, so many or as many as there are."""
+        self.read.extend(itertools.islice(self.items, max(number - len(self.read), 0)))
+        return [*itertools.islice(self.read, number)]
 
 
 def read_batches(loader: Iterable[Any], device: torch.device) -> Iterator[Batch]:

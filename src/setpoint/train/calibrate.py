@@ -31,9 +31,14 @@ def evaluate(
 ) -> OperatingPoint:
     """The best feasible cut on these very data: a point of their curve, not a promise for others.
 
+    A bound in rows, `flagged == 100 rows`, is about these rows: the cut at which the 100 highest scores pass. Of rows
+    with tied scores all pass or none, so that the nearest number that can be had is taken.
     With a `process_group`, of the data of all its processes, as in `calibrate`.
     """
-    return calibrate(problem, scores, labels, weights=weights, groups=groups, process_group=process_group)
+    problem = read_problem(problem, rows=True)
+    columns = gathered(scores, labels, weights, groups, Processes.of(process_group))
+    sample, names = _judged_sample(problem, *columns)
+    return OperatingPoint.at(problem, find(problem, sample).thresholds, sample, names)
 
 
 def calibrate(

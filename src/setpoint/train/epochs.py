@@ -23,6 +23,7 @@ from setpoint.train.average import RunningAverage
 from setpoint.train.batch import Batch
 from setpoint.train.calibrate import evaluate
 from setpoint.train.checkpoint import Checkpoint
+from setpoint.train.correct import correct_if_due, correctable
 from setpoint.train.draws import Draws
 from setpoint.train.history import History, device_of, join_all, record, score
 from setpoint.train.identity import identity_of
@@ -131,7 +132,9 @@ def _train_epoch(
     model.train()
     criterion.train()
     batch: Batch | None = None
+    waiting = correctable(criterion)
     for parts in batches:
+        correct_if_due(model, waiting, parts, progress.ahead)
         batch = parts[-1] if parts else nothing_of(batch)
         optimizer.zero_grad()
         if len(parts) > 1:

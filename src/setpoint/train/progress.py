@@ -15,7 +15,7 @@ from setpoint.errors import BadFile
 from setpoint.measure.sample import Sample
 from setpoint.processes import ALONE, Processes
 from setpoint.train.accumulate import in_groups
-from setpoint.train.batch import Batch, read_batches
+from setpoint.train.batch import Batch, Coming, read_batches
 from setpoint.train.checkpoint import Checkpoint, plain, refusing_damage
 from setpoint.train.draws import Draws
 from setpoint.train.history import History, join
@@ -52,6 +52,7 @@ class Progress:
     best: tuple[bool, float] | None = None
     best_state: dict[str, Any] | None = None
     at_start: dict[str, Any] | None = None
+    coming: Coming[list[Batch] | None] = field(default_factory=lambda: Coming(()))
 
     def resume(self, checkpoint: Checkpoint, identity: dict[str, Any]) -> None:
         """Go on from a checkpoint that holds this very work, or begin one."""
@@ -84,11 +85,17 @@ class Progress:
                 raise BadFile(f"the loader yielded {place} batches; before the kill it had yielded {self.taken}")
         if self.taken and now is not None:
             self.draws.load(now)
-        for batch in in_step(left, self.processes):
+        self.coming = Coming(in_step(left, self.processes))
+        for batch in self.coming:
             yield batch or []
             self.taken += 1
-            if checkpoint.is_due():
+            # What has been read but not taken is in no checkpoint.
+            if not self.coming.read and checkpoint.is_due():
                 checkpoint.save(self.state())
+
+    def ahead(self, number: int) -> list[list[Batch]]:
+        """The batches that come next in this epoch, so many or as many as there are; they will still come."""
+        return [batch or [] for batch in self.coming.peek(number)]
 
     def saw(self, loss: Tensor, batches: list[Sample]) -> None:
         """Remember what a step was trained on, and the loss there."""

@@ -1,0 +1,41 @@
+"""How many rows are flagged, as a number of rows and not as a share: `flagged == 100 rows`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from setpoint.errors import BadProblem
+from setpoint.measure.constraint import Quantity, Relation
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rows(Quantity):
+    """The number of flagged rows, tp + fp; a row of weight w counts as w rows.
+
+    It depends on how many rows there are, so that a bound on it is about the rows at hand; `Problem.among` turns it
+    into a share.
+    """
+
+    name: str = "flagged rows"
+
+    def __call__(self, counts: Tensor) -> Tensor:
+        return counts[..., 0] + counts[..., 1]
+
+    def resolution(self, counts: Tensor, heaviest: float | Tensor) -> Tensor:
+        """One row, or the heaviest."""
+        return counts.new_ones(counts.shape[:-1]) * heaviest
+
+    def identity(self) -> tuple[object, ...]:
+        return (self.name,)
+
+    def refuse(self, relation: Relation, bound: float) -> None:
+        if bound < 0 or bound != int(bound):
+            raise BadProblem(f"rows are counted in whole numbers from 0 up, but got flagged {relation} {bound:g} rows")
+
+    def text(self, relation: Relation, bound: float) -> str:
+        return f"flagged {relation} {bound:.0f} rows"
+
+    def __repr__(self) -> str:
+        return "Rows(flagged)"
