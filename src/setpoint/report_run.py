@@ -11,7 +11,7 @@ from torch import Tensor
 
 from setpoint.artefact import HISTORY, REPORTS, SavedRun, load_run, load_scores
 from setpoint.errors import BadFile
-from setpoint.problem.point import write_text
+from setpoint.files import write_whole
 from setpoint.report.figure import draw_figure
 from setpoint.report.material import Contender, Material
 from setpoint.report.page import make_page
@@ -29,7 +29,7 @@ def write_report(
         raise BadFile(f"{page} is a directory; name a file for the report, such as {page / REPORTS[0]}")
     material = read_material(run)
     picture = [draw_figure(material, page.with_suffix(".png"))] if png else []
-    write_text(page, make_page(material))
+    write_whole(page, make_page(material).encode())
     return [page, *picture]
 
 

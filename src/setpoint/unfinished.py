@@ -11,6 +11,7 @@ from typing import Any
 
 from setpoint.artefact import UNFINISHED, check_place, save_run
 from setpoint.errors import BadFile, BadSetting, BadTable, SetpointError
+from setpoint.files import missing_directories, remove_empty
 from setpoint.problem.language import ask
 from setpoint.processes import ALONE, Processes
 from setpoint.run import Run, fit_table
@@ -19,7 +20,6 @@ from setpoint.stream import fit_stream
 from setpoint.table.fingerprint import fingerprint
 from setpoint.table.frame import Frame, read_table
 from setpoint.table.scan import Scan, scan_table
-from setpoint.train.atomic import missing_directories, remove_empty
 from setpoint.train.checkpoint import STATE, Checkpoint, read_state, refusing_damage
 
 OnEpoch = Callable[[str, int, int], None]

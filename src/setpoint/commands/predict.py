@@ -7,7 +7,7 @@ from typing import Any
 
 from setpoint.artefact import SavedRun, load_run
 from setpoint.show import console, say
-from setpoint.table.exchange import Writer, read_anywhere, refuse_pipe, write_anywhere
+from setpoint.table.exchange import beside, read_anywhere, refuse_pipe, writing
 from setpoint.table.frame import Frame
 from setpoint.table.groups import group_names
 from setpoint.table.scan import scan_table
@@ -19,17 +19,14 @@ def main(
     saved, kept = load_run(run), keep or []
     if stream:
         refuse_pipe(data)
-        writer, whole = Writer(out), False
-        try:
+        with writing(out) as write:
             for _, frame in scan_table(data).frames():
-                writer.write(frame, kept, _answers(saved, frame, kept, ignore_extra)[0])
-            whole = True
-        finally:
-            writer.close(whole=whole)
+                write(beside(frame, kept, _answers(saved, frame, kept, ignore_extra)[0]))
         return
     frame = read_anywhere(data)
     answers, scored = _answers(saved, frame, kept, ignore_extra)
-    write_anywhere(frame, kept, answers, out)
+    with writing(out) as write:
+        write(beside(frame, kept, answers))
     say(console(stderr=True, quiet=quiet), *(f"note: {note}" for note in saved.schema.notes(scored)))
 
 
