@@ -10,19 +10,21 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "setpoint"
 FILES = sorted(SOURCE.rglob("*.py"))
-CORE = {"errors", "capacity", "processes", "measure", "problem", "lp", "solve", "train"}
+CORE = {"errors", "files", "lock", "capacity", "processes", "measure", "problem", "lp", "solve", "train"}
 #: Each room and the rooms that it may import.
 LEFT_OF = {
     "errors": set(),
     "lazy": set(),
+    "files": {"errors"},
+    "lock": {"errors", "files"},
     "capacity": {"errors"},
     "processes": {"errors"},
     "measure": {"errors", "processes"},
-    "problem": {"errors", "measure"},
+    "problem": {"errors", "files", "measure"},
     "lp": {"errors", "capacity", "measure"},
     "solve": {"errors", "processes", "measure", "problem", "lp"},
     "train": CORE,
-    "table": {"errors"},
+    "table": {"errors", "files"},
     "solvers": CORE,
     "settings": {*CORE, "solvers"},
     "estimator": {*CORE, "solvers", "settings"},
@@ -33,8 +35,8 @@ LEFT_OF = {
     "compare": {*CORE, "table", "solvers", "settings", "outcome", "run"},
     "show": {*CORE, "solvers", "settings", "outcome", "run"},
     "unfinished": {*CORE, "table", "solvers", "settings", "outcome", "run", "stream", "artefact"},
-    "report": {"errors", "measure", "problem"},
-    "report_run": {"errors", "problem", "report", "artefact"},
+    "report": {"errors", "files", "measure", "problem"},
+    "report_run": {"errors", "files", "lock", "problem", "report", "artefact"},
     "commands": {
         *CORE,
         "table",
@@ -49,7 +51,7 @@ LEFT_OF = {
         "show",
         "report_run",
     },
-    "cli": {"errors"},
+    "cli": {"errors", "files"},
     "__main__": {"cli"},
     "integrations": CORE,
 }

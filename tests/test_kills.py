@@ -279,7 +279,7 @@ def test_a_run_that_was_killed_and_interrupted_is_resumed_to_the_same_bytes(tabl
     wait_until_it_trains(victim)
     victim.kill()
     victim.communicate()
-    assert [p.name for p in Path("run").iterdir()] == ["unfinished"]
+    assert sorted(p.name for p in Path("run").iterdir()) == [".lock", "unfinished"]
     with pytest.raises(BadFile, match="is unfinished; finish it with: setpoint fit --resume run"):
         load_run("run")
     capsys.readouterr()

@@ -30,13 +30,14 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from setpoint.errors import BadFile
+from setpoint.files import PENDING, sync_directory, write_whole
+from setpoint.lock import LOCK, locked
 from setpoint.problem.point import OperatingPoint
 from setpoint.run import Run
 from setpoint.settings import MODELS, build_model, score_rows
 from setpoint.table.frame import as_frame
 from setpoint.table.schema import Schema
 from setpoint.table.seen import Notes
-from setpoint.train.atomic import make_directory, remove_empty, sync_directory, write_whole
 from setpoint.train.checkpoint import STATE
 
 #: The first number grows when older versions cannot read what is written, the second when something is added.
@@ -104,7 +105,7 @@ def check_place(path: str | os.PathLike[str], *, force: bool = False) -> Path:
         return path
     if path.is_symlink() or not path.is_dir():
         raise BadFile(f"{path} is not a directory; choose another place for the run")
-    inside = sorted(entry.name for entry in path.iterdir())
+    inside = sorted(entry.name for entry in path.iterdir() if not entry.name.startswith((LOCK, PENDING)))
     foreign = [name for name in inside if name not in (*FILES, *REPORTS, ABOUT, UNFINISHED, NEW, WHOLE)]
     if foreign or not {ABOUT, UNFINISHED, NEW, WHOLE}.intersection(inside or [ABOUT]):
         raise BadFile(f"{path} holds {(foreign or inside)[0]!r}, which no run wrote; choose another place")
@@ -121,9 +122,19 @@ def check_place(path: str | os.PathLike[str], *, force: bool = False) -> Path:
 
 
 def save_run(path: str | os.PathLike[str], run: Run, *, force: bool = False) -> Path:
-    """Write a run to a directory, where it appears, or with `force` replaces an earlier one, only once it is whole."""
-    path = check_place(path, force=force)
-    made = make_directory(path)
+    """Write a run to a directory, where it appears, or with `force` replaces an earlier one, only once it is whole.
+
+    Raises:
+        BadFile: the place holds something else, or another process is writing to it.
+    """
+    path = check_place(path, force=True)
+    with locked(path):
+        return place_run(path, run, force=force)
+
+
+def place_run(path: Path, run: Run, *, force: bool) -> Path:
+    """The same for a process that holds the lock of the directory."""
+    check_place(path, force=force)
     fresh = path / NEW
     try:
         _move_out(path)
@@ -133,7 +144,6 @@ def save_run(path: str | os.PathLike[str], run: Run, *, force: bool = False) -> 
         fresh.rename(path / WHOLE)
     except BaseException:
         shutil.rmtree(fresh, ignore_errors=True)
-        remove_empty(made)
         raise
     sync_directory(path)
     _move_out(path)

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 from setpoint import __version__
 from setpoint.errors import SetpointError
+from setpoint.files import naming
 
 MISSING: str | None = None
 try:
@@ -261,11 +262,12 @@ def _with_body(declared: Callable[..., None]) -> Callable[..., int]:
     def run(**given: Any) -> int:
         try:
             code = importlib.import_module(f"setpoint.commands.{declared.__name__}").main(**given) or 0
-            sys.stdout.flush()
+            with naming("standard output"):
+                sys.stdout.flush()
             return int(code)
         except BrokenPipeError:
             # The reader has had enough (| head): no more output, not even when Python closes its files.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _print_no_more()
             return DEAF
 
     return run
@@ -308,7 +310,11 @@ def main(arguments: list[str] | None = None) -> None:
             raise
         _stop(f"the command line needs {cause.name}; install it with: pip install 'setpoint[cli]'")
     except OSError as cause:
-        _stop(f"{cause.strerror or cause}: {cause.filename}")
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _print_no_more()
+        _stop(f"{cause.filename or 'a file'} cannot be written or read: {cause.strerror or cause}")
     except (KeyboardInterrupt, typer.Abort):
         print("setpoint: stopped", file=sys.stderr)
         sys.exit(STOPPED)
@@ -320,6 +326,11 @@ def main(arguments: list[str] | None = None) -> None:
         print("setpoint: this is a fault in setpoint itself; please report it with the lines above", file=sys.stderr)
         sys.exit(FAULT)
     sys.exit(code or 0)
+
+
+def _print_no_more() -> None:
+    """Forget what standard output has not taken: Python would try once more, and fail, when it closes its files."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _usage(cause: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -11,7 +12,8 @@ from torch import Tensor
 
 from setpoint.artefact import HISTORY, REPORTS, SavedRun, load_run, load_scores
 from setpoint.errors import BadFile
-from setpoint.problem.point import write_text
+from setpoint.files import write_whole
+from setpoint.lock import locked
 from setpoint.report.figure import draw_figure
 from setpoint.report.material import Contender, Material
 from setpoint.report.page import make_page
@@ -27,9 +29,12 @@ def write_report(
     page = Path(run) / REPORTS[0] if out is None else Path(out)
     if page.is_dir():
         raise BadFile(f"{page} is a directory; name a file for the report, such as {page / REPORTS[0]}")
-    material = read_material(run)
-    picture = [draw_figure(material, page.with_suffix(".png"))] if png else []
-    write_text(page, make_page(material))
+    # A report inside the run must be of the run that is there when it is written.
+    inside = Path(run).is_dir() and page.parent.is_dir() and page.parent.samefile(run)
+    with locked(Path(run)) if inside else contextlib.nullcontext():
+        material = read_material(run)
+        picture = [draw_figure(material, page.with_suffix(".png"))] if png else []
+        write_whole(page, make_page(material).encode())
     return [page, *picture]
 
 

@@ -9,8 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from setpoint.artefact import UNFINISHED, check_place, save_run
+from setpoint.artefact import UNFINISHED, check_place, place_run
 from setpoint.errors import BadFile, BadSetting, BadTable, SetpointError
+from setpoint.lock import locked
 from setpoint.problem.language import ask
 from setpoint.processes import ALONE, Processes
 from setpoint.run import Run, fit_table
@@ -19,7 +20,6 @@ from setpoint.stream import fit_stream
 from setpoint.table.fingerprint import fingerprint
 from setpoint.table.frame import Frame, read_table
 from setpoint.table.scan import Scan, scan_table
-from setpoint.train.atomic import missing_directories, remove_empty
 from setpoint.train.checkpoint import STATE, Checkpoint, read_state, refusing_damage
 
 OnEpoch = Callable[[str, int, int], None]
@@ -62,22 +62,30 @@ def begin(
     """Carry out a plan and write the run. A mistake leaves nothing behind; a kill, what `resume` goes on from.
 
     An earlier run in that place, to be replaced by `force`, can be read until the new one is whole. With `go_on` what
-    is there of this very plan is taken up. Of several `processes` the first alone touches that place.
+    is there of this very plan is taken up. Of several `processes` the first alone touches that place, and holds its
+    lock from here on until the run is written.
     """
-    out = check_place(out, force=force or go_on) if processes.leads else Path(out)
+    out = Path(out)
     ask(plan.ask)
+    if not processes.leads:
+        return _begin(plan, out, go_on, on_epoch, processes)
+    check_place(out, force=True)
+    with locked(out):
+        check_place(out, force=force or go_on)
+        return _begin(plan, out, go_on, on_epoch, processes)
+
+
+def _begin(plan: Plan, out: Path, go_on: bool, on_epoch: OnEpoch | None, processes: Processes) -> Run:
     table = _open(plan)
     about = {**plan.to_dict(), "fingerprint": _fingerprint(table)}
     kept = Checkpoint(
         out / UNFINISHED, seconds=plan.seconds, gap=GAP, keep=True, anew=not go_on, about=about, processes=processes
     )
-    missing = missing_directories(out)
     try:
         run = _fit(plan, table, on_epoch, kept, processes)
     except SetpointError:
         if kept.begun:
             kept.remove()
-            remove_empty(missing)
         raise
     _finish(out, run, kept)
     return run
@@ -86,6 +94,14 @@ def begin(
 def resume(out: str | os.PathLike[str], *, on_epoch: OnEpoch | None = None, processes: Processes = ALONE) -> Run:
     """Go on with a run that was killed. Data that are no longer those it began with are refused."""
     out = Path(out)
+    if not processes.leads:
+        return _resume(out, on_epoch, processes)
+    _refuse_nothing(out)
+    with locked(out):
+        return _resume(out, on_epoch, processes)
+
+
+def _resume(out: Path, on_epoch: OnEpoch | None, processes: Processes) -> Run:
     about = processes.from_first(_about(out) if processes.leads else {})
     then = about["fingerprint"]
     plan = Plan.from_dict({name: value for name, value in about.items() if name != "fingerprint"})
@@ -128,9 +144,8 @@ def _fit(
 
 def _about(out: Path) -> dict[str, Any]:
     """What the unfinished run in a place was asked for, and the fingerprint of its table."""
+    _refuse_nothing(out)
     kept = out / UNFINISHED
-    if not (kept / STATE).is_file():
-        raise BadFile(f"no unfinished run at {out}, so there is nothing to resume")
     with refusing_damage(kept):
         about = dict(read_state(kept)["about"])
         Plan.from_dict({name: value for name, value in about.items() if name != "fingerprint"})
@@ -138,9 +153,14 @@ def _about(out: Path) -> dict[str, Any]:
     return about
 
 
+def _refuse_nothing(out: Path) -> None:
+    if not (out / UNFINISHED / STATE).is_file():
+        raise BadFile(f"no unfinished run at {out}, so there is nothing to resume")
+
+
 def _finish(out: Path, run: Run, kept: Checkpoint) -> None:
     if kept.processes.leads:
-        save_run(out, run, force=True)
+        place_run(out, run, force=True)
         kept.remove()
 
 

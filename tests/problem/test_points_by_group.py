@@ -10,7 +10,7 @@ import torch
 import setpoint as sp
 from setpoint.errors import BadFile, BadGroups, BadProblem
 from setpoint.measure.sample import Sample
-from setpoint.problem.point import FORMAT, Certificate, write_text
+from setpoint.problem.point import FORMAT, Certificate
 
 SCORES = [0.9, 0.7, 0.5, 0.1, 0.8, 0.6, 0.4, 0.2]
 LABELS = [1, 1, 0, 0, 1, 0, 1, 0]
@@ -179,23 +179,6 @@ def test_names_are_written_and_read_as_utf_8(tmp_path, monkeypatch):
     (tmp_path / "latin.json").write_bytes(b'{"format": "\xe9"}')
     with pytest.raises(BadFile, match="is not JSON"):
         sp.OperatingPoint.load(tmp_path / "latin.json")
-
-
-def test_a_crash_in_the_middle_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
-    path = tmp_path / "point.json"
-    write_text(path, "old ≤")
-    assert path.read_text(encoding="utf-8") == "old ≤"
-
-    def crash(*_):
-        raise OSError("no space left")
-
-    for call in ("replace", "fsync"):
-        with monkeypatch.context() as patch:
-            patch.setattr(os, call, crash)
-            with pytest.raises(OSError, match="no space"):
-                write_text(path, "new")
-        assert path.read_text(encoding="utf-8") == "old ≤"
-        assert os.listdir(tmp_path) == ["point.json"]
 
 
 def test_numbers_that_json_has_no_word_for_are_not_written(tmp_path):

@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from setpoint.artefact import check_place
 from setpoint.commands.launch import launched, restarts
 from setpoint.commands.settings import read_settings
 from setpoint.errors import BadSetting
@@ -94,8 +93,6 @@ def _start(
     plan = Plan(str(data), target, ask, read_settings(**how), positive, checkpoint_seconds, stream)
     if restarts():
         return begin(plan, out, go_on=True, on_epoch=on_epoch, processes=processes)
-    if processes.leads:
-        check_place(out, force=force)
     if stream and processes.leads:
         say(aside, f"note: {memory_note(data)}")
     return begin(plan, out, force=force, on_epoch=on_epoch, processes=processes)

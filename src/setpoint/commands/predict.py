@@ -7,7 +7,7 @@ from typing import Any
 
 from setpoint.artefact import SavedRun, load_run
 from setpoint.show import console, say, unlike_training
-from setpoint.table.exchange import Writer, formulas, frames_of
+from setpoint.table.exchange import beside, formulas, frames_of, writing
 from setpoint.table.frame import Frame
 from setpoint.table.seen import Notes
 
@@ -33,15 +33,11 @@ def main(
         if unlike_training(seen.alarms()):
             return 1
     notes, risky = saved.schema.notes(), dict.fromkeys(kept, 0)
-    writer, whole = Writer(out), False
-    try:
+    with writing(out) as write:
         for frame in frames:
-            writer.write(frame, kept, _answers(saved, frame, kept, ignore_extra, notes))
+            write(beside(frame, kept, _answers(saved, frame, kept, ignore_extra, notes)))
             for name in kept:
                 risky[name] += formulas(frame[name])
-        whole = True
-    finally:
-        writer.close(whole=whole)
     told = [
         f"column {name!r}: {count} kept values start with =, +, - or @, which a spreadsheet may run as a formula"
         for name, count in risky.items()

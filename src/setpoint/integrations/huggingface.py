@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ import torch
 from torch import Tensor
 
 from setpoint.errors import BadFile, BadLabels, BadSetting, ShapeMismatch
+from setpoint.files import write_whole
 from setpoint.integrations.missing import missing
 from setpoint.integrations.scalars import preference_number, scalars
 from setpoint.problem.language import ask
@@ -80,9 +82,9 @@ class SolverCheckpoint(TrainerCallback):
         if not state.is_world_process_zero:
             return
         place = _checkpoint(args, state) / SOLVER_FILE
-        unfinished = place.with_suffix(".unfinished")
-        torch.save(self.solver.state_dict(), unfinished)
-        os.replace(unfinished, place)
+        written = io.BytesIO()
+        torch.save(self.solver.state_dict(), written)
+        write_whole(place, written.getvalue())
 
     def _refuse_unlearned(self, optimizer: Any) -> None:
         """A Trainer's own optimizer holds the model only; thresholds that are learned would stand still unseen."""

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from setpoint.errors import BadFile, BadGroups, BadScores, BadSetting, BadWeights, MissingClass
+from setpoint.files import write_whole
 from setpoint.measure.area import mean_over
 from setpoint.measure.constraint import Quantity, percent
 from setpoint.measure.count import count, count_sorted
@@ -281,7 +282,7 @@ class OperatingPoint:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write as JSON; a reader never sees half a file."""
-        write_text(Path(path), json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n")
+        write_whole(path, (json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n").encode())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], metrics: Iterable[Metric] = ()) -> OperatingPoint:
@@ -326,18 +327,3 @@ def _read_threshold(value: Any) -> Threshold:
     if isinstance(value, dict):
         return {str(name): _number(v) for name, v in value.items()}
     return _number(value)
-
-
-def write_text(path: Path, text: str) -> None:
-    """Replace a file in one move, so that a crash leaves the old one or the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

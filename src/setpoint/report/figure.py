@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
 from setpoint.errors import BadSetting
+from setpoint.files import write_whole
 from setpoint.report.data import page_data
 from setpoint.report.material import Material
 
@@ -32,8 +34,9 @@ def draw_figure(material: Material, path: Path) -> Path:
         _history(axes[2, place], data, place)
     for axis in axes.flat:
         axis.spines[["top", "right"]].set_visible(False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, format="png", metadata={"Software": None})
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format="png", metadata={"Software": None})
+    write_whole(path, drawn.getvalue())
     return path
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import re
 import shutil
 import sys
 import tempfile
@@ -13,18 +16,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from setpoint.errors import BadFile, BadTable
+from setpoint.files import PENDING, is_stream, naming, whole
 from setpoint.table.frame import Column, Frame, read_table
 from setpoint.table.reading import is_text
 from setpoint.table.scan import Scan, scan_table
 
 #: The path that stands for standard input and output.
 PIPE = Path("-")
-WRITERS: dict[str, Callable[[Frame, Path], None]] = {
-    ".csv": lambda frame, path: frame.write_csv(path),
-    ".tsv": lambda frame, path: frame.write_csv(path, separator="\t"),
-    ".parquet": lambda frame, path: frame.write_parquet(path),
-    ".pq": lambda frame, path: frame.write_parquet(path),
-}
+ENDINGS = (".csv", ".tsv", ".parquet", ".pq")
+#: How polars ends what the system told it.
+_CODE = re.compile(r"\(os error (\d+)\)")
 
 
 def read_anywhere(path: Path) -> Frame:
@@ -67,76 +68,82 @@ def formulas(column: Column) -> int:
     return int((text.str.contains(r"^[=+\-@\t\r]") & text.cast(pl.Float64, strict=False).is_null()).sum())
 
 
-class Writer:
-    """Answers written a chunk at a time: CSV as it comes, Parquet in pieces that are joined at the end.
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[Callable[[Frame], None]]:
+    """A function that adds the rows of a frame to a file, whose ending says of what kind; to `-` as CSV.
 
-    As with `write_anywhere`, a file appears only once it is whole.
+    CSV is written as it comes, Parquet in pieces that are joined at the end. The file appears once it is whole.
     """
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.begun = path, False
-        self.text = path == PIPE or "sv" in path.suffix.lower()
-        if path != PIPE:
-            refuse_place(path)
-        self.place = Path(tempfile.mkdtemp(prefix=".setpoint-", dir=None if path == PIPE else path.parent))
-        self.fresh = self.place / f"whole{path.suffix}"
-
-    def write(self, frame: Frame, keep: list[str], answers: dict[str, NDArray[np.generic]]) -> None:
-        """The answers to the rows of one chunk."""
-        answer = _beside(frame, keep, answers)
-        if not self.text:
-            answer.write_parquet(self.place / f"{len(list(self.place.iterdir())):09d}.parquet")
-            return
-        text = answer.write_csv(
-            separator="\t" if self.path.suffix.lower() == ".tsv" else ",", include_header=not self.begun
-        )
-        self.begun = True
-        if self.path == PIPE:
-            print(text, end="")
-            return
-        with self.fresh.open("a", encoding="utf-8", newline="") as file:
-            file.write(text)
-
-    def close(self, *, whole: bool) -> None:
-        """Put the file in its place if it is whole; nothing else is left."""
-        try:
-            if whole and self.path != PIPE:
-                if not self.text:
-                    pieces = sorted(self.place.glob("*.parquet"))
-                    pl.scan_parquet(pieces).sink_parquet(self.fresh)
-                self.fresh.replace(self.path)
-        finally:
-            shutil.rmtree(self.place, ignore_errors=True)
-
-
-def write_anywhere(frame: Frame, keep: list[str], answers: dict[str, NDArray[np.generic]], path: Path) -> None:
-    """The kept columns of a frame and the answers beside them, as the ending says; to `-` as CSV.
-
-    A file appears only once it is whole.
-    """
-    answer = _beside(frame, keep, answers)
+    if path != PIPE:
+        refuse_place(path)
+    separator = "\t" if path.suffix.lower() == ".tsv" else ","
     if path == PIPE:
-        print(answer.write_csv(), end="")
-        return
-    refuse_place(path)
-    write = WRITERS[path.suffix.lower()]
-    fresh = path.with_name(f".{path.name}.new")
+        yield _text_writer(_print, separator)
+    elif "sv" in path.suffix.lower():
+        with whole(path) as file:
+            yield _text_writer(lambda text: file.write(text.encode()), separator)
+    else:
+        # Beside the answer, where there is room for it if there is room for the answer.
+        room = None if is_stream(path) else path.parent
+        with naming(path), tempfile.TemporaryDirectory(prefix=PENDING, dir=room) as place:
+            pieces: list[Path] = []
+
+            def write(frame: Frame) -> None:
+                pieces.append(Path(place) / f"{len(pieces)}.parquet")
+                with _naming(path):
+                    frame.write_parquet(pieces[-1])
+
+            yield write
+            with _naming(path):
+                joined = pieces[0] if len(pieces) == 1 else Path(place) / "whole.parquet"
+                if len(pieces) > 1:
+                    pl.scan_parquet(pieces).sink_parquet(joined)
+                with joined.open("rb") as copied, whole(path) as file:
+                    shutil.copyfileobj(copied, file)
+
+
+def _text_writer(put: Callable[[str], object], separator: str) -> Callable[[Frame], None]:
+    header = True
+
+    def write(frame: Frame) -> None:
+        nonlocal header
+        try:
+            text = frame.write_csv(separator=separator, include_header=header)
+        except pl.exceptions.PolarsError as cause:
+            raise BadTable(f"{str(cause).splitlines()[0]}; write a .parquet file, or leave out that column") from cause
+        put(text)
+        header = False
+
+    return write
+
+
+def _print(text: str) -> None:
+    with naming("standard output"):
+        print(text, end="", flush=True)
+
+
+@contextlib.contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """As `naming`; polars tells of a full disk in an error of its own."""
     try:
-        write(answer, fresh)
-        fresh.replace(path)
-    finally:
-        fresh.unlink(missing_ok=True)
+        with naming(path):
+            yield
+    except pl.exceptions.PolarsError as cause:
+        code = _CODE.search(str(cause))
+        if code is None:
+            raise
+        raise OSError(int(code[1]), os.strerror(int(code[1])), str(path)) from cause
 
 
 def refuse_place(path: Path) -> None:
     """A file of a kind that can be written, in a directory that is there."""
-    if path.suffix.lower() not in WRITERS:
+    if path.suffix.lower() not in ENDINGS:
         raise BadFile(f"{path} ends in {path.suffix or 'nothing'}; setpoint writes .csv, .tsv and .parquet")
     if not path.parent.is_dir():
         raise BadFile(f"no directory {path.parent} to write {path.name} to; make it first")
 
 
-def _beside(frame: Frame, keep: list[str], answers: dict[str, NDArray[np.generic]]) -> Frame:
+def beside(frame: Frame, keep: list[str], answers: dict[str, NDArray[np.generic]]) -> Frame:
     """The kept columns of a frame with the answers beside them."""
     for name in keep:
         if name not in frame.columns:

@@ -135,29 +135,6 @@ def unreadable_text(path: Path, separator: str, columns: int, cause: Exception) 
     return BadTable(f"{path} cannot be read as {path.suffix.lower().lstrip('.')}: {reason}")
 
 
-def write_csv(columns: dict[str, NDArray[np.generic]], path: Path | None) -> None:
-    """A CSV file with these columns, whole or not at all, or on standard output when there is no path."""
-    frame = pl.DataFrame(columns)
-    if path is None:
-        print(frame.write_csv(), end="")
-        return
-    if path.is_dir():
-        raise BadFile(f"{path} is a directory; give the path of the CSV file to write")
-    if not path.absolute().parent.is_dir():
-        raise BadFile(f"there is no directory {path.parent} to write {path.name} to; make it first")
-    if path.exists() and not path.is_file():
-        # A pipe or a device: there is nothing to replace.
-        path.write_text(frame.write_csv(), encoding="utf-8")
-        return
-    whole = path.resolve()
-    fresh = whole.with_name(f".{whole.name}.{os.getpid()}")
-    try:
-        fresh.write_text(frame.write_csv(), encoding="utf-8")
-        fresh.replace(whole)
-    finally:
-        fresh.unlink(missing_ok=True)
-
-
 def tidy(text: Column) -> Column:
     """Text without surrounding blanks, null where it stands for a missing value."""
     text = text.str.strip_chars()

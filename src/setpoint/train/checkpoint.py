@@ -22,8 +22,8 @@ import torch
 from torch import Tensor
 
 from setpoint.errors import BadFile, BadSetting, SetpointError
+from setpoint.files import PENDING, make_directory, remove_empty, write_whole
 from setpoint.processes import ALONE, Processes
-from setpoint.train.atomic import PENDING, make_directory, remove_empty, write_whole
 
 FORMAT = 1
 STATE = "state.pt"
