@@ -195,7 +195,10 @@ def fit_parts(
     set_aside = parts["calibration"].labels
     # If not even perfect scores could be certified there are too few samples: better told before training.
     perfect = set_aside + torch.linspace(0, 0.5, len(set_aside))
-    calibrate(problem, perfect, set_aside, confidence=settings.confidence, groups=named["calibration"])
+    try:
+        calibrate(problem, perfect, set_aside, confidence=settings.confidence, groups=named["calibration"])
+    except TooFewSamples as cause:
+        raise TooFewSamples(f"on the {len(set_aside)} calibration rows, {cause}") from cause
     names = [name for name in dict.fromkeys([settings.solver, *solvers]) if name != BASELINE]
     kept = checkpoint or Checkpoint(None, processes=processes)
     if kept.open(identity_of({"ask": problem, "settings": settings, **(asked or {})})) is None:

@@ -73,3 +73,19 @@ def test_a_bound_on_all_samples_needs_no_positives():
     assert check.bounds[0].samples == (3,)
     with pytest.raises(sp.SetpointError, match="recall needs positive samples"):
         point.judge([0.1, 0.99], [0, 0])
+
+
+def test_a_group_without_samples_is_named_and_not_passed_over():
+    scores, labels, groups = batch(groups=3)
+    gap = sp.calibrate("minimize error where recall.gap(g) <= 10%", scores, labels, groups=groups)
+    apart = sp.calibrate(
+        "maximize tnr where recall >= 80%", scores, labels, groups=groups, confidence=0.9, per_group=True
+    )
+    later = batch(seed=1, groups=3)
+    kept = (later[1] == 0) | (later[2] != 2)
+    for point in (gap, apart):
+        check = point.check(later[0][kept], later[1][kept], groups=later[2][kept])
+        assert check.holds
+        assert [row.unseen for row in check.bounds if row.unseen] == [("2",)]
+        assert "but group '2' has no samples to judge it by" in str(check)
+        assert "no samples" not in str(point.check(*later[:2], groups=later[2]))

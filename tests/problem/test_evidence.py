@@ -84,8 +84,10 @@ def test_the_gap_tests_see_what_is_clear():
     assert float(p_if_kept(bound, alike)) > 0.9
     assert float(p_if_kept(bound, apart)) < 0.01
     assert float(p_if_broken(bound, apart)) > 0.9
+    # A group without samples: its rate may be anything, so nothing speaks for the gap, and nothing more against it.
     missing = np.vstack([alike, np.zeros((1, 4))])
-    assert float(p_if_broken(bound, missing)) == float(p_if_broken(bound, alike))
+    assert float(p_if_broken(bound, missing)) == 1.0
+    assert float(p_if_kept(bound, np.vstack([apart, np.zeros((1, 4))]))) == float(p_if_kept(bound, apart))
     assert float(p_if_broken(bound, alike[:1])) == float(p_if_kept(bound, alike[:1])) == 1.0
 
 

@@ -157,6 +157,56 @@ def test_a_gap_between_groups_is_certified():
     assert refused < 30
 
 
+def three_groups(draw, positives_of_c):
+    """3,000 rows; the positives of the small group c score lower than the others."""
+    labels, groups = draw.integers(0, 2, 3000), draw.choice(["a", "b"], 3000)
+    rare = draw.permutation(3000)[:50]
+    groups[rare], labels[rare], labels[rare[:positives_of_c]] = "c", 0, 1
+    return draw.normal(size=3000) + 3 * labels - 1.5 * (groups == "c"), labels, groups
+
+
+@pytest.mark.parametrize("positives", [0, 1, 2, 5])
+def test_a_gap_is_not_certified_over_a_group_that_has_no_trials_to_test_it(positives):
+    draw, ask = np.random.default_rng(positives), "minimize error where recall.gap(g) <= 10%"
+    for _ in range(3):
+        scores, labels, groups = three_groups(draw, positives)
+        says = (
+            rf"needs about \d+ positives of each group, but there are {positives} of group 'c'.*; bring more positives"
+        )
+        with pytest.raises(TooFewSamples, match=says):
+            sp.calibrate(ask, scores, labels, groups=groups, confidence=0.95)
+
+
+def test_a_bound_beside_a_gap_is_refused_for_its_own_samples():
+    scores, labels, groups = three_groups(np.random.default_rng(0), 25)
+    ask = "minimize fnr where recall.gap(g) <= 90% and fpr <= 0.1%"
+    with pytest.raises(
+        TooFewSamples, match=r"^fpr <= 0.1% at confidence 0.95 needs 2995 negatives, but there are 7\d\d"
+    ):
+        sp.calibrate(ask, scores, labels, groups=groups, confidence=0.95)
+
+
+def test_as_many_samples_of_the_group_as_a_refusal_names_are_enough():
+    _, labels, groups = three_groups(np.random.default_rng(0), 4)
+    ask, perfect = "minimize error where recall.gap(g) <= 10%", labels + np.linspace(0, 0.5, 3000)
+    with pytest.raises(TooFewSamples) as refused:
+        sp.calibrate(ask, perfect, labels, groups=groups, confidence=0.95)
+    needed_of_c = int(str(refused.value).partition("about ")[2].split()[0])
+    assert needed_of_c < 100
+    more = needed_of_c - 4
+    labels, groups = np.append(labels, np.ones(more, dtype=int)), np.append(groups, ["c"] * more)
+    certified = sp.calibrate(ask, labels + np.linspace(0, 0.5, len(labels)), labels, groups=groups, confidence=0.95)
+    assert certified.certificate.statement == "recall.gap(g) <= 10%"
+
+
+def test_a_group_whose_rows_all_weigh_nothing_is_not_certified():
+    scores, labels, groups = three_groups(np.random.default_rng(0), 25)
+    weights = np.where(groups == "c", 0.0, 1.0)
+    for ask, apart in (("minimize error where recall.gap(g) <= 10%", False), ("minimize fnr where fpr <= 10%", True)):
+        with pytest.raises(TooFewSamples, match="group 'c'"):
+            sp.calibrate(ask, scores, labels, groups=groups, weights=weights, confidence=0.95, per_group=apart)
+
+
 def test_every_group_keeps_its_own_bound():
     draw = np.random.default_rng(0)
     broken = 0
@@ -194,9 +244,7 @@ def test_the_walk_from_an_end_is_the_order_statistic():
 
 def test_a_refused_precision_says_what_would_do():
     scores, labels = normal_world(np.random.default_rng(5), 60)
-    says = (
-        r"is not certified: .* there are \d+ samples .* some .* times as many would do; they could certify precision >="
-    )
+    says = r"not certified: .* \d+ flagged samples .* some .* times as many would do; they could certify precision >="
     with pytest.raises(TooFewSamples, match=says) as refused:
         sp.calibrate("maximize recall where precision >= 80%", scores, labels, confidence=0.95)
     assert 0.3 < float(str(refused.value).rpartition(">= ")[2].rstrip("%")) / 100 < 0.8

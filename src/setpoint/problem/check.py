@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,13 +15,17 @@ from setpoint.problem.evidence import is_testable, p_if_kept, trials
 @dataclass(frozen=True)
 class BoundCheck:
     """One bound on later data: the true rate there, among how many samples, and how likely so bad a rate would be
-    if the bound were kept; None where no exact test is known."""
+    if the bound were kept; None where no exact test is known.
+
+    `unseen` are the groups that have no sample to judge the bound by: nothing is known of them.
+    """
 
     bound: str
     rate: float
     samples: tuple[int, ...]
     p_value: float | None
     group: str | None = None
+    unseen: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         where = f" in {self.group}" if self.group else ""
@@ -54,16 +59,24 @@ class Check:
         if not any(row.p_value is not None for row in self.bounds):
             return "nothing was promised that could be tested"
         rows = "; ".join(map(str, self.bounds))
+        unseen = dict.fromkeys(name for row in self.bounds for name in row.unseen)
         if self.holds:
-            return f"no evidence that the promise is broken (p = {self.p_value:.3g}): {rows}"
+            names = " and ".join(map(repr, unseen))
+            but = f", but group {names} has no samples to judge it by" if unseen else ""
+            return f"no evidence that the promise is broken (p = {self.p_value:.3g}){but}: {rows}"
         return f"the promise is broken (p = {self.p_value:.3g}, level {self.level:g}): {rows}"
 
 
 def check_bound(
-    constraint: Constraint, counts: NDArray[np.float64], rate: float, group: str | None = None
+    constraint: Constraint,
+    counts: NDArray[np.float64],
+    rate: float,
+    group: str | None = None,
+    names: Sequence[str] = (),
 ) -> BoundCheck:
-    """One bound against true counts `(4,)`, or by group `(G, 4)` for a gap."""
+    """One bound against true counts `(4,)`, perhaps of one `group`; a gap against those of all `names`, `(G, 4)`."""
     if not is_testable(constraint):
         return BoundCheck(str(constraint), rate, (int(counts.sum()),), None, group)
     samples = tuple(int(n) for n in np.atleast_1d(trials(constraint, counts)))
-    return BoundCheck(str(constraint), rate, samples, float(p_if_kept(constraint, counts)), group)
+    unseen = tuple(name for name, size in zip(names if group is None else [group], samples) if size == 0)
+    return BoundCheck(str(constraint), rate, samples, float(p_if_kept(constraint, counts)), group, unseen)

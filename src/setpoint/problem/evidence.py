@@ -38,20 +38,33 @@ def is_testable(constraint: Constraint) -> bool:
 def p_if_broken(constraint: Constraint, counts: Any) -> Numbers:
     """How likely counts so good would be if the bound were broken: small is evidence *for* the bound.
 
-    Counts `(..., 4)`, or `(..., G, 4)` for a gap. Equalities cannot be shown to hold: 1.
+    Counts `(..., 4)`, or `(G, 4)` for a gap. Equalities cannot be shown to hold: 1. A gap is that of all groups, so
+    nothing speaks for it while one of them has no samples: 1.
     """
     if constraint.relation == "==":
         return np.ones(np.shape(counts)[:-1])
     if isinstance(constraint.quantity, Gap):
-        part, whole = _trials(constraint.quantity.rate, counts)
-        return np.asarray(max([_not_less(*pair, constraint.bound) for pair in _pairs(part, whole)], default=1.0))
+        return np.asarray(p_if_gap_exceeds(*_trials(constraint.quantity.rate, counts), constraint.bound))
     part, whole = _trials(constraint.quantity, counts)
     tail = at_most if constraint.relation == "<=" else at_least
     return tail(part, whole, constraint.bound)
 
 
+def p_if_gap_exceeds(part: Numbers, whole: Numbers, bound: float) -> float:
+    """How likely shares so near to each other, `part` of `whole` in each group, would be with a gap above the bound.
+
+    1 when a group has no samples: its share may be anything.
+    """
+    if not whole.all():
+        return 1.0
+    return max([_not_less(*pair, bound) for pair in _pairs(part, whole)], default=1.0)
+
+
 def p_if_kept(constraint: Constraint, counts: Any) -> Numbers:
-    """How likely counts so bad would be if the bound were kept: small is evidence *against* the bound."""
+    """How likely counts so bad would be if the bound were kept: small is evidence *against* the bound.
+
+    A group without samples is no evidence against a gap; `check_bound` names such groups.
+    """
     if isinstance(constraint.quantity, Gap):
         part, whole = _trials(constraint.quantity.rate, counts)
         # The mirror image: those who fell on the other side of the threshold, and the groups' order turned round.
@@ -105,7 +118,7 @@ def _trials(quantity: Any, counts: Any) -> tuple[Numbers, Numbers]:
 
 
 def _pairs(part: Numbers, whole: Numbers) -> list[tuple[float, float, float, float]]:
-    """All ordered pairs of groups; one without samples has no rate and takes no part."""
+    """All ordered pairs of groups that have samples."""
     present = [group for group in range(len(part)) if whole[group] > 0]
     return [(part[a], whole[a], part[b], whole[b]) for a, b in permutations(present, 2)]
 

@@ -195,7 +195,8 @@ class OperatingPoint:
             compared = isinstance(constraint.quantity, Gap)
             if names is None or compared or self.problem.group is not None:
                 seen = each if names is None or compared else each.sum(0)
-                rows.append(check_bound(constraint, seen.numpy(), float(constraint.quantity(seen))))
+                value, of = float(constraint.quantity(seen)), (names or ()) if compared else ()
+                rows.append(check_bound(constraint, seen.numpy(), value, names=of))
             else:
                 rates = constraint.quantity(each).tolist()
                 rows += [check_bound(constraint, own.numpy(), r, n) for n, own, r in zip(names, each, rates)]

@@ -83,7 +83,7 @@ def calibrate(
     elif names is None:
         thresholds, certificate = certify(problem, sample, confidence)
     elif problem.group is not None:
-        thresholds, certificate = certify_gap(problem, sample, confidence)
+        thresholds, certificate = certify_gap(problem, sample, names, confidence)
     else:
         thresholds, certificate = certify_each_group(problem, sample, names, confidence)
     point = OperatingPoint.at(problem, thresholds, sample, names, certificate)

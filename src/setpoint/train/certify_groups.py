@@ -20,17 +20,18 @@ from setpoint.problem.point import Certificate
 from setpoint.problem.problem import Problem
 from setpoint.solve.threshold import find
 from setpoint.train.certify import certify, drawn_apart, unweighted
-from setpoint.train.refusal import refusal, refuse_the_impossible
+from setpoint.train.refusal import refusal_of_gap, refuse_the_impossible
 
 #: Candidates have their bounds pulled in by five standard errors (both halves err), in so many steps down to none.
 _CAUTION, _STEPS = 5.0, 11
 
 
-def certify_gap(problem: Problem, sample: Sample, confidence: float) -> tuple[Tensor, Certificate]:
+def certify_gap(problem: Problem, sample: Sample, names: list[str], confidence: float) -> tuple[Tensor, Certificate]:
     """Thresholds `(1, G)` at which all bounds, the gap among them, hold with probability `confidence`.
 
     One half of the samples finds candidates, more and less cautious ones; the other half, which has not chosen them,
     tests one after the other, the most cautious first, until the first fails. All before it keep the promise at once.
+    A group without samples in the second half makes every test fail.
     """
     refuse_the_impossible(problem)
     sample = unweighted(sample)
@@ -42,7 +43,8 @@ def certify_gap(problem: Problem, sample: Sample, confidence: float) -> tuple[Te
         counts = _counts(thresholds, second)
         if max(_p_if_broken(c, counts) for c in problem.constraints) > 1 - confidence:
             if not certified:
-                raise TooFewSamples(refusal(problem, counts, confidence, 1 - confidence))
+                everything = _counts(thresholds, sample)
+                raise TooFewSamples(refusal_of_gap(problem, counts, everything, names, confidence))
             break
         certified.append(thresholds)
     costs = [float(problem.cost(torch.from_numpy(_counts(each, sample)).unsqueeze(0))) for each in certified]

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import replace
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from setpoint.errors import BadProblem, BadSetting
 from setpoint.measure.constraint import Constraint, percent
 from setpoint.measure.rate import Gap, Rate
-from setpoint.problem.evidence import p_if_broken, trials
+from setpoint.problem.evidence import p_if_broken, p_if_gap_exceeds, trials
 from setpoint.problem.problem import Problem
 
 Counts = NDArray[np.float64]
+#: Beyond two to this power no number of samples is named.
+_MOST = 24
 
 
 def needed(allowed: float, confidence: float) -> int:
@@ -37,8 +41,12 @@ def counted(constraint: Constraint) -> str:
     """The samples that the bound is a share of, in a word."""
     rate = constraint.quantity.rate if isinstance(constraint.quantity, Gap) else constraint.quantity
     assert isinstance(rate, Rate)
-    tp, fp, fn, tn = map(bool, rate.whole)
-    return "positives" if tp and fn and not fp else "negatives" if fp and tn and not tp else "samples"
+    kinds: dict[tuple[int, ...], str] = {
+        (1, 0, 1, 0): "positives",
+        (0, 1, 0, 1): "negatives",
+        (1, 1, 0, 0): "flagged samples",
+    }
+    return kinds.get(tuple(int(weight > 0) for weight in rate.whole), "samples")
 
 
 def refuse_confidence(confidence: float) -> None:
@@ -57,32 +65,85 @@ def refuse_the_impossible(problem: Problem) -> None:
 
 
 def refusal(problem: Problem, counts: Counts, confidence: float, level: float) -> str:
-    """What the samples at the most promising threshold lack: how many are needed, and what they could certify.
-
-    Counts `(4,)`, or by group `(G, 4)`.
-    """
-    seen = [(c, counts if isinstance(c.quantity, Gap) else counts.reshape(-1, 4).sum(0)) for c in problem.constraints]
-    constraint, at = max(seen, key=lambda pair: float(p_if_broken(*pair)))
-    could = (
-        f"they could certify {constraint.quantity} {constraint.relation} {percent(_strictest(constraint, at, level))}"
-    )
-    sizes = np.atleast_1d(trials(constraint, at)).astype(int).tolist()
-    kind, asked = counted(constraint), f"{constraint} at confidence {confidence:g}"
+    """What the counts `(4,)` at the most promising threshold lack: how many are needed, and what they could certify."""
+    constraint = max(problem.constraints, key=lambda c: float(p_if_broken(c, counts)))
+    size, asked = int(trials(constraint, counts)), f"{constraint} at confidence {confidence:g}"
     if safe_side(constraint):
         enough = needed(allowed_share(constraint), 1 - level)
-        if sizes[0] < enough:
-            return f"{asked} needs {enough} {kind}, but there are {sizes[0]}; {could}"
-    times = next((m for m in 1.25 ** np.arange(1, 20) if p_if_broken(constraint, np.rint(m * at)) <= level), None)
+        if size < enough:
+            return (
+                f"{asked} needs {enough} {counted(constraint)}, but there are {size}{_could(constraint, counts, level)}"
+            )
+    return f"{asked} is not certified: {_seen(constraint, counts, [''], level)}"
+
+
+def refusal_of_gap(problem: Problem, tested: Counts, everything: Counts, names: list[str], confidence: float) -> str:
+    """The same for groups that are compared: counts `(G, 4)` of the samples that test, and of all of them.
+
+    A group of too few samples is named, with the number of *its* samples that is needed.
+    """
+    level = 1 - confidence
+    seen = [(c, tested if isinstance(c.quantity, Gap) else tested.sum(0)) for c in problem.constraints]
+    constraint, at = max(seen, key=lambda pair: float(p_if_broken(*pair)))
+    if not isinstance(constraint.quantity, Gap):
+        return refusal(replace(problem, constraints=(constraint,)), at, confidence, level)
+    asked, kind = f"{constraint} at confidence {confidence:g}", counted(constraint)
+    sizes, there = trials(constraint, tested), trials(constraint, everything)
+    enough = _enough_of_each(constraint, tested, level)
+    if enough is None or (sizes >= enough).all():
+        return f"{asked} is not certified: {_seen(constraint, at, [f' of group {name!r}' for name in names], level)}"
+    # A random half of the samples tests: twice as many, and two standard errors of the drawing more.
+    asked_for = math.ceil(2 * enough + 2 * math.sqrt(2 * enough))
+    short = [f"{int(there[g])} of group {names[g]!r}" for g in np.flatnonzero(sizes < enough)]
+    those = "that group" if len(short) == 1 else "those groups"
+    return (
+        f"{asked} needs about {asked_for} {kind} of each group, but there are {' and '.join(short)}"
+        f"{_could(constraint, tested, level)}; bring more {kind} of {those}, others do not help"
+    )
+
+
+def _enough_of_each(constraint: Constraint, counts: Counts, level: float) -> int | None:
+    """How many samples each group must have at the least, if the groups were all alike; None where that is too many.
+
+    A group that has more keeps what it has.
+    """
+    assert isinstance(constraint.quantity, Gap)
+    sizes, share = trials(constraint, counts), float(constraint.quantity.rate(torch.from_numpy(counts.sum(0))))
+
+    def passes(fewest: int) -> bool:
+        # Of groups that are alike the two smallest are the hardest to compare.
+        whole = np.sort(np.maximum(sizes, fewest))[:2]
+        return p_if_gap_exceeds(np.rint(share * whole), whole, constraint.bound) <= level
+
+    high = next((2**power for power in range(_MOST) if passes(2**power)), None)
+    if high is None:
+        return None
+    return bisect_left(range(high), True, lo=high // 2 + 1, key=passes)
+
+
+def _seen(constraint: Constraint, counts: Counts, of: list[str], level: float) -> str:
+    kind, sizes = counted(constraint), np.atleast_1d(trials(constraint, counts)).astype(int).tolist()
+    times = next((m for m in 1.25 ** np.arange(1, 20) if p_if_broken(constraint, np.rint(m * counts)) <= level), None)
     more = f"some {times:.2g} times as many would do" if times else "there it is broken, so ask for less"
-    where = f"at the most promising threshold there are {' and '.join(map(str, sizes))} {kind} to judge it by"
-    return f"{asked} is not certified: {where}; {more}; {could}"
+    there = " and ".join(f"{size} {kind}{group}" for size, group in zip(sizes, of))
+    return (
+        f"at the most promising threshold there are {there} to judge it by; {more}{_could(constraint, counts, level)}"
+    )
+
+
+def _could(constraint: Constraint, counts: Counts, level: float) -> str:
+    """What these counts certify instead, if that is worth anything."""
+    strictest = _strictest(constraint, counts, level)
+    if strictest == (1 if constraint.relation == "<=" else 0):
+        return ""
+    return f"; they could certify {constraint.quantity} {constraint.relation} {percent(strictest)}"
 
 
 def _strictest(constraint: Constraint, counts: Counts, level: float) -> float:
     """The strictest bound that these counts certify, rounded to the loose side."""
     upper = constraint.relation == "<="
     loose, strict = (1.0, 0.0) if upper else (0.0, 1.0)
-    for _ in range(40):
+    for _ in range(20):
         middle = (loose + strict) / 2
         keeps = float(p_if_broken(replace(constraint, bound=middle), counts)) <= level
         loose, strict = (middle, strict) if keeps else (loose, middle)
