@@ -191,7 +191,8 @@ def mini_batch_auc(draw: Draw) -> None:
 
 @target
 def augmented(draw: Draw) -> None:
-    growth = draw(st.one_of(st.none(), st.builds(sp.Growth, positive, positive, positive)))
+    metrics = st.sampled_from([sp.ByAsk(), sp.ByArea()])
+    growth = draw(st.one_of(st.none(), st.builds(sp.Growth, positive, positive, positive, metrics)))
     side = draw(st.sampled_from([None, sp.PerPositive(), sp.PerNegative()]))
     solver = sp.AugmentedLagrangian(
         draw(st.one_of(base_losses(), st.just(sp.CrossEntropy()))), n_samples=draw(st.integers(1, 15)),
@@ -199,7 +200,7 @@ def augmented(draw: Draw) -> None:
         growth=growth, price=draw(st.one_of(st.just(0.0), st.just(0.0), positive)),
     )  # fmt: skip
     train(draw, solver, tensors, index=draw(indices()))
-    solver.step_metric(draw(st.floats(allow_nan=False)))
+    solver.step_metric(solver.progress(draw(tensors()), draw(st.floats(allow_nan=False))))
     sound(solver)
 
 

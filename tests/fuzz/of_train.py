@@ -43,7 +43,8 @@ def fitting(draw: Draw) -> None:
     result = sp.fit(
         model, problem, draw(rows()), draw(rows()), sp.ImplicitThreshold(problem) if implicit else solver,
         calibration=draw(st.one_of(st.none(), rows())), confidence=draw(st.one_of(*[st.none()] * 8, numbers)),
-        epochs=draw(st.sampled_from([2, 1] * 8 + [0])), ensemble=draw(st.sampled_from([1] * 10 + [2, 2, 0])),
+        epochs=draw(st.sampled_from([2, 1] * 8 + [0])),
+        ensemble=draw(st.sampled_from([1] * 10 + [2, 2, 0, sp.Splits(2), sp.Splits(1)])),
     )  # fmt: skip
     assert isinstance(result, sp.FitResult)
     judged(result.point)
