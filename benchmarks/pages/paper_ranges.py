@@ -51,8 +51,8 @@ def changed(rows: list[Row]) -> list[str]:
     better, worse = ([sides(one, "standard_error") for one in found].count(side) for side in (1, -1))
     return [
         f"*{AS_PUBLISHED}* and *{FOLLOWING}* are those of Table 5. The first minus the second lies between "
-        f"{min(means):+.2f} and {max(means):+.2f} points; of {len(rows)} cells it is better in {better} by plain errors, "
-        f"worse in {worse}."
+        f"{min(means):+.2f} and {max(means):+.2f} points; of {len(rows)} cells it is better in {better} by plain "
+        f"errors, worse in {worse}."
     ]
 
 
