@@ -26,12 +26,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from setpoint.description import check_description
-from setpoint.errors import BadFile
+from setpoint.errors import BadFile, missing
 from setpoint.files import PENDING, sync_directory, write_whole
 from setpoint.lock import LOCK, locked
 from setpoint.plain import brief, named, read_json, reason, text
@@ -41,6 +39,12 @@ from setpoint.settings import build_model, score_rows
 from setpoint.table.frame import Frame
 from setpoint.table.schema import Schema
 from setpoint.train.checkpoint import STATE
+
+try:
+    from safetensors import SafetensorError
+    from safetensors.torch import load, save
+except ImportError as cause:
+    raise missing("safetensors", "table", cause) from None
 
 #: The first number grows when older versions cannot read what is written, the second when something is added.
 FORMAT = "1.1"

@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from setpoint.errors import BadSetting
 from setpoint.estimator.features import CLIP, Scorer, Standardise
 from setpoint.estimator.module import build_module, is_own
 from setpoint.measure.sample import name_groups
@@ -100,6 +101,15 @@ class Candidate:
         if not self.trials:
             return [Trial(self.name, self.point, self.seconds, chosen, self.note).to_dict()]
         return [replace(trial, chosen=chosen and trial.chosen).to_dict() for trial in self.trials]
+
+
+def refuse_device(device: Any) -> None:
+    """A device that is not there, or that computes nothing, is refused before anything is trained."""
+    try:
+        float(torch.ones(1, device=device).sum())
+    except (RuntimeError, AssertionError, TypeError) as cause:
+        why = str(cause).partition("\n")[0][:200]
+        raise BadSetting(f"device {device!r} cannot be used here ({why}); choose another, such as 'cpu'") from cause
 
 
 @dataclass(frozen=True)
