@@ -10,17 +10,18 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "setpoint"
 FILES = sorted(SOURCE.rglob("*.py"))
-CORE = {"errors", "files", "lock", "capacity", "processes", "measure", "problem", "lp", "solve", "train"}
+CORE = {"errors", "files", "lock", "plain", "capacity", "processes", "measure", "problem", "lp", "solve", "train"}
 #: Each room and the rooms that it may import.
 LEFT_OF = {
     "errors": set(),
     "lazy": set(),
     "files": {"errors"},
+    "plain": set(),
     "lock": {"errors", "files"},
     "capacity": {"errors"},
     "processes": {"errors"},
     "measure": {"errors", "processes"},
-    "problem": {"errors", "files", "measure"},
+    "problem": {"errors", "files", "plain", "measure"},
     "lp": {"errors", "capacity", "measure"},
     "solve": {"errors", "processes", "measure", "problem", "lp"},
     "train": CORE,
@@ -31,12 +32,13 @@ LEFT_OF = {
     "outcome": {*CORE, "solvers", "settings"},
     "run": {*CORE, "table", "solvers", "settings", "outcome"},
     "stream": {*CORE, "table", "settings", "outcome", "run"},
-    "artefact": {*CORE, "table", "solvers", "settings", "outcome", "run"},
+    "description": {*CORE, "solvers", "settings"},
+    "artefact": {*CORE, "table", "solvers", "settings", "description", "outcome", "run"},
     "compare": {*CORE, "table", "solvers", "settings", "outcome", "run"},
     "show": {*CORE, "solvers", "settings", "outcome", "run"},
     "unfinished": {*CORE, "table", "solvers", "settings", "outcome", "run", "stream", "artefact"},
     "report": {"errors", "files", "measure", "problem"},
-    "report_run": {"errors", "files", "lock", "problem", "report", "artefact"},
+    "report_run": {"errors", "files", "lock", "plain", "problem", "report", "artefact"},
     "commands": {
         *CORE,
         "table",

@@ -17,6 +17,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,20 +26,26 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from setpoint.errors import BadFile
+from setpoint.description import check_description
+from setpoint.errors import BadFile, missing
 from setpoint.files import PENDING, sync_directory, write_whole
 from setpoint.lock import LOCK, locked
+from setpoint.plain import brief, named, read_json, reason, text
 from setpoint.problem.point import OperatingPoint
 from setpoint.run import Run
-from setpoint.settings import MODELS, build_model, score_rows
+from setpoint.settings import build_model, score_rows
 from setpoint.table.frame import as_frame
 from setpoint.table.schema import Schema
 from setpoint.table.seen import Notes
 from setpoint.train.checkpoint import STATE
+
+try:
+    from safetensors import SafetensorError
+    from safetensors.torch import load, save
+except ImportError as cause:
+    raise missing("safetensors", "table", cause) from None
 
 #: The first number grows when older versions cannot read what is written, the second when something is added.
 FORMAT = "1.1"
@@ -177,6 +184,10 @@ def _move_out(path: Path) -> None:
     sync_directory(path)
 
 
+def _one_line(name: str) -> str:
+    return " ".join(name.split())[:60]
+
+
 def _file(path: Path, name: str) -> Path:
     """Where a file of the artefact is: among what is whole but has not moved out, or in its place."""
     waiting = path / WHOLE / name
@@ -232,8 +243,16 @@ def load_scores(path: str | os.PathLike[str]) -> SavedScores:
             for part, values in by_part.items():
                 if values.shape != saved.labels[part].shape:
                     raise ValueError(f"the {part} rows differ in number")
-    except (ValueError, KeyError, IndexError, OSError, SafetensorError) as cause:
-        raise BadFile(f"{path} is damaged: {str(cause).partition(chr(10))[0]}") from cause
+        for part, labels in saved.labels.items():
+            if labels.dim() != 1 or labels.dtype != torch.uint8 or labels.unique().tolist() != [0, 1]:
+                raise ValueError(f"the labels of the {part} rows are not 0 and 1")
+        for values in (values for by_part in saved.scores.values() for values in by_part.values()):
+            if values.dtype != torch.float32 or not bool(values.isfinite().all()):
+                raise ValueError("it holds scores that are not finite numbers in single precision")
+        if any(groups.dtype != torch.int32 or bool((groups < 0).any()) for groups in saved.groups.values()):
+            raise ValueError("it numbers groups by other than whole numbers")
+    except (ValueError, LookupError, OSError, SafetensorError) as cause:
+        raise BadFile(f"{path} is damaged: {reason(cause)}") from cause
     return saved
 
 
@@ -245,41 +264,41 @@ def load_run(path: str | os.PathLike[str]) -> SavedRun:
             raise BadFile(f"the run at {path} is unfinished; finish it with: setpoint fit --resume {path}")
         raise BadFile(f"no run at {path}: there is no {ABOUT} in it")
     try:
-        about = json.loads(_file(path, ABOUT).read_text(encoding="utf-8"))
+        about = read_json(_file(path, ABOUT))
         files = _checked(path, about)
         schema, point = Schema.from_dict(about["schema"]), OperatingPoint.from_dict(about["point"])
-        kind, width, members = (about["model"][name] for name in ("kind", "width", "members"))
-        if kind not in MODELS or not 1 <= members <= 1000 or width != len(schema.features):
-            raise BadFile(f"{path} holds no model that fits {len(schema.features)} features: {about['model']}")
-        model = build_model(kind, width, members=members)
+        kind, members = check_description(about, point, len(schema.features))
+        model = build_model(kind, len(schema.features), members=members)
         model.load_state_dict(load(files[MODEL]))
         if not all(bool(torch.isfinite(part).all()) for part in model.state_dict().values()):
-            raise BadFile(f"{path} is damaged: {MODEL} holds parameters that are not finite")
-    except BadFile:
-        raise
-    except (ValueError, KeyError, TypeError, AttributeError, RuntimeError, OSError, SafetensorError) as cause:
-        raise BadFile(f"{path} is damaged: {str(cause).partition(chr(10))[0] or type(cause).__name__}") from cause
+            raise BadFile(f"{MODEL} holds parameters that are not finite")
+    except (ValueError, LookupError, TypeError, AttributeError, RuntimeError, OSError, SafetensorError) as cause:
+        if isinstance(cause, BadFile) and str(path) in str(cause):
+            raise
+        raise BadFile(f"{path} is damaged: {reason(cause)}") from cause
     return SavedRun(model.eval(), point, schema, about)
 
 
 def _checked(path: Path, about: dict[str, Any]) -> dict[str, bytes]:
     """The content of every file, if the format can be read and nothing differs from its hash."""
-    major, minor, *_ = (int(part) for part in f"{about['format']}.0".split("."))
+    found = re.fullmatch(r"([0-9]{1,4})\.([0-9]{1,4})", text(about["format"]))
+    if found is None:
+        raise BadFile(f"{path} is damaged: its format is {brief(about['format'])}")
     reads = int(FORMAT.split(".", maxsplit=1)[0])
-    if major > reads:
+    if int(found[1]) > reads:
         raise BadFile(f"{path} is of format {about['format']}, this version reads {reads}; upgrade setpoint")
-    if (major, minor) < (1, 1):
-        return {MODEL: _file(path, MODEL).read_bytes()}
-    found, expected = seal(about), about["seal"]
-    changed = [name for name in {**expected, **found} if found.get(name) != expected.get(name)]
+    if (int(found[1]), int(found[2])) < (1, 1):
+        raise BadFile(f"{path} is of format {about['format']}, which has no hashes and is no longer read; fit it again")
+    sealed, expected = seal(about), named(about["seal"], text)
+    changed = [name for name in {**expected, **sealed} if sealed.get(name) != expected.get(name)]
     if changed:
         raise BadFile(
-            f"{path / ABOUT} was changed after the run wrote it: {', '.join(changed[:5])} differs from its hash"
+            f"{path / ABOUT} was changed after the run wrote it: {', '.join(map(_one_line, changed[:5]))} differs from "
+            "its hash"
         )
     files = {}
-    for name, written in about["files"].items():
-        if Path(name).name != name:
-            raise BadFile(f"{path / ABOUT} names a file elsewhere: {name!r}")
+    for name in FILES:
+        written = about["files"][name]
         if not _file(path, name).is_file():
             raise BadFile(f"{path} is damaged: it lacks {name}, which the run wrote; fit it again with --force")
         files[name] = _file(path, name).read_bytes()

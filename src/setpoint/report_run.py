@@ -14,6 +14,7 @@ from setpoint.artefact import HISTORY, REPORTS, SavedRun, load_run, load_scores
 from setpoint.errors import BadFile
 from setpoint.files import write_whole
 from setpoint.lock import locked
+from setpoint.plain import number, reason, text, whole_number
 from setpoint.report.figure import draw_figure
 from setpoint.report.material import Contender, Material
 from setpoint.report.page import make_page
@@ -48,7 +49,7 @@ def read_material(run: str | os.PathLike[str]) -> Material:
             Contender(
                 name=result["method"],
                 threshold=_threshold(result["threshold"]),
-                scores=kept.scores[name],
+                scores={part: kept.scores[name][part] for part in SHOWN},
                 judged={part: result[part] for part in ("train", "held_out", "test")},
                 history=[row for row in rows if row.get("trained") == name],
                 best_epoch=result["best_epoch"],
@@ -61,15 +62,14 @@ def read_material(run: str | os.PathLike[str]) -> Material:
         refusal = next(iter(saved.about["results"].values())).get("refusal")
         facts, notes = _facts(saved), saved.about["notes"]
     except (KeyError, TypeError, AttributeError, IndexError) as cause:
-        raise BadFile(f"{run} is damaged: {cause!r}") from cause
+        raise BadFile(f"{run} is damaged: {reason(cause)}") from cause
     return Material(
         saved.point, contenders, shown, groups=groups or None, facts=facts, notes=notes, refusal=refusal or ""
     )
 
 
 def _group_names(saved: SavedRun, codes: Tensor) -> list[str]:
-    assert isinstance(saved.point.threshold, dict)
-    names = list(saved.point.threshold)
+    names = list(saved.point.threshold) if isinstance(saved.point.threshold, dict) else []
     return [names[code] for code in codes.tolist()]
 
 
@@ -79,9 +79,16 @@ def _threshold(value: Any) -> Any:
 
 def _history(path: Path) -> list[dict[str, Any]]:
     try:
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    except (OSError, ValueError) as cause:
+        return [_epoch(json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as cause:
         raise BadFile(f"{path} is missing or damaged; fit the run again with --force") from cause
+
+
+def _epoch(row: Any) -> dict[str, Any]:
+    """What is shown of an epoch."""
+    told = {name: None if row.get(name) is None else number(row[name]) for name in ("soft", "train", "held_out")}
+    names = {name: text(row.get(name, "")) for name in ("trained", "solver")}
+    return {**names, "member": whole_number(row.get("member", 0)), **told}
 
 
 def _facts(saved: SavedRun) -> list[tuple[str, str]]:

@@ -13,8 +13,7 @@ import torch
 
 import setpoint as sp
 from packages import needs
-from setpoint.errors import MissingPackage
-from setpoint.integrations.missing import missing
+from setpoint.errors import MissingPackage, missing
 from setpoint.integrations.scalars import preference_number, scalars
 from setpoint.integrations.tensorboard import to_tensorboard
 from setpoint.train.select import preference

@@ -104,6 +104,15 @@ class Candidate:
         return [replace(trial, chosen=chosen and trial.chosen).to_dict() for trial in self.trials]
 
 
+def refuse_device(device: Any) -> None:
+    """A device that is not there, or that computes nothing, is refused before anything is trained."""
+    try:
+        float(torch.ones(1, device=device).sum())
+    except (RuntimeError, AssertionError, TypeError) as cause:
+        why = str(cause).partition("\n")[0][:200]
+        raise BadSetting(f"device {device!r} cannot be used here ({why}); choose another, such as 'cpu'") from cause
+
+
 @dataclass(frozen=True)
 class Plan:
     """How to train, whatever the solver."""

@@ -12,9 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setpoint.errors import BadFile, BadLabels, BadSetting, ShapeMismatch
+from setpoint.errors import BadFile, BadLabels, BadSetting, ShapeMismatch, missing
 from setpoint.files import write_whole
-from setpoint.integrations.missing import missing
 from setpoint.integrations.scalars import preference_number, scalars
 from setpoint.problem.language import ask
 from setpoint.problem.point import OperatingPoint

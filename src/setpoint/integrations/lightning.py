@@ -9,9 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from setpoint.errors import BadSetting
+from setpoint.errors import BadSetting, missing
 from setpoint.integrations.gather import gathered
-from setpoint.integrations.missing import missing
 from setpoint.integrations.scalars import preference_number, scalars
 from setpoint.measure.sample import Sample
 from setpoint.problem.language import read_problem
