@@ -46,8 +46,11 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Estimate:
-    """An interval for `quantity` that is right about `confidence` of the time: no promise, since `method` is not exact
-    and the threshold was chosen on the same samples."""
+    """An interval for `quantity` that is right about `confidence` of the time: no promise, since `method` is not exact.
+
+    With weights of which a few outweigh the rest it is right less often; `method` says how many equal ones they are
+    worth.
+    """
 
     quantity: str
     value: float
