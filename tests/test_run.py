@@ -20,8 +20,9 @@ from setpoint import ask
 from setpoint.artefact import check_place, load_run, save_run, seal
 from setpoint.errors import BadFile, BadProblem, BadSetting, BadTable, TooFewSamples
 from setpoint.run import fit_table, split
-from setpoint.settings import PARTS, Settings, build_model, score_rows
+from setpoint.settings import PARTS, Settings, build_model
 from setpoint.table.fingerprint import fingerprint
+from setpoint.train.scoring import score_rows
 from tables import loans
 
 ASK = ask("minimize fnr where fpr <= 20%")

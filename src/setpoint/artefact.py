@@ -32,11 +32,12 @@ from torch import Tensor, nn
 from setpoint.errors import BadFile
 from setpoint.problem.point import OperatingPoint
 from setpoint.run import Run
-from setpoint.settings import MODELS, build_model, score_rows
+from setpoint.settings import MODELS, build_model
 from setpoint.table.frame import Frame
 from setpoint.table.schema import Schema
 from setpoint.train.atomic import make_directory, remove_empty, sync_directory, write_whole
 from setpoint.train.checkpoint import STATE
+from setpoint.train.scoring import score_rows
 
 #: The first number grows when older versions cannot read what is written, the second when something is added.
 FORMAT = "1.1"

@@ -149,7 +149,7 @@ class Plan:
                 refit=refit,
                 process_group=False,
             )
-        scorer = Scorer(standardise, result.model.cpu(), precise=is_own(self.module)).eval()
+        scorer = Scorer(standardise, result.model.cpu()).eval()
         judged = parts.calibration if refit else parts.held_out
         point = judged.point(self.problem, scorer.score(judged.x))
         note = str(result.history[result.best_epoch]["solver"])
