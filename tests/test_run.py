@@ -219,6 +219,10 @@ def test_too_few_samples_for_a_certificate_are_noticed_before_training():
             on_epoch=lambda *row: told.append(row),
         )  # fmt: skip
     assert told == []
+    few = r"on the \d+ calibration rows, recall.gap.* needs about \d+ positives of each group, but there are \d+ of"
+    with pytest.raises(TooFewSamples, match=few):
+        fit_table(loans(), "default", GAP, Settings(confidence=0.95), on_epoch=lambda *row: told.append(row))
+    assert told == []
     certified = fitted(settings=Settings(epochs=3, confidence=0.95))
     assert all(outcome.point.certificate.samples == 44 for outcome in certified.outcomes)
 

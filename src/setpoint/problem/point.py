@@ -173,7 +173,8 @@ class OperatingPoint:
     def check(self, scores: Any, labels: Any, *, groups: Any = None, level: float = 0.05) -> Check:
         """Whether the bounds still hold on a later batch: an exact test of each, and of all of them together.
 
-        A promise that is kept is called broken with probability `level` at most.
+        A promise that is kept is called broken with probability `level` at most per look. Twelve looks at a level of
+        0.05 are twelve chances of a false alarm: for twelve looks together use level=0.05 / 12.
         """
         if self.problem.over is not None:
             return self.check_counts(torch.zeros(4), level=level)
