@@ -540,6 +540,7 @@ def test_evaluate_tells_a_kept_promise_from_a_broken_one(table, capsys, checks):
     main_ok("evaluate", "run", "later.csv")
     heard = capsys.readouterr().out
     assert "No evidence that the promise is broken (p = " in heard
+    assert "The level of 5% is per look" in heard
     assert "certified: fpr <= 20%, with confidence 90%" in heard
     assert "it is a yardstick and no threshold to run at" in heard
     main_ok("evaluate", "run", "later.csv", "--json")

@@ -20,8 +20,9 @@ from setpoint import ask
 from setpoint.artefact import check_place, load_run, save_run, seal
 from setpoint.errors import BadFile, BadProblem, BadSetting, BadTable, TooFewSamples
 from setpoint.run import fit_table, split
-from setpoint.settings import PARTS, Settings, build_model, score_rows
+from setpoint.settings import PARTS, Settings, build_model
 from setpoint.table.fingerprint import fingerprint
+from setpoint.train.scoring import score_rows
 from tables import loans
 
 ASK = ask("minimize fnr where fpr <= 20%")
@@ -217,6 +218,10 @@ def test_too_few_samples_for_a_certificate_are_noticed_before_training():
             loans(), "default", ask("minimize fnr where fpr <= 1%"), Settings(confidence=0.95),
             on_epoch=lambda *row: told.append(row),
         )  # fmt: skip
+    assert told == []
+    few = r"on the \d+ calibration rows, recall.gap.* needs about \d+ positives of each group, but there are \d+ of"
+    with pytest.raises(TooFewSamples, match=few):
+        fit_table(loans(), "default", GAP, Settings(confidence=0.95), on_epoch=lambda *row: told.append(row))
     assert told == []
     certified = fitted(settings=Settings(epochs=3, confidence=0.95))
     assert all(outcome.point.certificate.samples == 44 for outcome in certified.outcomes)

@@ -35,11 +35,12 @@ from setpoint.lock import LOCK, locked
 from setpoint.plain import brief, named, read_json, reason, text
 from setpoint.problem.point import OperatingPoint
 from setpoint.run import Run
-from setpoint.settings import build_model, score_rows
+from setpoint.settings import build_model
 from setpoint.table.frame import as_frame
 from setpoint.table.schema import Schema
 from setpoint.table.seen import Notes
 from setpoint.train.checkpoint import STATE
+from setpoint.train.scoring import score_rows
 
 try:
     from safetensors import SafetensorError

@@ -169,7 +169,7 @@ def evaluate(
     data: Annotated[
         Path, typer.Argument(help="Labelled rows: .csv, .tsv or .parquet; - reads CSV.", show_default=False)
     ],
-    level: Annotated[float, typer.Option(help="The chance of calling a kept promise broken.")] = 0.05,
+    level: Annotated[float, typer.Option(help="The chance of calling a kept promise broken, per look.")] = 0.05,
     stream: Streamed = False,
     ignore_extra: IgnoreExtra = False,
     strict: Strict = False,

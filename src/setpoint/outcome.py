@@ -16,7 +16,7 @@ from setpoint.errors import TooFewSamples
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.processes import ALONE, Processes
-from setpoint.settings import Settings, build_model, score_rows
+from setpoint.settings import Settings, build_model
 from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.solver import Solver
 from setpoint.solvers import Case, Choice, by_steps, make_solver
@@ -28,6 +28,7 @@ from setpoint.train.history import History
 from setpoint.train.linear import recipe_bytes
 from setpoint.train.loop import fit
 from setpoint.train.recipes import Ridge
+from setpoint.train.scoring import score_rows
 from setpoint.train.select import preference
 from setpoint.train.splits import Splits
 from setpoint.train.trial import Trial

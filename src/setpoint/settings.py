@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from setpoint.errors import BadSetting
 from setpoint.solvers import check_solver
@@ -21,8 +20,6 @@ SMALL = 4096
 LARGE = 200_000
 #: Solvers that are trained again on held-out rows if that is asked for; linear models with `auto` too.
 REFITTED = ("default", "weighted", "cross-entropy")
-#: Rows scored together.
-AT_ONCE = 65_536
 
 
 def _linear(width: int) -> nn.Module:
@@ -110,15 +107,3 @@ def build_model(kind: str, width: int, seed: int = 0, members: int = 1) -> nn.Mo
         torch.manual_seed(seed)
         models = [MODELS[kind](width) for _ in range(members)]
     return models[0] if members == 1 else Ensemble(models)
-
-
-def score_rows(model: nn.Module, x: Tensor) -> Tensor:
-    """Scores `(n,)`, added up in float64 and rounded to float32.
-
-    In float32 alone the last digit of a score depends on which rows stand beside it, and rows that tie with the
-    threshold would be decided anew in every batch.
-    """
-    precise = copy.deepcopy(model).double().eval()
-    with torch.no_grad():
-        scores = torch.cat([precise(rows.double()) for rows in x.split(AT_ONCE)])
-    return scores.squeeze(-1).float()

@@ -129,6 +129,11 @@ def _bound(problem: Problem, row: Any) -> list[str]:
 def _sentences(point: OperatingPoint, check: Any, best: OperatingPoint) -> list[str]:
     words = str(check).partition(": ")[0]
     lines = [f"{words[0].upper()}{words[1:]}."]
+    if any(row.p_value is not None for row in check.bounds):
+        lines.append(
+            f"The level of {percent(check.level)} is per look: a promise that is kept is called broken at up to "
+            f"{percent(check.level)} of looks; for k looks in all, divide --level by k."
+        )
     if point.certificate is not None:
         sure = percent(point.certificate.confidence)
         lines.append(f"It was certified: {point.certificate.statement}, with confidence {sure}.")

@@ -166,7 +166,7 @@ class Plan:
                 seed=self.settings.seed,
                 process_group=False,
             )
-        scorer = Scorer(standardise, result.model.cpu(), precise=is_own(self.module)).eval()
+        scorer = Scorer(standardise, result.model.cpu()).eval()
         judged = parts.calibration if refit or isinstance(self.ensemble, Splits) else parts.held_out
         point = judged.point(self.problem, scorer.score(judged.x))
         note = str(result.history[result.best_epoch]["solver"])

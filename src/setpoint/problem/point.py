@@ -48,8 +48,11 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Estimate:
-    """An interval for `quantity` that is right about `confidence` of the time: no promise, since `method` is not exact
-    and the threshold was chosen on the same samples."""
+    """An interval for `quantity` that is right about `confidence` of the time: no promise, since `method` is not exact.
+
+    With weights of which a few outweigh the rest it is right less often; `method` says how many equal ones they are
+    worth.
+    """
 
     quantity: str
     value: float
@@ -172,7 +175,8 @@ class OperatingPoint:
     def check(self, scores: Any, labels: Any, *, groups: Any = None, level: float = 0.05) -> Check:
         """Whether the bounds still hold on a later batch: an exact test of each, and of all of them together.
 
-        A promise that is kept is called broken with probability `level` at most.
+        A promise that is kept is called broken with probability `level` at most per look. Twelve looks at a level of
+        0.05 are twelve chances of a false alarm: for twelve looks together use level=0.05 / 12.
         """
         self.problem.refuse_rows()
         if self.problem.over is not None:

@@ -87,7 +87,7 @@ def calibrate(
     else:
         thresholds, certificate = certify_each_group(problem, sample, names, confidence)
     point = OperatingPoint.at(problem, thresholds, sample, names, certificate)
-    return replace(point, estimates=estimate(problem, thresholds, sample, confidence))
+    return replace(point, estimates=estimate(problem, thresholds, sample, confidence, found_here=certificate is None))
 
 
 def calibrate_or_warn(

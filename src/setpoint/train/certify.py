@@ -13,6 +13,7 @@ where a fifth of the samples, set aside, make it most certain.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -103,22 +104,14 @@ def unweighted(sample: Sample) -> Sample:
             "a certificate counts samples that each stand for one, so unequal weights cannot be certified; drop the "
             "weights, or draw the calibration samples from the population that the promise is about"
         )
-    groups = None if sample.groups is None else sample.groups[there]
-    return Sample(sample.scores[there], sample.labels[there], None, groups, sample.n_groups)
+    return replace(sample.take(there), weights=None)
 
 
 def drawn_apart(sample: Sample, share: float) -> tuple[Sample, Sample]:
     """Two parts, drawn at random; the same samples in the same order always give the same two."""
     order = torch.randperm(len(sample.scores), generator=torch.Generator().manual_seed(0))
     size = max(1, round(share * len(order)))
-    first, second = (
-        Sample(
-            sample.scores[rows], sample.labels[rows], None,
-            None if sample.groups is None else sample.groups[rows], sample.n_groups,
-        )
-        for rows in (order[:size], order[size:])
-    )  # fmt: skip
-    return first, second
+    return sample.take(order[:size]), sample.take(order[size:])
 
 
 def _walk(

@@ -17,6 +17,7 @@ from setpoint.train.batch import Batches, read_batches
 from setpoint.train.calibrate import evaluate
 from setpoint.train.history import device_of, record, scores_of
 from setpoint.train.linear import Anchor, Rows, Scaling, refine
+from setpoint.train.scoring import uncompiled
 from setpoint.train.select import preference
 from setpoint.train.together import whole_batch
 
@@ -43,6 +44,7 @@ def head_features(
     features = sp.head_features(model, train)
     sp.fit(head, problem, train=features, held_out=sp.head_features(model, held_out))
     """
+    model = uncompiled(model)
     head = find_head(model) if head is None else head
     caught: list[Tensor] = []
     hook = head.register_forward_pre_hook(lambda _, inputs: caught.append(inputs[0].detach()))
@@ -76,7 +78,7 @@ def fit_proximal_head(
     The implicit objective plus the cross-entropy to the network's own probabilities at the threshold, kappa 1, on
     each half of the held-out rows; the two heads are averaged. They are kept only if each is no worse than the
     trained head on the half it did not see, and one is better. Returns a row of history, or None when the model
-    has no linear head that can be watched (a compiled one cannot) or a half lacks a class.
+    has no linear head that can be watched or a half lacks a class.
     """
     try:
         head = find_head(model)

@@ -18,6 +18,7 @@ from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.processes import ALONE, Processes
 from setpoint.train.batch import Batch, read_batches
+from setpoint.train.scoring import scorer
 
 History = list[dict[str, Any]]
 
@@ -57,18 +58,13 @@ def record(
 
 def score(model: nn.Module, loader: Iterable[Any], processes: Processes = ALONE) -> Sample:
     """Scores of everything that a loader yields, on all processes, by the model in `eval()` mode."""
-    was_training = model.training
-    model.eval()
-    with torch.no_grad():
-        parts = [
-            Sample(scores_of(model, b), b.labels, b.weights, b.groups) for b in read_batches(loader, device_of(model))
-        ]
-    model.train(was_training)
+    scores = scorer(model)
+    parts = [Sample(scores(b.x), b.labels, b.weights, b.groups) for b in read_batches(loader, device_of(model))]
     return join_all(parts, processes)
 
 
 def scores_of(model: nn.Module, batch: Batch) -> Tensor:
-    """One score a row; a model's last dimension of size one is dropped."""
+    """One score a row, to train on; a model's last dimension of size one is dropped."""
     scores: Tensor = model(batch.x)
     return scores.squeeze(-1) if scores.dim() == 2 and scores.shape[1] == 1 else scores
 
