@@ -246,6 +246,7 @@ command(
     "one that does so through a complement",
     lambda: fit_table(table(), ask="maximize precision where recall >= 20% and fnr >= 90%"),
 )
+command("a bound in rows", lambda: fit_table(table(), ask="maximize precision where flagged == 9 rows"))
 command("a bound outside 0 ... 1", lambda: fit_table(table(), ask="minimize fnr where fpr <= 5"))
 command("a strict bound", lambda: fit_table(table(), ask="minimize fnr where fpr < 1%"))
 command(
@@ -458,8 +459,18 @@ at_the_border("weights with NaN", weights=[1, 1, 1, NAN])
 in_python("weights that are all 0")(lambda _: sp.evaluate(PROBLEM, SCORES, LABELS, weights=[0, 0, 0, 0]))
 
 
-def criterion(scores, labels):
-    return sp.ImplicitThreshold(sp.ask(PROBLEM))(torch.tensor(scores), torch.tensor(labels))
+def criterion(scores, labels, **settings):
+    return sp.ImplicitThreshold(sp.ask(PROBLEM), **settings)(torch.tensor(scores), torch.tensor(labels))
+
+
+library(
+    "a correction at one set of parameters, without a model",
+    lambda: criterion([0.0, 1.0], [0.0, 1.0], correction=sp.Correction(every=9, batches=3)),
+)
+library(
+    "a correction on more batches than memory holds",
+    lambda: criterion([0.0, 1.0] * 2, [0.0, 1.0] * 2, correction=sp.Correction(every=9, latest=3), memory=8),
+)
 
 
 library("scores that are all equal", lambda: sp.evaluate(PROBLEM, [1.0] * 4, LABELS))
