@@ -28,7 +28,7 @@ import setpoint as sp
 from benchmarks.data import Parts, arguments, load_table, paired, split
 from benchmarks.default import CLASS_WEIGHTS
 from benchmarks.harness import RESULTS, finished, write_result
-from setpoint.settings import build_model
+from setpoint.run.settings import build_model
 from setpoint.train.linear import Rows, Scaling, class_weights, cross_entropy
 
 try:

@@ -20,15 +20,15 @@ from rich.console import Console
 
 import setpoint
 from setpoint import ask, cli
-from setpoint.artefact import load_run
 from setpoint.cli import COMMANDS, main
-from setpoint.compare import compare_table, corrected_error, usual_solvers, verdict
-from setpoint.outcome import TUNED
+from setpoint.commands.show import progress, result_table, sentences
+from setpoint.data.frame import read_table
 from setpoint.problem.point import OperatingPoint
-from setpoint.run import fit_table
-from setpoint.settings import Settings
-from setpoint.show import progress, result_table, sentences
-from setpoint.table.frame import read_table
+from setpoint.run.artefact import load_run
+from setpoint.run.compare import compare_table, corrected_error, usual_solvers, verdict
+from setpoint.run.outcome import TUNED
+from setpoint.run.run import fit_table
+from setpoint.run.settings import Settings
 from tables import loans
 
 ASK = "minimize fnr where fpr <= 20%"
@@ -291,7 +291,7 @@ def test_a_missing_typer_names_the_extra(table):
 @pytest.mark.parametrize("package", ["polars", "safetensors"])
 def test_another_missing_package_names_the_extra(table, monkeypatch, capsys, package):
     for name in [*sys.modules]:
-        if name.startswith(("setpoint.commands", "setpoint.table", "setpoint.show", "setpoint.artefact")):
+        if name.startswith(("setpoint.commands", "setpoint.data", "setpoint.commands.show", "setpoint.run.artefact")):
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(SystemExit) as ended:

@@ -27,7 +27,7 @@ import setpoint as sp
 from setpoint.errors import BadSetting
 from setpoint.estimator.candidates import Plan
 from setpoint.estimator.rows import split_rows
-from setpoint.settings import MODELS
+from setpoint.run.settings import MODELS
 from worlds import tilted
 
 #: The fast one: everything but the training is the same whatever the solver.

@@ -17,12 +17,12 @@ import torch
 from safetensors.torch import load, save
 
 import setpoint as sp
-from setpoint.artefact import load_run, save_run, seal
 from setpoint.errors import BadFile
+from setpoint.report.of_run import read_material
 from setpoint.report.page import make_page
-from setpoint.report_run import read_material
-from setpoint.run import fit_table
-from setpoint.settings import Settings
+from setpoint.run.artefact import load_run, save_run, seal
+from setpoint.run.run import fit_table
+from setpoint.run.settings import Settings
 from tables import loans
 
 ASKS = {

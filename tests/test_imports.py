@@ -107,7 +107,7 @@ def test_the_version_is_that_of_the_project():
 
 @pytest.mark.parametrize("package", ["polars", "safetensors"])
 def test_the_artefact_without_its_extra_says_what_to_install(package):
-    code = f"import sys\nsys.modules[{package!r}] = None\nimport setpoint.artefact"
+    code = f"import sys\nsys.modules[{package!r}] = None\nimport setpoint.run.artefact"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
     sentence = f"this needs the package {package}; install it with: pip install 'setpoint[table]'"
     assert ended.stderr.splitlines()[-1] == f"setpoint.errors.MissingPackage: {sentence}"

@@ -9,7 +9,7 @@ import worlds
 from setpoint.errors import BadSetting
 from setpoint.measure.area import roc_area
 from setpoint.measure.sample import Sample
-from setpoint.solvers import Case, make_solver
+from setpoint.run.solvers import Case, make_solver
 from setpoint.train import auto_network, tune
 from setpoint.train.auto_linear import Standing, gather_evidence
 from setpoint.train.history import score

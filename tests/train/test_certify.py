@@ -4,8 +4,8 @@ import torch
 from scipy.stats import binom, binomtest, norm
 
 import setpoint as sp
+from setpoint.decide.samples_needed import needed
 from setpoint.errors import BadGroups, BadProblem, BadSetting, TooFewSamples
-from setpoint.train.refusal import needed
 
 ASKS = {
     "minimize fnr where fpr <= 5%": ("negative", "fpr"),

@@ -8,11 +8,11 @@ import torch
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 import setpoint as sp
+from setpoint.data.index import with_index
 from setpoint.errors import BadSetting
 from setpoint.solve.augmented import AugmentedLagrangian
 from setpoint.train.ensemble import Ensemble, fit_ensemble, seeded_copy
 from setpoint.train.history import score
-from setpoint.train.index import with_index
 
 ASK = "minimize fnr where fpr <= 10%"
 

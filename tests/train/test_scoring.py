@@ -9,11 +9,11 @@ import torch
 from torch import nn
 
 import setpoint as sp
-from setpoint.artefact import load_run, save_run
+from setpoint.data.frame import Frame
 from setpoint.estimator.features import Scorer, Standardise
-from setpoint.run import fit_table
-from setpoint.settings import Settings
-from setpoint.table.frame import Frame
+from setpoint.run.artefact import load_run, save_run
+from setpoint.run.run import fit_table
+from setpoint.run.settings import Settings
 from setpoint.train.history import score
 from setpoint.train.scoring import score_rows
 

@@ -10,7 +10,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint.artefact import SavedRun, load_run
+from setpoint.commands.show import (
+    console,
+    grid,
+    objective_text,
+    say,
+    threshold_text,
+    unlike_training,
+    value_text,
+    write_json,
+)
+from setpoint.data.exchange import frames_of
+from setpoint.data.frame import Frame
+from setpoint.data.seen import Notes
+from setpoint.decide.calibrate import evaluate
+from setpoint.decide.tally import ScoreTally, sample_of
 from setpoint.errors import BadSetting
 from setpoint.measure.constraint import percent
 from setpoint.measure.count import count
@@ -18,12 +32,7 @@ from setpoint.measure.rate import recall
 from setpoint.problem.check import Check
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
-from setpoint.show import console, grid, objective_text, say, threshold_text, unlike_training, value_text, write_json
-from setpoint.table.exchange import frames_of
-from setpoint.table.frame import Frame
-from setpoint.table.seen import Notes
-from setpoint.train.calibrate import evaluate
-from setpoint.train.tally import ScoreTally, sample_of
+from setpoint.run.artefact import SavedRun, load_run
 
 BROKEN = 1
 

@@ -14,17 +14,17 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from setpoint.data.batch import Batches
+from setpoint.decide.calibrate import calibrate
 from setpoint.errors import BadSetting
 from setpoint.estimator.features import CLIP, Scorer, Standardise
 from setpoint.estimator.module import build_module, is_own
 from setpoint.measure.sample import name_groups
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
-from setpoint.settings import SMALL, Settings
+from setpoint.run.settings import SMALL, Settings
+from setpoint.run.solvers import BASELINE, Case, by_steps, make_solver
 from setpoint.solve.solver import Solver
-from setpoint.solvers import BASELINE, Case, by_steps, make_solver
-from setpoint.train.batch import Batches
-from setpoint.train.calibrate import calibrate
 from setpoint.train.history import History
 from setpoint.train.loop import fit
 from setpoint.train.splits import Splits

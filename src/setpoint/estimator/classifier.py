@@ -28,8 +28,8 @@ from setpoint.estimator.rows import (
     two_classes,
 )
 from setpoint.problem.problem import Problem
-from setpoint.settings import Settings
-from setpoint.solvers import BASELINE
+from setpoint.run.settings import Settings
+from setpoint.run.solvers import BASELINE
 from setpoint.train.history import History
 
 PARAMETER = "module__"

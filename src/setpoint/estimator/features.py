@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 from torch import Tensor, nn
 
+from setpoint.data.sparse import AT_ONCE as SPARSE_AT_ONCE
 from setpoint.errors import BadTable
 from setpoint.train.scoring import AT_ONCE, score_rows
-from setpoint.train.sparse import AT_ONCE as SPARSE_AT_ONCE
 
 #: Standardised values beyond this many deviations are pulled back to it, as on the command line.
 CLIP = 5.0

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from setpoint.decide.calibrate import calibrate
 from setpoint.errors import BadFile, BadLabels, BadSetting, ShapeMismatch, missing
 from setpoint.files import write_whole
 from setpoint.integrations.scalars import preference_number, scalars
@@ -19,7 +20,6 @@ from setpoint.problem.language import ask
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.solve.solver import Solver
-from setpoint.train.calibrate import calibrate
 
 try:
     from transformers import TrainerCallback

@@ -9,6 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from setpoint.data.batch import Batch, read_batch
+from setpoint.decide.calibrate import calibrate, evaluate
+from setpoint.decide.order import preference
 from setpoint.errors import BadSetting, missing
 from setpoint.integrations.gather import gathered
 from setpoint.integrations.scalars import preference_number, scalars
@@ -18,10 +21,7 @@ from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.solver import Solver
-from setpoint.train.batch import Batch, read_batch
-from setpoint.train.calibrate import calibrate, evaluate
 from setpoint.train.history import History, join, record, score, scores_of
-from setpoint.train.select import preference
 
 try:
     from lightning.pytorch import Callback, LightningModule, Trainer

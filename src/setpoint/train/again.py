@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from setpoint.data.batch import Batch, Batches, join_batches, read_batch
 from setpoint.errors import ShapeMismatch
 from setpoint.processes import ALONE, Processes
-from setpoint.train.batch import Batch, Batches, join_batches, read_batch
 
 
 class AllRows:

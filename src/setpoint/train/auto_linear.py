@@ -10,11 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from setpoint.decide.cut import find
 from setpoint.errors import BadProblem, DivergedPrices
 from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
-from setpoint.solve.threshold import find
 from setpoint.train.fit_linear import read_rows, set_layer
 from setpoint.train.history import History, record, score
 from setpoint.train.linear import Rows, Scaling

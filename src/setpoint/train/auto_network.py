@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import torch
 from torch import nn
 
+from setpoint.data.batch import read_batches
 from setpoint.errors import BadProblem, DivergedPrices
 from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
@@ -24,7 +25,6 @@ from setpoint.solve.lagrangian import Lagrangian
 from setpoint.solve.pairwise import PairwiseArea
 from setpoint.solve.solver import Solver
 from setpoint.solve.with_anchor import WithAnchor
-from setpoint.train.batch import read_batches
 from setpoint.train.head import fit_proximal_head
 from setpoint.train.history import History, device_of, score
 from setpoint.train.trial import Trial, choose, judge, merit, strata

@@ -10,10 +10,10 @@ from typing import Any, Protocol, TypeVar
 import torch
 from torch import Tensor, nn
 
+from setpoint.decide.order import preference
 from setpoint.errors import BadSetting
 from setpoint.problem.point import OperatingPoint
 from setpoint.train.history import History
-from setpoint.train.select import preference
 
 
 class Ensemble(nn.Module):

@@ -10,6 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DistributedSampler
 
+from setpoint.data.batch import Batch
+from setpoint.data.index import index_across
+from setpoint.decide.calibrate import evaluate
+from setpoint.decide.order import preference
 from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
@@ -20,17 +24,13 @@ from setpoint.solve.sample_prices import SamplePriced
 from setpoint.solve.solver import Solver
 from setpoint.train.accumulate import accumulate as accumulate_parts
 from setpoint.train.average import RunningAverage
-from setpoint.train.batch import Batch
-from setpoint.train.calibrate import evaluate
 from setpoint.train.checkpoint import Checkpoint
 from setpoint.train.correct import correct_if_due, correctable
 from setpoint.train.draws import Draws
 from setpoint.train.history import History, device_of, join_all, record, score
 from setpoint.train.identity import identity_of
-from setpoint.train.index import index_across
 from setpoint.train.progress import Progress
 from setpoint.train.refined import refined_loss
-from setpoint.train.select import preference
 from setpoint.train.together import average_gradients, nothing_of, share_state, training_scores
 
 Report = Callable[[dict[str, Any]], None]

@@ -9,19 +9,19 @@ import torch
 from torch import Tensor, nn
 
 from setpoint.capacity import refuse_beyond_memory
+from setpoint.data.batch import Batch, Batches, join_batches, read_batches
+from setpoint.data.sparse import SparseRows
+from setpoint.decide.order import preference
 from setpoint.errors import BadFeatures, BadSetting, ShapeMismatch
 from setpoint.measure.sample import Sample, check_sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.train.again import rows_of
-from setpoint.train.batch import Batch, Batches, join_batches, read_batches
 from setpoint.train.checkpoint import Checkpoint, refusing_damage
 from setpoint.train.draws import Draws
 from setpoint.train.history import History, record, score
 from setpoint.train.linear import Rows, Scaling, recipe_bytes
 from setpoint.train.recipes import Anchored, Recipes, Ridge
-from setpoint.train.select import preference
-from setpoint.train.sparse import SparseRows
 from setpoint.train.trial import judge
 
 

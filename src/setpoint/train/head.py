@@ -8,17 +8,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from setpoint.data.batch import Batches, read_batches
+from setpoint.decide.calibrate import evaluate
+from setpoint.decide.cut import find
+from setpoint.decide.order import preference
 from setpoint.errors import BadSetting
 from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
 from setpoint.processes import ALONE, Processes
-from setpoint.solve.threshold import find
-from setpoint.train.batch import Batches, read_batches
-from setpoint.train.calibrate import evaluate
 from setpoint.train.history import device_of, record, scores_of
 from setpoint.train.linear import Anchor, Rows, Scaling, refine
 from setpoint.train.scoring import uncompiled
-from setpoint.train.select import preference
 from setpoint.train.together import whole_batch
 
 

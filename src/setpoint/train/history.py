@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from setpoint.data.batch import Batch, read_batches
 from setpoint.errors import BadSetting
 from setpoint.measure.count import count
 from setpoint.measure.joined import joined
@@ -17,7 +18,6 @@ from setpoint.measure.step import SigmoidStep
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.processes import ALONE, Processes
-from setpoint.train.batch import Batch, read_batches
 from setpoint.train.scoring import scorer
 
 History = list[dict[str, Any]]

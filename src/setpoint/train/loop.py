@@ -11,6 +11,9 @@ from typing import Any
 
 from torch import nn
 
+from setpoint.data.batch import halves
+from setpoint.decide.calibrate import calibrate_or_warn
+from setpoint.decide.samples_needed import refuse_confidence
 from setpoint.errors import BadSetting, SharedData
 from setpoint.problem.language import read_problem
 from setpoint.problem.point import OperatingPoint
@@ -20,8 +23,6 @@ from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.last_layer import ImplicitLastLayer
 from setpoint.solve.solver import Solver
 from setpoint.train.auto import Auto, fit_auto
-from setpoint.train.batch import halves
-from setpoint.train.calibrate import calibrate_or_warn
 from setpoint.train.checkpoint import Checkpoint
 from setpoint.train.ensemble import fit_ensemble
 from setpoint.train.epochs import Epochs, OptimizerMaker, Report
@@ -32,7 +33,6 @@ from setpoint.train.identity import identity_of, loader_identity, module_identit
 from setpoint.train.lean import lean_weight
 from setpoint.train.recipes import Anchored, Ridge, is_linear
 from setpoint.train.refit import refits, train_again
-from setpoint.train.refusal import refuse_confidence
 from setpoint.train.splits import Seeds, Splits
 from setpoint.train.together import every_batch, share_state
 from setpoint.train.trial import Trial

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from setpoint.data.batch import Batch, read_batch
 from setpoint.processes import Processes
-from setpoint.train.batch import Batch, read_batch
 from setpoint.train.history import scores_of
 
 T = TypeVar("T")
