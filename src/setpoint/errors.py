@@ -74,6 +74,10 @@ class TooFewSamples(SetpointError):
     """Too few samples for the promise that was asked for."""
 
 
+class CannotPool(ShapeMismatch):
+    """Training and held-out rows cannot be put together."""
+
+
 class NotEnoughMemory(SetpointError):
     """Work that would not fit into the memory there is, refused before it starts."""
 

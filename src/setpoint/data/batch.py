@@ -38,6 +38,10 @@ class Batch:
         return Batch(**{name: change(p) if isinstance(p, Tensor) else p for name, p in parts.items()})
 
 
+class OnEach(list[Batch]):
+    """Batches that each process holds by itself, so that nothing has to be gathered to judge them."""
+
+
 class Coming(Iterator[T]):
     """An iterator whose next items can be looked at before they are taken."""
 

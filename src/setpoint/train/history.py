@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from setpoint.data.batch import Batch, read_batches
+from setpoint.data.batch import Batch, OnEach, read_batches
 from setpoint.errors import BadSetting
 from setpoint.measure.count import count
 from setpoint.measure.joined import joined
@@ -60,7 +60,7 @@ def score(model: nn.Module, loader: Iterable[Any], processes: Processes = ALONE)
     """Scores of everything that a loader yields, on all processes, by the model in `eval()` mode."""
     scores = scorer(model)
     parts = [Sample(scores(b.x), b.labels, b.weights, b.groups) for b in read_batches(loader, device_of(model))]
-    return join_all(parts, processes)
+    return join_all(parts, ALONE if isinstance(loader, OnEach) else processes)
 
 
 def scores_of(model: nn.Module, batch: Batch) -> Tensor:

@@ -1,9 +1,9 @@
-"""Epochs: warm start, train, judge by the true rates after each, keep the best."""
+"""Training by epochs: warm start, train, judge by the true rates after each epoch, keep the best."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -12,93 +12,103 @@ from torch.utils.data import DistributedSampler
 
 from setpoint.data.batch import Batch
 from setpoint.data.index import index_across
+from setpoint.data.parts import Data
+from setpoint.data.pooled import Pooled
 from setpoint.decide.calibrate import evaluate
 from setpoint.decide.order import preference
 from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
-from setpoint.processes import ALONE, Processes
+from setpoint.processes import Processes
 from setpoint.solve.baseline import CrossEntropy
-from setpoint.solve.losses import BaseLoss, MiniBatchAUC
-from setpoint.solve.sample_prices import SamplePriced
 from setpoint.solve.solver import Solver
 from setpoint.train.accumulate import accumulate as accumulate_parts
 from setpoint.train.average import RunningAverage
-from setpoint.train.checkpoint import Checkpoint
 from setpoint.train.correct import correct_if_due, correctable
 from setpoint.train.draws import Draws
-from setpoint.train.history import History, device_of, join_all, record, score
+from setpoint.train.history import device_of, join_all, record, score
 from setpoint.train.identity import identity_of
+from setpoint.train.method import Trained
 from setpoint.train.progress import Progress
 from setpoint.train.refined import refined_loss
 from setpoint.train.together import average_gradients, nothing_of, share_state, training_scores
+from setpoint.train.work import Work
 
-Report = Callable[[dict[str, Any]], None]
 OptimizerMaker = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 
 
 @dataclass(frozen=True)
-class Epochs:
-    """What a training by epochs is given, whichever model and solver it is.
+class ByEpochs:
+    """Train a network by a solver, epoch by epoch, and keep the best epoch.
 
-    `judged_by` are the processes that share the held-out rows: those that train, or each by itself if it has them
-    all. The best epoch is that of the exact metric, or `by_loss` that of the least loss at the best scale and shift
-    of the scores. With `averaged` the running average of the model is judged and kept; `last` names an epoch that
-    is kept whatever it is worth, and training ends there.
+    Args:
+        make: Gives the model to train, at the parameters where training starts.
+        solver: The criterion that is trained with.
+        epochs: The most passes over the training rows.
+        warm_start: The share of the epochs, at the start, that are balanced cross-entropy; solvers that start cold
+            (`starts_cold`) go without.
+        patience: Stop after so many epochs without a better one; None never stops early.
+        optimizer: Makes the optimizer from the parameters; None is Adam on a cosine schedule.
+        accumulate: So many batches of the loader count as one.
+        by_loss: The best epoch has the least held-out loss at the best scale and shift of the scores; otherwise the
+            best exact metric at its best cut.
+        averaged: The running average of the parameters is judged and kept.
+        last: Train until this epoch and keep it, whatever it is worth.
     """
 
-    problem: Problem
-    train: Iterable[Any]
-    held_out: Iterable[Any]
-    checkpoint: Checkpoint
-    identity: dict[str, Any]
+    make: Callable[[], nn.Module]
+    solver: Solver
     epochs: int
     warm_start: float = 0.0
     patience: int | None = None
     optimizer: OptimizerMaker | None = None
-    on_epoch: Report | None = None
-    processes: Processes = ALONE
-    judged_by: Processes = ALONE
     accumulate: int = 1
     by_loss: bool = False
     averaged: bool = False
     last: int | None = None
 
-    def fit(self, model: nn.Module, solver: Solver) -> tuple[History, int]:
-        """Train in place: the history, and the epoch that the model now is of."""
+    def refuses(self, problem: Problem, data: Data) -> str | None:
+        """Why this cannot be trained, if so: nothing is known to speak against training by epochs."""
+        return None
+
+    def train(self, problem: Problem, data: Data, work: Work) -> Trained:
+        """Train the model that `make` gives, in place."""
+        if isinstance(data.train, Pooled):
+            # Counted before any order is drawn that a resumed training has to draw again.
+            _ = data.train.sizes
+        model, solver = self.make(), self.solver
         device = device_of(model)
         solver.to(device)
         make = self.optimizer or adam(model)
         stepper = make([*model.parameters(), *solver.parameters()])
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(stepper, self.epochs) if self.optimizer is None else None
-        starts_cold = isinstance(solver, CrossEntropy | BaseLoss | MiniBatchAUC | SamplePriced)
-        warm_epochs = 0 if starts_cold else round(self.warm_start * self.epochs)
+        warm_epochs = 0 if solver.starts_cold else round(self.warm_start * self.epochs)
         warm = CrossEntropy(pos_weight="balanced").to(device)
 
-        processes, checkpoint = self.processes, self.checkpoint
+        processes, store = work.processes, work.store
         for criterion in (solver, warm):
             criterion.across(processes.group if not processes.alone or Processes.of().alone else False)
-        train = index_across(self.train, processes) if isinstance(solver, SamplePriced) else self.train
+        train = index_across(data.train, processes) if solver.needs_index else data.train
         average = RunningAverage(model) if self.averaged else None
         judged_model = model if average is None else average.model
         modules: dict[str, nn.Module] = {"model": model, "solver": solver, "warm start": warm}
         if average is not None:
             modules["average"] = average
-        progress = Progress(modules, stepper, schedule, Draws([train, self.held_out]), processes)
-        progress.resume(checkpoint, {**self.identity, "optimizer": identity_of(stepper)})
+        progress = Progress(modules, stepper, schedule, Draws([train, data.held_out]), processes)
+        progress.resume(store, {**work.identity, "optimizer": identity_of(stepper)})
         while not progress.stopped:
             epoch = progress.epoch
             criterion = warm if epoch < warm_epochs else solver
             sampler = getattr(train, "sampler", None)
             if isinstance(sampler, DistributedSampler):
                 sampler.set_epoch(epoch)
-            batches = progress.batches(train, device, checkpoint, self.accumulate)
+            batches = progress.batches(train, device, store, self.accumulate)
             loss, seen = _train_epoch(model, criterion, stepper, batches, progress, average)
             if schedule is not None:
                 schedule.step()
             share_state(model, processes, parameters=False)
-            judged = score(judged_model, self.held_out, self.judged_by)
-            on_train, on_held_out = _judge(self.problem, seen), _judge(self.problem, judged)
+            judged = score(judged_model, data.held_out, processes)
+            on_train, on_held_out = _judge(problem, seen), _judge(problem, judged)
             criterion.look()
             status = {"loss": loss, **criterion.status()}
             merit = preference(on_held_out)
@@ -106,18 +116,18 @@ class Epochs:
                 status["held_out_loss"] = refined_loss(judged)
                 merit = (True, -status["held_out_loss"])
             name = type(criterion).__name__
-            progress.history.append(record(self.problem, epoch, name, seen, on_train, on_held_out, **status))
+            progress.history.append(record(problem, epoch, name, seen, on_train, on_held_out, **status))
             progress.judged(merit if self.last is None else (True, float(epoch)), judged_model)
             if criterion is solver:
                 solver.step_metric(solver.progress(judged, preference(on_held_out)[1]))
-            if self.on_epoch is not None:
-                self.on_epoch(progress.history[-1])
+            work.tell(progress.history[-1])
             stale = self.patience is not None and epoch - max(progress.best_epoch, warm_epochs) >= self.patience
             progress.next_epoch(stopped=stale or epoch + 1 == self.epochs or epoch == self.last)
-            if progress.stopped or checkpoint.is_due(epoch_ended=True):
-                checkpoint.save(progress.state())
+            if progress.stopped or store.is_due(epoch_ended=True):
+                store.save(progress.state())
         model.load_state_dict(progress.best_state or {})
-        return progress.history, progress.best_epoch
+        settled = replace(self, warm_start=0.0, patience=None, averaged=True, last=progress.best_epoch)
+        return Trained(model, progress.history, progress.best_epoch, settled)
 
 
 def _train_epoch(

@@ -1,19 +1,20 @@
-"""Once more, on all rows: what stopped the training early has done its work, and can be trained on too."""
+"""Training and held-out rows together, once the held-out rows have chosen what they had to choose."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from setpoint.data.batch import Batch, Batches, join_batches, read_batch
-from setpoint.errors import ShapeMismatch
+from setpoint.errors import CannotPool
 from setpoint.processes import ALONE, Processes
 
 
-class AllRows:
+class Pooled:
     """The batches of one loader, each with its share of the rows of another, all of which come once in every pass.
 
     Nothing is kept in memory but one batch of each. The other loader's batches are shuffled within themselves. Of two
@@ -27,7 +28,6 @@ class AllRows:
         if isinstance(others, Batches) and not self.shared.alone:
             others = others.whole_on_each()
         self.batches, self.items = batches, others
-        self.size, self.other_size = rows_of(batches, self.shared), rows_of(others)
         self.generator = torch.Generator().manual_seed(seed)
 
     @property
@@ -35,12 +35,18 @@ class AllRows:
         """What draws the order of the first loader, if it has such a thing."""
         return getattr(self.batches, "sampler", None)
 
+    @cached_property
+    def sizes(self) -> tuple[int, int]:
+        """The rows of the two loaders; to count them takes a pass over loaders that are not in memory."""
+        return rows_of(self.batches, self.shared), rows_of(self.items)
+
     def __iter__(self) -> Iterator[Batch]:
+        size, other_size = self.sizes
         others = _Rows(self.items, self.generator)
         seen = dealt = 0
         for batch in map(read_batch, self.batches):
-            seen += len(batch.labels) if self.shared.alone else min(self.step, self.size - seen)
-            due = round(self.other_size * min(seen / self.size, 1.0))
+            seen += len(batch.labels) if self.shared.alone else min(self.step, size - seen)
+            due = round(other_size * min(seen / size, 1.0))
             pieces = [batch, *(self._own(piece, batch.labels.device) for piece in others.take(due - dealt))]
             dealt = due
             if len({piece.x.shape[1:] for piece in pieces}) == 1:
@@ -49,7 +55,7 @@ class AllRows:
                 # Rows that were padded to different lengths: a step each.
                 yield from pieces
         # Of a process that has no others.
-        yield from others.take(self.other_size - dealt)
+        yield from others.take(other_size - dealt)
 
     def _own(self, piece: Batch, device: torch.device) -> Batch:
         """The part of a piece that is this process's to take, where the batch is that it goes with."""
@@ -95,6 +101,6 @@ def rows_of(loader: Iterable[Any], shared: Processes = ALONE) -> int:
     for batch in map(read_batch, loader):
         if not isinstance(batch.x, Tensor):
             kind = type(batch.x).__name__
-            raise ShapeMismatch(f"training on all rows takes batches of tensors, but x is a {kind}; pass refit=False")
+            raise CannotPool(f"training on all rows takes batches of tensors, but x is a {kind}; pass refit=False")
         rows += len(batch.labels)
     return rows

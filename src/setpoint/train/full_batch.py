@@ -1,8 +1,11 @@
-"""Fit a linear model by a recipe, full batch: make its candidates, judge them, keep one."""
+"""Linear models by a recipe, full batch: make its candidates, judge them, keep one."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -10,65 +13,82 @@ from torch import Tensor, nn
 
 from setpoint.capacity import refuse_beyond_memory
 from setpoint.data.batch import Batch, Batches, join_batches, read_batches
+from setpoint.data.parts import Data
+from setpoint.data.pooled import Pooled
 from setpoint.data.sparse import SparseRows
 from setpoint.decide.order import preference
-from setpoint.errors import BadFeatures, BadSetting, ShapeMismatch
+from setpoint.errors import BadFeatures, BadSetting, NotEnoughMemory, ShapeMismatch
 from setpoint.measure.sample import Sample, check_sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
-from setpoint.train.again import rows_of
-from setpoint.train.checkpoint import Checkpoint, refusing_damage
-from setpoint.train.draws import Draws
 from setpoint.train.history import History, record, score
 from setpoint.train.linear import Rows, Scaling, recipe_bytes
-from setpoint.train.recipes import Anchored, Recipes, Ridge
+from setpoint.train.method import Trained
+from setpoint.train.recipes import Candidates, Only, Recipes, is_linear
+from setpoint.train.together import every_batch
 from setpoint.train.trial import judge
+from setpoint.train.work import Work
 
 
-def fit_linear(
-    model: nn.Linear,
-    problem: Problem,
-    recipe: Anchored | Ridge,
-    train: Iterable[Any],
-    held_out: Iterable[Any],
-    on_epoch: Callable[[dict[str, Any]], None] | None = None,
-    *,
-    again: bool = False,
-    checkpoint: Checkpoint | None = None,
-    identity: dict[str, Any] | None = None,
-) -> tuple[History, int]:
-    """Set the parameters of a linear model; the candidates as rows of history, and which of them it now is.
+@dataclass(frozen=True)
+class FullBatch:
+    """Set the parameters of a linear model by a recipe, on all rows at once.
 
-    With `again`, that one is made once more of training and held-out rows together. A checkpoint keeps the candidates
-    that are done; on resuming they are judged again, which is quick.
+    Args:
+        make: Gives the model: one linear layer with one output.
+        recipe: Which candidates are made of the training rows, and whether held-out rows choose among them; otherwise
+            the last candidate, the boldest, is taken.
     """
-    made = _Candidates(checkpoint or Checkpoint(None), identity or {}, Draws([train, held_out]))
-    rows, scaling = read_rows([train], model)
-    if again:
-        _refuse_too_large(len(rows.x) + rows_of(held_out), model.in_features)
-    recipes = Recipes(problem, rows)
-    history: History = []
-    candidates: list[tuple[Tensor, OperatingPoint]] = []
-    for name, make in recipe.candidates.items():
-        (theta,) = made.take(lambda make=make: (make(recipes),))  # type: ignore[misc]
-        set_layer(model, *scaling.undo(theta))
-        seen = Sample(rows.x @ theta, rows.labels, rows.weights, rows.groups)
-        on_train, on_held_out = judge(problem, seen), judge(problem, score(model, held_out))
-        history.append(record(problem, len(history), name, seen, on_train, on_held_out))
-        candidates.append((theta, on_held_out))
-        if on_epoch is not None:
-            on_epoch(history[-1])
-    best = len(candidates) - 1
-    if recipe.chooses:
-        best = max(range(len(candidates)), key=lambda i: preference(candidates[i][1]))
-    theta = candidates[best][0]
-    if again:
-        del rows, recipes, seen
-        chosen = [*recipe.candidates.values()][best]
-        rows, scaling = read_rows([train, held_out], model)
-        (theta,) = made.take(lambda: (chosen(Recipes(problem, rows)),))
-    set_layer(model, *scaling.undo(theta))
-    return history, best
+
+    make: Callable[[], nn.Module]
+    recipe: Candidates
+
+    def refuses(self, problem: Problem, data: Data) -> str | None:
+        """Why this cannot be trained, if so: the rows do not fit into memory, as far as their number is known."""
+        parts = [loader.whole.x for loader in single_loaders(data.train) if isinstance(loader, Batches)]
+        try:
+            _refuse_too_large(sum(len(x) for x in parts), math.prod(parts[0].shape[1:]) if parts else 0)
+        except NotEnoughMemory as cause:
+            return str(cause)
+        return None
+
+    def train(self, problem: Problem, data: Data, work: Work) -> Trained:
+        """Make the candidates, judge each on the held-out rows, keep one."""
+        model = linear_layer(self.make(), self.recipe)
+        loaders = [every_batch(loader, work.processes) for loader in single_loaders(data.train)]
+        held_out = every_batch(data.held_out, work.processes)
+        work.redraw([*loaders, held_out])
+        rows, scaling = read_rows(loaders, model)
+        recipes = Recipes(problem, rows)
+        history: History = []
+        found: list[tuple[Tensor, OperatingPoint]] = []
+        for name, make in self.recipe.candidates.items():
+            theta = work.once(name, partial(make, recipes))
+            set_layer(model, *scaling.undo(theta))
+            seen = Sample(rows.x @ theta, rows.labels, rows.weights, rows.groups)
+            on_train, on_held_out = judge(problem, seen), judge(problem, score(model, held_out))
+            history.append(record(problem, len(history), name, seen, on_train, on_held_out))
+            found.append((theta, on_held_out))
+            work.tell(history[-1])
+        best = len(found) - 1
+        if self.recipe.chooses:
+            best = max(range(len(found)), key=lambda place: preference(found[place][1]))
+        set_layer(model, *scaling.undo(found[best][0]))
+        name = [*self.recipe.candidates][best]
+        return Trained(model, history, best, replace(self, recipe=Only(name, self.recipe.candidates[name])))
+
+
+def single_loaders(loader: Iterable[Any]) -> list[Iterable[Any]]:
+    """The loaders that make up one: two where training and held-out rows are pooled."""
+    return [loader.batches, loader.items] if isinstance(loader, Pooled) else [loader]
+
+
+def linear_layer(model: nn.Module, recipe: Any) -> nn.Linear:
+    """The model, if recipes can set its parameters."""
+    if not is_linear(model):
+        name = type(recipe).__name__
+        raise BadSetting(f"{name} trains nn.Linear models with one output; use a Solver for other models")
+    return model
 
 
 def read_rows(loaders: Iterable[Iterable[Any]], model: nn.Linear) -> tuple[Rows, Scaling]:
@@ -99,34 +119,6 @@ def _refuse_too_large(size: int, features: int) -> None:
         recipe_bytes(size, features),
         "train in mini-batches, with a solver such as sp.CrossEntropy() or sp.ImplicitThreshold(problem)",
     )
-
-
-class _Candidates:
-    """Candidates in a fixed order, those that an earlier process made taken from its checkpoint."""
-
-    def __init__(self, checkpoint: Checkpoint, identity: dict[str, Any], draws: Draws) -> None:
-        self.checkpoint, self.done, self.next = checkpoint, list[tuple[Tensor, ...]](), 0
-        state = checkpoint.open(identity)
-        # The order of the rows decides the last digits of their sums, so it is drawn from where it was drawn before.
-        if state is not None:
-            with refusing_damage(checkpoint.path):
-                self.done, self.at_start = state["done"], state["at_start"]
-                draws.load(self.at_start)
-        elif checkpoint.is_on:
-            self.at_start = draws.state()
-            self._save()
-
-    def _save(self) -> None:
-        if self.checkpoint.is_on:
-            self.checkpoint.save({"done": self.done, "at_start": self.at_start})
-
-    def take(self, make: Callable[[], tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
-        """The next candidate."""
-        if self.next == len(self.done):
-            self.done.append(make())
-            self._save()
-        self.next += 1
-        return self.done[self.next - 1]
 
 
 def _refuse_odd_features(x: Tensor, model: nn.Linear) -> None:
