@@ -14,7 +14,7 @@ import torch
 
 from benchmarks.data import arguments, paired, split
 from benchmarks.harness import Journal, write_result
-from benchmarks.paper_tabular import METHODS, MOST, SHARES, Study
+from benchmarks.paper_tabular import AS_PUBLISHED, FOLLOWING, METHODS, MOST, SHARES, Study
 from benchmarks.sets import read_table
 
 SETS, BETAS, SEEDS = ("letter", "ijcnn1"), (0.5, 0.7, 0.8, 0.9, 0.95, 0.99), range(560, 570)
@@ -44,7 +44,7 @@ def summary(journal: Journal, seeds: range, methods: tuple[str, ...]) -> list[di
             for method, values in areas.items():
                 row: dict[str, Any] = {"set": name, "beta": beta, "method": method, "splits": len(done)}
                 row["area"] = paired(values, 0.25, 0.5)
-                for rival in RIVALS:
+                for rival in (*RIVALS, *([FOLLOWING] if method == AS_PUBLISHED and FOLLOWING in areas else [])):
                     row[f"minus {rival}"] = paired([a - b for a, b in zip(values, areas[rival])], 0.25, 0.5)
                 rows.append(row)
     return rows
