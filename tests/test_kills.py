@@ -351,7 +351,7 @@ def test_a_mistake_that_shows_in_training_leaves_nothing(table, capsys, monkeypa
     def diverge(*_, **__):
         raise sp.errors.DivergedPrices("the price has diverged")
 
-    monkeypatch.setattr("setpoint.train.epochs._train_epoch", diverge)
+    monkeypatch.setattr("setpoint.train.by_epochs._train_epoch", diverge)
     assert command(*FIT, "--out", "deep/run") == 2
     assert "diverged" in capsys.readouterr().err
     assert [p.name for p in table.iterdir()] == ["loans.csv"]

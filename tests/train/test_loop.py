@@ -9,7 +9,7 @@ import setpoint as sp
 from setpoint.data.batch import halves
 from setpoint.decide.order import preference
 from setpoint.errors import BadScores, BadSetting, MissingClass, NotCertified, ShapeMismatch, SharedData
-from setpoint.train.epochs import adam
+from setpoint.train.by_epochs import adam
 from setpoint.train.history import score
 
 ASK = "minimize fnr where fpr <= 10%"
