@@ -16,6 +16,7 @@ from benchmarks.studies.letter import page as letter
 from benchmarks.studies.lp_gradients import page as lp_gradients
 from benchmarks.studies.lp_programs import page as lp_programs
 from benchmarks.studies.mq2008 import page as mq2008
+from benchmarks.studies.promises import page as promises
 
 PAGE = ROOT / "docs" / "measured.md"
 #: By the name of the result, in the order of the page.
@@ -23,6 +24,7 @@ SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "fixed_fpr": (fixed_fpr.TITLE, fixed_fpr.section),
     "auto": (auto.TITLE, auto.section),
     "certificates": (certificates.TITLE, certificates.section),
+    "promises": (promises.TITLE, promises.section),
     "letter": (letter.TITLE, letter.section),
     "mq2008": (mq2008.TITLE, mq2008.section),
     "step_cost": ("What a step costs", speed.step_cost),

@@ -19,6 +19,7 @@ from benchmarks.peers.page_gap import gap_table
 from benchmarks.speed.page_processes import WRITERS, of_part
 from benchmarks.studies.default_study.verdict import AGAIN, DEFAULT, TUNED
 from benchmarks.studies.networks.page import over_sets
+from benchmarks.studies.promises.page import tries_and_looks
 
 DOCS = ROOT / "docs"
 MARK = re.compile(r"(<!-- from benchmarks: (\w+) -->\n).*?(<!-- end -->)", re.S)
@@ -185,6 +186,14 @@ def certificates() -> str:
     return table(header, rows)
 
 
+def estimates() -> str:
+    """How often intervals hold the truth, by method."""
+    cells = load_figures("estimates")["cells"]
+    methods = [name for name in cells[0] if name not in ("n", "weights")]
+    rows = [[str(cell["n"]), cell["weights"], *(f"{100 * cell[name]:.0f} %" for name in methods)] for cell in cells]
+    return table(["n", "weights", *methods], rows)
+
+
 def lp_times() -> str:
     found = load_figures("lp_speed")
     rows = []
@@ -239,6 +248,8 @@ PASSAGES: dict[str, Callable[[], str]] = {
     "weights_grid": weights_grid,
     "networks": networks,
     "certificates": certificates,
+    "promises": lambda: tries_and_looks(load_figures("promises")),
+    "estimates": estimates,
     "lp_times": lp_times,
     "step_ratios": step_ratios,
     "compiled": compiled,

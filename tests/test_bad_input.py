@@ -21,8 +21,8 @@ import torch
 import setpoint as sp
 from setpoint import capacity, errors
 from setpoint.cli import main
-from setpoint.table.frame import read_table
-from setpoint.table.schema import Schema, Target
+from setpoint.data.frame import read_table
+from setpoint.data.schema import Schema, Target
 from tables import loans
 
 PAGE = Path(__file__).parents[1] / "docs" / "bad_input.md"

@@ -20,15 +20,15 @@ from rich.console import Console
 
 import setpoint
 from setpoint import ask, cli
-from setpoint.artefact import load_run
 from setpoint.cli import COMMANDS, main
-from setpoint.compare import compare_table, corrected_error, usual_solvers, verdict
-from setpoint.outcome import TUNED
+from setpoint.commands.show import progress, result_table, sentences
+from setpoint.data.frame import read_table
 from setpoint.problem.point import OperatingPoint
-from setpoint.run import fit_table
-from setpoint.settings import Settings
-from setpoint.show import progress, result_table, sentences
-from setpoint.table.frame import read_table
+from setpoint.run.artefact import load_run
+from setpoint.run.compare import compare_table, corrected_error, usual_solvers, verdict
+from setpoint.run.outcome import TUNED
+from setpoint.run.run import fit_table
+from setpoint.run.settings import Settings
 from tables import loans
 
 ASK = "minimize fnr where fpr <= 20%"
@@ -291,7 +291,7 @@ def test_a_missing_typer_names_the_extra(table):
 @pytest.mark.parametrize("package", ["polars", "safetensors"])
 def test_another_missing_package_names_the_extra(table, monkeypatch, capsys, package):
     for name in [*sys.modules]:
-        if name.startswith(("setpoint.commands", "setpoint.table", "setpoint.show", "setpoint.artefact")):
+        if name.startswith(("setpoint.commands", "setpoint.data", "setpoint.commands.show", "setpoint.run.artefact")):
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(SystemExit) as ended:
@@ -540,6 +540,7 @@ def test_evaluate_tells_a_kept_promise_from_a_broken_one(table, capsys, checks):
     main_ok("evaluate", "run", "later.csv")
     heard = capsys.readouterr().out
     assert "No evidence that the promise is broken (p = " in heard
+    assert "The level of 5% is per look" in heard
     assert "certified: fpr <= 20%, with confidence 90%" in heard
     assert "it is a yardstick and no threshold to run at" in heard
     main_ok("evaluate", "run", "later.csv", "--json")

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import setpoint
-from setpoint.artefact import load_run
+from setpoint.run.artefact import load_run
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "breast_cancer.py"
 

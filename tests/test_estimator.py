@@ -24,8 +24,10 @@ from sklearn.utils.estimator_checks import estimator_checks_generator, parametri
 from torch import nn
 
 import setpoint as sp
+from setpoint.errors import BadSetting
+from setpoint.estimator.candidates import Plan
 from setpoint.estimator.rows import split_rows
-from setpoint.settings import MODELS
+from setpoint.run.settings import MODELS
 from worlds import tilted
 
 #: The fast one: everything but the training is the same whatever the solver.
@@ -522,6 +524,14 @@ except ModuleNotFoundError as error:
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
     assert "pip install 'setpoint[sklearn]'" in run.stdout, run.stderr
+
+
+@pytest.mark.parametrize("device", ["cuda:99", "meta", "abacus", 7.5])
+def test_a_device_that_is_not_there_is_refused_before_training(device, monkeypatch):
+    monkeypatch.setattr(Plan, "train", None)
+    X, y = draw()
+    with pytest.raises(BadSetting, match=f"device {device!r} cannot be used here .*choose another, such as 'cpu'"):
+        sp.SetpointClassifier(device=device).fit(X, y)
 
 
 @pytest.mark.parametrize("solver", ["auto", "implicit", CE])

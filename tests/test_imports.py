@@ -103,3 +103,11 @@ def test_a_typo_is_an_attribute_error_that_names_the_right_one():
 def test_the_version_is_that_of_the_project():
     project = SOURCE.parents[2] / "pyproject.toml"
     assert f'\nversion = "{sp.__version__}"\n' in project.read_text()
+
+
+@pytest.mark.parametrize("package", ["polars", "safetensors"])
+def test_the_artefact_without_its_extra_says_what_to_install(package):
+    code = f"import sys\nsys.modules[{package!r}] = None\nimport setpoint.run.artefact"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    sentence = f"this needs the package {package}; install it with: pip install 'setpoint[table]'"
+    assert ended.stderr.splitlines()[-1] == f"setpoint.errors.MissingPackage: {sentence}"

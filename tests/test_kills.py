@@ -19,11 +19,11 @@ import torch
 from torch import nn
 
 import setpoint as sp
-from setpoint.artefact import check_place, load_run, save_run
 from setpoint.cli import main
 from setpoint.errors import BadFile
-from setpoint.run import fit_table
-from setpoint.settings import Settings
+from setpoint.run.artefact import check_place, load_run, save_run
+from setpoint.run.run import fit_table
+from setpoint.run.settings import Settings
 from setpoint.train.checkpoint import STATE, Checkpoint, read_state
 from tables import loans
 
@@ -224,7 +224,8 @@ LINEAR = [*FIT[:6], "--solver", "weighted"]
 #: The command line with epochs that take their time, so that a kill finds it at work.
 SLOW = """
 import resource, signal, sys, time
-from setpoint import cli, unfinished
+from setpoint import cli
+from setpoint.run import unfinished
 # A shell that starts tests in the background has them ignore interruptions.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from setpoint.train import epochs
@@ -350,7 +351,7 @@ def test_a_mistake_that_shows_in_training_leaves_nothing(table, capsys, monkeypa
     def diverge(*_, **__):
         raise sp.errors.DivergedPrices("the price has diverged")
 
-    monkeypatch.setattr("setpoint.train.epochs._train_epoch", diverge)
+    monkeypatch.setattr("setpoint.train.by_epochs._train_epoch", diverge)
     assert command(*FIT, "--out", "deep/run") == 2
     assert "diverged" in capsys.readouterr().err
     assert [p.name for p in table.iterdir()] == ["loans.csv"]

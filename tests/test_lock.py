@@ -13,10 +13,10 @@ import sys
 
 import pytest
 
-from setpoint.artefact import check_place, load_run
 from setpoint.cli import main
 from setpoint.errors import BadFile
 from setpoint.lock import LOCK, locked
+from setpoint.run.artefact import check_place, load_run
 from tables import loans
 
 ASK = "minimize fnr where fpr <= 20%"

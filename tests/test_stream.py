@@ -10,20 +10,20 @@ import polars as pl
 import pytest
 import torch
 
-from setpoint.artefact import load_run
 from setpoint.cli import main
+from setpoint.data.frame import read_table
+from setpoint.data.scan import Chunk, scan_table
 from setpoint.errors import BadSetting, BadTable, TooFewSamples
 from setpoint.measure.sample import Sample
 from setpoint.problem.language import ask
-from setpoint.run import fit_table
-from setpoint.settings import PARTS, Settings
-from setpoint.stream import Division, StreamedBatches, fit_stream, keep, learn
-from setpoint.table.frame import read_table
-from setpoint.table.scan import Chunk, scan_table
+from setpoint.run.artefact import load_run
+from setpoint.run.run import fit_table
+from setpoint.run.settings import PARTS, Settings
+from setpoint.run.stream import Division, StreamedBatches, fit_stream, keep, learn
+from setpoint.run.unfinished import Plan, begin, resume
 from setpoint.train import progress as state
 from setpoint.train.draws import Draws
 from setpoint.train.progress import Progress
-from setpoint.unfinished import Plan, begin, resume
 from tables import loans
 
 SHARES = (0.5, 0.2, 0.1, 0.2)
@@ -138,8 +138,8 @@ def test_a_streamed_run_is_a_run_like_any_other(tmp_path, monkeypatch, capsys, n
 
 
 def test_a_streamed_run_goes_on_after_a_kill_to_the_very_same_parameters(tmp_path, monkeypatch):
-    monkeypatch.setattr("setpoint.unfinished.GAP", 0.0)
-    monkeypatch.setattr("setpoint.unfinished.scan_table", lambda path: scan_table(path, 40_000))
+    monkeypatch.setattr("setpoint.run.unfinished.GAP", 0.0)
+    monkeypatch.setattr("setpoint.run.unfinished.scan_table", lambda path: scan_table(path, 40_000))
     data = big(tmp_path / "t.parquet")
     plan = Plan(str(data), "default", ASK, Settings(epochs=3, batch_size=400), seconds=0.0, stream=True)
     calm = begin(plan, tmp_path / "calm")
@@ -180,7 +180,7 @@ def test_what_cannot_be_streamed_is_refused(tmp_path):
 
 
 def test_answers_of_a_stream_appear_whole_or_not_at_all(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(import_module("setpoint.table.exchange"), "scan_table", lambda path: scan_table(path, 10_000))
+    monkeypatch.setattr(import_module("setpoint.data.exchange"), "scan_table", lambda path: scan_table(path, 10_000))
     data, out = big(tmp_path / "t.csv", 600), tmp_path / "run"
     assert called(["fit", str(data), "--target", "default", "--ask", ASK, "--out", str(out), "--quiet"]) == 0
     text = data.read_text().splitlines()

@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 import torch
 
+from setpoint.data.column import Categorical, Numeric
+from setpoint.data.frame import read_table
+from setpoint.data.reading import learn_readings
+from setpoint.data.schema import Schema, Target
 from setpoint.errors import BadFile, BadTable, SetpointError
-from setpoint.table.column import Categorical, Numeric
-from setpoint.table.frame import read_table
-from setpoint.table.reading import learn_readings
-from setpoint.table.schema import Schema, Target
 from tables import loans
 
 

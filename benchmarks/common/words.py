@@ -34,6 +34,10 @@ def verdict(met: bool | None) -> str:
     return "" if met is None else "yes" if met else "no"
 
 
+def share(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.1f} %"
+
+
 def gain(found: dict[str, float], scale: float = 100) -> str:
     """Mean, plain error and, in brackets, the one corrected for overlapping splits."""
     errors = [scale * found[error] for error in ERRORS]

@@ -16,7 +16,7 @@ import atheris
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
 with atheris.instrument_imports(
-    include=["setpoint.problem", "setpoint.table", "setpoint.artefact", "setpoint.measure.rate"]
+    include=["setpoint.problem", "setpoint.data", "setpoint.run.artefact", "setpoint.measure.rate"]
 ):
     import setpoint as sp
     from setpoint import artefact  # noqa: F401
@@ -24,7 +24,7 @@ with atheris.instrument_imports(
 from fuzz.laws import LIMIT
 from fuzz.of_files import reads, saved, scheme
 from fuzz.of_problem import judged
-from setpoint.artefact import ABOUT, MODEL
+from setpoint.run.artefact import ABOUT, MODEL
 
 
 def ask(data: bytes) -> None:

@@ -32,8 +32,8 @@ from torch import Tensor, nn
 import setpoint as sp
 from benchmarks.common.harness import write_result
 from setpoint import cli
-from setpoint.artefact import load_run
 from setpoint.errors import BadFile
+from setpoint.run.artefact import load_run
 from setpoint.train.checkpoint import Checkpoint
 
 ASK = "minimize fnr where fpr <= 5%"

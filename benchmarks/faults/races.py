@@ -29,9 +29,9 @@ from torch import nn
 from benchmarks.common.harness import write_result
 from benchmarks.faults.kills import ASK, end_of, write_table
 from setpoint import cli
-from setpoint.artefact import load_run, load_scores
 from setpoint.commands import fit as _loaded_before_the_forks  # noqa: F401
 from setpoint.errors import BadFile
+from setpoint.run.artefact import load_run, load_scores
 
 #: What the loser may be told.
 REFUSALS = {

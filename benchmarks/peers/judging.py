@@ -11,7 +11,7 @@ from torch import Tensor
 
 import setpoint as sp
 from benchmarks.peers.contest import Case
-from setpoint.train.select import preference
+from setpoint.decide.order import preference
 
 
 def judge_scores(
@@ -59,7 +59,7 @@ class Flags:
 
     @property
     def preference(self) -> tuple[bool, float]:
-        """As `setpoint.train.select.preference`: feasible ones by the objective, others by how little they break."""
+        """As `setpoint.decide.order.preference`: feasible ones by the objective, others by how little they break."""
         if not self.feasible:
             return False, -max(self.problem.violations(self.counts))
         return True, self.objective if self.problem.maximize else -self.objective

@@ -36,8 +36,8 @@ from torch.nn.parallel import DistributedDataParallel
 import setpoint as sp
 from benchmarks.common.harness import load_figures, write_result
 from benchmarks.speed.step_cost import convolutional_net
-from setpoint.artefact import UNFINISHED, load_run
 from setpoint.measure.pairs import Hinge
+from setpoint.run.artefact import UNFINISHED, load_run
 from setpoint.train.checkpoint import STATE
 
 ASK = "minimize fnr where fpr <= 1%"

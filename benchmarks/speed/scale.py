@@ -29,9 +29,9 @@ from benchmarks.common.harness import load_figures, seconds, write_result
 from benchmarks.speed.bare_script import EPOCHS, bare_loop
 from benchmarks.speed.spine import ASK, made
 from setpoint.cli import command_line
-from setpoint.settings import Settings
-from setpoint.stream import MEMORY
-from setpoint.table.scan import scan_table
+from setpoint.data.scan import scan_table
+from setpoint.run.settings import Settings
+from setpoint.run.stream import MEMORY
 
 PROBLEM = "minimize fnr where fpr <= 5%"
 COLUMNS = 50

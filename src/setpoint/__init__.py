@@ -13,6 +13,11 @@ from setpoint.lazy import lazy_names
 
 if TYPE_CHECKING:
     from setpoint import lp
+    from setpoint.data.batch import Batches
+    from setpoint.data.index import with_index
+    from setpoint.decide.calibrate import calibrate, evaluate
+    from setpoint.decide.shift_point import ShiftPoint, evaluate_shifts
+    from setpoint.decide.tally import ScoreTally
     from setpoint.errors import SetpointError
     from setpoint.estimator import SetpointClassifier as SetpointClassifier
     from setpoint.estimator import Tuned as Tuned
@@ -63,24 +68,19 @@ if TYPE_CHECKING:
     )
     from setpoint.solve.proxy import ProxyLagrangian
     from setpoint.solve.sample_prices import ByArea, ByAsk, Growth
-    from setpoint.solve.shift_point import ShiftPoint, evaluate_shifts
     from setpoint.solve.shifts import ImplicitShifts
     from setpoint.solve.solver import Solver
     from setpoint.solve.top_k import ImplicitTopK
     from setpoint.solve.with_anchor import WithAnchor
     from setpoint.train.accumulate import accumulate
     from setpoint.train.auto import Auto
-    from setpoint.train.batch import Batches
-    from setpoint.train.calibrate import calibrate, evaluate
     from setpoint.train.checkpoint import Checkpoint
     from setpoint.train.correct import correct
     from setpoint.train.ensemble import Ensemble
     from setpoint.train.head import head_features
-    from setpoint.train.index import with_index
     from setpoint.train.loop import FitResult, fit
     from setpoint.train.recipes import Anchored, Ridge
     from setpoint.train.splits import Splits
-    from setpoint.train.tally import ScoreTally
     from setpoint.train.trial import Trial
 
 __version__ = "0.1.0"
@@ -113,29 +113,29 @@ _HOMES = {
     "solve.program": "AUCLoss FScoreLoss JaccardLoss MulticlassAUCLoss PrecisionAtRecallLoss RecallAtPrecisionLoss",
     "solve.proxy": "ProxyLagrangian",
     "solve.sample_prices": "ByArea ByAsk Growth",
-    "solve.shift_point": "ShiftPoint evaluate_shifts",
+    "decide.shift_point": "ShiftPoint evaluate_shifts",
     "solve.shifts": "ImplicitShifts",
     "solve.solver": "Solver",
     "solve.top_k": "ImplicitTopK",
     "solve.with_anchor": "WithAnchor",
     "train.accumulate": "accumulate",
-    "train.batch": "Batches",
-    "train.calibrate": "calibrate evaluate",
+    "data.batch": "Batches",
+    "decide.calibrate": "calibrate evaluate",
     "train.correct": "correct",
     "train.ensemble": "Ensemble",
     "train.head": "head_features",
-    "train.index": "with_index",
+    "data.index": "with_index",
     "train.loop": "FitResult fit",
     "train.checkpoint": "Checkpoint",
     "train.auto": "Auto",
     "train.recipes": "Anchored Ridge",
     "train.splits": "Splits",
-    "train.tally": "ScoreTally",
+    "decide.tally": "ScoreTally",
     "train.trial": "Trial",
 }
 #: Names of extras: not in `__all__`, since `import *` must work without scikit-learn.
 _EXTRAS = {"estimator": "SetpointClassifier Tuned"}
-_ROOMS = ("errors", "lp", "measure", "problem", "solve", "table", "train")
+_ROOMS = ("data", "decide", "errors", "lp", "measure", "problem", "run", "solve", "train")
 
 __all__ = [
     "LDAM",

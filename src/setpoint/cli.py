@@ -169,7 +169,7 @@ def evaluate(
     data: Annotated[
         Path, typer.Argument(help="Labelled rows: .csv, .tsv or .parquet; - reads CSV.", show_default=False)
     ],
-    level: Annotated[float, typer.Option(help="The chance of calling a kept promise broken.")] = 0.05,
+    level: Annotated[float, typer.Option(help="The chance of calling a kept promise broken, per look.")] = 0.05,
     stream: Streamed = False,
     ignore_extra: IgnoreExtra = False,
     strict: Strict = False,
@@ -303,12 +303,13 @@ def main(arguments: list[str] | None = None) -> None:
         _stop(f"the command line needs {MISSING}; install it with: pip install 'setpoint[cli]'")
     try:
         code = command_line()(arguments, prog_name="setpoint", standalone_mode=False)
-    except SetpointError as cause:
-        _stop(str(cause))
-    except ModuleNotFoundError as cause:
-        if cause.name not in EXTRA:
+    except (SetpointError, ModuleNotFoundError) as cause:
+        package = getattr(cause, "name", None)
+        if package in EXTRA:
+            _stop(f"the command line needs {package}; install it with: pip install 'setpoint[cli]'")
+        if not isinstance(cause, SetpointError):
             raise
-        _stop(f"the command line needs {cause.name}; install it with: pip install 'setpoint[cli]'")
+        _stop(str(cause))
     except OSError as cause:
         try:
             sys.stdout.flush()

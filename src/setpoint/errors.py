@@ -61,8 +61,21 @@ class MissingPackage(SetpointError, ImportError):
     """A package that this part of the library stands on is not installed."""
 
 
+def missing(package: str, extra: str, cause: ImportError) -> ImportError:
+    """The one sentence that names the package and how to get it; an import that failed otherwise speaks for itself."""
+    if not isinstance(cause, ModuleNotFoundError) or str(cause.name).split(".")[0] != package:
+        return cause
+    refusal = MissingPackage(f"this needs the package {package}; install it with: pip install 'setpoint[{extra}]'")
+    refusal.name = package
+    return refusal
+
+
 class TooFewSamples(SetpointError):
     """Too few samples for the promise that was asked for."""
+
+
+class CannotPool(ShapeMismatch):
+    """Training and held-out rows cannot be put together."""
 
 
 class NotEnoughMemory(SetpointError):

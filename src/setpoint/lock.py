@@ -8,6 +8,7 @@ import errno
 import json
 import os
 import socket
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -100,6 +101,11 @@ def _sign(handle: int) -> None:
 
 def _holder(handle: int) -> str:
     """Who holds a lock, in words, as far as the file says it."""
+    for _ in range(20):
+        # It is written right after the lock is taken.
+        if os.fstat(handle).st_size:
+            break
+        time.sleep(0.01)
     try:
         said = json.loads(os.pread(handle, 1000, 0))
         machine = "this machine" if said["machine"] == socket.gethostname() else f"the machine {said['machine']!r}"

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import torch
 
-from setpoint.artefact import UNFINISHED, load_run
 from setpoint.cli import main
 from setpoint.errors import BadFile
+from setpoint.run.artefact import UNFINISHED, load_run
 from setpoint.train.checkpoint import STATE, read_state
 
 ASKED = ["--target", "label", "--ask", "minimize fnr where fpr <= 10%", "--model", "mlp", "--solver", "implicit"]

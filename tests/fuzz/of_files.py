@@ -21,10 +21,10 @@ from fuzz.inputs import numbers
 from fuzz.laws import Draw, finite, target
 from fuzz.mutate import mutated_bytes, mutated_json
 from fuzz.of_problem import judged
-from setpoint.artefact import ABOUT, MODEL, load_run, save_run
-from setpoint.run import fit_table
-from setpoint.settings import Settings
-from setpoint.table.schema import Schema
+from setpoint.data.schema import Schema
+from setpoint.run.artefact import ABOUT, MODEL, load_run, save_run
+from setpoint.run.run import fit_table
+from setpoint.run.settings import Settings
 from setpoint.train.checkpoint import STATE
 
 FORBIDDEN = ("exec", "os.system", "os.exec", "os.posix_spawn", "subprocess.Popen", "pickle.find_class", "marshal.loads")

@@ -11,14 +11,14 @@ import torch
 
 import setpoint as sp
 from fuzz.of_files import saved
-from setpoint.artefact import MODEL, load_run
+from setpoint.data.schema import Schema
 from setpoint.errors import BadAsk, BadFile, BadProblem, BadProgram, BadScores, BadSetting, BadWeights
 from setpoint.measure.classes import check_classes
 from setpoint.measure.count import count
 from setpoint.measure.multiclass import auc_mu
 from setpoint.measure.pairs import SquaredHinge, pair_sum
 from setpoint.measure.sample import check_sample
-from setpoint.table.schema import Schema
+from setpoint.run.artefact import MODEL, load_run
 
 FNR = sp.ask("minimize fnr where fpr <= 50%")
 SCORES, LABELS = [0.1, 0.4, 0.5, 0.9], [0, 1, 0, 1]

@@ -10,8 +10,8 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import setpoint as sp
 from packages import needs
+from setpoint.decide.order import preference
 from setpoint.errors import BadSetting
-from setpoint.train.select import preference
 from worlds import tilted
 
 pl = needs("lightning.pytorch")

@@ -13,11 +13,10 @@ import torch
 
 import setpoint as sp
 from packages import needs
-from setpoint.errors import MissingPackage
-from setpoint.integrations.missing import missing
+from setpoint.decide.order import preference
+from setpoint.errors import MissingPackage, missing
 from setpoint.integrations.scalars import preference_number, scalars
 from setpoint.integrations.tensorboard import to_tensorboard
-from setpoint.train.select import preference
 from worlds import tilted
 
 ASK = "minimize fnr where fpr <= 5% and precision >= 0.5"

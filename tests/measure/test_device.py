@@ -4,6 +4,7 @@ import pytest
 import torch
 
 import setpoint as sp
+from setpoint.decide.cut import find
 from setpoint.measure.area import mean_over, pr_area, roc_area
 from setpoint.measure.classes import check_classes, count_classes
 from setpoint.measure.count import count
@@ -13,7 +14,6 @@ from setpoint.measure.pairs import Hinge, Logistic, SquaredHinge, concordance, p
 from setpoint.measure.ranking import precision_at_k, recall_at_k
 from setpoint.measure.sample import Sample, check_sample
 from setpoint.measure.step import SigmoidStep
-from setpoint.solve.threshold import find
 
 SCORES = torch.tensor([0.1, 0.4, 0.4, 0.8, 0.3, 0.9], dtype=torch.float64)
 LABELS = torch.tensor([0.0, 0.0, 1.0, 1.0, 1.0, 0.0], dtype=torch.float64)

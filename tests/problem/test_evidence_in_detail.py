@@ -181,7 +181,7 @@ def test_the_verdict_in_words():
     first = "bound 0: 50% of 10 (p = 0.3)"
     assert str(Check(rows(0.3), 0.05)) == f"no evidence that the promise is broken (p = 0.3): {first}"
     both = f"{first}; bound 1: 50% of 10 (p = 0.01)"
-    assert str(Check(rows(0.3, 0.01), 0.05)) == f"the promise is broken (p = 0.02, level 0.05): {both}"
+    assert str(Check(rows(0.3, 0.01), 0.05)) == f"the promise is broken (p = 0.02, level 0.05 per look): {both}"
     one = f"{first}; bound 1: 50% of 10 (no exact test)"
     assert str(Check(rows(0.3, None), 0.05)) == f"no evidence that the promise is broken (p = 0.3): {one}"
     assert str(Check(rows(None, None), 0.05)) == "nothing was promised that could be tested"

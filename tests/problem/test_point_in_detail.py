@@ -13,7 +13,7 @@ from setpoint.measure.area import roc_area
 from setpoint.measure.sample import Sample
 from setpoint.problem.point import FORMAT, Certificate, Estimate, OperatingPoint, refuse_absent_classes
 
-CERTIFICATE = Certificate("fpr <= 5%", 0.9, 100)
+CERTIFICATE = Certificate("fpr <= 30%", 0.9, 100)
 ESTIMATE = Estimate("recall", 0.75, 0.51234567, 0.9, 0.95, 40, "bootstrap")
 BOUNDED = sp.minimize(sp.fnr, sp.fpr <= 0.3)
 POINT = OperatingPoint(BOUNDED, 0.5, 0.25, {"fnr": 0.25, "fpr": 0.1}, True, 0.0, CERTIFICATE, (ESTIMATE, ESTIMATE))
@@ -27,7 +27,7 @@ def later(n=120, seed=0):
 
 def test_promises_in_words():
     method = "order statistic of the calibration scores"
-    assert str(CERTIFICATE) == f"fpr <= 5% with confidence 90%, from 100 samples ({method})"
+    assert str(CERTIFICATE) == f"fpr <= 30% with confidence 90%, from 100 samples ({method})"
     assert str(ESTIMATE) == (
         "recall 0.75, between 0.5123 and 0.9 with confidence 95%: an estimate (bootstrap), not a certificate"
     )

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import setpoint as sp
-from setpoint.errors import BadFile, BadGroups, BadProblem
+from setpoint.errors import BadFile, BadGroups
 from setpoint.measure.sample import Sample
 from setpoint.problem.point import FORMAT, Certificate
 
@@ -138,7 +138,7 @@ def test_metrics_of_ones_own_are_handed_to_the_reader(tmp_path):
     point.save(tmp_path / "point.json")
     assert sp.OperatingPoint.load(tmp_path / "point.json", [own]) == point
     assert sp.OperatingPoint.from_dict(point.to_dict(), [own]) == point
-    with pytest.raises(BadProblem):
+    with pytest.raises(BadFile, match=r"asks what cannot be read.*'own' is not a rate.*hand metrics of your own over"):
         sp.OperatingPoint.load(tmp_path / "point.json")
 
 
@@ -146,11 +146,11 @@ def test_metrics_of_ones_own_are_handed_to_the_reader(tmp_path):
     ("change", "says"),
     [
         ({"format": 99}, "operating point of format 99, this version reads"),
-        ({"objective": float("inf")}, "damaged operating point: TypeError('expected a number, found inf')"),
-        ({"violation": "0"}, "damaged operating point: TypeError(\"expected a number, found '0'\")"),
-        ({"rates": [1]}, "damaged operating point: TypeError("),
-        ({"threshold": {"a": True}}, "damaged operating point: TypeError('expected a number, found True')"),
-        ({"threshold": None}, "damaged operating point: TypeError('expected a number, found None')"),
+        ({"objective": float("inf")}, "damaged operating point: expected a number, found inf"),
+        ({"violation": "0"}, "damaged operating point: expected a number, found '0'"),
+        ({"rates": [1]}, "damaged operating point: expected a dict"),
+        ({"threshold": {"a": True}}, "damaged operating point: expected a number, found True"),
+        ({"threshold": None}, "damaged operating point: expected a number, found None"),
     ],
 )
 def test_every_word_of_a_damaged_file(change, says):
@@ -161,12 +161,11 @@ def test_every_word_of_a_damaged_file(change, says):
 
 
 def test_whole_numbers_are_read_as_numbers():
-    data = {**by_hand({"a": 0.7, "b": 0.6}).to_dict(), "threshold": [1, 2], "objective": 0, "feasible": 1}
+    data = {**by_hand({"a": 0.7, "b": 0.6}).to_dict(), "threshold": {"a": 1, "b": 2}, "objective": 0}
     point = sp.OperatingPoint.from_dict(data)
-    assert point.threshold == (1.0, 2.0)
-    assert isinstance(point.threshold[0], float)
+    assert point.threshold == {"a": 1.0, "b": 2.0}
+    assert isinstance(point.threshold["a"], float)
     assert isinstance(point.objective, float)
-    assert point.feasible is True
 
 
 def test_names_are_written_and_read_as_utf_8(tmp_path, monkeypatch):

@@ -19,17 +19,17 @@ from PIL import Image
 
 import setpoint
 from materials import ASK, material
-from setpoint.artefact import check_place, load_scores, save_run
 from setpoint.cli import main
+from setpoint.decide.calibrate import calibrate
 from setpoint.errors import BadFile, BadGroups, SetpointError, ShapeMismatch
 from setpoint.problem.language import ask
 from setpoint.report.data import page_data
 from setpoint.report.material import Contender
+from setpoint.report.of_run import read_material, write_report
 from setpoint.report.page import as_json, make_page
-from setpoint.report_run import read_material, write_report
-from setpoint.run import fit_table
-from setpoint.settings import Settings
-from setpoint.train.calibrate import calibrate
+from setpoint.run.artefact import check_place, load_scores, save_run
+from setpoint.run.run import fit_table
+from setpoint.run.settings import Settings
 from tables import loans
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&<!--'\"\u2028$title"

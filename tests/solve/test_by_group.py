@@ -11,12 +11,12 @@ from scipy.optimize import minimize as scipy_minimize
 
 import reference
 import setpoint as sp
+from setpoint.decide.by_group import _range_argmin
+from setpoint.decide.cut import find
 from setpoint.errors import BadGroups, BadProblem
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import SigmoidStep
-from setpoint.solve.by_group import _range_argmin
 from setpoint.solve.price import count_at, count_pace, expand, solve_prices
-from setpoint.solve.threshold import find
 
 GAPS = {"recall": "minimize error where recall.gap(g) <= {b}", "fpr": "maximize accuracy where fpr.gap(g) <= {b}",
         "flagged": "minimize error where flagged.gap(g) <= {b}"}  # fmt: skip

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 import setpoint as sp
 from cases import cases
+from setpoint.decide.by_rank import find_by_rank
+from setpoint.decide.cut import find, find_among
 from setpoint.measure.curve import curve
 from setpoint.measure.sample import Sample
-from setpoint.solve.by_rank import find_by_rank
-from setpoint.solve.threshold import find, find_among
 
 #: Every question of one bound that ranks can answer: the sense, the objective, and what is bounded how.
 QUESTIONS = [
@@ -80,6 +80,6 @@ def test_half_precision_is_counted_as_the_curve_counts_it():
 
 
 def test_nothing_is_sorted_where_ranks_decide(monkeypatch):
-    monkeypatch.setattr("setpoint.solve.threshold.curve", lambda *given: pytest.fail("sorted"))
+    monkeypatch.setattr("setpoint.decide.cut.curve", lambda *given: pytest.fail("sorted"))
     sample = Sample(torch.arange(4.0), torch.tensor([0.0, 1, 0, 1]))
     assert find(sp.ask("minimize fnr where fpr <= 50%"), sample).thresholds.tolist() == [0.5]

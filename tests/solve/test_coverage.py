@@ -9,9 +9,9 @@ from scipy.optimize import linprog, root
 from scipy.sparse import eye, kron, vstack
 
 import setpoint as sp
+from setpoint.decide.coverage import _whole_samples, coverage_bounds, soft_correction, true_correction
 from setpoint.errors import BadProblem
 from setpoint.measure.classes import Macro, Micro, OfClass, class_shares, predict_class
-from setpoint.solve.coverage import _whole_samples, coverage_bounds, soft_correction, true_correction
 
 
 def draw(seed, low_size=15, high_size=150):

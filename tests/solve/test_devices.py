@@ -10,11 +10,12 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import setpoint as sp
+from setpoint.decide import cut as threshold
+from setpoint.decide.cut import find, find_among
 from setpoint.errors import BadGroups, BadLabels, BadScores, BadWeights, DivergedPrices
 from setpoint.measure.curve import curve, curve_of_fixed_length
 from setpoint.measure.sample import Sample
-from setpoint.solve import ascent, implicit, lagrangian, memory, price, scale, solver, threshold
-from setpoint.solve.threshold import find, find_among
+from setpoint.solve import ascent, implicit, lagrangian, memory, price, scale, solver
 
 ASKS = [
     "minimize fnr where fpr <= 5%",

@@ -10,11 +10,11 @@ from torch.nn import functional as F
 
 import setpoint as sp
 import worlds_of_many
+from setpoint.decide.shift_point import evaluate_shifts
+from setpoint.decide.shift_search import class_cuts, search_shifts
 from setpoint.errors import BadLabels, BadProblem, BadScores, BadSetting, ShapeMismatch
 from setpoint.measure.classes import Macro, Micro, OfClass, check_classes, class_shares, count_classes, predict_class
 from setpoint.solve import shifts as module
-from setpoint.solve.shift_point import evaluate_shifts
-from setpoint.solve.shift_search import class_cuts, search_shifts
 from setpoint.solve.shifts import ImplicitShifts, shift_pace
 
 

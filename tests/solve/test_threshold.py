@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 import reference
 import setpoint as sp
 from cases import cases
+from setpoint.decide.cut import find
 from setpoint.measure.count import count
 from setpoint.measure.rate import CATALOGUE
 from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
-from setpoint.solve.threshold import find
 
 NAMES = st.sampled_from([*CATALOGUE, "f_score(1)", "f_score(2)"])
 BOUNDS = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.01, 0.25, 0.5, 1 / 3, 0.95, 1.0]))

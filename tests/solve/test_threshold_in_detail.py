@@ -4,8 +4,8 @@ import pytest
 import torch
 
 import setpoint as sp
+from setpoint.decide.cut import find
 from setpoint.measure.sample import Sample
-from setpoint.solve.threshold import find
 
 SCORES = torch.tensor([8.0, 7, 6, 5, 4, 3, 2, 1])
 LABELS = torch.tensor([1.0, 1, 0, 1, 0, 1, 0, 0])

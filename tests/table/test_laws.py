@@ -16,14 +16,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from setpoint import ask
-from setpoint.artefact import load_run, save_run
 from setpoint.cli import main
-from setpoint.run import fit_table
-from setpoint.settings import Settings
-from setpoint.table import exchange
-from setpoint.table.frame import read_table
-from setpoint.table.scan import scan_table
-from setpoint.table.schema import Schema, Target
+from setpoint.data import exchange
+from setpoint.data.frame import read_table
+from setpoint.data.scan import scan_table
+from setpoint.data.schema import Schema, Target
+from setpoint.run.artefact import load_run, save_run
+from setpoint.run.run import fit_table
+from setpoint.run.settings import Settings
 
 DAY = datetime.date(2024, 1, 1)
 TYPES = {

@@ -8,8 +8,8 @@ import json
 import polars as pl
 import pytest
 
+from setpoint.data.reading import Reading, learn_readings
 from setpoint.errors import BadTable
-from setpoint.table.reading import Reading, learn_readings
 
 KINDS = {
     "number": ["1", " 2.5 ", "-1e3", "NA", None],

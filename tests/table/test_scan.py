@@ -9,14 +9,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from setpoint.data import learn as learning
+from setpoint.data.frame import read_table
+from setpoint.data.learn import Levels
+from setpoint.data.reading import learn_readings
+from setpoint.data.scan import learn_readings_of, scan_table
+from setpoint.data.schema import Schema, Target
 from setpoint.errors import BadTable
-from setpoint.stream import Division, learn
-from setpoint.table import learn as learning
-from setpoint.table.frame import read_table
-from setpoint.table.learn import Levels
-from setpoint.table.reading import learn_readings
-from setpoint.table.scan import learn_readings_of, scan_table
-from setpoint.table.schema import Schema, Target
+from setpoint.run.stream import Division, learn
 from tables import loans
 
 VALUES = st.one_of(

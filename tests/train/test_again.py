@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 
 import setpoint as sp
+from setpoint.data.pooled import Pooled
 from setpoint.errors import BadSetting, ShapeMismatch
-from setpoint.train.again import AllRows
 from setpoint.train.average import RunningAverage
-from setpoint.train.fit_linear import read_rows
+from setpoint.train.full_batch import read_rows
 from setpoint.train.history import score
 from setpoint.train.recipes import RECIPES, Recipes
 
@@ -28,7 +28,7 @@ def rows(first: int, size: int) -> tuple[Tensor, Tensor]:
 
 @pytest.mark.parametrize("others", [[rows(100, 31)], [rows(100, 20), rows(120, 11)], sp.Batches(*rows(100, 31))])
 def test_every_row_of_both_loaders_comes_once_a_pass(others):
-    loader = AllRows(sp.Batches(*rows(0, 50), batch_size=8, shuffle=True), others)
+    loader = Pooled(sp.Batches(*rows(0, 50), batch_size=8, shuffle=True), others)
     passes = []
     for _ in range(2):
         batches = list(loader)
@@ -45,21 +45,21 @@ def test_every_row_of_both_loaders_comes_once_a_pass(others):
 
 def test_weights_of_one_loader_are_kept_and_the_others_are_one():
     x, labels = rows(0, 4)
-    batches = list(AllRows([(x, labels, torch.full((4,), 3.0))], [rows(10, 2)]))
+    batches = list(Pooled([(x, labels, torch.full((4,), 3.0))], [rows(10, 2)]))
     assert batches[0].weights.tolist() == [3.0] * 4 + [1.0] * 2
 
 
 def test_what_cannot_be_joined_is_named():
     x, labels = rows(0, 4)
     with pytest.raises(ShapeMismatch, match="x is a list"):
-        list(AllRows([{"x": [x], "labels": labels}], [rows(10, 2)]))
+        list(Pooled([{"x": [x], "labels": labels}], [rows(10, 2)]))
 
 
 def test_a_process_may_have_rows_of_one_kind_or_none():
-    alone, none = list(AllRows([], [rows(0, 4)])), list(AllRows([], []))
+    alone, none = list(Pooled([], [rows(0, 4)])), list(Pooled([], []))
     assert sorted(alone[0].x.squeeze(-1).tolist()) == [0, 1, 2, 3]
     assert none == []
-    assert torch.equal(next(iter(AllRows([rows(0, 4)], []))).x, rows(0, 4)[0])
+    assert torch.equal(next(iter(Pooled([rows(0, 4)], []))).x, rows(0, 4)[0])
 
 
 def corner(seed: int, with_corner: bool) -> tuple[Tensor, Tensor]:
@@ -100,8 +100,8 @@ def test_what_only_held_out_rows_tell_is_learnt():
 
 def test_it_is_trained_for_as_many_epochs_as_had_the_least_loss(monkeypatch):
     passes = []
-    walk = AllRows.__iter__
-    monkeypatch.setattr(AllRows, "__iter__", lambda self: passes.append(1) or walk(self))
+    walk = Pooled.__iter__
+    monkeypatch.setattr(Pooled, "__iter__", lambda self: passes.append(1) or walk(self))
     # Of the corner training rows do not tell, so that held-out rows soon speak against more training.
     result = fitted(refit=True, patience=3)
     losses = [row["held_out_loss"] for row in result.history]
@@ -208,7 +208,7 @@ def test_a_network_is_trained_again_by_default_where_there_are_rows_for_the_thre
 
 
 def test_a_solver_that_is_named_is_not_trained_again(monkeypatch):
-    monkeypatch.setattr(AllRows, "__iter__", lambda self: pytest.fail("trained again"))
+    monkeypatch.setattr(Pooled, "__iter__", lambda self: pytest.fail("trained again"))
     fitted(solver=sp.CrossEntropy())
     fitted(solver=sp.ImplicitThreshold(ASK))
 
@@ -268,12 +268,12 @@ def test_a_compiled_network_has_the_default_too(refit):
     parts = [corner(seed, False) for seed in range(3)]
     model = torch.compile(network(), backend="eager")
     result = sp.fit(model, ASK, [parts[0]], [parts[1]], calibration=[parts[2]], epochs=3, refit=refit)
-    assert {row["solver"] for row in result.history} == {"CrossEntropy"}
+    assert {row["solver"] for row in result.history} == {"CrossEntropy", *(["ProximalHead"] if refit is False else [])}
 
 
 def test_rows_of_other_lengths_are_steps_of_their_own():
     short, long = torch.zeros(4, 3), torch.zeros(2, 5)
-    batches = list(AllRows([(short, torch.zeros(4))], [(long, torch.ones(2))]))
+    batches = list(Pooled([(short, torch.zeros(4))], [(long, torch.ones(2))]))
     assert [tuple(batch.x.shape) for batch in batches] == [(4, 3), (2, 5)]
 
 

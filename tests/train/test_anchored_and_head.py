@@ -8,7 +8,7 @@ import setpoint as sp
 import worlds
 from setpoint.errors import BadSetting
 from setpoint.measure.count import count
-from setpoint.train.fit_linear import read_rows
+from setpoint.train.full_batch import read_rows
 from setpoint.train.history import score
 from setpoint.train.linear import MATCH_ROWS, Rows, Scaling, anchor_strength, class_weights, cross_entropy, match
 

@@ -9,9 +9,9 @@ import worlds
 from setpoint.errors import BadSetting
 from setpoint.measure.area import roc_area
 from setpoint.measure.sample import Sample
-from setpoint.solvers import Case, make_solver
-from setpoint.train import auto_network, tune
-from setpoint.train.auto_linear import Standing, gather_evidence
+from setpoint.run.solvers import Case, make_solver
+from setpoint.train import tune
+from setpoint.train.best import Standing, gather_evidence
 from setpoint.train.history import score
 from setpoint.train.linear import Rows
 from setpoint.train.recipes import RECIPES, Recipes
@@ -240,7 +240,7 @@ def test_nothing_clear_leaves_a_network_as_cross_entropy_made_it():
 
 def test_every_continuation_starts_where_cross_entropy_ended(monkeypatch):
     twins = {name: lambda: sp.CrossEntropy("balanced") for name in ("one", "other", "Tuned")}
-    monkeypatch.setattr(auto_network, "continuations", lambda *_: twins.copy())
+    monkeypatch.setattr(race, "continuations", lambda *_: twins.copy())
     train, held_out = worlds.lost_positives(600, 0), worlds.lost_positives(600, 1)
     result = sp.fit(network(), "maximize f1", [train], [held_out], sp.Auto(), epochs=8)
     first, one, other = result.comparison

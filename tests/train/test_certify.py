@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 import torch
-from scipy.stats import binom, norm
+from scipy.stats import binom, binomtest, norm
 
 import setpoint as sp
+from setpoint.decide.samples_needed import needed
 from setpoint.errors import BadGroups, BadProblem, BadSetting, TooFewSamples
-from setpoint.train.refusal import needed
 
 ASKS = {
     "minimize fnr where fpr <= 5%": ("negative", "fpr"),
@@ -292,3 +292,53 @@ def test_the_interval_of_a_score_covers_the_truth_about_as_often_as_it_says():
         point = sp.calibrate("maximize f1", *normal_world(draw, 800), confidence=0.9)
         covered += point.estimates[0].low <= truth <= point.estimates[0].high
     assert 0.8 <= covered / 200 <= 0.98
+
+
+@pytest.mark.parametrize("exponent", [None, 1.2], ids=["equal weights", "Pareto weights"])
+def test_the_interval_covers_what_the_chosen_threshold_brings_whatever_the_weights(exponent):
+    """The truth is that of the threshold that was set. Draws of weight one cover 39 % with such weights."""
+    draw, covered = np.random.default_rng(4), 0
+    for _ in range(150):
+        scores, labels = normal_world(draw, 400)
+        weights = None if exponent is None else draw.pareto(exponent, 400) + 1
+        point = sp.calibrate("maximize f1", scores, labels, weights=weights, confidence=0.9)
+        rates = true_rates(point.threshold)
+        truth = 2 * rates["precision"] * rates["recall"] / (rates["precision"] + rates["recall"])
+        covered += point.estimates[0].low <= truth <= point.estimates[0].high
+    assert covered / 150 >= 0.83
+
+
+def test_the_interval_of_a_share_is_near_the_exact_one_and_never_a_point():
+    labels, scores = np.repeat([0, 1], 200), np.append(np.zeros(200), np.linspace(1, 2, 200))
+    for flagged in (60, 120, 200):
+        scores[200:] = np.where(np.arange(200) < flagged, 1.0, -1.0)
+        own = sp.calibrate("minimize fnr where fpr <= 5%", scores, labels, confidence=0.9).estimates[0]
+        exact = binomtest(200 - flagged, 200).proportion_ci(0.9)
+        assert (own.low, own.high) == (pytest.approx(exact.low, abs=0.015), pytest.approx(exact.high, abs=0.015))
+        assert own.low < own.high
+
+
+def test_an_estimate_says_what_unequal_weights_are_worth():
+    scores, labels = normal_world(np.random.default_rng(0), 400)
+    weights = np.where(np.arange(400) < 10, 1000.0, 1.0)
+    plain, weighted = (sp.calibrate("maximize f1", scores, labels, weights=w, confidence=0.9) for w in (None, weights))
+    assert "weights that are worth 10.8 equal ones of 400" in str(weighted.estimates[0])
+    assert "worth" not in str(plain.estimates[0])
+    widths = [point.estimates[0].high - point.estimates[0].low for point in (plain, weighted)]
+    assert widths[1] > 3 * widths[0]
+
+
+@pytest.mark.parametrize("ask", ["maximize f1", "maximize mcc", "minimize error where f1 >= 0.5"])
+def test_a_weight_scales_out_of_an_interval_and_rows_of_weight_zero_count_for_nothing(ask):
+    scores, labels = normal_world(np.random.default_rng(0), 300)
+    weights = np.random.default_rng(1).uniform(0.5, 2, 300)
+    first = sp.calibrate(ask, scores, labels, weights=weights, confidence=0.9).estimates
+    scaled = sp.calibrate(ask, scores, labels, weights=1e6 * weights, confidence=0.9).estimates
+    padded = sp.calibrate(
+        ask, np.append(scores, [9.0] * 50), np.append(labels, [0] * 50), confidence=0.9,
+        weights=np.append(weights, np.zeros(50)),
+    ).estimates  # fmt: skip
+    for other in (scaled, padded):
+        assert [(e.low, e.value, e.high) for e in other] == [
+            pytest.approx((e.low, e.value, e.high), rel=1e-6) for e in first
+        ]

@@ -8,11 +8,15 @@ import torch
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 import setpoint as sp
+from setpoint.data.index import with_index
+from setpoint.data.parts import Data
 from setpoint.errors import BadSetting
 from setpoint.solve.augmented import AugmentedLagrangian
-from setpoint.train.ensemble import Ensemble, fit_ensemble, seeded_copy
+from setpoint.train.ensemble import Ensemble, Ensembled, seeded_copy
 from setpoint.train.history import score
-from setpoint.train.index import with_index
+from setpoint.train.method import Trained
+from setpoint.train.splits import Seeds
+from setpoint.train.work import Work
 
 ASK = "minimize fnr where fpr <= 10%"
 
@@ -29,17 +33,9 @@ def net():
 
 
 def fitted(size=3, seed=0, model=None):
-    held_out = sp.Batches(*data(seed=1))
-
-    def train_one(copy, seed):
-        train = sp.Batches(*data(), batch_size=50, shuffle=True, seed=seed)
-        return sp.fit(copy, ASK, train, held_out, sp.CrossEntropy(), epochs=3)
-
-    def judge(ensemble):
-        found = score(ensemble, held_out)
-        return sp.calibrate(ASK, found.scores, found.labels)
-
-    return fit_ensemble(train_one, net() if model is None else model, size, judge, seed=seed)
+    held_out, train = sp.Batches(*data(seed=1)), sp.Batches(*data(), batch_size=50, shuffle=True)
+    model = net() if model is None else model
+    return sp.fit(model, ASK, train, held_out, sp.CrossEntropy(), epochs=3, ensemble=size, seed=seed)
 
 
 def test_the_score_is_the_mean_logit():
@@ -74,19 +70,24 @@ def test_members_differ_by_seed_and_by_nothing_else():
     assert all(torch.equal(before[name], value) for name, value in start.state_dict().items())
 
 
-def test_every_member_starts_from_weights_of_its_own():
+def test_each_member_starts_from_a_seed_of_its_own():
     started = []
 
-    def train_one(copy, seed):
-        started.append((seed, copy[0].weight.detach().clone()))
-        return sp.fit(copy, ASK, sp.Batches(*data()), sp.Batches(*data(seed=1)), sp.CrossEntropy(), epochs=1)
+    class Spy:
+        def __init__(self, make):
+            self.make = make
+
+        def train(self, problem, data, work):
+            model = self.make()
+            started.append(model[0].weight.detach().clone())
+            return Trained(model, [{"feasible": True, "held_out": 0.5}], 0, self)
 
     model = net()
-    fit_ensemble(train_one, model, 3, lambda ensemble: None, seed=7)
-    assert [seed for seed, _ in started] == [7, 8, 9]
-    for seed, weight in started:
+    rows = Data([data()], [data(seed=1)])
+    Ensembled(Spy, model, Seeds(3), 7).train(sp.ask(ASK), rows, Work())
+    for seed, weight in zip((7, 8, 9), started, strict=True):
         assert torch.equal(weight, seeded_copy(model, seed)[0].weight)
-    assert len({float(weight.sum()) for _, weight in [*started, (None, model[0].weight.detach())]}) == 4
+    assert len({float(weight.sum()) for weight in [*started, model[0].weight.detach()]}) == 4
 
 
 def test_the_random_state_of_the_caller_is_left_alone():

@@ -6,11 +6,11 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import setpoint as sp
+from setpoint.data.batch import halves
+from setpoint.decide.order import preference
 from setpoint.errors import BadScores, BadSetting, MissingClass, NotCertified, ShapeMismatch, SharedData
-from setpoint.train.batch import halves
-from setpoint.train.epochs import adam
+from setpoint.train.by_epochs import adam
 from setpoint.train.history import score
-from setpoint.train.select import preference
 
 ASK = "minimize fnr where fpr <= 10%"
 

@@ -8,8 +8,8 @@ import scipy.sparse
 import torch
 
 import setpoint as sp
+from setpoint.data import sparse
 from setpoint.errors import NotEnoughMemory, ShapeMismatch
-from setpoint.train import sparse
 from setpoint.train.identity import loader_identity
 
 PROBLEM = "minimize fnr where fpr <= 20%"
@@ -44,7 +44,7 @@ def test_batches_are_those_of_the_dense_table(kind, shuffle):
 
 
 def test_no_more_than_a_batch_is_ever_dense(monkeypatch):
-    monkeypatch.setattr("setpoint.train.batch.AT_ONCE", 100)
+    monkeypatch.setattr("setpoint.data.batch.AT_ONCE", 100)
     x, labels = data()
     assert [len(batch.x) for batch in sp.Batches(x, labels)] == [100] * 7
 

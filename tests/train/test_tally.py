@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import setpoint as sp
+from setpoint.decide import tally as counting
+from setpoint.decide.tally import BUCKETS, ScoreTally, _bucket, _lowest
 from setpoint.errors import BadProblem, BadScores, BadSetting, MissingClass, TooFewSamples
 from setpoint.problem.language import ask
-from setpoint.train import tally as counting
-from setpoint.train.tally import BUCKETS, ScoreTally, _bucket, _lowest
 
 ASKS = [
     "minimize fnr where fpr <= 20%",

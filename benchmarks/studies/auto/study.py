@@ -25,7 +25,7 @@ import setpoint as sp
 from benchmarks.common.data import Parts, arguments, load_table, paired, split
 from benchmarks.common.harness import Journal, write_result
 from benchmarks.studies.fixed_fpr.study import CLASS_WEIGHTS
-from setpoint.settings import build_model
+from setpoint.run.settings import build_model
 from setpoint.train.linear import Rows, Scaling, class_weights, cross_entropy
 
 try:

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from setpoint.commands.settings import read_settings
-from setpoint.compare import Comparison, Standing, compare_table, usual_solvers, verdict
+from setpoint.commands.show import console, grid, progress, say, value_text, write_json
+from setpoint.data.frame import read_table
 from setpoint.problem.language import read_problem
 from setpoint.problem.problem import Problem
-from setpoint.show import console, grid, progress, say, value_text, write_json
-from setpoint.solvers import BASELINE
-from setpoint.table.frame import read_table
+from setpoint.run.compare import Comparison, Standing, compare_table, usual_solvers, verdict
+from setpoint.run.solvers import BASELINE
 
 
 def main(

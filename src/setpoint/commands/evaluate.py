@@ -10,7 +10,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint.artefact import SavedRun, load_run
+from setpoint.commands.show import (
+    console,
+    grid,
+    objective_text,
+    say,
+    threshold_text,
+    unlike_training,
+    value_text,
+    write_json,
+)
+from setpoint.data.exchange import frames_of
+from setpoint.data.frame import Frame
+from setpoint.data.seen import Notes
+from setpoint.decide.calibrate import evaluate
+from setpoint.decide.tally import ScoreTally, sample_of
 from setpoint.errors import BadSetting
 from setpoint.measure.constraint import percent
 from setpoint.measure.count import count
@@ -18,12 +32,7 @@ from setpoint.measure.rate import recall
 from setpoint.problem.check import Check
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
-from setpoint.show import console, grid, objective_text, say, threshold_text, unlike_training, value_text, write_json
-from setpoint.table.exchange import frames_of
-from setpoint.table.frame import Frame
-from setpoint.table.seen import Notes
-from setpoint.train.calibrate import evaluate
-from setpoint.train.tally import ScoreTally, sample_of
+from setpoint.run.artefact import SavedRun, load_run
 
 BROKEN = 1
 
@@ -129,6 +138,11 @@ def _bound(problem: Problem, row: Any) -> list[str]:
 def _sentences(point: OperatingPoint, check: Any, best: OperatingPoint) -> list[str]:
     words = str(check).partition(": ")[0]
     lines = [f"{words[0].upper()}{words[1:]}."]
+    if any(row.p_value is not None for row in check.bounds):
+        lines.append(
+            f"The level of {percent(check.level)} is per look: a promise that is kept is called broken at up to "
+            f"{percent(check.level)} of looks; for k looks in all, divide --level by k."
+        )
     if point.certificate is not None:
         sure = percent(point.certificate.confidence)
         lines.append(f"It was certified: {point.certificate.statement}, with confidence {sure}.")

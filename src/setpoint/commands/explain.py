@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import torch
 
+from setpoint.commands.show import bound_text, console, grid, say, write_json
+from setpoint.decide.calibrate import calibrate
 from setpoint.errors import BadProblem, SetpointError
 from setpoint.measure.constraint import Constraint, Quantity, percent
 from setpoint.measure.rate import Four, Gap, Rate
 from setpoint.problem.language import read_problem
 from setpoint.problem.problem import Problem
-from setpoint.show import bound_text, console, grid, say, write_json
-from setpoint.train.calibrate import calibrate
 from setpoint.train.lean import lean_weight
 
 CONFIDENCES = (0.9, 0.95, 0.99)

@@ -8,15 +8,15 @@ from typing import Any
 
 from setpoint.commands.launch import launched, restarts
 from setpoint.commands.settings import read_settings
+from setpoint.commands.show import console, progress, result_table, say, sentences, trials_table, write_json
 from setpoint.errors import BadSetting
-from setpoint.outcome import Told
 from setpoint.problem.language import read_problem
 from setpoint.processes import Processes
-from setpoint.run import Run
-from setpoint.show import console, progress, result_table, say, sentences, trials_table, write_json
-from setpoint.stream import memory_note
-from setpoint.unfinished import Plan, begin, how_to_go_on
-from setpoint.unfinished import resume as go_on
+from setpoint.run.outcome import Told
+from setpoint.run.run import Run
+from setpoint.run.stream import memory_note
+from setpoint.run.unfinished import Plan, begin, how_to_go_on
+from setpoint.run.unfinished import resume as go_on
 
 MISTAKE, STOPPED = 2, 130
 

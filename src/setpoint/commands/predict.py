@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from setpoint.artefact import SavedRun, load_run
-from setpoint.show import console, say, unlike_training
-from setpoint.table.exchange import beside, formulas, frames_of, writing
-from setpoint.table.frame import Frame
-from setpoint.table.seen import Notes
+from setpoint.commands.show import console, say, unlike_training
+from setpoint.data.exchange import beside, formulas, frames_of, writing
+from setpoint.data.frame import Frame
+from setpoint.data.seen import Notes
+from setpoint.run.artefact import SavedRun, load_run
 
 
 def main(

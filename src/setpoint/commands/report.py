@@ -5,7 +5,7 @@ from __future__ import annotations
 import webbrowser
 from pathlib import Path
 
-from setpoint.report_run import write_report
+from setpoint.report.of_run import write_report
 
 
 def main(*, run: Path, out: Path | None, png: bool, show: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from setpoint.errors import BadSetting
-from setpoint.settings import Settings
+from setpoint.run.settings import Settings
 
 
 def read_settings(*, shares: str, solver: str, tune: int = 0, **rest: Any) -> Settings:

@@ -14,17 +14,17 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from setpoint.data.batch import Batches
+from setpoint.decide.calibrate import calibrate
 from setpoint.errors import BadSetting
 from setpoint.estimator.features import CLIP, Scorer, Standardise
 from setpoint.estimator.module import build_module, is_own
 from setpoint.measure.sample import name_groups
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
-from setpoint.settings import SMALL, Settings
+from setpoint.run.settings import SMALL, Settings
+from setpoint.run.solvers import BASELINE, Case, by_steps, make_solver
 from setpoint.solve.solver import Solver
-from setpoint.solvers import BASELINE, Case, by_steps, make_solver
-from setpoint.train.batch import Batches
-from setpoint.train.calibrate import calibrate
 from setpoint.train.history import History
 from setpoint.train.loop import fit
 from setpoint.train.splits import Splits
@@ -104,6 +104,15 @@ class Candidate:
         return [replace(trial, chosen=chosen and trial.chosen).to_dict() for trial in self.trials]
 
 
+def refuse_device(device: Any) -> None:
+    """A device that is not there, or that computes nothing, is refused before anything is trained."""
+    try:
+        float(torch.ones(1, device=device).sum())
+    except (RuntimeError, AssertionError, TypeError) as cause:
+        why = str(cause).partition("\n")[0][:200]
+        raise BadSetting(f"device {device!r} cannot be used here ({why}); choose another, such as 'cpu'") from cause
+
+
 @dataclass(frozen=True)
 class Plan:
     """How to train, whatever the solver."""
@@ -157,7 +166,7 @@ class Plan:
                 seed=self.settings.seed,
                 process_group=False,
             )
-        scorer = Scorer(standardise, result.model.cpu(), precise=is_own(self.module)).eval()
+        scorer = Scorer(standardise, result.model.cpu()).eval()
         judged = parts.calibration if refit or isinstance(self.ensemble, Splits) else parts.held_out
         point = judged.point(self.problem, scorer.score(judged.x))
         note = str(result.history[result.best_epoch]["solver"])

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from setpoint.errors import BadSetting, TooFewSamples
-from setpoint.estimator.candidates import AUTO, Part, Parts, Plan
+from setpoint.estimator.candidates import AUTO, Part, Parts, Plan, refuse_device
 from setpoint.estimator.decision import DecidesAtPoint
 from setpoint.estimator.features import Scorer, read_features
 from setpoint.estimator.rows import (
@@ -28,8 +28,8 @@ from setpoint.estimator.rows import (
     two_classes,
 )
 from setpoint.problem.problem import Problem
-from setpoint.settings import Settings
-from setpoint.solvers import BASELINE
+from setpoint.run.settings import Settings
+from setpoint.run.solvers import BASELINE
 from setpoint.train.history import History
 
 PARAMETER = "module__"
@@ -162,6 +162,7 @@ class SetpointClassifier(DecidesAtPoint):
             number = getattr(self, name)
             if number is not None and (isinstance(number, bool) or not isinstance(number, int | np.integer)):
                 raise BadSetting(f"{name} must be a whole number or None, got {number!r}")
+        refuse_device(self.device)
         settings = Settings(epochs=self.epochs, batch_size=self.batch_size, seed=seed, confidence=self.confidence)
         more = self._more_params()
         for name in more:

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from setpoint.decide.calibrate import evaluate
 from setpoint.errors import BadProblem
 from setpoint.estimator.rows import known_codes, positive_place, read_groups, read_weights
 from setpoint.problem.point import OperatingPoint, Threshold
-from setpoint.train.calibrate import evaluate
 
 
 class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -12,14 +12,12 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 from torch import Tensor, nn
 
+from setpoint.data.sparse import AT_ONCE as SPARSE_AT_ONCE
 from setpoint.errors import BadTable
-from setpoint.settings import score_rows
-from setpoint.train.sparse import AT_ONCE as SPARSE_AT_ONCE
+from setpoint.train.scoring import AT_ONCE, score_rows
 
 #: Standardised values beyond this many deviations are pulled back to it, as on the command line.
 CLIP = 5.0
-#: Rows that are scored at a time.
-AT_ONCE = 65_536
 
 
 def read_features(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
@@ -96,19 +94,14 @@ class Standardise(nn.Module):
 
 
 class Scorer(nn.Module):
-    """A network on raw features, whose scores are taken to pass above 0 once a threshold has been folded in.
-
-    `precise` scores are worked out in float64 and rounded to float32 before the threshold comes off, so that a row's
-    score does not depend on the rows beside it. A network of the user's own may know no float64.
-    """
+    """A network on raw features, whose scores are taken to pass above 0 once a threshold has been folded in."""
 
     threshold: Tensor
 
-    def __init__(self, standardise: Standardise, network: nn.Module, *, precise: bool) -> None:
+    def __init__(self, standardise: Standardise, network: nn.Module) -> None:
         super().__init__()
         self.standardise = standardise
         self.network = network
-        self.precise = precise
         self.register_buffer("threshold", torch.zeros((), dtype=torch.float64))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -117,10 +110,7 @@ class Scorer(nn.Module):
         return (scores - self.threshold).to(scores.dtype)
 
     def score(self, x: Any) -> NDArray[np.float64]:
-        """The same of an array or sparse rows, a batch of them at a time."""
+        """The same of an array or sparse rows, a batch at a time: of float32 features, as the network was trained."""
         with torch.no_grad():
-            scores = [
-                score_rows(self.network, part) if self.precise else self.network(part.float()).reshape(len(part))
-                for part in map(self.standardise, _dense_parts(x))
-            ]
+            scores = [score_rows(self.network, self.standardise(part).float()) for part in _dense_parts(x)]
         return np.asarray((torch.cat(scores).double() - self.threshold).numpy())

@@ -18,6 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
 
+from setpoint.decide.calibrate import calibrate
 from setpoint.errors import BadLabels, BadSetting, BadWeights, TooFewSamples
 from setpoint.estimator.decision import DecidesAtPoint
 from setpoint.estimator.rows import (
@@ -33,7 +34,6 @@ from setpoint.estimator.rows import (
     two_classes,
 )
 from setpoint.problem.point import OperatingPoint
-from setpoint.train.calibrate import calibrate
 
 PREFIT = "prefit"
 

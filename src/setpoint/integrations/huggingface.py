@@ -12,15 +12,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setpoint.errors import BadFile, BadLabels, BadSetting, ShapeMismatch
+from setpoint.decide.calibrate import calibrate
+from setpoint.errors import BadFile, BadLabels, BadSetting, ShapeMismatch, missing
 from setpoint.files import write_whole
-from setpoint.integrations.missing import missing
 from setpoint.integrations.scalars import preference_number, scalars
 from setpoint.problem.language import ask
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.solve.solver import Solver
-from setpoint.train.calibrate import calibrate
 
 try:
     from transformers import TrainerCallback

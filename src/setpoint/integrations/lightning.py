@@ -9,9 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from setpoint.errors import BadSetting
+from setpoint.data.batch import Batch, read_batch
+from setpoint.decide.calibrate import calibrate, evaluate
+from setpoint.decide.order import preference
+from setpoint.errors import BadSetting, missing
 from setpoint.integrations.gather import gathered
-from setpoint.integrations.missing import missing
 from setpoint.integrations.scalars import preference_number, scalars
 from setpoint.measure.sample import Sample
 from setpoint.problem.language import read_problem
@@ -19,10 +21,7 @@ from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.solver import Solver
-from setpoint.train.batch import Batch, read_batch
-from setpoint.train.calibrate import calibrate, evaluate
 from setpoint.train.history import History, join, record, score, scores_of
-from setpoint.train.select import preference
 
 try:
     from lightning.pytorch import Callback, LightningModule, Trainer

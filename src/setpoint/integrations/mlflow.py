@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from setpoint.integrations.missing import missing
+from setpoint.errors import missing
 from setpoint.integrations.scalars import scalars
 
 try:

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from setpoint.decide.order import preference
 from setpoint.problem.point import OperatingPoint
-from setpoint.train.select import preference
 
 
 def scalars(row: Mapping[str, Any]) -> dict[str, float]:

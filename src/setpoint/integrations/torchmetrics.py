@@ -7,13 +7,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint.errors import BadGroups, MissingClass
-from setpoint.integrations.missing import missing
+from setpoint.decide.calibrate import evaluate
+from setpoint.errors import BadGroups, MissingClass, missing
 from setpoint.measure.sample import Sample, check_sample
 from setpoint.problem.language import ask
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
-from setpoint.train.calibrate import evaluate
 
 try:
     from torchmetrics import Metric

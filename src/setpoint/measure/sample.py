@@ -84,6 +84,11 @@ class Sample:
     def detach(self) -> Sample:
         return Sample(self.scores.detach(), self.labels, self.weights, self.groups, self.n_groups)
 
+    def take(self, rows: Tensor) -> Sample:
+        """Some of the rows, by number or by a truth value each."""
+        weights, groups = (None if part is None else part[rows] for part in (self.weights, self.groups))
+        return replace(self, scores=self.scores[rows], labels=self.labels[rows], weights=weights, groups=groups)
+
     def widened(self) -> Sample:
         """In the precision to count in; the gradient goes back in that of the scores."""
         if self.scores.dtype == self.dtype:

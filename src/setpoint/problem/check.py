@@ -39,7 +39,8 @@ class Check:
     """Whether later data speak against the bounds, taken together, at a level.
 
     `p_value` is that of all bounds: the smallest, times their number. A promise that holds is called broken with
-    probability `level` at most; one that is broken may escape a small batch.
+    probability `level` at most *per look*: of many looks, some will call it broken. A promise that is broken may escape
+    a small batch.
     """
 
     bounds: tuple[BoundCheck, ...]
@@ -64,7 +65,7 @@ class Check:
             names = " and ".join(map(repr, unseen))
             but = f", but group {names} has no samples to judge it by" if unseen else ""
             return f"no evidence that the promise is broken (p = {self.p_value:.3g}){but}: {rows}"
-        return f"the promise is broken (p = {self.p_value:.3g}, level {self.level:g}): {rows}"
+        return f"the promise is broken (p = {self.p_value:.3g}, level {self.level:g} per look): {rows}"
 
 
 def check_bound(

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from setpoint.errors import BadFile, BadGroups, BadScores, BadSetting, BadWeights, MissingClass
+from setpoint.errors import BadFile, BadGroups, BadProblem, BadScores, BadSetting, BadWeights, MissingClass
 from setpoint.files import write_whole
 from setpoint.measure.area import mean_over
 from setpoint.measure.constraint import Quantity, percent
@@ -21,11 +19,14 @@ from setpoint.measure.count import count, count_sorted
 from setpoint.measure.curve import curve
 from setpoint.measure.rate import Gap, Metric, Rate, accuracy, error, flagged, fnr, fpr, precision, recall, tnr
 from setpoint.measure.sample import Sample, check_sample, check_scores, name_groups
+from setpoint.plain import brief, listed, named, number, read_json, reason, share, text, truth, whole_number
 from setpoint.problem.check import Check, check_bound
 from setpoint.problem.language import ask
 from setpoint.problem.problem import Problem
 
 FORMAT = 1
+#: More thresholds than this are read from no file.
+MOST_THRESHOLDS = 100_000
 _SHOWN: tuple[Rate, ...] = (fpr, fnr, recall, tnr, precision, flagged, accuracy, error)
 Threshold = float | tuple[float, ...] | dict[str, float]
 
@@ -47,8 +48,11 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Estimate:
-    """An interval for `quantity` that is right about `confidence` of the time: no promise, since `method` is not exact
-    and the threshold was chosen on the same samples."""
+    """An interval for `quantity` that is right about `confidence` of the time: no promise, since `method` is not exact.
+
+    With weights of which a few outweigh the rest it is right less often; `method` says how many equal ones they are
+    worth.
+    """
 
     quantity: str
     value: float
@@ -171,7 +175,8 @@ class OperatingPoint:
     def check(self, scores: Any, labels: Any, *, groups: Any = None, level: float = 0.05) -> Check:
         """Whether the bounds still hold on a later batch: an exact test of each, and of all of them together.
 
-        A promise that is kept is called broken with probability `level` at most.
+        A promise that is kept is called broken with probability `level` at most per look. Twelve looks at a level of
+        0.05 are twelve chances of a false alarm: for twelve looks together use level=0.05 / 12.
         """
         self.problem.refuse_rows()
         if self.problem.over is not None:
@@ -258,28 +263,32 @@ class OperatingPoint:
         """The point that `to_dict` wrote; metrics of your own are handed over in `metrics`."""
         if not isinstance(data, Mapping) or "format" not in data:
             raise BadFile("not an operating point: the key 'format' is missing")
-        if data["format"] != FORMAT:
+        if data["format"] != FORMAT or isinstance(data["format"], bool):
             raise BadFile(
-                f"operating point of format {data['format']!r}, this version reads {FORMAT}; upgrade setpoint"
+                f"operating point of format {brief(data['format'])}, this version reads {FORMAT}; upgrade setpoint"
             )
         try:
-            threshold = data["threshold"]
-            certificate = data["certificate"]
-            problem = ask(data["ask"], metrics)
+            problem = ask(text(data["ask"]), metrics)
+            threshold = read_threshold(data["threshold"], problem)
+            rates = named(data["rates"], number)
             for bound in problem.constraints:
-                _number(data["rates"][str(bound.quantity)])
+                rates[str(bound.quantity)]
             return cls(
                 problem=problem,
-                threshold=_read_threshold(threshold),
-                objective=_number(data["objective"]),
-                rates={str(name): _number(value) for name, value in data["rates"].items()},
-                feasible=bool(data["feasible"]),
-                violation=_number(data["violation"]),
-                certificate=Certificate(**certificate) if certificate else None,
-                estimates=tuple(Estimate(**estimate) for estimate in data.get("estimates", ())),
+                threshold=threshold,
+                objective=number(data["objective"]),
+                rates=rates,
+                feasible=truth(data["feasible"]),
+                violation=number(data["violation"]),
+                certificate=None if data["certificate"] is None else _read_certificate(data["certificate"], problem),
+                estimates=tuple(listed(data.get("estimates", []), _read_estimate, 1000)),
             )
+        except BadProblem as cause:
+            raise BadFile(
+                f"the operating point asks what cannot be read: {reason(cause)}; hand metrics of your own over"
+            ) from cause
         except (KeyError, TypeError, AttributeError, OverflowError) as cause:
-            raise BadFile(f"damaged operating point: {cause!r}") from cause
+            raise BadFile(f"damaged operating point: {reason(cause)}") from cause
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write as JSON; a reader never sees half a file."""
@@ -289,10 +298,10 @@ class OperatingPoint:
     def load(cls, path: str | os.PathLike[str], metrics: Iterable[Metric] = ()) -> OperatingPoint:
         """Read what `save` wrote."""
         try:
-            data = json.loads(Path(path).read_text(encoding="utf-8"))
+            data = read_json(path)
         except OSError as cause:
             raise BadFile(f"no operating point at {path}: {cause.strerror or cause}") from cause
-        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as cause:
+        except ValueError as cause:
             raise BadFile(f"{path} is not JSON: {cause}") from cause
         return cls.from_dict(data, metrics)
 
@@ -316,15 +325,29 @@ def refuse_absent_classes(problem: Problem, sample: Sample, asked: Sequence[Quan
             )
 
 
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise TypeError(f"expected a number, found {value!r}")
-    return float(value)
+def read_threshold(value: Any, problem: Problem) -> Threshold:
+    """A threshold from plain data: one a point of the stretch for areas, else one or one a group."""
+    if problem.over is not None:
+        if problem.n_thresholds > MOST_THRESHOLDS or not isinstance(value, list) or len(value) != problem.n_thresholds:
+            raise TypeError(f"expected {problem.n_thresholds} thresholds, found {brief(value)}")
+        return tuple(listed(value, number))
+    if isinstance(value, dict) and value:
+        return named(value, number, MOST_THRESHOLDS)
+    return number(value)
 
 
-def _read_threshold(value: Any) -> Threshold:
-    if isinstance(value, list):
-        return tuple(_number(v) for v in value)
-    if isinstance(value, dict):
-        return {str(name): _number(v) for name, v in value.items()}
-    return _number(value)
+def _read_certificate(data: Any, problem: Problem) -> Certificate:
+    promised = " and ".join(map(str, problem.constraints))
+    statement = text(data["statement"])
+    if not promised or not statement.startswith(promised):
+        raise TypeError(f"its certificate says {brief(statement)}, which is not what was asked")
+    return Certificate(statement, share(data["confidence"]), whole_number(data["samples"], 1), text(data["method"]))
+
+
+def _read_estimate(data: Any) -> Estimate:
+    low, high = number(data["low"]), number(data["high"])
+    if low > high:
+        raise TypeError(f"expected an interval, found {low:g} to {high:g}")
+    quantity, method = text(data["quantity"]), text(data["method"])
+    value, samples = number(data["value"]), whole_number(data["samples"], 1)
+    return Estimate(quantity, value, low, high, share(data["confidence"]), samples, method)

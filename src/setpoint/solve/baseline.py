@@ -21,6 +21,8 @@ class CrossEntropy(Solver):
     the learning rate and of any penalty, does not grow with the weight.
     """
 
+    starts_cold = True
+
     takes_parts = True
     seen: Tensor
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from setpoint.decide.cut import Found, find
 from setpoint.errors import BadProblem, BadSetting
 from setpoint.measure.constraint import Constraint
 from setpoint.measure.rate import Metric, Rate
@@ -14,7 +15,6 @@ from setpoint.measure.sample import Sample
 from setpoint.measure.step import Step
 from setpoint.problem.problem import Problem
 from setpoint.solve.price import count_at
-from setpoint.solve.threshold import Found, find
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from setpoint.decide.cut import find
 from setpoint.errors import BadSetting
 from setpoint.measure.joined import joined
 from setpoint.measure.looks import constant, constant_like, may_look
@@ -30,7 +31,6 @@ from setpoint.solve.price import (
 )
 from setpoint.solve.scale import settle_temperature, temperature_buffer
 from setpoint.solve.solver import Solver, check_problem, full_precision, with_groups
-from setpoint.solve.threshold import find
 
 #: The price of a bound that no threshold meets: heavy beside an objective of at most 1.
 BROKEN_PRICE = 10.0

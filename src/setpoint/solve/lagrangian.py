@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
+from setpoint.decide.cut import find
 from setpoint.errors import BadSetting
 from setpoint.measure.looks import may_look
 from setpoint.measure.sample import Sample
@@ -19,7 +20,6 @@ from setpoint.solve.memory import Memory, memory_size
 from setpoint.solve.price import Expansion, count_at, count_pace, expand_around, solve_prices
 from setpoint.solve.scale import settle_temperature, temperature_buffer
 from setpoint.solve.solver import Solver, check_problem, with_groups
-from setpoint.solve.threshold import find
 
 
 class Prices(Protocol):

@@ -25,6 +25,7 @@ class BaseLoss(Solver):
     """
 
     takes_parts = True
+    starts_cold = True
 
     def check(self, scores: Tensor, labels: Tensor, weights: Tensor | None, groups: Tensor | None) -> Sample:
         """Scores `(n,)` with 0 and 1, or `(n, K)` with class numbers."""
@@ -191,6 +192,8 @@ class MiniBatchAUC(Solver):
     The direct way to the area, as a baseline. Pairs that are ordered by more than 1 cost again, which no hinge does.
     A batch that lacks a class costs nothing.
     """
+
+    starts_cold = True
 
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
         if len(batch.scores) == 0 or not batch.has_both_classes:

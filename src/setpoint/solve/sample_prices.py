@@ -66,6 +66,8 @@ class Growth:
 class SamplePriced(Solver):
     """A base loss and a charge: mu / 2 * sum_j q_j^2 / (P N) + sum_j price_j q_j / (P N), then price_j += mu q_j."""
 
+    starts_cold = True
+    needs_index = True
     sample_prices: Tensor
     shared_price: Tensor
     last_seen: Tensor

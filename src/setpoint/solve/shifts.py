@@ -8,15 +8,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from setpoint.decide.coverage import coverage_bounds
+from setpoint.decide.shift_point import check_class_problem, find_shifts
 from setpoint.errors import BadSetting
 from setpoint.measure.classes import check_classes, class_shares, count_classes
 from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
-from setpoint.solve.coverage import coverage_bounds
 from setpoint.solve.memory import Memory, memory_size
 from setpoint.solve.price import expand, solve_prices
 from setpoint.solve.scale import settle_temperature, temperature_buffer
-from setpoint.solve.shift_point import check_class_problem, find_shifts
 from setpoint.solve.solver import Solver
 
 

@@ -37,6 +37,10 @@ class Solver(nn.Module, ABC):
 
     #: Whether `loss` takes the part of this process and joins what it needs of the others; else it is given all.
     takes_parts: ClassVar[bool] = False
+    #: Whether training starts with this solver at once; others are warmed up by balanced cross-entropy.
+    starts_cold: ClassVar[bool] = False
+    #: Whether each row needs its number, `index`, since something is learned for each of them.
+    needs_index: ClassVar[bool] = False
     _chosen: Processes | None = None
     _averaged = True
 

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from setpoint.data.batch import Batch, read_batches
 from setpoint.errors import BadSetting
 from setpoint.solve.implicit import ImplicitThreshold
 from setpoint.solve.last_layer import ImplicitLastLayer
 from setpoint.solve.solver import Solver
-from setpoint.train.batch import Batch, read_batches
 from setpoint.train.history import device_of, scores_of
 
 

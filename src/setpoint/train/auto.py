@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
-
-from torch import nn
 
 from setpoint.errors import BadSetting
-from setpoint.problem.problem import Problem
-from setpoint.processes import ALONE, Processes
-from setpoint.train.auto_linear import fit_auto_linear
-from setpoint.train.auto_network import TrainEpochs, expected_epochs, fit_auto_network
-from setpoint.train.history import History
-from setpoint.train.recipes import RECIPES, is_linear
-from setpoint.train.trial import Trial
-from setpoint.train.tune import check_optuna
+from setpoint.train.race import expected_epochs
+from setpoint.train.recipes import RECIPES
 
 
 @dataclass(frozen=True)
@@ -54,32 +44,3 @@ class Auto:
     def expected_rows(self, linear: bool, epochs: int) -> int:
         """About how many rows of history there will be, one a candidate or an epoch: for whoever shows progress."""
         return len(RECIPES) + bool(self.tune) if linear else expected_epochs(epochs, self.tune)
-
-
-def fit_auto(
-    model: nn.Module,
-    problem: Problem,
-    auto: Auto,
-    train: Iterable[Any],
-    held_out: Iterable[Any],
-    train_epochs: TrainEpochs,
-    *,
-    epochs: int,
-    calibrated: bool,
-    again: bool = False,
-    on_epoch: Callable[[dict[str, Any]], None] | None = None,
-    processes: Processes = ALONE,
-) -> tuple[History, int, tuple[Trial, ...]]:
-    """Set the model's parameters to those of the chosen candidate; history, its best row, and all candidates."""
-    if auto.tune:
-        check_optuna()
-    if is_linear(model):
-        return fit_auto_linear(
-            model, problem, train, held_out,
-            caution=auto.caution, tune=auto.tune, seed=auto.seed, on_epoch=on_epoch, again=again,
-        )  # fmt: skip
-    return fit_auto_network(
-        model, problem, train, held_out, train_epochs,
-        epochs=epochs, calibrated=calibrated, caution=auto.caution, tune=auto.tune, seed=auto.seed,
-        processes=processes,
-    )  # fmt: skip

@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch import nn
 
+from setpoint.data.batch import Batch, read_batches
 from setpoint.errors import BadSetting
 from setpoint.measure.sample import Sample
 from setpoint.solve.implicit import ImplicitThreshold
 from setpoint.solve.solver import Solver
-from setpoint.train.batch import Batch, read_batches
 from setpoint.train.history import device_of, join
 from setpoint.train.together import nothing_of, training_scores
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from setpoint.data.parts import Data
 from setpoint.errors import BadSetting
-from setpoint.problem.point import OperatingPoint
+from setpoint.problem.problem import Problem
 from setpoint.train.history import History
-from setpoint.train.select import preference
+from setpoint.train.method import Method, Trained
+from setpoint.train.splits import Seeds
+from setpoint.train.start import InPlace
+from setpoint.train.work import Work
 
 
 class Ensemble(nn.Module):
@@ -30,25 +34,6 @@ class Ensemble(nn.Module):
     def forward(self, *inputs: Any, **named: Any) -> Tensor:
         """The mean over members; all are given the same input."""
         return torch.stack([member(*inputs, **named) for member in self.members]).mean(0)
-
-
-class Fitted(Protocol):
-    """What a training run gives back."""
-
-    @property
-    def model(self) -> nn.Module: ...
-
-    @property
-    def point(self) -> OperatingPoint: ...
-
-    @property
-    def history(self) -> History: ...
-
-    @property
-    def best_epoch(self) -> int: ...
-
-
-R = TypeVar("R", bound=Fitted)
 
 
 def seeded_copy(model: nn.Module, seed: int) -> nn.Module:
@@ -71,35 +56,48 @@ def seeded_copy(model: nn.Module, seed: int) -> nn.Module:
     return fresh
 
 
-def fit_ensemble(
-    train_one: Callable[[nn.Module, int], R],
-    model: nn.Module,
-    size: int,
-    judge: Callable[[nn.Module], OperatingPoint],
-    *,
-    seed: int = 0,
-) -> R:
-    """Train `size` copies of a model from the seeds `seed`, `seed + 1`, ... and average their logits.
+@dataclass(frozen=True)
+class Ensembled:
+    """Train copies of a model, each from a seed of its own (and on rows of its own), and average their logits.
 
-    `train_one(copy, seed)` trains a copy, `judge(ensemble)` sets the operating point of all together. The result is
-    that of the best member with the ensemble as its model, the new point, and the history of all, a `member` a row;
-    `best_epoch` is the best member's, as a place in that history. The given model is left as it was.
+    `made_of` says how many members there are and which rows each of them gets. The history has the rows of all members,
+    each with its `member`; the best row is that of the member that is best on its held-out rows. The given model is
+    left as it was.
     """
-    runs: list[R] = []
-    history: History = []
-    starts: list[int] = []
-    for member in range(size):
-        fresh = seeded_copy(model, seed + member)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed + member)
-            run = train_one(fresh, seed + member)
-        starts.append(len(history))
-        history += [{**row, "member": member} for row in run.history]
-        runs.append(run)
-    ensemble = Ensemble(run.model for run in runs).eval()
-    best = max(range(size), key=lambda place: preference(runs[place].point))
-    changes = {
-        "model": ensemble, "point": judge(ensemble), "history": history,
-        "best_epoch": starts[best] + runs[best].best_epoch,
-    }  # fmt: skip
-    return dataclasses.replace(runs[best], **changes)  # type: ignore[type-var]
+
+    make_method: Callable[[Callable[[], nn.Module]], Method]
+    model: nn.Module
+    made_of: Seeds
+    seed: int = 0
+
+    def refuses(self, problem: Problem, data: Data) -> str | None:
+        """Why this cannot be trained, if so, as for one member."""
+        return self.make_method(lambda: self.model).refuses(problem, data)
+
+    def train(self, problem: Problem, data: Data, work: Work) -> Trained:
+        """Train the members one after the other."""
+        work.once("begun", lambda: True)
+        runs: list[Trained] = []
+        history: History = []
+        starts: list[int] = []
+        for member in range(self.made_of.members):
+            drawn = self.seed + member
+            fresh = seeded_copy(self.model, drawn)
+            train, held_out = self.made_of.deal(data.train, data.held_out, drawn)
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(drawn)
+                method = self.make_method(InPlace(fresh))
+                run = method.train(problem, replace(data, train=train, held_out=held_out), work.part(f"seed-{drawn}"))
+            starts.append(len(history))
+            history += [{**row, "member": member} for row in run.history]
+            runs.append(run)
+        best = max(range(len(runs)), key=lambda place: _merit(problem, runs[place]))
+        return Trained(
+            Ensemble(run.model for run in runs).eval(), history, starts[best] + runs[best].best, self,
+            runs[best].trials,
+        )  # fmt: skip
+
+
+def _merit(problem: Problem, run: Trained) -> tuple[bool, float]:
+    row = run.history[run.best]
+    return bool(row["feasible"]), row["held_out"] if problem.maximize else -row["held_out"]

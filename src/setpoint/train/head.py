@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from setpoint.data.batch import Batches, read_batches
+from setpoint.data.parts import Data
+from setpoint.decide.calibrate import evaluate
+from setpoint.decide.cut import find
+from setpoint.decide.order import preference
 from setpoint.errors import BadSetting
 from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
 from setpoint.processes import ALONE, Processes
-from setpoint.solve.threshold import find
-from setpoint.train.batch import Batches, read_batches
-from setpoint.train.calibrate import evaluate
 from setpoint.train.history import device_of, record, scores_of
 from setpoint.train.linear import Anchor, Rows, Scaling, refine
-from setpoint.train.select import preference
+from setpoint.train.method import Method, Trained
+from setpoint.train.scoring import uncompiled
 from setpoint.train.together import whole_batch
+from setpoint.train.work import Work
 
 
 def find_head(model: nn.Module) -> nn.Linear:
@@ -43,6 +48,7 @@ def head_features(
     features = sp.head_features(model, train)
     sp.fit(head, problem, train=features, held_out=sp.head_features(model, held_out))
     """
+    model = uncompiled(model)
     head = find_head(model) if head is None else head
     caught: list[Tensor] = []
     hook = head.register_forward_pre_hook(lambda _, inputs: caught.append(inputs[0].detach()))
@@ -76,7 +82,7 @@ def fit_proximal_head(
     The implicit objective plus the cross-entropy to the network's own probabilities at the threshold, kappa 1, on
     each half of the held-out rows; the two heads are averaged. They are kept only if each is no worse than the
     trained head on the half it did not see, and one is better. Returns a row of history, or None when the model
-    has no linear head that can be watched (a compiled one cannot) or a half lacks a class.
+    has no linear head that can be watched or a half lacks a class.
     """
     try:
         head = find_head(model)
@@ -113,6 +119,26 @@ def fit_proximal_head(
             if head.bias is not None:
                 head.bias.copy_(bias.reshape(1))
     return record(problem, row, "ProximalHead", sample, point, point, kept=kept)
+
+
+@dataclass(frozen=True)
+class Head:
+    """Train by another method, then re-fit the last layer to the problem on held-out rows, if that helps."""
+
+    method: Method
+
+    def refuses(self, problem: Problem, data: Data) -> str | None:
+        """Why this cannot be trained, if so, as for the method itself."""
+        return self.method.refuses(problem, data)
+
+    def train(self, problem: Problem, data: Data, work: Work) -> Trained:
+        """Train, then try another last layer; its row of history says whether it was kept."""
+        first = self.method.train(problem, data, work)
+        row = fit_proximal_head(first.model, problem, data.held_out, len(first.history), work.processes)
+        if row is None:
+            return first
+        best = len(first.history) if row["kept"] else first.best
+        return replace(first, history=[*first.history, row], best=best)
 
 
 def _half(labels: Tensor, side: int) -> Tensor:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from setpoint.data.batch import Batch, OnEach, read_batches
 from setpoint.errors import BadSetting
 from setpoint.measure.count import count
 from setpoint.measure.joined import joined
@@ -17,7 +18,7 @@ from setpoint.measure.step import SigmoidStep
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.processes import ALONE, Processes
-from setpoint.train.batch import Batch, read_batches
+from setpoint.train.scoring import scorer
 
 History = list[dict[str, Any]]
 
@@ -57,18 +58,13 @@ def record(
 
 def score(model: nn.Module, loader: Iterable[Any], processes: Processes = ALONE) -> Sample:
     """Scores of everything that a loader yields, on all processes, by the model in `eval()` mode."""
-    was_training = model.training
-    model.eval()
-    with torch.no_grad():
-        parts = [
-            Sample(scores_of(model, b), b.labels, b.weights, b.groups) for b in read_batches(loader, device_of(model))
-        ]
-    model.train(was_training)
-    return join_all(parts, processes)
+    scores = scorer(model)
+    parts = [Sample(scores(b.x), b.labels, b.weights, b.groups) for b in read_batches(loader, device_of(model))]
+    return join_all(parts, ALONE if isinstance(loader, OnEach) else processes)
 
 
 def scores_of(model: nn.Module, batch: Batch) -> Tensor:
-    """One score a row; a model's last dimension of size one is dropped."""
+    """One score a row, to train on; a model's last dimension of size one is dropped."""
     scores: Tensor = model(batch.x)
     return scores.squeeze(-1) if scores.dim() == 2 and scores.shape[1] == 1 else scores
 

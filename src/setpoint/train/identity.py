@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
+from setpoint.data.batch import Batch, Batches
+from setpoint.data.sparse import SparseRows
 from setpoint.problem.problem import Problem
-from setpoint.train.batch import Batch, Batches
-from setpoint.train.sparse import SparseRows
 
 
 def identity_of(value: Any) -> Any:

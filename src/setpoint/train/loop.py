@@ -6,38 +6,36 @@ import copy
 import os
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from torch import nn
 
-from setpoint.errors import BadSetting, SharedData
+from setpoint.data.batch import halves
+from setpoint.data.parts import Data
+from setpoint.decide.calibrate import calibrate_or_warn
+from setpoint.decide.samples_needed import refuse_confidence
+from setpoint.errors import BadSetting, NotEnoughMemory, SharedData
 from setpoint.problem.language import read_problem
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
-from setpoint.processes import ALONE, Processes, ProcessGroup
-from setpoint.solve.baseline import CrossEntropy
+from setpoint.processes import Processes, ProcessGroup
 from setpoint.solve.last_layer import ImplicitLastLayer
 from setpoint.solve.solver import Solver
-from setpoint.train.auto import Auto, fit_auto
-from setpoint.train.batch import halves
-from setpoint.train.calibrate import calibrate_or_warn
+from setpoint.train.auto import Auto
+from setpoint.train.by_epochs import OptimizerMaker
 from setpoint.train.checkpoint import Checkpoint
-from setpoint.train.ensemble import fit_ensemble
-from setpoint.train.epochs import Epochs, OptimizerMaker, Report
-from setpoint.train.fit_linear import fit_linear
-from setpoint.train.head import fit_proximal_head
+from setpoint.train.default import How, choose_method
+from setpoint.train.ensemble import Ensembled
 from setpoint.train.history import History, score
 from setpoint.train.identity import identity_of, loader_identity, module_identity
-from setpoint.train.lean import lean_weight
-from setpoint.train.recipes import Anchored, Ridge, is_linear
-from setpoint.train.refit import refits, train_again
-from setpoint.train.refusal import refuse_confidence
+from setpoint.train.recipes import Anchored, Ridge
+from setpoint.train.refit import Refit
 from setpoint.train.splits import Seeds, Splits
-from setpoint.train.together import every_batch, share_state
+from setpoint.train.start import InPlace
+from setpoint.train.together import share_state
 from setpoint.train.trial import Trial
-
-Loaders = tuple[Iterable[Any], Iterable[Any]]
+from setpoint.train.work import Tell, Work
 
 
 @dataclass(frozen=True)
@@ -71,7 +69,7 @@ def fit(
     refit: bool | None = None,
     ensemble: int | Splits = 1,
     seed: int = 0,
-    on_epoch: Report | None = None,
+    on_epoch: Tell | None = None,
     checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
     process_group: ProcessGroup = None,
     accumulate: int = 1,
@@ -153,137 +151,54 @@ def fit(
             f"got {epochs}, {warm_start} and {patience}"
         )
 
-    again = refits(refit, model, solver, calibration)
     if isinstance(accumulate, bool) or not isinstance(accumulate, int) or accumulate < 1:
         raise BadSetting(f"accumulate is the number of batches that count as one, from 1 up, got {accumulate!r}")
-    kept = Checkpoint.of(checkpoint)
-    kept.processes = processes
+    store = Checkpoint.of(checkpoint)
+    store.processes = processes
+    share_state(model, processes, parameters=True)
+    data = Data(train, held_out, calibration)
+    how = How(epochs, warm_start, patience, optimizer, accumulate)
+    solver, make_method = choose_method(problem, solver, model, how, calibrated=calibration is not None, refit=refit)
+    if made_of == Seeds(1):
+        method = make_method(InPlace(model), solver)
+    elif isinstance(solver, ImplicitLastLayer):
+        raise BadSetting("ImplicitLastLayer belongs to one model's head; train the members of an ensemble by hand")
+    else:
+        method = Ensembled(lambda make: make_method(make, copy.deepcopy(solver)), model, made_of, seed)
     settings: dict[str, Any] = {
         "epochs": epochs, "warm_start": warm_start, "patience": patience, "ensemble": identity_of(ensemble),
         **({} if processes.alone else {"processes": processes.size}),
         **({} if accumulate == 1 else {"accumulate": accumulate}),
-        **({"refit": True} if again else {}),
+        **({"refit": True} if isinstance(method, Refit) else {}),
     }  # fmt: skip
-    share_state(model, processes, parameters=True)
-
-    def train_one(
-        one: nn.Module, own: Solver | Anchored | Ridge | Auto | None, state: Checkpoint, rows: Loaders
-    ) -> FitResult:
-        plan = Epochs(
-            problem, *rows, state, {}, epochs, warm_start, patience, optimizer, on_epoch,
-            processes=processes, judged_by=processes, accumulate=accumulate,
-        )  # fmt: skip
-        calibrated = calibration is not None
-        own, history, best, comparison = _train(
-            one, own, plan, calibrated=calibrated, again=again, asked=refit is not None, settings=settings
-        )
-        result = FitResult(one.eval(), set_point(one), history, own, best, comparison)
-        state.close()
-        return result
-
-    def set_point(trained: nn.Module) -> OperatingPoint:
-        sample = score(trained, held_out if calibration is None else calibration, processes)
-        return calibrate_or_warn(
-            problem, sample.scores, sample.labels, confidence, weights=sample.weights, groups=sample.groups
-        )
-
-    if made_of == Seeds(1):
-        return train_one(model, solver, kept, (train, held_out))
-    if isinstance(solver, ImplicitLastLayer):
-        raise BadSetting("ImplicitLastLayer belongs to one model's head; train the members of an ensemble by hand")
-    if kept.open(identity_of({"ask": problem, "solver": solver, **settings, "seed": seed})) is None:
-        kept.save({})
-    result = fit_ensemble(
-        lambda one, drawn: train_one(
-            one, copy.deepcopy(solver), kept.part(f"seed-{drawn}"), made_of.deal(train, held_out, drawn)
-        ),
-        model, made_of.members, set_point, seed=seed,
-    )  # fmt: skip
-    kept.close()
-    return result
-
-
-def _train(
-    model: nn.Module,
-    solver: Solver | Anchored | Ridge | Auto | None,
-    plan: Epochs,
-    *,
-    calibrated: bool,
-    again: bool,
-    asked: bool,
-    settings: dict[str, Any],
-) -> tuple[Solver | Anchored | Ridge | Auto, History, int, tuple[Trial, ...]]:
-    """Train in place: the solver that was used, the history, the row of it that the model now is of, and what `Auto`
-    chose from. With data to calibrate on the last layer of a network may be fitted to the held-out rows."""
-    problem, processes, checkpoint = plan.problem, plan.processes, plan.checkpoint
-    by_default = solver is None
-    if solver is None:
-        solver = _by_default(model, problem)
-        plan = replace(plan, patience=plan.patience or max(5, plan.epochs // 4))
-    if checkpoint.is_on:
-        plan = replace(plan, identity=_identity(model, solver, plan, settings))
-    if isinstance(solver, Auto | Anchored | Ridge):
-        # Full-batch recipes and the choice between candidates need all rows in one place.
-        plan = replace(plan, held_out=every_batch(plan.held_out, processes), judged_by=ALONE)
-        whole = plan.train if isinstance(solver, Auto) and not is_linear(model) else every_batch(plan.train, processes)
-    if isinstance(solver, Auto):
-        if checkpoint.open(plan.identity) is None:
-            checkpoint.save({})
-
-        def train_epochs(model: nn.Module, solver: Solver, epochs: int, first: int) -> tuple[History, int]:
-            def report(row: dict[str, Any]) -> None:
-                row["epoch"] += first
-                if plan.on_epoch is not None:
-                    plan.on_epoch(row)
-
-            one = replace(
-                plan, epochs=epochs, warm_start=0.0, patience=plan.patience or max(5, epochs // 4), on_epoch=report,
-                checkpoint=checkpoint.part(f"from-{first}"), identity={**plan.identity, "trial": identity_of(solver)},
-            )  # fmt: skip
-            return one.fit(model, solver)
-
-        return solver, *fit_auto(
-            model, problem, solver, whole, plan.held_out, train_epochs, epochs=plan.epochs, calibrated=calibrated,
-            again=again, on_epoch=plan.on_epoch, processes=processes,
-        )  # fmt: skip
-    if isinstance(solver, Anchored | Ridge):
-        if not is_linear(model):
-            name = type(solver).__name__
-            raise BadSetting(f"{name} trains nn.Linear models with one output; use a Solver for other models")
-        history, best = fit_linear(
-            model, problem, solver, whole, plan.held_out, plan.on_epoch, again=again, checkpoint=checkpoint,
-            identity=plan.identity,
-        )  # fmt: skip
-        return solver, history, best, ()
-    start = copy.deepcopy(model.state_dict()) if again else {}
-    history, best = replace(plan, by_loss=by_default or again, averaged=again).fit(model, solver)
-    if again:
-        train_again(model, solver, plan, start, len(history), best, asked=asked)
-        return solver, history, best, ()
-    if by_default and calibrated and problem.group is None:
-        row = fit_proximal_head(model, problem, plan.held_out, len(history), processes)
-        if row is not None:
-            history.append(row)
-            best = len(history) - 1 if row["kept"] else best
-    return solver, history, best, ()
-
-
-def _by_default(model: nn.Module, problem: Problem) -> Solver | Anchored | Ridge:
-    """What has been measured to work; where groups are compared, nothing did better than converged cross-entropy."""
-    if is_linear(model):
-        return Anchored() if problem.group is None else Ridge()
-    return CrossEntropy(lean_weight(problem))
+    identity = _identity(model, solver, problem, data, processes, settings) if store.is_on else {}
+    work = Work(store, processes=processes, tell=on_epoch, identity=identity)
+    why = method.refuses(problem, data)
+    if why is not None:
+        raise NotEnoughMemory(why)
+    trained = method.train(problem, data, work)
+    sample = score(trained.model, held_out if calibration is None else calibration, processes)
+    point = calibrate_or_warn(
+        problem, sample.scores, sample.labels, confidence, weights=sample.weights, groups=sample.groups
+    )
+    store.close()
+    return FitResult(trained.model.eval(), point, trained.history, solver, trained.best, trained.trials)
 
 
 def _identity(
-    model: nn.Module, solver: Solver | Anchored | Ridge | Auto, plan: Epochs, settings: dict[str, Any]
+    model: nn.Module,
+    solver: Solver | Anchored | Ridge | Auto,
+    problem: Problem,
+    data: Data,
+    processes: Processes,
+    settings: dict[str, Any],
 ) -> dict[str, Any]:
     """What makes a checkpoint one of this very call."""
-    data: dict[str, Any] = {
-        "training data": loader_identity(plan.train), "held-out data": loader_identity(plan.held_out)
+    rows: dict[str, Any] = {
+        "training data": loader_identity(data.train), "held-out data": loader_identity(data.held_out)
     }  # fmt: skip
-    if not plan.processes.alone:
-        parts = plan.processes.all_objects(data)
-        data = {name: [part[name] for part in parts] for name in data}
-    own = {"ask": str(plan.problem), "model": module_identity(model), "solver": identity_of(solver)}
-    return {**own, **settings, **data}
+    if not processes.alone:
+        parts = processes.all_objects(rows)
+        rows = {name: [part[name] for part in parts] for name in rows}
+    own = {"ask": str(problem), "model": module_identity(model), "solver": identity_of(solver)}
+    return {**own, **settings, **rows}

@@ -11,11 +11,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from setpoint.data.batch import Batch, Coming, read_batches
 from setpoint.errors import BadFile
 from setpoint.measure.sample import Sample
 from setpoint.processes import ALONE, Processes
 from setpoint.train.accumulate import in_groups
-from setpoint.train.batch import Batch, Coming, read_batches
 from setpoint.train.checkpoint import Checkpoint, plain, refusing_damage
 from setpoint.train.draws import Draws
 from setpoint.train.history import History, join

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import ClassVar, Literal, TypeGuard
+from typing import ClassVar, Literal, Protocol, TypeGuard
 
 import torch
 from torch import Tensor, nn
@@ -81,6 +81,30 @@ class Recipes:
 
 
 Recipe = Callable[[Recipes], Tensor]
+
+
+class Candidates(Protocol):
+    """A recipe that people name: what is made, by name, from simple to bold, and whether held-out rows choose."""
+
+    @property
+    def chooses(self) -> bool: ...
+
+    @property
+    def candidates(self) -> dict[str, Recipe]: ...
+
+
+@dataclass(frozen=True)
+class Only:
+    """One candidate that was chosen already."""
+
+    name: str
+    make: Recipe
+    chooses: ClassVar[bool] = False
+
+    @property
+    def candidates(self) -> dict[str, Recipe]:
+        """The one thing that is made."""
+        return {self.name: self.make}
 
 
 @dataclass(frozen=True)

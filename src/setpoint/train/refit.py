@@ -1,63 +1,45 @@
-"""Whether a model is trained once more, on held-out rows too, and how a network is."""
+"""Retrain on training and held-out rows together, once the held-out rows have chosen."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from torch import nn
-
-from setpoint.errors import BadSetting, ShapeMismatch
-from setpoint.solve.baseline import CrossEntropy
-from setpoint.solve.solver import Solver
-from setpoint.train.again import AllRows
-from setpoint.train.auto import Auto
-from setpoint.train.average import can_be_averaged
-from setpoint.train.epochs import Epochs
-from setpoint.train.recipes import Anchored, Ridge, is_linear
-from setpoint.train.together import averages_itself
+from setpoint.data.parts import Data
+from setpoint.errors import CannotPool
+from setpoint.problem.problem import Problem
+from setpoint.train.method import Method, Trained
+from setpoint.train.work import Work
 
 
-def refits(refit: bool | None, model: nn.Module, solver: Any, calibration: Any) -> bool:
-    """Whether to train again on all rows; if nobody says, where the choice is left to us and nothing speaks against."""
-    against = None
-    left_to_us = solver is None or (isinstance(solver, Auto) and is_linear(model))
-    if not (left_to_us or isinstance(solver, CrossEntropy | Anchored | Ridge)):
-        against = "refit goes with cross-entropy and the recipes for linear models; leave the solver out"
-    elif averages_itself(model) or not can_be_averaged(model):
-        against = (
-            "refit keeps an average of the model's parameters; pass a model that copy.deepcopy copies, all its "
-            "parameters there, without a wrapper"
-        )
-    elif calibration is None:
-        against = "refit trains on the held-out rows, so the threshold needs others: pass calibration= data"
-    if refit and against is not None:
-        raise BadSetting(against)
-    return against is None and (left_to_us if refit is None else refit)
+@dataclass(frozen=True)
+class Refit:
+    """Train by a method, then train what it settled on again, on training and held-out rows together.
 
+    Rows that nothing more is chosen on need not lie idle: a network is trained anew for as many epochs as were best, a
+    linear model by the recipe that was best. History and best row are those of the first training. Unless `required`,
+    data that cannot be pooled leave it at the first training.
+    """
 
-def train_again(
-    model: nn.Module,
-    solver: Solver,
-    plan: Epochs,
-    start: dict[str, Any],
-    told: int,
-    last: int,
-    *,
-    asked: bool,
-) -> None:
-    """From the start, on all rows, until the epoch that was best; `on_epoch` is told, in rows that are marked."""
-    try:
-        rows = AllRows(plan.train, plan.held_out)
-    except ShapeMismatch:
-        if asked:
-            raise
-        return
+    method: Method
+    required: bool = True
 
-    def report(row: dict[str, Any]) -> None:
-        if plan.on_epoch is not None:
-            plan.on_epoch({**row, "epoch": told + row["epoch"], "again": True})
+    def refuses(self, problem: Problem, data: Data) -> str | None:
+        """Why this cannot be trained, if so, on all rows together."""
+        return self.method.refuses(problem, data.pooled())
 
-    model.load_state_dict(start)
-    plan = replace(plan, train=rows, warm_start=0.0, patience=None, averaged=True, last=last)
-    replace(plan, on_epoch=report, checkpoint=plan.checkpoint.part("again")).fit(model, solver)
+    def train(self, problem: Problem, data: Data, work: Work) -> Trained:
+        """Train twice; those who are told of progress see the second training in rows marked `again`."""
+        first = self.method.train(problem, data, work)
+        told = len(first.history)
+
+        def tell(row: dict[str, Any]) -> None:
+            work.tell({**row, "epoch": told + row["epoch"], "again": True})
+
+        try:
+            second = first.settled.train(problem, data.pooled(), work.part("again", tell=tell))
+        except CannotPool:
+            if self.required:
+                raise
+            return first
+        return replace(first, model=second.model, settled=second.settled)

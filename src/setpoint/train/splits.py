@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from setpoint.data.batch import Batch, Batches, join_batches, read_batch
 from setpoint.errors import BadSetting
-from setpoint.train.batch import Batch, Batches, join_batches, read_batch
 from setpoint.train.trial import strata
 
 

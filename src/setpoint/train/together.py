@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from setpoint.data.batch import Batch, OnEach, read_batch
 from setpoint.processes import Processes
-from setpoint.train.batch import Batch, read_batch
 from setpoint.train.history import scores_of
 
 T = TypeVar("T")
@@ -78,9 +78,9 @@ def in_step(batches: Iterable[T], processes: Processes) -> Iterator[T | None]:
 
 def every_batch(loader: Iterable[Any], processes: Processes) -> Iterable[Any]:
     """The batches of all processes, in the order of ranks, on each of them: for what is done on all rows at once."""
-    if processes.alone:
+    if processes.alone or isinstance(loader, OnEach):
         return loader
-    return [batch for part in processes.all_objects([read_batch(item) for item in loader]) for batch in part]
+    return OnEach(batch for part in processes.all_objects([read_batch(item) for item in loader]) for batch in part)
 
 
 def whole_batch(batch: Batch, processes: Processes) -> Batch:

@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from setpoint.decide.calibrate import evaluate
 from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
-from setpoint.train.calibrate import evaluate
 
 #: Random halves of the rows, in pairs that are each other's rest, over which the noise of a difference is measured.
 HALVES = 40

@@ -1,0 +1,1 @@
+"""Rows: from files and frames to features, labels, parts and batches."""

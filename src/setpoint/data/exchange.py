@@ -1,0 +1,153 @@
+"""Tables that come from a file or a pipe and go to one: what `predict` reads and writes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from setpoint.data.frame import Column, Frame, read_table
+from setpoint.data.reading import is_text
+from setpoint.data.scan import Scan, scan_table
+from setpoint.errors import BadFile, BadTable
+from setpoint.files import PENDING, is_stream, naming, whole
+
+#: The path that stands for standard input and output.
+PIPE = Path("-")
+ENDINGS = (".csv", ".tsv", ".parquet", ".pq")
+#: How polars ends what the system told it.
+_CODE = re.compile(r"\(os error (\d+)\)")
+
+
+def read_anywhere(path: Path) -> Frame:
+    """The table in a file; of `-` the CSV on standard input."""
+    if path != PIPE:
+        return read_table(path)
+    with tempfile.TemporaryDirectory() as place:
+        copy = Path(place) / "standard input.csv"
+        copy.write_bytes(sys.stdin.buffer.read())
+        try:
+            return read_table(copy)
+        except (BadFile, BadTable) as cause:
+            raise type(cause)(str(cause).replace(str(copy), "standard input")) from cause
+
+
+class Frames:
+    """The rows of a table as they stand in it, in chunks; may be gone through more than once."""
+
+    def __init__(self, scan: Scan) -> None:
+        self.scan = scan
+
+    def __iter__(self) -> Iterator[Frame]:
+        return (frame for _, frame in self.scan.frames())
+
+
+def frames_of(path: Path, *, stream: bool) -> Iterable[Frame]:
+    """The table in a file or, for `-`, on standard input: whole, or chunk by chunk, as often as is wanted."""
+    if not stream:
+        return [read_anywhere(path)]
+    if path == PIPE:
+        raise BadFile("--stream reads a file in chunks, and standard input is none; leave out --stream or give a file")
+    return Frames(scan_table(path))
+
+
+def formulas(column: Column) -> int:
+    """How many values are texts that a spreadsheet may run: those that start with =, +, - or @ and are no number."""
+    if not is_text(column):
+        return 0
+    text = column.cast(pl.String)
+    return int((text.str.contains(r"^[=+\-@\t\r]") & text.cast(pl.Float64, strict=False).is_null()).sum())
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[Callable[[Frame], None]]:
+    """A function that adds the rows of a frame to a file, whose ending says of what kind; to `-` as CSV.
+
+    CSV is written as it comes, Parquet in pieces that are joined at the end. The file appears once it is whole.
+    """
+    if path != PIPE:
+        refuse_place(path)
+    separator = "\t" if path.suffix.lower() == ".tsv" else ","
+    if path == PIPE:
+        yield _text_writer(_print, separator)
+    elif "sv" in path.suffix.lower():
+        with whole(path) as file:
+            yield _text_writer(lambda text: file.write(text.encode()), separator)
+    else:
+        # Beside the answer, where there is room for it if there is room for the answer.
+        room = None if is_stream(path) else path.parent
+        with naming(path), tempfile.TemporaryDirectory(prefix=PENDING, dir=room) as place:
+            pieces: list[Path] = []
+
+            def write(frame: Frame) -> None:
+                pieces.append(Path(place) / f"{len(pieces)}.parquet")
+                with _naming(path):
+                    frame.write_parquet(pieces[-1])
+
+            yield write
+            with _naming(path):
+                joined = pieces[0] if len(pieces) == 1 else Path(place) / "whole.parquet"
+                if len(pieces) > 1:
+                    pl.scan_parquet(pieces).sink_parquet(joined)
+                with joined.open("rb") as copied, whole(path) as file:
+                    shutil.copyfileobj(copied, file)
+
+
+def _text_writer(put: Callable[[str], object], separator: str) -> Callable[[Frame], None]:
+    header = True
+
+    def write(frame: Frame) -> None:
+        nonlocal header
+        try:
+            text = frame.write_csv(separator=separator, include_header=header)
+        except pl.exceptions.PolarsError as cause:
+            raise BadTable(f"{str(cause).splitlines()[0]}; write a .parquet file, or leave out that column") from cause
+        put(text)
+        header = False
+
+    return write
+
+
+def _print(text: str) -> None:
+    with naming("standard output"):
+        print(text, end="", flush=True)
+
+
+@contextlib.contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """As `naming`; polars tells of a full disk in an error of its own."""
+    try:
+        with naming(path):
+            yield
+    except pl.exceptions.PolarsError as cause:
+        code = _CODE.search(str(cause))
+        if code is None:
+            raise
+        raise OSError(int(code[1]), os.strerror(int(code[1])), str(path)) from cause
+
+
+def refuse_place(path: Path) -> None:
+    """A file of a kind that can be written, in a directory that is there."""
+    if path.suffix.lower() not in ENDINGS:
+        raise BadFile(f"{path} ends in {path.suffix or 'nothing'}; setpoint writes .csv, .tsv and .parquet")
+    if not path.parent.is_dir():
+        raise BadFile(f"no directory {path.parent} to write {path.name} to; make it first")
+
+
+def beside(frame: Frame, keep: list[str], answers: dict[str, NDArray[np.generic]]) -> Frame:
+    """The kept columns of a frame with the answers beside them."""
+    for name in keep:
+        if name not in frame.columns:
+            raise BadTable(f"no column {name!r} to keep; there are {', '.join(map(repr, frame.columns[:20]))}")
+        if name in answers:
+            raise BadTable(f"a kept column cannot be named {name!r}, as the answer is; rename it first")
+    return pl.DataFrame({**{name: frame[name] for name in keep}, **answers})

@@ -1,0 +1,247 @@
+"""Tables: CSV and Parquet read into a frame, and its columns as numbers or as levels.
+
+The only file that knows polars; `Frame` and `Column` are its data frame and its series.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setpoint.data.text import blank_rows, column_names, not_utf8, why_unreadable
+from setpoint.errors import BadFile, BadTable, missing
+
+try:
+    import polars as pl
+except ImportError as cause:
+    raise missing("polars", "table", cause) from None
+
+Frame = pl.DataFrame
+Column = pl.Series
+
+#: Texts that stand for a missing value, in any mix of upper and lower case.
+MISSING = ("", "?", "na", "n/a", "nan", "null")
+_LIKE_A_NUMBER = r"^[-+]?[$€£]?\s?\d[\d.,'\s]*[%$€£]?$"
+
+
+def read_table(path: str | os.PathLike[str]) -> Frame:
+    """The table in a .csv, .tsv or .parquet file, as it stands there: every value of a text file is text."""
+    path = check_table(path)
+    ending = path.suffix.lower()
+    frame = _read_text(path, separator_of(path)) if "sv" in ending else _read_parquet(path)
+    if frame.height == 0:
+        raise BadTable(f"{path} has column names but no rows")
+    return frame
+
+
+def as_frame(data: Any) -> Frame:
+    """A polars frame of a polars, pandas or Arrow one, or of columns by name.
+
+    Args:
+        data: A polars or pandas data frame, an Arrow table, or a mapping from the name of a column to its values.
+
+    Returns:
+        The same rows and columns as a polars frame.
+
+    Raises:
+        BadTable: If the data are of another kind, or a column mixes kinds.
+    """
+    if isinstance(data, pl.DataFrame):
+        return data
+    try:
+        if isinstance(data, Mapping):
+            return pl.DataFrame(dict(data))
+        if type(data).__module__.partition(".")[0] == "pandas":
+            return pl.DataFrame({str(name): _of_pandas(str(name), column) for name, column in data.items()})
+        if hasattr(data, "__arrow_c_stream__"):
+            return pl.DataFrame(data)
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as cause:
+        why = str(cause).splitlines()[0]
+        raise BadTable(f"the frame cannot be read: {why}; give each column one kind of value") from cause
+    raise BadTable(f"expected a data frame of polars, pandas or Arrow, got {type(data).__name__}")
+
+
+def _of_pandas(name: str, column: Any) -> Column:
+    """A column of a pandas frame; polars itself would need pyarrow for words and mixed columns."""
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biufmM":
+        return pl.Series(name, column.to_numpy())
+    absent = column.isna()
+    values = pl.Series(name, [None if gone else value for value, gone in zip(column.tolist(), absent)])
+    return values.cast(pl.Categorical) if str(column.dtype) == "category" and values.dtype == pl.String else values
+
+
+def check_table(path: str | os.PathLike[str]) -> Path:
+    """The path, if a table of a kind that can be read may be there."""
+    path = Path(path)
+    if path.is_dir():
+        raise BadFile(f"{path} is a directory; give the path of a .csv, .tsv or .parquet file")
+    if not path.is_file():
+        raise BadFile(f"no file at {path}; give the path of a .csv, .tsv or .parquet file")
+    ending = path.suffix.lower()
+    if ending not in (".csv", ".tsv", ".parquet", ".pq"):
+        unpack = "; unpack it first" if ending in (".gz", ".zip", ".bz2", ".zst", ".xz") else ""
+        raise BadFile(f"{path} ends in {ending or 'nothing'}; setpoint reads .csv, .tsv and .parquet{unpack}")
+    if not os.access(path, os.R_OK):
+        raise BadFile(f"{path} may not be read; change its permissions or copy it")
+    if path.stat().st_size == 0:
+        raise BadTable(f"{path} is empty; it should hold column names and rows")
+    if "sv" not in ending:
+        with path.open("rb") as file:
+            if file.read(4) != b"PAR1":
+                raise BadTable(f"{path} is no Parquet file, whatever its name; if it is text, name it .csv")
+    return path
+
+
+def separator_of(path: Path) -> str:
+    """What stands between two values of a text file."""
+    return "\t" if path.suffix.lower() == ".tsv" else ","
+
+
+def _read_parquet(path: Path) -> Frame:
+    try:
+        return pl.read_parquet(path)
+    except pl.exceptions.PolarsError as cause:
+        raise unreadable_parquet(path, cause) from cause
+
+
+def unreadable_parquet(path: Path, cause: Exception) -> BadTable:
+    """What to say of a Parquet file that cannot be read."""
+    return BadTable(f"{path} cannot be read as parquet: {str(cause).splitlines()[0]}; write it again")
+
+
+def _read_text(path: Path, separator: str) -> Frame:
+    names = column_names(path, separator)
+    try:
+        # Read as text, since blanks after a comma and words for "missing" would hide the numbers.
+        frame = pl.read_csv(path, separator=separator, infer_schema=False)
+    except pl.exceptions.PolarsError as cause:
+        raise unreadable_text(path, separator, len(names), cause) from cause
+    frame = frame.rename(dict(zip(frame.columns, names)))
+    # To the parser, an empty line and a line that ends early look like missing values at the end of a row.
+    if frame.height and frame[names[-1]].null_count():
+        blank = blank_rows(path, separator, len(names))
+        frame = frame.filter(~pl.int_range(pl.len()).is_in(blank)) if blank else frame
+    return frame
+
+
+def unreadable_text(path: Path, separator: str, columns: int, cause: Exception) -> BadTable:
+    """What to say of a text file that cannot be read: the line, where it can be found."""
+    reason = str(cause).splitlines()[0]
+    if "utf-8" in reason:
+        return not_utf8(path)
+    reason = why_unreadable(path, separator, columns) or reason
+    return BadTable(f"{path} cannot be read as {path.suffix.lower().lstrip('.')}: {reason}")
+
+
+def tidy(text: Column) -> Column:
+    """Text without surrounding blanks, null where it stands for a missing value."""
+    text = text.str.strip_chars()
+    missing = text.str.to_lowercase().is_in(list(MISSING)).fill_null(True)
+    return text.set(missing, None)
+
+
+def holds_numbers(column: Column) -> bool:
+    """Whether a column holds amounts; dates and times do, counted from 1970."""
+    return column.dtype.is_numeric() or column.dtype.is_temporal()
+
+
+def holds_levels(column: Column) -> bool:
+    """Whether a column holds words or booleans."""
+    return column.dtype in (pl.String, pl.Boolean, pl.Categorical, pl.Enum, pl.Null)
+
+
+def numbers(column: Column) -> NDArray[np.float64]:
+    """Float64, NaN where missing, infinities as they are; times in the unit of their type."""
+    plain = column.to_physical() if column.dtype.is_temporal() else column
+    return np.array(plain.cast(pl.Float64).to_numpy(), dtype=np.float64)
+
+
+def list_length(column: Column) -> int:
+    """The one length of all lists of a column; 0 if it has no such length."""
+    lengths = column.list.len().drop_nulls().unique()
+    return int(lengths[0]) if len(lengths) == 1 else 0
+
+
+def matrix(column: Column, length: int) -> NDArray[np.float64]:
+    """Lists of numbers of this length as `(n, length)`, NaN where missing."""
+    values = np.full((len(column), length), np.nan)
+    if column.null_count() < len(column):
+        values[column.is_not_null().to_numpy()] = column.drop_nulls().list.to_array(length).to_numpy()
+    return values
+
+
+def levels(column: Column) -> Column:
+    """Levels as text, null where missing; 1 and 1.0 are the same level."""
+    return _as_levels(_plain(column))
+
+
+def _plain(column: Column) -> Column:
+    """Numbers, null where they are not finite, or the text as it stands."""
+    if not column.dtype.is_numeric():
+        return column.cast(pl.String)
+    values = column.cast(pl.Float64)
+    return values.set(~values.is_finite(), None)
+
+
+def _as_levels(plain: Column) -> Column:
+    if plain.dtype == pl.String:
+        return tidy(plain)
+    whole = plain.cast(pl.Int64, strict=False)
+    is_whole = (whole.cast(pl.Float64) == plain).fill_null(False)
+    return whole.cast(pl.String).zip_with(is_whole, plain.cast(pl.String))
+
+
+@dataclass(frozen=True)
+class LevelCounts:
+    """How often the most frequent levels occur, in that order; how many levels there are; how many values miss."""
+
+    times: dict[str, int]
+    different: int
+    missing: int
+    rows: int
+
+
+def level_counts(column: Column, most: int) -> LevelCounts:
+    """The `most` most frequent levels of a column, which may hold millions."""
+    # What occurs often is read once.
+    plain = _plain(column).alias("level").value_counts(name="times")
+    read = plain.with_columns(_as_levels(plain["level"]))
+    counts = read.drop_nulls("level").group_by("level").agg(pl.col("times").sum())
+    top = counts.top_k(most, by=["times", "level"], reverse=[False, True])
+    top = top.sort(["times", "level"], descending=[True, False])
+    missing = len(column) - int(counts["times"].sum())
+    return LevelCounts(dict(top.iter_rows()), counts.height, missing, len(column))
+
+
+def odd_numbers(column: Column, codes: int) -> tuple[int, str] | None:
+    """How many values keep a column from being read as numbers, and one of them, if most values look like numbers.
+
+    Numbers written as 1,234 or 5% look like numbers too. Up to `codes` different ones are taken as words on purpose.
+    """
+    if column.dtype != pl.String:
+        return None
+    text = levels(column).drop_nulls()
+    reads = text.cast(pl.Float64, strict=False).is_not_null()
+    looks = text.filter(reads | text.str.contains(_LIKE_A_NUMBER))
+    odd = text.filter(~reads)
+    if len(odd) == 0 or 2 * len(looks) <= len(text) or looks.n_unique() <= codes:
+        return None
+    return len(odd), str(odd[0])
+
+
+def level_codes(column: Column, known: tuple[str, ...]) -> NDArray[np.int64]:
+    """The place of each value among the known levels; len(known) where missing, -1 where it is none of them."""
+    plain = _plain(column)
+    different = plain.unique().drop_nulls()
+    if different.is_empty():
+        return np.full(len(plain), len(known))
+    text = _as_levels(different)
+    codes = text.replace_strict(list(known), list(range(len(known))), default=-1, return_dtype=pl.Int64)
+    codes = codes.set(text.is_null(), len(known))
+    return plain.replace_strict(different, codes, return_dtype=pl.Int64).fill_null(len(known)).to_numpy(writable=True)

@@ -1,0 +1,233 @@
+"""The schema: what training saw in each column, and how a frame becomes features and labels."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from setpoint.data.column import Categorical, Numeric, Vector, describe, read_column, typed
+from setpoint.data.frame import Frame, LevelCounts, holds_levels, holds_numbers, level_codes, level_counts, levels
+from setpoint.data.groups import group_names
+from setpoint.data.reading import Reading, Readings, apply_readings, learn_readings
+from setpoint.data.seen import Notes
+from setpoint.errors import BadFile, BadTable
+
+#: Rows that are encoded at a time.
+AT_ONCE = 65_536
+_YES = ("1", "true", "t", "yes", "y", "positive", "pos")
+
+
+@dataclass(frozen=True)
+class Target:
+    """The column to predict and its two classes; `why` says how the positive one was chosen."""
+
+    name: str
+    negative: str
+    positive: str
+    why: str
+    reading: Reading
+
+    @classmethod
+    def of(cls, frame: Frame, name: str, positive: str | None = None) -> Target:
+        """The classes of a column. Unless told, the positive one is the larger number, the one that says yes or
+        true, or else the rarer one."""
+        refuse_odd_target(frame, name)
+        readings, read = learn_readings(frame.select(name))
+        found = level_counts(read[name], most=4)
+        if found.missing:
+            raise missing_labels(name, found.missing, frame.height)
+        return cls.with_classes(name, found, readings[name], positive)
+
+    @classmethod
+    def with_classes(cls, name: str, found: LevelCounts, reading: Reading, positive: str | None = None) -> Target:
+        """The same for a column whose classes have been counted."""
+        counts = found.times
+        if found.different != 2:
+            listed = ", ".join(map(repr, counts)) + (", ..." if found.different > 4 else "")
+            remedy = "keep two of them" if found.different > 2 else "add rows of the other"
+            raise BadTable(f"target {name!r} must hold two classes, but holds {found.different}: {listed}; {remedy}")
+        common, rare = counts
+        says_yes = [level for level in counts if level.lower() in _YES]
+        if positive is not None:
+            exact = [level for level in counts if level == positive]
+            same = exact or [level for level in counts if level.lower() == positive.strip().lower()]
+            if len(same) != 1:
+                raise BadTable(f"no class {positive!r} in target {name!r}, which holds {common!r} and {rare!r}")
+            chosen, why = same[0], "as asked"
+        elif reading.kind == "number":
+            chosen, why = max(counts, key=float), "the larger number"
+        elif len(says_yes) == 1:
+            chosen, why = says_yes[0], "the one that says yes"
+        else:
+            chosen, why = rare, "the rarer class"
+        return cls(name, rare if chosen == common else common, chosen, why, reading)
+
+    def labels(self, frame: Frame) -> Tensor:
+        """1 for the positive class, 0 for the other, float32."""
+        refuse_odd_target(frame, self.name)
+        read = self.reading.read(frame[self.name])
+        codes = level_codes(read, (self.negative, self.positive))
+        if missing := int((codes == 2).sum()):
+            raise missing_labels(self.name, missing, frame.height)
+        if (codes < 0).any():
+            unknown = levels(read)[int((codes < 0).argmax())]
+            raise BadTable(f"target {self.name!r} holds {unknown!r}; known are {self.negative!r} and {self.positive!r}")
+        return torch.from_numpy(codes.astype(np.float32))
+
+
+def missing_labels(name: str, missing: int, rows: int) -> BadTable:
+    """What to say of a target that is not there in every row."""
+    return BadTable(f"target {name!r} is missing in {missing} of {rows} rows; fill it in or drop those rows")
+
+
+def refuse_odd_target(frame: Frame, name: str) -> None:
+    """The column is there, and of a type that can hold classes."""
+    if name not in frame.columns:
+        raise BadTable(f"no column {name!r} to predict; {_instead(name, frame)}")
+    column = frame[name]
+    if not (holds_numbers(column) or holds_levels(column)):
+        raise BadTable(f"target {name!r} holds values of type {column.dtype}; it must hold numbers, words or booleans")
+
+
+def _instead(name: str, frame: Frame) -> str:
+    """The column that a name which is not there may stand for, or else the columns there are."""
+    same = [column for column in frame.columns if column.lower() == name.strip().lower()]
+    near = same or difflib.get_close_matches(name, frame.columns, n=1, cutoff=0.5)
+    if near:
+        return f"did you mean {near[0]!r}?"
+    return f"there are {', '.join(map(repr, frame.columns[:20]))}{', ...' if frame.width > 20 else ''}"
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns that training used, in order, those it dropped and why, the target, and how every column is read."""
+
+    target: Target
+    columns: tuple[Numeric | Vector | Categorical, ...]
+    dropped: tuple[tuple[str, str], ...]
+    readings: Readings
+
+    @classmethod
+    def of(cls, frame: Frame, target: Target, readings: Readings | None = None) -> Schema:
+        """The schema of the training rows: hand over those only.
+
+        Args:
+            frame: The training rows.
+            target: The column to predict.
+            readings: How every column is read, if more rows than these have decided it.
+        """
+        readings = learn_readings(frame)[0] if readings is None else readings
+        read = apply_readings(frame, readings)
+        return cls.with_columns(target, {c.name: describe(c) for c in read if c.name != target.name}, readings)
+
+    @classmethod
+    def with_columns(
+        cls, target: Target, found: Mapping[str, Numeric | Vector | Categorical | str], readings: Readings
+    ) -> Schema:
+        """The schema of columns of which each was described, or refused with a reason."""
+        used = tuple(column for column in found.values() if not isinstance(column, str))
+        dropped = tuple((name, why) for name, why in found.items() if isinstance(why, str))
+        if not used:
+            reasons = "; ".join(f"{name!r}: {why}" for name, why in dropped) or "there is no other column"
+            raise BadTable(f"no column to learn {target.name!r} from ({reasons})")
+        return cls(target, used, dropped, readings)
+
+    @property
+    def features(self) -> list[str]:
+        """The name of every feature that `encode` makes."""
+        return [feature for column in self.columns for feature in column.features]
+
+    def encode(self, frame: Frame, *, ignore_extra: bool = False, notes: Notes | None = None) -> Tensor:
+        """Features `(n, d)`, float32, each row by itself, as the columns were read in training.
+
+        Args:
+            frame: Rows with columns in any order. A column that is missing or of another kind is refused by name, and
+                so is one that training never had; the target and columns that training dropped may be there.
+            ignore_extra: Let columns that training never had be there.
+            notes: Takes note of what training never saw.
+        """
+        absent = [column.name for column in self.columns if column.name not in frame.columns]
+        if absent:
+            listed = ", ".join(map(repr, absent[:20])) + (", ..." if len(absent) > 20 else "")
+            raise BadTable(f"the table lacks {listed}, which the model was trained on; {_instead(absent[0], frame)}")
+        extra = self._extra(frame)
+        if extra and not ignore_extra:
+            raise BadTable(
+                f"the table has {', '.join(map(repr, extra))}, which training never had; drop it, or let it be "
+                "ignored with --ignore-extra (ignore_extra=True)"
+            )
+        read = apply_readings(frame.select([column.name for column in self.columns]), self.readings)
+        if notes is not None:
+            notes.add(read, extra)
+        features = torch.empty((frame.height, len(self.features)), dtype=torch.float32)
+        # A column after the other, and then all of them turned at once: writing each across the rows is slow.
+        turned = np.empty((len(self.features), min(frame.height, AT_ONCE)), dtype=np.float32)
+        for first in range(0, frame.height, AT_ONCE):
+            some, start = read[first : first + AT_ONCE], 0
+            for column in self.columns:
+                end = start + len(column.features)
+                turned[start:end, : some.height] = column.encode(some[column.name]).T
+                start = end
+            features[first : first + AT_ONCE] = torch.from_numpy(turned[:, : some.height]).T
+        return features
+
+    def labels(self, frame: Frame) -> Tensor:
+        """1 for the positive class, 0 for the other, float32."""
+        return self.target.labels(frame)
+
+    def groups(self, frame: Frame, column: str) -> NDArray[np.str_]:
+        """The group of every row, as text."""
+        return group_names(apply_readings(frame, {n: r for n, r in self.readings.items() if n == column}), column)
+
+    def _extra(self, frame: Frame) -> list[str]:
+        known = {self.target.name, *(c.name for c in self.columns), *(name for name, _ in self.dropped)}
+        return [name for name in frame.columns if name not in known]
+
+    def notes(self) -> Notes:
+        """An empty set of notes, to be filled by `encode`."""
+        return Notes(self.columns)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        return {
+            "target": {**asdict(self.target), "reading": self.target.reading.to_dict()},
+            "columns": [{"kind": type(column).__name__.lower(), **asdict(column)} for column in self.columns],
+            "dropped": dict(self.dropped),
+            "readings": {name: reading.to_dict() for name, reading in self.readings.items()},
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Schema:
+        """The schema that `to_dict` wrote."""
+        try:
+            about = dict(data["target"])
+            reading = Reading(**about.pop("reading"))
+            columns = tuple(read_column(**column) for column in data["columns"])
+            readings = {name: Reading(**how) for name, how in data["readings"].items()}
+            _refuse_other_readings(columns, readings)
+            return cls(
+                Target(**{name: typed(str, value) for name, value in about.items()}, reading=reading),
+                columns,
+                tuple((name, typed(str, why)) for name, why in data["dropped"].items()),
+                readings,
+            )
+        except (KeyError, TypeError, AttributeError, ValueError) as cause:
+            raise BadFile(f"damaged schema: {cause!r}") from cause
+
+
+def _refuse_other_readings(columns: Sequence[Numeric | Vector | Categorical], readings: Readings) -> None:
+    """Every column is there once, and read as what it was described as."""
+    if len({column.name for column in columns}) < len(columns):
+        raise TypeError("a column stands there twice")
+    for column in columns:
+        reading = readings[column.name]
+        length = column.length if isinstance(column, Vector) else 0
+        if reading.length != length or (isinstance(column, Numeric) and reading.kind in ("words", "boolean")):
+            raise TypeError(f"column {column.name!r} is read as {reading.kind}")

@@ -1,0 +1,152 @@
+"""A threshold with a proof: every bound holds on new data with a given probability, whatever the distribution.
+
+Walk from a threshold that these data did not choose, cut by cut, as long as the exact test of each bound rejects
+"it is broken". The promise then holds for all cuts walked over, so that the best of them may be chosen freely: to
+end at a broken cut, the walk must have passed the first broken one, whose test errs with probability 1 - confidence.
+
+Bounds that are kept by flagging less (fpr, flagged) or by flagging more (recall, fnr) start from the end that keeps
+them, where nothing or everything is flagged: that is the order statistic of the binomial tail; with bounds of both
+kinds each kind has half of the doubt. With others among them (precision), which either end may break, the walk starts
+where a fifth of the samples, set aside, make it most certain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from setpoint.decide.samples_needed import refusal, refuse_the_impossible, safe_side
+from setpoint.errors import BadProblem, TooFewSamples
+from setpoint.measure.constraint import Constraint
+from setpoint.measure.curve import Curve, curve
+from setpoint.measure.rate import Rate
+from setpoint.measure.sample import Sample
+from setpoint.problem.evidence import is_testable, p_if_broken, trials
+from setpoint.problem.point import Certificate
+from setpoint.problem.problem import Problem
+
+#: The share of the samples that choose where the walk starts, when neither end will do.
+SET_ASIDE = 0.2
+#: The walk sets out this much short of the cut they are most certain of, which flatters itself.
+_SHORT = 0.8
+
+
+def is_certifiable(problem: Problem) -> bool:
+    """Whether each bound can be shown to hold; if not, an estimate is all there is."""
+    return bool(problem.constraints) and all(is_testable(c) and c.relation != "==" for c in problem.constraints)
+
+
+def certify(problem: Problem, sample: Sample, confidence: float) -> tuple[Tensor, Certificate]:
+    """The best threshold `(1,)` at which all bounds hold with probability `confidence`."""
+    refuse_the_impossible(problem)
+    tested = unweighted(sample)
+    sides = {safe_side(c) for c in problem.constraints}
+    if 0 not in sides:
+        return certify_among(problem, curve(tested.scores, tested.labels), confidence)
+    aside, tested = drawn_apart(tested, SET_ASIDE)
+    cuts = curve(tested.scores, tested.labels)
+    counts, steps = cuts.counts.numpy(), _ways(problem)
+    level = (1 - confidence) / len(steps)
+    start = int((cuts.values > _most_certain(problem, aside, steps)).sum())
+    certified = np.concatenate([_walk(problem.constraints, counts, start, step, level) for step in steps])
+    if len(certified) == 0:
+        raise TooFewSamples(refusal(problem, counts[start], confidence, level))
+    method = f"fixed-sequence test, started by {len(aside.scores)} samples set aside"
+    return _chosen(problem, cuts, certified, confidence, method)
+
+
+def certify_among(problem: Problem, cuts: Curve, confidence: float) -> tuple[Tensor, Certificate]:
+    """The same from the cuts themselves, for bounds that one end of them keeps."""
+    refuse_the_impossible(problem)
+    certified = reduce(np.intersect1d, walked_from_the_ends(problem, cuts, confidence).values())
+    if len(certified) == 0:
+        counts, sides = cuts.counts.numpy(), {safe_side(c) for c in problem.constraints}
+        start = int(_doubt(problem.constraints, counts).argmin())
+        raise TooFewSamples(refusal(problem, counts[start], confidence, (1 - confidence) / len(sides)))
+    return _chosen(problem, cuts, certified, confidence, "order statistic of the calibration scores")
+
+
+def walked_from_the_ends(problem: Problem, cuts: Curve, confidence: float) -> dict[int, NDArray[np.int64]]:
+    """For each way of flagging more (1) or less (-1), the cuts at which the bounds kept by its start are certain."""
+    sides = {safe_side(c) for c in problem.constraints}
+    counts, level = cuts.counts.numpy(), (1 - confidence) / len(sides)
+    ends = {1: 0, -1: len(counts) - 1}
+    kinds = {side: [c for c in problem.constraints if safe_side(c) == side] for side in sides}
+    return {side: _walk(kind, counts, ends[side], side, level) for side, kind in kinds.items()}
+
+
+def _chosen(
+    problem: Problem, cuts: Curve, certified: NDArray[np.int64], confidence: float, method: str
+) -> tuple[Tensor, Certificate]:
+    """The best of the certified cuts, with its certificate."""
+    best = _best_of(problem, cuts, torch.from_numpy(certified))
+    counts = cuts.counts[best].numpy()
+    only = problem.constraints[0] if len(problem.constraints) == 1 else None
+    samples = int(counts.sum()) if only is None else int(trials(only, counts))
+    statement = " and ".join(map(str, problem.constraints))
+    return cuts.thresholds(torch.tensor([best])), Certificate(statement, confidence, samples, method)
+
+
+def unweighted(sample: Sample) -> Sample:
+    """The samples without their weights, which must be alike; those of weight 0 are not there."""
+    if sample.weights is None:
+        return sample
+    there = sample.weights > 0
+    weights = sample.weights[there]
+    if len(weights) and bool((weights != weights[0]).any()):
+        raise BadProblem(
+            "a certificate counts samples that each stand for one, so unequal weights cannot be certified; drop the "
+            "weights, or draw the calibration samples from the population that the promise is about"
+        )
+    return replace(sample.take(there), weights=None)
+
+
+def drawn_apart(sample: Sample, share: float) -> tuple[Sample, Sample]:
+    """Two parts, drawn at random; the same samples in the same order always give the same two."""
+    order = torch.randperm(len(sample.scores), generator=torch.Generator().manual_seed(0))
+    size = max(1, round(share * len(order)))
+    return sample.take(order[:size]), sample.take(order[size:])
+
+
+def _walk(
+    bounds: Sequence[Constraint], counts: NDArray[np.float64], start: int, step: int, level: float
+) -> NDArray[np.int64]:
+    """The cuts from the start on, flagging more (1) or less (-1), until the first whose test does not reject."""
+    way = np.arange(start, len(counts)) if step > 0 else np.arange(start, -1, -1)
+    failed = np.flatnonzero(_doubt(bounds, counts[way]) > level)
+    return way[: failed[0]] if len(failed) else way
+
+
+def _doubt(bounds: Sequence[Constraint], counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The p-value of "one of the bounds is broken", a cut."""
+    worst: NDArray[np.float64] = np.max([p_if_broken(c, counts) for c in bounds], axis=0)
+    return worst
+
+
+def _best_of(problem: Problem, cuts: Curve, certified: Tensor) -> int:
+    """The cut of the best objective, among equals the last, which is nearest to the bound."""
+    cost = problem.objective(cuts.counts[certified]) * (-1 if problem.maximize else 1)
+    return int(certified[(cost <= cost.min() + 1e-12).nonzero()[-1]])
+
+
+def _ways(problem: Problem) -> tuple[int, ...]:
+    """The way of the walk that betters the objective: 1 flags more, -1 less; both if neither always does."""
+    direction = problem.objective.direction if isinstance(problem.objective, Rate) else 0
+    wanted = direction if problem.maximize else -direction
+    return (wanted,) if wanted else (1, -1)
+
+
+def _most_certain(problem: Problem, sample: Sample, steps: tuple[int, ...]) -> Tensor:
+    """A threshold near the one at which these samples speak most clearly for all bounds."""
+    cuts = curve(sample.scores, sample.labels)
+    doubt = _doubt(problem.constraints, cuts.counts.numpy())
+    cut, last = int(doubt.argmin()), len(doubt) - 1
+    if not any(safe_side(c) == -steps[0] for c in problem.constraints) and len(steps) == 1:
+        cut = round(_SHORT * cut) if steps[0] > 0 else last - round(_SHORT * (last - cut))
+    return cuts.thresholds(torch.tensor([cut]))

@@ -1,0 +1,107 @@
+"""Find the thresholds: the best feasible among all cuts, exactly, from one sort or, where that will do, by rank."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from setpoint.decide.by_group import find_by_group
+from setpoint.decide.by_rank import EQUAL, find_by_rank
+from setpoint.measure.constraint import SLACK
+from setpoint.measure.curve import Curve, curve, curve_of_fixed_length
+from setpoint.measure.looks import constant_like, may_look
+from setpoint.measure.rate import Range
+from setpoint.measure.sample import Sample
+from setpoint.problem.problem import Problem
+
+
+@dataclass(frozen=True)
+class Found:
+    """Thresholds `(m,)`, the true counts there `(m, 4)`, and which bounds hold them in place `(k,)`.
+
+    With one threshold a group: `(1, G)` and `(1, G, 4)`.
+    """
+
+    thresholds: Tensor
+    counts: Tensor
+    feasible: Tensor
+    active: Tensor
+
+
+def find(problem: Problem, sample: Sample) -> Found:
+    """The best feasible cut; if there is none, the cut that breaks the bounds least.
+
+    An equality is met by the nearest cut, and counts as feasible within the weight of one sample. Among cuts
+    of equal objective the one closest to its bounds is taken: on new data it has the most to gain. A bound is
+    active when a neighbouring cut would break it; equalities always are.
+    """
+    if problem.group is not None:
+        return Found(*find_by_group(problem, sample))
+    if sample.weights is None and may_look(sample.scores):
+        by_rank = find_by_rank(problem, sample.scores, sample.labels)
+        if by_rank is not None:
+            return Found(*by_rank)
+    heaviest = 1.0 if sample.weights is None or not problem.constraints else sample.weights.max()
+    make = curve if may_look(sample.scores) else curve_of_fixed_length
+    return find_among(problem, make(sample.scores, sample.labels, sample.weights), heaviest)
+
+
+def find_among(problem: Problem, cuts: Curve, heaviest: float | Tensor = 1.0) -> Found:
+    """The same from the cuts themselves, of samples of a weight of `heaviest` at most; groups have no such cuts."""
+    counts = cuts.counts
+    if problem.over is not None:
+        chosen = _cuts_at_levels(problem, problem.over, counts)
+        chosen = chosen if cuts.places is None else cuts.places[chosen]
+        active = torch.ones(len(chosen), dtype=torch.bool, device=counts.device)
+        return Found(cuts.thresholds(chosen), counts[chosen], problem.holding(counts), active)
+    violations = torch.stack([c.violation(counts) for c in problem.constraints]) if problem.constraints else None
+    cost = problem.objective(counts) * (-1 if problem.maximize else 1)
+    best = _best_cut(problem, cost, violations)
+    chosen = best.view(1)
+    active = torch.zeros(0, dtype=torch.bool, device=counts.device)
+    if violations is not None:
+        equality = torch.stack(
+            [torch.full_like(best, c.relation == "==", dtype=torch.bool) for c in problem.constraints]
+        )
+        active = equality | (violations[:, cuts.beside(best)] > SLACK).any(1)
+    return Found(cuts.thresholds(chosen), counts[chosen], problem.holding(counts[chosen], heaviest), active)
+
+
+def _best_cut(problem: Problem, cost: Tensor, violations: Tensor | None) -> Tensor:
+    """The place of the best cut; of equals the first."""
+    if violations is None:
+        return (cost <= cost.min() + EQUAL).byte().argmax()
+    bounds = [v.clamp(min=SLACK) for v, c in zip(violations, problem.constraints) if c.relation != "=="]
+    targets = [v for v, c in zip(violations, problem.constraints) if c.relation == "=="]
+    # From the first criterion to the last, keep only the cuts that are as good as the best.
+    alive: Tensor | None = None
+    for criterion in (*_sum(bounds), *_sum(targets), cost, -violations.sum(0)):
+        lowest = (criterion if alive is None else torch.where(alive, criterion, torch.inf)).min()
+        as_good = criterion <= lowest + EQUAL
+        alive = as_good if alive is None else alive & as_good
+    assert alive is not None
+    return alive.byte().argmax()
+
+
+def _sum(parts: list[Tensor]) -> list[Tensor]:
+    """Their sum, if there are any."""
+    return [torch.stack(parts).sum(0)] if len(parts) > 1 else parts
+
+
+def _cuts_at_levels(problem: Problem, over: Range, counts: Tensor) -> Tensor:
+    """For each bound the cut whose rate is nearest, and of several such the better one."""
+    level, last = over.rate(counts), len(counts) - 1
+    falling = over.rate.direction < 0
+    level = level.flip(0) if falling else level
+    bounds = constant_like(tuple(over.bounds), level)
+    above = torch.searchsorted(level, bounds).clamp(max=last)
+    below = (above - 1).clamp(min=0)
+    near = torch.where(bounds - level[below] < level[above] - bounds, level[below], level[above])
+    first = torch.searchsorted(level, near)
+    final = torch.searchsorted(level, near, right=True) - 1
+    if falling:
+        first, final = last - first, last - final
+    value = problem.objective(counts) * (-1 if problem.maximize else 1)
+    return torch.where(value[first] <= value[final], first, final)

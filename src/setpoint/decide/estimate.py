@@ -1,0 +1,172 @@
+"""Intervals for what no exact test is known: estimates, not promises.
+
+At a threshold a row is one of four kinds, tp, fp, fn or tn, and counts for its weight w. The influence of a row of kind
+k on a quantity q of the counts is w dq/dk, and the squares of all influences add up to the variance of q, whatever the
+weights are. The interval is q plus and minus that standard error times a quantile of Student's t, on the scale of
+log-odds where q is a share. The degrees of freedom are as many as there are rows that decide: (sum of squares)^2 / (sum
+of fourth powers), as far as that is owed to unequal weights. They are few when a few heavy rows decide, and the
+interval is then wide; with equal weights Student's t is the normal distribution.
+
+A threshold that was found on the same rows flatters itself, so the rows are then counted in five parts, each at the
+threshold that the other four give. Areas have no threshold; their interval is that of a bootstrap of the rows.
+`python -m benchmarks.estimates` measures how often these intervals and others hold the truth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+import torch
+from torch import Tensor
+
+from setpoint.decide.cut import find
+from setpoint.measure.area import mean_over
+from setpoint.measure.constraint import Quantity
+from setpoint.measure.count import count
+from setpoint.measure.curve import curve
+from setpoint.measure.rate import CATALOGUE, Gap
+from setpoint.measure.sample import Sample
+from setpoint.problem.evidence import is_testable
+from setpoint.problem.point import Estimate
+from setpoint.problem.problem import Problem
+
+#: Parts of the rows, each counted at the threshold of the others.
+FOLDS = 5
+#: An area is computed anew in each draw: fewer draws of more samples, within this many samples in all.
+_DRAWS, _WORK, _FEWEST = 2000, 20_000_000, 200
+
+
+def estimate(
+    problem: Problem, thresholds: Tensor, sample: Sample, confidence: float, *, found_here: bool
+) -> tuple[Estimate, ...]:
+    """The objective and each bound that cannot be tested exactly, at the thresholds; or the area.
+
+    `found_here` says that the thresholds are the best on this very sample.
+    """
+    if problem.over is not None:
+        return (_area(problem, sample, confidence),)
+    if sample.weights is not None:
+        sample = sample.take(sample.weights > 0)
+    folds = _folds(sample) if found_here else None
+    if folds is None:
+        kinds, how = _Kinds.at(thresholds, sample), "at a fixed threshold"
+    else:
+        kinds = _Kinds.nothing()
+        for one in range(FOLDS):
+            own = find(problem, sample.take(folds != one)).thresholds
+            kinds += _Kinds.at(own, sample.take(folds == one))
+        how = f"each of {FOLDS} parts at the threshold of the others"
+    untested = [c.quantity for c in problem.constraints if not is_testable(c) and not isinstance(c.quantity, Gap)]
+    method = f"Student's t, {how}{_worth(sample)}"
+    return tuple(
+        kinds.interval(quantity, confidence, method) for quantity in dict.fromkeys([problem.objective, *untested])
+    )
+
+
+@dataclass(frozen=True)
+class _Kinds:
+    """Sums over the rows of each kind, `(4,)`, of powers of their weights: 0 (how many there are), 1, 2 and 4."""
+
+    rows: Tensor
+    counts: Tensor
+    squares: Tensor
+    fourths: Tensor
+
+    @classmethod
+    def nothing(cls) -> _Kinds:
+        return cls(*torch.zeros(4, 4, dtype=torch.float64))
+
+    @classmethod
+    def at(cls, thresholds: Tensor, sample: Sample) -> _Kinds:
+        weights = torch.ones_like(sample.scores) if sample.weights is None else sample.weights
+        groups, n_groups = (sample.groups, sample.n_groups) if thresholds.dim() == 2 else (None, None)
+        powers = (
+            count(sample.scores, sample.labels, thresholds, weights=weights**p, groups=groups, n_groups=n_groups)
+            for p in (0, 1, 2, 4)
+        )
+        return cls(*(each.reshape(-1, 4).sum(0) for each in powers))
+
+    def __add__(self, other: _Kinds) -> _Kinds:
+        return _Kinds(*(mine + theirs for mine, theirs in zip(vars(self).values(), vars(other).values())))
+
+    def interval(self, quantity: Quantity, confidence: float, method: str) -> Estimate:
+        value, samples = float(quantity(self.counts)), int(self.rows.sum())
+        # Half a row of the mean weight to each kind: without it, nothing is known of a kind that was not seen.
+        mean = float(self.counts.sum()) / samples
+        counts, squares = self.counts + 0.5 * mean, self.squares + 0.5 * mean**2
+        middle, slopes = float(quantity(counts)), _slopes(quantity, counts)
+        quantile = float(scipy.special.stdtrit(self._freedom(slopes), (1 + confidence) / 2))
+        error = quantile * float(slopes**2 @ squares) ** 0.5
+        if quantity.is_share and 0 < middle < 1:
+            odds, error = scipy.special.logit(middle), error / (middle * (1 - middle))
+            low, high = float(scipy.special.expit(odds - error)), float(scipy.special.expit(odds + error))
+        else:
+            low, high = middle - error, middle + error
+            if quantity.name in CATALOGUE:
+                low, high = max(low, -1.0), min(high, 1.0)
+        return Estimate(str(quantity), value, min(low, value), max(high, value), confidence, samples, method)
+
+    def _freedom(self, slopes: Tensor) -> float:
+        """How many rows decide, as far as their number is smaller for the weights' sake."""
+        mean = self.counts / self.rows.clamp(min=1)
+        few = _inverse_number(slopes, self.squares, self.fourths)
+        few -= _inverse_number(slopes, self.rows * mean**2, self.rows * mean**4)
+        return max(1.0, 1 / max(few, 1e-9))
+
+
+def _inverse_number(slopes: Tensor, squares: Tensor, fourths: Tensor) -> float:
+    squared = float(slopes**2 @ squares) ** 2
+    return float(slopes**4 @ fourths) / squared if squared > 0 else 0.0
+
+
+def _slopes(quantity: Quantity, counts: Tensor) -> Tensor:
+    """The derivative by each of the four counts."""
+    step = 1e-6 * counts.sum()
+    return (quantity(counts + step * torch.eye(4, dtype=counts.dtype)) - quantity(counts)) / step
+
+
+def _folds(sample: Sample) -> Tensor | None:
+    """The part of each row, drawn at random with each class in every part; None where a class has too few rows."""
+    draw = torch.Generator().manual_seed(0x5E7)
+    folds = torch.zeros(len(sample.scores), dtype=torch.long)
+    for label in (0, 1):
+        rows = (sample.labels == label).nonzero().squeeze(-1)
+        if len(rows) < 2 * FOLDS:
+            return None
+        folds[rows[torch.randperm(len(rows), generator=draw)]] = torch.arange(len(rows)) % FOLDS
+    return folds
+
+
+def _worth(sample: Sample) -> str:
+    """What unequal weights cost, in words: (sum of weights)^2 / sum of squares is the number of equal ones."""
+    if sample.weights is None:
+        return ""
+    equal = float(sample.weights.sum() ** 2 / (sample.weights**2).sum())
+    return f"; weights that are worth {equal:.3g} equal ones of {len(sample.weights)}"
+
+
+def _area(problem: Problem, sample: Sample, confidence: float) -> Estimate:
+    assert problem.over is not None
+    size, over = len(sample.scores), problem.over
+    draws = min(_DRAWS, max(_FEWEST, _WORK // size))
+    weights = torch.ones_like(sample.scores) if sample.weights is None else sample.weights
+    # Always the same draws for so many samples, but not those that a user's own seed of 0 gives.
+    rng, chances = np.random.default_rng((0x5E7, size)), np.full(size, 1 / size)
+    values = []
+    for _ in range(draws):
+        drawn = weights * torch.from_numpy(rng.multinomial(size, chances))
+        # A draw without one of the classes has no area.
+        if 0 < float(drawn @ sample.labels) < float(drawn.sum()):
+            values.append(_mean(problem, sample, drawn))
+    value, tail = _mean(problem, sample, weights), (1 - confidence) / 2
+    low, high = np.quantile(values or [value], [tail, 1 - tail]).tolist()
+    method = f"percentiles of {draws} bootstraps of the rows{_worth(sample)}"
+    name = f"{problem.objective} over {over.rate}"
+    return Estimate(name, value, min(low, value), max(high, value), confidence, size, method)
+
+
+def _mean(problem: Problem, sample: Sample, weights: Tensor) -> float:
+    assert problem.over is not None
+    return float(mean_over(curve(sample.scores, sample.labels, weights), problem.objective, problem.over))

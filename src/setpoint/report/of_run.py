@@ -1,0 +1,113 @@
+"""From a run on disk to its report: read what `setpoint fit` wrote, write the page and, if asked, the picture."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from setpoint.errors import BadFile
+from setpoint.files import write_whole
+from setpoint.lock import locked
+from setpoint.plain import number, reason, text, whole_number
+from setpoint.report.figure import draw_figure
+from setpoint.report.material import Contender, Material
+from setpoint.report.page import make_page
+from setpoint.run.artefact import HISTORY, REPORTS, SavedRun, load_run, load_scores
+
+#: In the order in which they are read.
+SHOWN = ("test", "calibration")
+
+
+def write_report(
+    run: str | os.PathLike[str], out: str | os.PathLike[str] | None = None, *, png: bool = False
+) -> list[Path]:
+    """Write the page of a run (into the run, if not told where) and beside it, with `png`, the picture."""
+    page = Path(run) / REPORTS[0] if out is None else Path(out)
+    if page.is_dir():
+        raise BadFile(f"{page} is a directory; name a file for the report, such as {page / REPORTS[0]}")
+    # A report inside the run must be of the run that is there when it is written.
+    inside = Path(run).is_dir() and page.parent.is_dir() and page.parent.samefile(run)
+    with locked(Path(run)) if inside else contextlib.nullcontext():
+        material = read_material(run)
+        picture = [draw_figure(material, page.with_suffix(".png"))] if png else []
+        write_whole(page, make_page(material).encode())
+    return [page, *picture]
+
+
+def read_material(run: str | os.PathLike[str]) -> Material:
+    """What a report is made of, from a directory that `setpoint fit` wrote."""
+    saved = load_run(run)
+    kept = load_scores(run)
+    rows = _history(Path(run) / HISTORY)
+    try:
+        contenders = [
+            Contender(
+                name=result["method"],
+                threshold=_threshold(result["threshold"]),
+                scores={part: kept.scores[name][part] for part in SHOWN},
+                judged={part: result[part] for part in ("train", "held_out", "test")},
+                history=[row for row in rows if row.get("trained") == name],
+                best_epoch=result["best_epoch"],
+                seconds=result["seconds"],
+            )
+            for name, result in saved.about["results"].items()
+        ]
+        shown = {part: kept.labels[part] for part in SHOWN}
+        groups = {part: _group_names(saved, codes) for part, codes in kept.groups.items()}
+        refusal = next(iter(saved.about["results"].values())).get("refusal")
+        facts, notes = _facts(saved), saved.about["notes"]
+    except (KeyError, TypeError, AttributeError, IndexError) as cause:
+        raise BadFile(f"{run} is damaged: {reason(cause)}") from cause
+    return Material(
+        saved.point, contenders, shown, groups=groups or None, facts=facts, notes=notes, refusal=refusal or ""
+    )
+
+
+def _group_names(saved: SavedRun, codes: Tensor) -> list[str]:
+    names = list(saved.point.threshold) if isinstance(saved.point.threshold, dict) else []
+    return [names[code] for code in codes.tolist()]
+
+
+def _threshold(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _history(path: Path) -> list[dict[str, Any]]:
+    try:
+        return [_epoch(json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as cause:
+        raise BadFile(f"{path} is missing or damaged; fit the run again with --force") from cause
+
+
+def _epoch(row: Any) -> dict[str, Any]:
+    """What is shown of an epoch."""
+    told = {name: None if row.get(name) is None else number(row[name]) for name in ("soft", "train", "held_out")}
+    names = {name: text(row.get(name, "")) for name in ("trained", "solver")}
+    return {**names, "member": whole_number(row.get("member", 0)), **told}
+
+
+def _facts(saved: SavedRun) -> list[tuple[str, str]]:
+    about, target, settings = saved.about, saved.schema.target, saved.about["settings"]
+    sizes = [
+        f"{size['rows']:,} {part.replace('_', '-')} ({size['positives']:,} positive)"
+        for part, size in about["rows"].items()
+    ]
+    members = f", {settings['ensemble']} members" if settings["ensemble"] > 1 else ""
+    members += ", each on another split" if settings.get("over_splits") else ""
+    confidence = settings["confidence"]
+    return [
+        ("Rows", ", ".join(sizes)),
+        ("Positive class", f"{target.positive!r} in {target.name!r}, {target.why}; the other is {target.negative!r}"),
+        ("Columns", f"{len(saved.schema.columns)} used, as {len(saved.schema.features)} features"),
+        *(("Dropped", f"{name!r}: {why}") for name, why in saved.schema.dropped),
+        ("Model", f"{settings['model']}{members}"),
+        ("Solver", f"{settings['solver']}; at most {settings['epochs']} epochs, {settings['batch_size']} rows a step"),
+        ("Confidence", "none asked for" if confidence is None else f"{confidence:g}"),
+        ("Seed", str(settings["seed"])),
+        ("Versions", ", ".join(f"{name} {version}" for name, version in about["versions"].items())),
+    ]

@@ -1,0 +1,1 @@
+"""One run: train, decide, judge, compare; kept on disk, resumed."""

@@ -1,0 +1,227 @@
+"""Several solvers on several random splits of one table: which differences from cross-entropy are more than noise."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import scipy
+
+from setpoint.data.frame import Frame
+from setpoint.errors import BadSetting, SetpointError
+from setpoint.problem.problem import Problem
+from setpoint.run.outcome import TUNED, Outcome
+from setpoint.run.run import fit_table
+from setpoint.run.settings import Settings
+from setpoint.run.solvers import BASELINE, SOLVERS, Case, make_solver
+
+#: Compared when nobody says otherwise, as far as they exist and know the ask. A weight is tuned for linear models
+#: only: for networks it costs many trainings and has brought nothing.
+USUAL = (BASELINE, "weighted", TUNED, "default", "implicit", "lagrangian", "auto")
+#: The chance of calling any of the compared solvers different when none is.
+LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How one solver did, split by split: at the best cut of the test rows, and at the threshold it would be run at.
+
+    `best` is None in a split where no threshold met the bounds on test. `differences` are those of `best` from plain
+    cross-entropy on the same split; `margin` is the half-width of their interval, None below two splits.
+    """
+
+    solver: str
+    best: tuple[float | None, ...]
+    at_threshold: tuple[float, ...]
+    held: tuple[bool, ...]
+    seconds: tuple[float, ...]
+    differences: tuple[float, ...] = ()
+    standard_error: float | None = None
+    margin: float | None = None
+
+    @property
+    def mean_best(self) -> float | None:
+        known = [value for value in self.best if value is not None]
+        return statistics.fmean(known) if known else None
+
+    @property
+    def difference(self) -> float | None:
+        return statistics.fmean(self.differences) if self.differences else None
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the difference is more than the splits' own noise can explain."""
+        return self.margin is not None and self.difference is not None and abs(self.difference) > self.margin
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        return {
+            "solver": self.solver,
+            "best_on_test": list(self.best),
+            "mean_best_on_test": self.mean_best,
+            "at_threshold": list(self.at_threshold),
+            "mean_at_threshold": statistics.fmean(self.at_threshold),
+            "held": list(self.held),
+            "share_held": sum(self.held) / len(self.held),
+            "seconds": [round(value, 3) for value in self.seconds],
+            "differences": list(self.differences),
+            "difference": self.difference,
+            "standard_error": self.standard_error,
+            "margin": self.margin,
+            "clear": self.is_clear,
+        }
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What was compared on which splits; plain cross-entropy stands first."""
+
+    problem: Problem
+    settings: Settings
+    seeds: tuple[int, ...]
+    rows: dict[str, int]
+    standings: tuple[Standing, ...]
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        return {
+            "ask": str(self.problem),
+            "model": self.settings.model,
+            "confidence": self.settings.confidence,
+            "seeds": list(self.seeds),
+            "rows": self.rows,
+            "level": LEVEL,
+            "solvers": [standing.to_dict() for standing in self.standings],
+            "verdict": verdict(self),
+            "notes": list(self.notes),
+        }
+
+
+def usual_solvers(problem: Problem, model: str) -> list[str]:
+    """The solvers worth comparing on a problem: those that do not refuse it."""
+    linear = model == "linear" and problem.group is None
+    case = Case(problem, linear, whole=True, n_groups=None if problem.group is None else 2)
+    return [name for name in USUAL if (linear if name == TUNED else _takes(name, case))]
+
+
+def _takes(name: str, case: Case) -> bool:
+    try:
+        make_solver(name, case)
+    except SetpointError:
+        return False
+    return True
+
+
+def compare_table(
+    frame: Frame,
+    target: str,
+    problem: Problem,
+    settings: Settings,
+    solvers: Sequence[str],
+    trials: int,
+    *,
+    positive: str | None = None,
+    on_split: Callable[[str, int, int], None] | None = None,
+) -> Comparison:
+    """Train every solver on the splits of `trials` seeds; `on_split(solver, done, all)` is told of the progress."""
+    if trials < 1:
+        raise BadSetting(f"trials must be at least 1, got {trials}")
+    unknown = [name for name in solvers if name not in (*SOLVERS, TUNED)]
+    if unknown:
+        raise BadSetting(f"solver {unknown[0]!r} is none of {', '.join([*SOLVERS, TUNED])}")
+    names = [name for name in dict.fromkeys(solvers) if name != BASELINE]
+    outcomes: dict[str, list[Outcome]] = {name: [] for name in [BASELINE, *names]}
+    seeds = tuple(range(settings.seed, settings.seed + trials))
+    notes: dict[str, None] = {}
+    for done, seed in enumerate(seeds):
+
+        def on_epoch(solver: str, epoch: int, epochs: int, done: int = done) -> None:
+            if on_split is not None:
+                on_split(solver, done * epochs + epoch, trials * epochs)
+
+        once = replace(settings, seed=seed, solver=BASELINE)
+        run = fit_table(frame, target, problem, once, positive=positive, solvers=names, on_epoch=on_epoch)
+        notes.update(dict.fromkeys(run.notes))
+        for outcome in run.outcomes:
+            outcomes[outcome.solver].append(outcome)
+    rows = {part: size["rows"] for part, size in run.sizes.items()}
+    plain = _standing(BASELINE, outcomes[BASELINE])
+    others = [_held_against(_standing(name, outcomes[name]), plain, rows, len(names)) for name in names]
+    return Comparison(problem, settings, seeds, rows, (plain, *others), tuple(notes))
+
+
+def _standing(name: str, outcomes: Sequence[Outcome]) -> Standing:
+    return Standing(
+        name,
+        tuple(o.best_on_test.objective if o.best_on_test.feasible else None for o in outcomes),
+        tuple(o.judged["test"].objective for o in outcomes),
+        tuple(o.judged["test"].feasible for o in outcomes),
+        tuple(o.seconds for o in outcomes),
+    )
+
+
+def _held_against(standing: Standing, plain: Standing, rows: dict[str, int], compared: int) -> Standing:
+    pairs = zip(standing.best, plain.best)
+    differences = [ours - theirs for ours, theirs in pairs if ours is not None and theirs is not None]
+    error = corrected_error(differences, rows["test"], sum(rows.values()) - rows["test"])
+    margin = None
+    if error is not None:
+        # The level is shared by all that are compared, so that one of many does not win by luck.
+        margin = error * float(scipy.special.stdtrit(len(differences) - 1, 1 - LEVEL / compared / 2))
+    return replace(standing, differences=tuple(differences), standard_error=error, margin=margin)
+
+
+def corrected_error(differences: Sequence[float], test: int, rest: int) -> float | None:
+    """The standard error of a mean over random splits that share rows: s sqrt(1 / J + test / rest).
+
+    The second term (Nadeau and Bengio, 2003) is for the overlap: splits of one table agree more than tables would.
+    """
+    if len(differences) < 2:
+        return None
+    return statistics.stdev(differences) * math.sqrt(1 / len(differences) + test / rest)
+
+
+def verdict(comparison: Comparison) -> str:
+    """What the splits allow to be said, and no more."""
+    problem, trials = comparison.problem, len(comparison.seeds)
+    others = comparison.standings[1:]
+    if not others:
+        return "Nothing was compared with cross-entropy."
+    if trials < 2:
+        return "One split says nothing about noise; give --trials 5 or more."
+    judged = [standing for standing in others if standing.margin is not None]
+    if not judged:
+        return "The bounds were met on too few splits to compare anything."
+    better = [s for s in judged if s.is_clear and problem.better(s.difference or 0.0, 0.0)]
+    worse = [s for s in judged if s.is_clear and not problem.better(s.difference or 0.0, 0.0)]
+    parts = []
+    for group, word in ((better, "better"), (worse, "worse")):
+        if group:
+            parts.append(f"{_listed([s.solver for s in group])} {'was' if len(group) == 1 else 'were'} {word}")
+    rest = [s for s in judged if not s.is_clear]
+    if not parts:
+        margins = sorted(s.margin or 0.0 for s in rest)
+        size = _points(problem, margins[0], margins[-1])
+        return (
+            f"No solver differs from cross-entropy by more than the noise of {trials} splits, which hides differences "
+            f"up to {size}: take the simplest, or give more --trials or more rows."
+        )
+    text = f"Compared with cross-entropy on {trials} splits, {' and '.join(parts)} beyond noise"
+    if rest:
+        text += f"; {_listed([s.solver for s in rest])} cannot be told from it"
+    return f"{text}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _points(problem: Problem, low: float, high: float) -> str:
+    if not problem.objective.is_share:
+        return " to ".join(dict.fromkeys(f"{size:.2g}" for size in (low, high)))
+    texts = dict.fromkeys(f"{100 * size:.{1 if size < 0.1 else 0}f}" for size in (low, high))
+    return f"{' to '.join(texts)} points"

@@ -1,0 +1,85 @@
+"""What `setpoint.json` must say for a run to be read and reported: kinds, ranges, and that its parts agree.
+
+A hash tells of changes by accident. Whoever changes a file on purpose makes the hash anew, so that meanings are checked
+as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from setpoint.errors import BadFile
+from setpoint.plain import brief, listed, named, number, share, text, truth, whole_number
+from setpoint.problem.point import OperatingPoint, Threshold, read_threshold
+from setpoint.run.settings import MODELS, PARTS
+
+#: Scores are single precision, and so is every threshold between two of them.
+LARGEST_SCORE = 4e38
+
+
+def check_description(about: Mapping[str, Any], point: OperatingPoint, width: int) -> tuple[str, int]:
+    """The kind of the model and the number of its members, if all entries are as a run writes them.
+
+    Raises:
+        BadFile, KeyError, TypeError: an entry is missing, of another kind, out of range or at odds with another.
+    """
+    kind, members = text(about["model"]["kind"]), whole_number(about["model"]["members"], 1, 1000)
+    if kind not in MODELS or about["model"]["width"] != width:
+        raise BadFile(
+            f"there is no model that fits {width} features: {brief(kind)} of {brief(about['model']['width'])}"
+        )
+    _agree("ask", text(about["ask"]), str(point.problem))
+    settings = about["settings"]
+    _agree("solver", text(about["solver"]), text(settings["solver"]))
+    _agree("model", kind, text(settings["model"]))
+    _agree("ensemble", members, whole_number(settings["ensemble"]))
+    for name in ("epochs", "batch_size", "seed"):
+        whole_number(settings[name], 0 if name == "seed" else 1, 2**63)
+    if settings["confidence"] is not None:
+        share(settings["confidence"])
+    named(about["versions"], text, 100)
+    listed(about["notes"], text)
+    for part in PARTS:
+        size = about["rows"][part]
+        whole_number(size["positives"], 0, whole_number(size["rows"], 1))
+    _agree("number of parts", len(named(about["rows"], dict)), len(PARTS))
+    results = named(about["results"], lambda result: _result(result, point), 1000)
+    if not results or next(iter(results.values())) != point.threshold:
+        raise BadFile("the first of its results has another threshold than the point")
+    return kind, members
+
+
+def _agree(name: str, one: object, other: object) -> None:
+    if one != other:
+        raise BadFile(f"it names two values of {name}: {brief(one)} and {brief(other)}")
+
+
+def _result(result: Any, point: OperatingPoint) -> Threshold:
+    """The threshold of a solver, all else about it checked."""
+    text(result["method"])
+    whole_number(result["best_epoch"])
+    number(result["seconds"], 0)
+    if result["refusal"] is not None:
+        text(result["refusal"])
+    for part in ("train", "held_out", "test"):
+        judged = result[part]
+        number(judged["objective"])
+        truth(judged["feasible"])
+        rates = named(judged["rates"], number)
+        for constraint in point.problem.constraints:
+            rates[str(constraint.quantity)]
+    threshold = read_threshold(result["threshold"], point.problem)
+    names, own = (list(value) if isinstance(value, dict) else [] for value in (threshold, point.threshold))
+    if names != own:
+        raise BadFile("its results have thresholds of other groups than the point")
+    each = (
+        threshold.values()
+        if isinstance(threshold, dict)
+        else [threshold]
+        if isinstance(threshold, float)
+        else threshold
+    )
+    for value in each:
+        number(value, -LARGEST_SCORE, LARGEST_SCORE)
+    return threshold

@@ -1,0 +1,109 @@
+"""Settings of a run: models by name, sizes that fit the table, the shares of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+from torch import nn
+
+from setpoint.errors import BadSetting
+from setpoint.run.solvers import check_solver
+from setpoint.train.ensemble import Ensemble
+
+#: What each part is for: learn, choose the epoch, set the threshold, judge.
+PARTS = ("train", "held_out", "calibration", "test")
+#: Training tables up to this many rows are one batch.
+SMALL = 4096
+#: From here on batches are larger: as good (benchmarks.batch_size), and most of a small step is not arithmetic.
+LARGE = 200_000
+#: Solvers that are trained again on held-out rows if that is asked for; linear models with `auto` too.
+REFITTED = ("default", "weighted", "cross-entropy")
+
+
+def _linear(width: int) -> nn.Module:
+    return nn.Linear(width, 1)
+
+
+def _mlp(width: int) -> nn.Module:
+    return nn.Sequential(nn.Linear(width, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 1))
+
+
+MODELS: dict[str, Callable[[int], nn.Module]] = {"linear": _linear, "mlp": _mlp}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to train. `None` for epochs or batch size chooses by the number of training rows.
+
+    With `refit` the solver, and plain cross-entropy beside it, are trained again on held-out rows too, once these have
+    chosen; None is yes for the default and for `auto` with a linear model, and no for a solver that is named.
+    With `over_splits` each member of the `ensemble` has another random split into training and held-out rows, and
+    there is no refit.
+    """
+
+    model: str = "linear"
+    solver: str = "default"
+    epochs: int | None = None
+    batch_size: int | None = None
+    seed: int = 0
+    confidence: float | None = None
+    shares: tuple[float, float, float, float] = (0.5, 0.15, 0.15, 0.2)
+    ensemble: int = 1
+    tune: int = 0
+    refit: bool | None = None
+    over_splits: bool = False
+
+    def __post_init__(self) -> None:
+        check_solver(self.solver)
+        if self.refit and not self.refittable(self.solver):
+            raise BadSetting(
+                f"refit goes with the solvers {', '.join(REFITTED)} and, with linear models, auto; not {self.solver!r}"
+            )
+        if self.over_splits and (self.ensemble < 2 or self.refit):
+            why = "no refit, which trains all on all rows" if self.refit else "an ensemble of 2 or more, such as 10"
+            raise BadSetting(f"over_splits gives each member rows of its own: choose {why}")
+        if self.model not in MODELS:
+            raise BadSetting(f"model {self.model!r} is none of {', '.join(MODELS)}")
+        if self.tune < 0:
+            raise BadSetting(f"tune must be a number of trials from 0 up, got {self.tune}")
+        if self.tune and self.solver != "auto":
+            raise BadSetting(f"tune={self.tune} adds trials to solver 'auto', not to {self.solver!r}; choose that")
+        for kind, number in (("epochs", self.epochs), ("batch size", self.batch_size), ("ensemble", self.ensemble)):
+            if number is not None and number < 1:
+                raise BadSetting(f"{kind} must be at least 1, got {number}")
+        if not 0 <= self.seed < 2**63:
+            raise BadSetting(f"seed must be a whole number from 0 up, got {self.seed}")
+        if self.confidence is not None and not 0 < self.confidence < 1:
+            raise BadSetting(f"confidence must lie between 0 and 1, such as 0.95, got {self.confidence}")
+        positive = len(self.shares) == len(PARTS) and all(share > 0 for share in self.shares)
+        if not positive or not abs(sum(self.shares) - 1) <= 1e-9:
+            raise BadSetting(f"shares must be four numbers above 0 that add up to 1, got {self.shares}")
+
+    @property
+    def refits(self) -> bool:
+        chosen_for_you = self.solver in ("default", "auto") and self.refittable(self.solver) and not self.over_splits
+        return chosen_for_you if self.refit is None else self.refit
+
+    def refittable(self, solver: str) -> bool:
+        return solver in REFITTED or (solver == "auto" and self.model == "linear")
+
+    def settled(self, rows: int) -> Settings:
+        """The same with nothing left open: small tables whole, else batches of 512, of 4,096 for large ones, and about
+        2,000 steps, of ten epochs at least."""
+        usual = rows if rows <= SMALL else 512 if rows <= LARGE else 4096
+        batch_size = min(self.batch_size or usual, rows)
+        steps = -(-rows // batch_size)
+        return replace(self, batch_size=batch_size, epochs=self.epochs or min(max(2000 // steps, 10), 400))
+
+
+def build_model(kind: str, width: int, seed: int = 0, members: int = 1) -> nn.Module:
+    """A new model with parameters drawn from the seed; the global random state is left alone.
+
+    Of several `members` an ensemble, to be filled with parameters that were saved.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        models = [MODELS[kind](width) for _ in range(members)]
+    return models[0] if members == 1 else Ensemble(models)

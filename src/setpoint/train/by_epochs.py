@@ -1,0 +1,193 @@
+"""Training by epochs: warm start, train, judge by the true rates after each epoch, keep the best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DistributedSampler
+
+from setpoint.data.batch import Batch
+from setpoint.data.index import index_across
+from setpoint.data.parts import Data
+from setpoint.data.pooled import Pooled
+from setpoint.decide.calibrate import evaluate
+from setpoint.decide.order import preference
+from setpoint.measure.sample import Sample
+from setpoint.problem.point import OperatingPoint
+from setpoint.problem.problem import Problem
+from setpoint.processes import Processes
+from setpoint.solve.baseline import CrossEntropy
+from setpoint.solve.solver import Solver
+from setpoint.train.accumulate import accumulate as accumulate_parts
+from setpoint.train.average import RunningAverage
+from setpoint.train.correct import correct_if_due, correctable
+from setpoint.train.draws import Draws
+from setpoint.train.history import device_of, join_all, record, score
+from setpoint.train.identity import identity_of
+from setpoint.train.method import Trained
+from setpoint.train.progress import Progress
+from setpoint.train.refined import refined_loss
+from setpoint.train.together import average_gradients, nothing_of, share_state, training_scores
+from setpoint.train.work import Work
+
+OptimizerMaker = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
+
+
+@dataclass(frozen=True)
+class ByEpochs:
+    """Train a network by a solver, epoch by epoch, and keep the best epoch.
+
+    Args:
+        make: Gives the model to train, at the parameters where training starts.
+        solver: The criterion that is trained with.
+        epochs: The most passes over the training rows.
+        warm_start: The share of the epochs, at the start, that are balanced cross-entropy; solvers that start cold
+            (`starts_cold`) go without.
+        patience: Stop after so many epochs without a better one; None never stops early.
+        optimizer: Makes the optimizer from the parameters; None is Adam on a cosine schedule.
+        accumulate: So many batches of the loader count as one.
+        by_loss: The best epoch has the least held-out loss at the best scale and shift of the scores; otherwise the
+            best exact metric at its best cut.
+        averaged: The running average of the parameters is judged and kept.
+        last: Train until this epoch and keep it, whatever it is worth.
+    """
+
+    make: Callable[[], nn.Module]
+    solver: Solver
+    epochs: int
+    warm_start: float = 0.0
+    patience: int | None = None
+    optimizer: OptimizerMaker | None = None
+    accumulate: int = 1
+    by_loss: bool = False
+    averaged: bool = False
+    last: int | None = None
+
+    def refuses(self, problem: Problem, data: Data) -> str | None:
+        """Why this cannot be trained, if so: nothing is known to speak against training by epochs."""
+        return None
+
+    def train(self, problem: Problem, data: Data, work: Work) -> Trained:
+        """Train the model that `make` gives, in place."""
+        if isinstance(data.train, Pooled):
+            # Counted before any order is drawn that a resumed training has to draw again.
+            _ = data.train.sizes
+        model, solver = self.make(), self.solver
+        device = device_of(model)
+        solver.to(device)
+        make = self.optimizer or adam(model)
+        stepper = make([*model.parameters(), *solver.parameters()])
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(stepper, self.epochs) if self.optimizer is None else None
+        warm_epochs = 0 if solver.starts_cold else round(self.warm_start * self.epochs)
+        warm = CrossEntropy(pos_weight="balanced").to(device)
+
+        processes, store = work.processes, work.store
+        for criterion in (solver, warm):
+            criterion.across(processes.group if not processes.alone or Processes.of().alone else False)
+        train = index_across(data.train, processes) if solver.needs_index else data.train
+        average = RunningAverage(model) if self.averaged else None
+        judged_model = model if average is None else average.model
+        modules: dict[str, nn.Module] = {"model": model, "solver": solver, "warm start": warm}
+        if average is not None:
+            modules["average"] = average
+        progress = Progress(modules, stepper, schedule, Draws([train, data.held_out]), processes)
+        progress.resume(store, {**work.identity, "optimizer": identity_of(stepper)})
+        while not progress.stopped:
+            epoch = progress.epoch
+            criterion = warm if epoch < warm_epochs else solver
+            sampler = getattr(train, "sampler", None)
+            if isinstance(sampler, DistributedSampler):
+                sampler.set_epoch(epoch)
+            batches = progress.batches(train, device, store, self.accumulate)
+            loss, seen = _train_epoch(model, criterion, stepper, batches, progress, average)
+            if schedule is not None:
+                schedule.step()
+            share_state(model, processes, parameters=False)
+            judged = score(judged_model, data.held_out, processes)
+            on_train, on_held_out = _judge(problem, seen), _judge(problem, judged)
+            criterion.look()
+            status = {"loss": loss, **criterion.status()}
+            merit = preference(on_held_out)
+            if self.by_loss:
+                status["held_out_loss"] = refined_loss(judged)
+                merit = (True, -status["held_out_loss"])
+            name = type(criterion).__name__
+            progress.history.append(record(problem, epoch, name, seen, on_train, on_held_out, **status))
+            progress.judged(merit if self.last is None else (True, float(epoch)), judged_model)
+            if criterion is solver:
+                solver.step_metric(solver.progress(judged, preference(on_held_out)[1]))
+            work.tell(progress.history[-1])
+            stale = self.patience is not None and epoch - max(progress.best_epoch, warm_epochs) >= self.patience
+            progress.next_epoch(stopped=stale or epoch + 1 == self.epochs or epoch == self.last)
+            if progress.stopped or store.is_due(epoch_ended=True):
+                store.save(progress.state())
+        model.load_state_dict(progress.best_state or {})
+        settled = replace(self, warm_start=0.0, patience=None, averaged=True, last=progress.best_epoch)
+        return Trained(model, progress.history, progress.best_epoch, settled)
+
+
+def _train_epoch(
+    model: nn.Module,
+    criterion: Solver,
+    optimizer: torch.optim.Optimizer,
+    batches: Iterable[list[Batch]],
+    progress: Progress,
+    average: RunningAverage | None,
+) -> tuple[float, Sample]:
+    """One pass; the mean loss, and the scores as they were when each batch was seen."""
+    model.train()
+    criterion.train()
+    batch: Batch | None = None
+    waiting = correctable(criterion)
+    for parts in batches:
+        correct_if_due(model, waiting, parts, progress.ahead)
+        batch = parts[-1] if parts else nothing_of(batch)
+        optimizer.zero_grad()
+        if len(parts) > 1:
+            loss, scores = accumulate_parts(model, criterion, parts)
+        else:
+            scores = training_scores(model, batch)
+            loss = criterion(scores, batch.labels, weights=batch.weights, groups=batch.groups, index=batch.index)
+            loss.backward()
+        average_gradients(model, progress.processes)
+        optimizer.step()
+        if average is not None:
+            average.follow(model)
+        progress.saw(loss, of_parts(scores, parts or [batch]))
+    seen = join_all(progress.seen, progress.processes)
+    return float(progress.loss or 0.0) / max(progress.steps, 1), seen
+
+
+def of_parts(scores: Tensor, parts: list[Batch]) -> list[Sample]:
+    """The scores of several batches in a row, as samples."""
+    pieces = scores.detach().split([len(part.labels) for part in parts])
+    return [Sample(own, part.labels, part.weights, part.groups) for own, part in zip(pieces, parts)]
+
+
+def _judge(problem: Problem, sample: Sample) -> OperatingPoint:
+    return evaluate(problem, sample.scores, sample.labels, weights=sample.weights, groups=sample.groups)
+
+
+def adam(model: nn.Module) -> OptimizerMaker:
+    """As the study of networks trains them; what a solver learns, such as prices, does not decay.
+
+    The faster rate is for stacks of linear layers, on which it was found; it can switch a convolutional net off.
+    """
+    if isinstance(model, nn.Linear):
+        return lambda parameters: torch.optim.Adam(parameters, lr=0.01)
+    own = {id(parameter) for parameter in model.parameters()}
+    plain = all(isinstance(m, nn.Linear) for m in model.modules() if any(True for _ in m.parameters(recurse=False)))
+
+    def make(parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        every = list(parameters)
+        groups: list[dict[str, Any]] = [
+            {"params": [p for p in every if id(p) in own], "weight_decay": 1e-4},
+            {"params": [p for p in every if id(p) not in own]},
+        ]
+        return torch.optim.Adam([group for group in groups if group["params"]], lr=0.003 if plain else 0.001)
+
+    return make

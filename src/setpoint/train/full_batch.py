@@ -1,0 +1,149 @@
+"""Linear models by a recipe, full batch: make its candidates, judge them, keep one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from setpoint.capacity import refuse_beyond_memory
+from setpoint.data.batch import Batch, Batches, join_batches, read_batches
+from setpoint.data.parts import Data
+from setpoint.data.pooled import Pooled
+from setpoint.data.sparse import SparseRows
+from setpoint.decide.order import preference
+from setpoint.errors import BadFeatures, BadSetting, NotEnoughMemory, ShapeMismatch
+from setpoint.measure.sample import Sample, check_sample
+from setpoint.problem.point import OperatingPoint
+from setpoint.problem.problem import Problem
+from setpoint.train.history import History, record, score
+from setpoint.train.linear import Rows, Scaling, recipe_bytes
+from setpoint.train.method import Trained
+from setpoint.train.recipes import Candidates, Only, Recipes, is_linear
+from setpoint.train.together import every_batch
+from setpoint.train.trial import judge
+from setpoint.train.work import Work
+
+
+@dataclass(frozen=True)
+class FullBatch:
+    """Set the parameters of a linear model by a recipe, on all rows at once.
+
+    Args:
+        make: Gives the model: one linear layer with one output.
+        recipe: Which candidates are made of the training rows, and whether held-out rows choose among them; otherwise
+            the last candidate, the boldest, is taken.
+    """
+
+    make: Callable[[], nn.Module]
+    recipe: Candidates
+
+    def refuses(self, problem: Problem, data: Data) -> str | None:
+        """Why this cannot be trained, if so: the rows do not fit into memory, as far as their number is known."""
+        parts = [loader.whole.x for loader in single_loaders(data.train) if isinstance(loader, Batches)]
+        try:
+            _refuse_too_large(sum(len(x) for x in parts), math.prod(parts[0].shape[1:]) if parts else 0)
+        except NotEnoughMemory as cause:
+            return str(cause)
+        return None
+
+    def train(self, problem: Problem, data: Data, work: Work) -> Trained:
+        """Make the candidates, judge each on the held-out rows, keep one."""
+        model = linear_layer(self.make(), self.recipe)
+        loaders = [every_batch(loader, work.processes) for loader in single_loaders(data.train)]
+        held_out = every_batch(data.held_out, work.processes)
+        work.redraw([*loaders, held_out])
+        rows, scaling = read_rows(loaders, model)
+        recipes = Recipes(problem, rows)
+        history: History = []
+        found: list[tuple[Tensor, OperatingPoint]] = []
+        for name, make in self.recipe.candidates.items():
+            theta = work.once(name, partial(make, recipes))
+            set_layer(model, *scaling.undo(theta))
+            seen = Sample(rows.x @ theta, rows.labels, rows.weights, rows.groups)
+            on_train, on_held_out = judge(problem, seen), judge(problem, score(model, held_out))
+            history.append(record(problem, len(history), name, seen, on_train, on_held_out))
+            found.append((theta, on_held_out))
+            work.tell(history[-1])
+        best = len(found) - 1
+        if self.recipe.chooses:
+            best = max(range(len(found)), key=lambda place: preference(found[place][1]))
+        set_layer(model, *scaling.undo(found[best][0]))
+        name = [*self.recipe.candidates][best]
+        return Trained(model, history, best, replace(self, recipe=Only(name, self.recipe.candidates[name])))
+
+
+def single_loaders(loader: Iterable[Any]) -> list[Iterable[Any]]:
+    """The loaders that make up one: two where training and held-out rows are pooled."""
+    return [loader.batches, loader.items] if isinstance(loader, Pooled) else [loader]
+
+
+def linear_layer(model: nn.Module, recipe: Any) -> nn.Linear:
+    """The model, if recipes can set its parameters."""
+    if not is_linear(model):
+        name = type(recipe).__name__
+        raise BadSetting(f"{name} trains nn.Linear models with one output; use a Solver for other models")
+    return model
+
+
+def read_rows(loaders: Iterable[Iterable[Any]], model: nn.Linear) -> tuple[Rows, Scaling]:
+    """Everything that loaders yield as standardised rows of a weight above 0."""
+    loaders = [loader.in_order() if isinstance(loader, Batches) else loader for loader in loaders]
+    for loader in loaders:
+        if isinstance(loader, Batches) and isinstance(loader.whole.x, SparseRows):
+            # Before all of it is made dense.
+            _refuse_too_large(*loader.whole.x.shape)
+    batch = _join([batch for loader in loaders for batch in read_batches(loader, torch.device("cpu"))])
+    _refuse_too_large(len(batch.x), batch.x[:1].numel())
+    zeros = torch.zeros(len(batch.labels), dtype=torch.float64)
+    sample = check_sample(zeros, batch.labels, batch.weights, batch.groups)
+    weights = torch.ones_like(sample.scores) if sample.weights is None else sample.weights
+    present = weights > 0
+    x, labels, groups = batch.x.flatten(1), sample.labels, sample.groups
+    if not bool(present.all()):
+        x, labels, weights = x[present], labels[present], weights[present]
+        groups = None if groups is None else groups[present]
+    _refuse_odd_features(x, model)
+    scaling = Scaling.of(x, weights)
+    return Rows(scaling.apply(x), labels, weights / weights.mean(), groups), scaling
+
+
+def _refuse_too_large(size: int, features: int) -> None:
+    refuse_beyond_memory(
+        f"the full-batch recipe for {size} rows of {features} features",
+        recipe_bytes(size, features),
+        "train in mini-batches, with a solver such as sp.CrossEntropy() or sp.ImplicitThreshold(problem)",
+    )
+
+
+def _refuse_odd_features(x: Tensor, model: nn.Linear) -> None:
+    if not len(x):
+        raise BadFeatures("there are no rows to train on; the loader yielded empty batches")
+    if x.shape[1] != model.in_features:
+        raise BadFeatures(f"the model takes {model.in_features} features, but the rows have {x.shape[1]}")
+    # A sum that is finite has no other terms, and is had in a fraction of the time.
+    if not bool(x.sum().isfinite()) and not bool(x.isfinite().all()):
+        odd = int((~x.isfinite()).any(1).sum())
+        raise BadFeatures(f"{odd} of {len(x)} rows hold NaN or infinite features; fill them in or drop those rows")
+
+
+def _join(batches: list[Batch]) -> Batch:
+    if not batches:
+        raise BadSetting("the loader yielded no batch; pass a list, a DataLoader or sp.Batches, not a spent generator")
+    if not all(isinstance(b.x, Tensor) for b in batches):
+        kind = next(type(b.x).__name__ for b in batches if not isinstance(b.x, Tensor))
+        raise ShapeMismatch(f"a linear model takes batches of tensors, but x is a {kind}; use torch.as_tensor(x)")
+    return join_batches(batches)
+
+
+@torch.no_grad()
+def set_layer(model: nn.Linear, weight: Tensor, bias: Tensor) -> None:
+    """Write parameters into the layer; without a bias of its own the scores shift, which thresholds absorb."""
+    model.weight.copy_(weight.reshape(1, -1))
+    if model.bias is not None:
+        model.bias.copy_(bias.reshape(1))

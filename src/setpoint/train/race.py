@@ -1,0 +1,243 @@
+"""The best of several solvers for a network: what `Auto` does there."""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import nn
+
+from setpoint.data.batch import read_batches
+from setpoint.data.parts import Data
+from setpoint.errors import BadProblem, DivergedPrices
+from setpoint.measure.sample import Sample
+from setpoint.problem.point import OperatingPoint
+from setpoint.problem.problem import Problem
+from setpoint.processes import Processes
+from setpoint.solve.augmented import AugmentedLagrangian
+from setpoint.solve.baseline import CrossEntropy
+from setpoint.solve.implicit import ImplicitThreshold
+from setpoint.solve.lagrangian import Lagrangian
+from setpoint.solve.pairwise import PairwiseArea
+from setpoint.solve.solver import Solver
+from setpoint.solve.with_anchor import WithAnchor
+from setpoint.train.by_epochs import ByEpochs
+from setpoint.train.head import fit_proximal_head
+from setpoint.train.history import History, device_of, score
+from setpoint.train.identity import identity_of
+from setpoint.train.method import Trained
+from setpoint.train.together import every_batch
+from setpoint.train.trial import Trial, choose, judge, merit, strata
+from setpoint.train.tune import search
+from setpoint.train.work import Work
+
+#: A continuation has this share of the epochs; after the first half of them only so many go on.
+SHARE, GO_ON = 0.3, 2
+STRENGTHS = (1.0, 0.1)
+SPACE = {"strength": (0.01, 10.0), "weight": (1 / 16, 16.0)}
+#: What a trial that cannot be trained is worth.
+HOPELESS = -1e6
+HEAD = "the chosen one, its head re-fitted on the held-out rows and judged on the half that it did not see"
+
+
+@dataclass(eq=False)
+class Candidate:
+    """A solver on its way: the parameters it has led to, its scores on held-out rows, and the best row of history."""
+
+    name: str
+    make: Callable[[], Solver]
+    state: dict[str, Any]
+    note: str = ""
+    seconds: float = 0.0
+    row: int = 0
+    sample: Sample | None = None
+    point: OperatingPoint | None = None
+    solver: Solver | None = field(default=None, repr=False)
+
+    @property
+    def merit(self) -> float:
+        return -math.inf if self.point is None else merit(self.point)
+
+
+def continuations(
+    problem: Problem, warm: OperatingPoint, size: int, groups: int | None
+) -> dict[str, Callable[..., Solver]]:
+    """Solvers by name, from simple to bold, each to be made when it is its turn."""
+
+    def matched() -> Solver:
+        if not isinstance(warm.threshold, float) or not problem.constraints:
+            raise BadProblem(f"'{problem}' has no single threshold to match")
+        # Weighted so, the 0.5 boundary would lie where the threshold of the warm start lies.
+        return CrossEntropy(math.exp(-min(max(warm.threshold, -7.0), 7.0)))
+
+    def anchored(strength: float, weight: float = 1.0) -> Solver:
+        implicit = ImplicitThreshold(problem, n_groups=groups)
+        return WithAnchor(implicit, CrossEntropy(weight), strength=strength)
+
+    return {
+        "CrossEntropy(balanced)": lambda: CrossEntropy("balanced"),
+        "CrossEntropy(matched)": matched,
+        **{f"WithAnchor({s:g})": lambda s=s: anchored(s) for s in STRENGTHS},
+        "Lagrangian": lambda: WithAnchor(Lagrangian(problem, n_groups=groups)),
+        "AugmentedLagrangian": lambda: AugmentedLagrangian(CrossEntropy(), n_samples=size, problem=problem, mu=1e-3),
+        "PairwiseArea": lambda: WithAnchor(PairwiseArea(problem)),
+        "Tuned": anchored,
+    }
+
+
+def expected_epochs(epochs: int, tune: int) -> int:
+    """About how many epochs all candidates take together: early stopping may save some."""
+    others = 5 + len(STRENGTHS) + tune
+    return epochs + _short(epochs) * (others + GO_ON)
+
+
+def _short(epochs: int) -> int:
+    return max(1, round(SHARE * epochs / 2))
+
+
+class _Course:
+    """All candidates on one model, one after the other, and the history of all."""
+
+    def __init__(self, model: nn.Module, problem: Problem, data: Data, training: ByEpochs, work: Work) -> None:
+        self.model, self.problem, self.data, self.training, self.work = model, problem, data, training, work
+        self.history: History = []
+
+    def _train(self, solver: Solver, epochs: int) -> tuple[History, int]:
+        """Train the model on from where it is, and keep its best epoch: the rows of history, and the best of them."""
+        first = len(self.history)
+
+        def tell(row: dict[str, Any]) -> None:
+            row["epoch"] += first
+            self.work.tell(row)
+
+        one = replace(
+            self.training, make=lambda: self.model, solver=solver, epochs=epochs, warm_start=0.0,
+            patience=self.training.patience or max(5, epochs // 4),
+        )  # fmt: skip
+        part = self.work.part(f"from-{first}", tell=tell, trial=identity_of(solver))
+        trained = one.train(self.problem, self.data, part)
+        return trained.history, trained.best
+
+    def run(self, one: Candidate, epochs: int) -> None:
+        """Train on from where the candidate is, and keep the better end; one that fails from the start has no point."""
+        started = time.perf_counter()
+        self.model.load_state_dict(one.state)
+        try:
+            one.solver = one.solver or one.make()
+            rows, best = self._train(one.solver, epochs)
+        except (BadProblem, DivergedPrices) as cause:
+            one.note = f"{'left out' if one.point is None else 'stopped'}: {cause}"
+        else:
+            row = len(self.history) + best
+            self.history.extend({**each, "candidate": one.name} for each in rows)
+            sample = score(self.model, self.data.held_out)
+            point = judge(self.problem, sample)
+            if one.point is None or merit(point) >= one.merit:
+                one.state, one.sample, one.point = copy.deepcopy(self.model.state_dict()), sample, point
+                one.row = row
+        one.seconds += time.perf_counter() - started
+
+    def tuned(self, warm: Candidate, make: Callable[..., Solver], epochs: int, trials: int, seed: int) -> Candidate:
+        """The best of several trials, judged on every other held-out row: the rest can speak against it."""
+        assert warm.sample is not None
+        rows = torch.cat([kind[::2] for kind in strata(warm.sample.labels, warm.sample.groups)])
+        tried: dict[str, Candidate] = {}
+
+        def name(settings: dict[str, float]) -> str:
+            return f"Tuned({', '.join(f'{key}={value:.3g}' for key, value in settings.items())})"
+
+        def try_once(settings: dict[str, float]) -> float:
+            one = tried[name(settings)] = Candidate(name(settings), lambda: make(**settings), warm.state)
+            self.run(one, epochs)
+            return HOPELESS if one.sample is None else merit(judge(self.problem, one.sample, rows))
+
+        best = tried[name(search(try_once, SPACE, trials, seed))]
+        spent = sum(one.seconds for one in tried.values())
+        best.note = "; ".join(filter(None, (best.note, f"the best of {trials} trials, found in {spent:.1f} s")))
+        return best
+
+    def refit_head(self) -> Trial | None:
+        """The model as it is, with another head if that helps."""
+        started = time.perf_counter()
+        row = fit_proximal_head(self.model, self.problem, self.data.held_out, len(self.history))
+        if row is None:
+            return None
+        self.history.append({**row, "candidate": "ProximalHead"})
+        if not row["kept"]:
+            note = "left out: no better on the half of the held-out rows that it did not see"
+            return Trial("ProximalHead", None, time.perf_counter() - started, note=note)
+        point = judge(self.problem, score(self.model, self.data.held_out))
+        return Trial("ProximalHead", point, time.perf_counter() - started, True, HEAD)
+
+
+@dataclass(frozen=True)
+class Race:
+    """Cross-entropy, then short continuations from its best epoch, of which the most promising go on; then the head.
+
+    Plain cross-entropy is kept unless another candidate is better by more than `caution` standard errors on held-out
+    rows. Where there are calibration rows, the head of the chosen network is re-fitted on the held-out rows if that
+    helps. `training` says how each candidate is trained.
+    """
+
+    training: ByEpochs
+    caution: float
+    tune: int = 0
+    seed: int = 0
+
+    def refuses(self, problem: Problem, data: Data) -> str | None:
+        """Why this cannot be trained, if so, as for one solver."""
+        return self.training.refuses(problem, data)
+
+    def train(self, problem: Problem, data: Data, work: Work) -> Trained:
+        """Train, continue, stop the hopeless, choose; then the head."""
+        work.once("begun", lambda: True)
+        model = self.training.make()
+        data = replace(data, held_out=every_batch(data.held_out, work.processes))
+        course = _Course(model, problem, data, self.training, work)
+        plain = Candidate("CrossEntropy", CrossEntropy, copy.deepcopy(model.state_dict()))
+        course.run(plain, self.training.epochs)
+        assert plain.point is not None
+        size, groups = _sizes(data.train, model, problem, work.processes)
+        makers = continuations(problem, plain.point, size, groups)
+        anchored = makers.pop("Tuned")
+        short = _short(self.training.epochs)
+        tried = [Candidate(name, make, plain.state) for name, make in makers.items()]
+        for one in tried:
+            course.run(one, short)
+        if self.tune:
+            tried.append(course.tuned(plain, anchored, short, self.tune, self.seed))
+        alive = [one for one in tried if one.point is not None]
+        hopeful = sorted(alive, key=lambda one: -one.merit)[:GO_ON]
+        for one in hopeful:
+            course.run(one, short)
+        samples = [one.sample for one in (plain, *alive) if one.sample is not None]
+        kept, gains = choose(problem, samples, self.caution)
+        for one, gain in zip(alive, gains[1:]):
+            notes = (one.note, f"{gain} against CrossEntropy", "" if one in hopeful else "stopped after its first half")
+            one.note = "; ".join(filter(None, notes))
+        chosen = (plain, *alive)[kept]
+        model.load_state_dict(chosen.state)
+        comparison = [Trial(one.name, one.point, one.seconds, one is chosen, one.note) for one in (plain, *tried)]
+        head = course.refit_head() if data.calibration is not None and problem.group is None else None
+        row = chosen.row
+        if head is not None and head.chosen:
+            comparison, row = [replace(one, chosen=False) for one in comparison], len(course.history) - 1
+        trials = (*comparison, *([] if head is None else [head]))
+        return Trained(model, course.history, row, self, trials)
+
+
+def _sizes(train: Iterable[Any], model: nn.Module, problem: Problem, processes: Processes) -> tuple[int, int | None]:
+    """How many training samples there are, and how many groups if the problem compares any."""
+    size, groups = 0, 0
+    for batch in read_batches(train, device_of(model)):
+        size += len(batch.labels)
+        if batch.groups is not None and len(batch.groups):
+            groups = max(groups, int(batch.groups.max()) + 1)
+    size = int(processes.sum(torch.tensor(size)))
+    groups = int(processes.largest(float(groups))[0])
+    return size, groups if problem.group is not None else None

@@ -1,0 +1,106 @@
+"""Scores to judge and to decide by: one way to work them out, whichever door they are asked for at.
+
+A float32 model is computed in float64 and its scores rounded to float32. In float32 alone the last digit of a score
+depends on which rows stand beside it, so that rows that tie with a threshold would be decided anew in every batch. A
+float64 model gives its scores as they are.
+
+Some models are taken in their own precision, since that is all they know or what they will be run in: those on
+another device than the processor, in half precision or under autocast, whose parameters are spread over processes, or
+whose code does not take float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+from torch.nn.parallel import DistributedDataParallel
+
+#: The most rows that are scored together, and the most numbers in them.
+AT_ONCE, NUMBERS = 65_536, 2**24
+
+
+def score_rows(model: nn.Module, x: Any) -> Tensor:
+    """Scores `(n,)` of the rows of `x`, by the model in `eval()` mode.
+
+    Args:
+        model: Gives one score per row, `(n,)` or `(n, 1)`. It is left in the mode it was in.
+        x: What the model takes: a tensor of n rows, or anything else, which is then scored in one piece.
+
+    Returns:
+        Float32 scores for a float32 model, computed in float64 where that can be done.
+    """
+    return scorer(model)(x)
+
+
+def scorer(model: nn.Module) -> Callable[[Any], Tensor]:
+    """`score_rows` for many batches: the parameters are widened once. Training on makes it out of date."""
+    if isinstance(model, DistributedDataParallel):
+        model = model.module
+    model = uncompiled(model)
+    wide = _widened_state(model)
+
+    def scores_of(x: Any) -> Tensor:
+        nonlocal wide
+        was_training = model.training
+        model.eval()
+        try:
+            with torch.no_grad():
+                if wide is not None:
+                    try:
+                        return torch.cat([_precise(model, wide, rows) for rows in _parts(x)])
+                    except Exception:
+                        # Code that knows no float64 may raise anything. If the rows are at fault, the next line raises.
+                        wide = None
+                return torch.cat([_column(model(rows)) for rows in _parts(x)])
+        finally:
+            model.train(was_training)
+
+    return scores_of
+
+
+def uncompiled(model: nn.Module) -> nn.Module:
+    """The module that `torch.compile` was given: it is not compiled anew for float64, and its layers can be watched."""
+    found: nn.Module = getattr(model, "_orig_mod", model)
+    return found
+
+
+def _precise(model: nn.Module, wide: dict[str, Tensor], x: Any) -> Tensor:
+    scores = _column(functional_call(model, wide, (_widened(x),)))
+    own = {parameter.dtype for parameter in model.parameters()} or {x.dtype if isinstance(x, Tensor) else torch.float32}
+    return scores if torch.float64 in own else scores.float()
+
+
+def _column(scores: Tensor) -> Tensor:
+    return scores.squeeze(-1) if scores.dim() == 2 and scores.shape[1] == 1 else scores
+
+
+def _widened_state(model: nn.Module) -> dict[str, Tensor] | None:
+    """Parameters and buffers in float64, or None where the model is to be taken as it is."""
+    state = {**dict(model.named_parameters()), **dict(model.named_buffers())}
+    known = (torch.float32, torch.float64)
+    for tensor in state.values():
+        plain = type(tensor) in (Tensor, nn.Parameter) and tensor.device.type == "cpu" and not tensor.is_complex()
+        if not plain or (tensor.is_floating_point() and tensor.dtype not in known):
+            return None
+    if torch.is_autocast_enabled("cpu"):
+        return None
+    return {name: _widened(tensor.detach()) for name, tensor in state.items()}
+
+
+def _widened(x: Any) -> Any:
+    """The same with float32 tensors in float64, also those in lists, tuples and dicts."""
+    if isinstance(x, Tensor):
+        return x.double() if x.dtype == torch.float32 else x
+    if type(x) in (list, tuple):
+        return type(x)(map(_widened, x))
+    return {name: _widened(part) for name, part in x.items()} if type(x) is dict else x
+
+
+def _parts(x: Any) -> list[Any]:
+    if not isinstance(x, Tensor) or x.dim() == 0 or len(x) == 0:
+        return [x]
+    return list(x.split(max(1, min(AT_ONCE, NUMBERS * len(x) // max(x.numel(), 1)))))

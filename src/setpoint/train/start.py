@@ -1,0 +1,23 @@
+"""Where a training starts: a model at its first parameters, as often as it is asked for."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from torch import nn
+
+
+class InPlace:
+    """Gives one and the same model, set back to the parameters that it had when it was first asked for."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.model = model
+        self.start: dict[str, Any] | None = None
+
+    def __call__(self) -> nn.Module:
+        if self.start is None:
+            self.start = copy.deepcopy(self.model.state_dict())
+        else:
+            self.model.load_state_dict(self.start)
+        return self.model
