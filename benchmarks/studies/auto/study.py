@@ -221,7 +221,3 @@ def main() -> None:
         notes = {} if lightgbm is not None else {"LightGBM": "not installed"}
         journal.fold()
         write_result("auto", {"rows": rows, "seeds": list(seeds), "most training rows": MOST, "notes": notes})
-
-
-if __name__ == "__main__":
-    main()

@@ -76,7 +76,3 @@ def main() -> None:
             print(cell, flush=True)
     journal.fold()
     write_result("batch_size", {"seeds": list(seeds), "cells": cells}, options.quick)
-
-
-if __name__ == "__main__":
-    main()

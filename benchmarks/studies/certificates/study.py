@@ -168,7 +168,3 @@ def main() -> None:
     journal.fold()
     beside = any("MAPIE" in row for row in rows)
     print(write_result("certificates", {"confidence": CONFIDENCE, "mapie": beside, "cells": rows}, options.quick))
-
-
-if __name__ == "__main__":
-    main()

@@ -204,7 +204,3 @@ def main() -> None:
     told = {"plan": str(plan), "choices": [str(charge) for charge in CHARGES], "seeds": list(SEEDS), "tuned": tuned}
     journal.fold()
     write_result("critical_class", {**found, **told}, options.quick)
-
-
-if __name__ == "__main__":
-    main()

@@ -192,7 +192,3 @@ def main() -> None:
         print(compared, found)
     journal.fold()
     write_result(name, figures, options.quick)
-
-
-if __name__ == "__main__":
-    main()

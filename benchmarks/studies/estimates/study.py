@@ -102,7 +102,3 @@ def main() -> None:
             print(cells[-1], flush=True)
     figures = {"confidence": CONFIDENCE, "repeats": repeats, "cells": cells}
     print(write_result("estimates", figures, options.quick))
-
-
-if __name__ == "__main__":
-    main()

@@ -94,7 +94,3 @@ def main() -> None:
         print(f"{name}, {ask}: {means} (percent); {100 * gain['mean']:.2f} +- {100 * gain['standard_error']:.2f} "
               f"points below the tuned weights", flush=True)  # fmt: skip
     write_result("fixed_fpr", {"cells": cells})
-
-
-if __name__ == "__main__":
-    main()

@@ -56,7 +56,3 @@ def main() -> None:
     figures |= {"seeds": list(seeds), "planned splits": len(SEEDS), "most training rows": MOST}
     journal.fold()
     write_result("free_asks", figures, options.quick)
-
-
-if __name__ == "__main__":
-    main()

@@ -68,7 +68,3 @@ def main() -> None:
         print(f"default / {name}: {found['ratio']:.3f} (promised {found['promised']})")
     write_result("letter", {"ask": ASK, "splits": list(seeds), "areas": areas, "means": means, "ratios": ratios,
                             "default minus": differences})  # fmt: skip
-
-
-if __name__ == "__main__":
-    main()

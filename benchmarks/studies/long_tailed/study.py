@@ -178,7 +178,3 @@ def main() -> None:
     rows = summary(journal.rows.values())
     journal.fold()
     write_result("long_tailed", {**found, "images of each class": counts, "rows": rows}, options.quick)
-
-
-if __name__ == "__main__":
-    main()

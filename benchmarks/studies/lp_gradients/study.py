@@ -175,7 +175,3 @@ def main() -> None:
     }
     if not quick:
         write_result("lp_gradients", payload)
-
-
-if __name__ == "__main__":
-    main()

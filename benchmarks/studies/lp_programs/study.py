@@ -237,7 +237,3 @@ def main() -> None:
     }
     if not arguments.quick:
         write_result("lp_programs", payload)
-
-
-if __name__ == "__main__":
-    main()

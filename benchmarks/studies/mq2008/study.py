@@ -175,7 +175,3 @@ def main() -> None:
             )
     if not arguments.quick:
         write_result("mq2008", {"k": K, "seeds": SEEDS, "epochs": EPOCHS, "studies": figures})
-
-
-if __name__ == "__main__":
-    main()

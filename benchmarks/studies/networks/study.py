@@ -177,7 +177,3 @@ def main() -> None:
     for journal in journals.values():
         journal.fold()
     write_result("networks", figures, options.quick)
-
-
-if __name__ == "__main__":
-    main()

@@ -193,7 +193,3 @@ def main() -> None:
             print(f"{cell['set']:24s} {cell['ask'][:30]:30s} {row['method']:18s} {row['splits']} {row['mean']:6.2f}")
     journal.fold()
     write_result("paper_images", figures, options.quick)
-
-
-if __name__ == "__main__":
-    main()

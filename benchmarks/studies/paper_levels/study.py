@@ -245,7 +245,3 @@ def main() -> None:
     figures = summary(journal, sets, seeds)
     journal.fold()
     write_result("paper_levels", {"seeds": list(seeds), "exact": EXACT.name, **figures}, options.quick)
-
-
-if __name__ == "__main__":
-    main()

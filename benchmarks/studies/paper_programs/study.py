@@ -195,7 +195,3 @@ def main() -> None:
     found["rate chosen"] = summary(at_every_pace(rows, len(PACES)))
     journal.fold()
     write_result("paper_programs", found, options.quick)
-
-
-if __name__ == "__main__":
-    main()

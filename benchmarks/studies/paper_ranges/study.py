@@ -72,7 +72,3 @@ def main() -> None:
                 print(f"{key}: {100 * row['test']:.2f} ({row['chosen']}), {row['seconds']:.1f} s", flush=True)
     journal.fold()
     write_result("paper_ranges", {"seeds": list(seeds), "rows": summary(journal, seeds, methods)}, options.quick)
-
-
-if __name__ == "__main__":
-    main()

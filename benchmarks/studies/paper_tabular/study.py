@@ -202,7 +202,3 @@ def main() -> None:
         print(f"{row['set']:18s} {row['method']:24s} {row['area']['mean']:6.2f} +- {row['area']['standard_error']:.2f}")
     journal.fold()
     write_result("paper_tabular", {"ask": ASK, "seeds": list(seeds), "rows": rows}, options.quick)
-
-
-if __name__ == "__main__":
-    main()

@@ -150,7 +150,3 @@ def shown(cell: dict[str, object]) -> str:
         f"{head}: issued {cell['issued']:.1%}, wrong {cell['wrong']:.1%} (limit {cell['limit']:.1%}), "
         f"wrong among those issued {'-' if among is None else f'{among:.1%}'}"
     )
-
-
-if __name__ == "__main__":
-    main()

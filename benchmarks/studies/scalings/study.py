@@ -61,7 +61,3 @@ def main() -> None:
     figures = summary(rows_of(journal, names, seeds), test_share=1 - sum(SHARES), train_share=SHARES[0])
     journal.fold()
     write_result("scalings", {**figures, "seeds": list(seeds)}, options.quick)
-
-
-if __name__ == "__main__":
-    main()
