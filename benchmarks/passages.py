@@ -18,7 +18,7 @@ from benchmarks.pages.gains import ERRORS
 from benchmarks.pages.networks import over_sets
 from benchmarks.pages.peer_f_score import f_table
 from benchmarks.pages.peer_gap import gap_table
-from benchmarks.tables import SECTIONS, table
+from benchmarks.tables import SECTIONS, table, tries_and_looks
 from benchmarks.verdicts import AGAIN, DEFAULT, TUNED
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -189,6 +189,14 @@ def certificates() -> str:
     return table(header, rows)
 
 
+def estimates() -> str:
+    """How often intervals hold the truth, by method."""
+    cells = figures("estimates")["cells"]
+    methods = [name for name in cells[0] if name not in ("n", "weights")]
+    rows = [[str(cell["n"]), cell["weights"], *(f"{100 * cell[name]:.0f} %" for name in methods)] for cell in cells]
+    return table(["n", "weights", *methods], rows)
+
+
 def lp_times() -> str:
     found = figures("lp_speed")
     rows = []
@@ -243,6 +251,8 @@ PASSAGES: dict[str, Callable[[], str]] = {
     "weights_grid": weights_grid,
     "networks": networks,
     "certificates": certificates,
+    "promises": lambda: tries_and_looks(figures("promises")),
+    "estimates": estimates,
     "lp_times": lp_times,
     "step_ratios": step_ratios,
     "compiled": compiled,

@@ -219,22 +219,62 @@ def critical_class(figures: dict[str, Any]) -> str:
     return table(["method", *columns], rows) + f"\n\n{figures['settings']}, 3 seeds; nothing was tuned."
 
 
+def among_issued(found: dict[str, float]) -> float | None:
+    """The share of the promises made that are wrong; `broken` is that of all repeats, refusals among them."""
+    return found["broken"] / (1 - found["refused"]) if found["refused"] < 1 else None
+
+
 def certificates(figures: dict[str, Any]) -> str:
     rows = []
     for cell in figures["cells"]:
         found = [cell.get(method) for method in ("certified", "plug-in", "MAPIE")]
         shown = [("" if f is None else f"{100 * f['broken']:.1f} %") for f in found]
         given = ["" if f is None or f["objective"] is None else f"{100 * f['objective']:.1f} %" for f in found]
-        refused = f"{100 * cell['certified']['refused']:.0f} %"
+        refused, among = f"{100 * cell['certified']['refused']:.0f} %", share_text(among_issued(cell["certified"]))
+        shown.insert(1, among)
         rows.append([cell["ask"], cell["scores"], f"{cell['n']:,}", *shown, *given, refused, verdict(cell["met"])])
-    header = ["ask", "scores", "n", "broken: certified", "plug-in", "MAPIE", "objective: certified", "plug-in", "MAPIE"]
+    header = ["ask", "scores", "n", "broken: certified", "among those issued", "plug-in", "MAPIE"]
+    header += ["objective: certified", "plug-in", "MAPIE"]
     first = figures["cells"][0]
     note = (
         f"Of {first['repeats']:,} repeats, promises with confidence {100 * figures['confidence']:.0f} % that the true "
         f"distribution breaks (at most {100 * first['limit']:.1f} % is asked, noise included), and the true "
-        "objective at the thresholds that were set. A refusal, where these samples certify nothing, breaks no promise."
+        "objective at the thresholds that were set. A refusal, where these samples certify nothing, breaks no promise; "
+        "the next column divides by the certificates that were issued, which no confidence limits."
     )
     return note + "\n\n" + table([*header, "refused", "met"], rows)
+
+
+def share_text(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.1f} %"
+
+
+def promises(figures: dict[str, Any]) -> str:
+    """Gap certificates where one group is rare, and certificates of useless scores."""
+    head = ["repeats", "issued", "wrong", "wrong among those issued", "limit of wrong", "met"]
+    rows = []
+    for cell in (*figures["gaps"], figures["useless"]):
+        what = cell.get("ask") or f"{cell['positives']} positives in the rarest group"
+        shown = [share_text(cell[name]) for name in ("issued", "wrong", "wrong among those issued", "limit")]
+        rows.append([what, f"{cell['repeats']:,}", *shown, verdict(cell["met"])])
+    note = (
+        f"Certificates at {100 * figures['confidence']:.0f} %: of "
+        "`recall.gap(g) <= 10%` over three groups, and of an accuracy that useless scores do not have."
+    )
+    return f"{note}\n\n{table(['certificate', *head], rows)}\n\n{tries_and_looks(figures)}"
+
+
+def tries_and_looks(figures: dict[str, Any]) -> str:
+    """Sentences on what happens to those who try again, and to those who look again."""
+    tried, looked = figures["tries"], figures["looks"]
+    return (
+        f"Scores that know nothing of the labels: {share_text(figures['useless']['issued'])} of all runs issue a "
+        f"certificate, and all of these are wrong; with {tried['tries']} tries on random halves of the same rows, "
+        f"{share_text(tried['wrong'])} do.\n\n"
+        f"A rate exactly at its bound: each look calls it broken in {share_text(looked['called broken per look'])} of "
+        f"cases, and {looked['looks']} looks call it broken at least once in "
+        f"{share_text(looked['called broken at least once'])} of {looked['runs']:,} runs."
+    )
 
 
 def scale(figures: dict[str, Any]) -> str:
@@ -331,6 +371,7 @@ SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "default": ("The default for linear models: FNR at a fixed FPR", default),
     "auto": ("Auto against cross-entropy, tuned weights and trees", auto),
     "certificates": ("How often promises are broken", certificates),
+    "promises": ("Rare groups, useless scores, many tries and many looks", promises),
     "letter": ("Letter: mean precision over recall 95 % to 100 %", letter),
     "mq2008": ("MQ2008: precision at 5, linear models, official fold 1", mq2008),
     "step_cost": ("What a step costs", step_cost),

@@ -228,9 +228,9 @@ from setpoint import cli
 from setpoint.run import unfinished
 # A shell that starts tests in the background has them ignore interruptions.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from setpoint.train import epochs
-unfinished.GAP, score = 0.0, epochs.score
-epochs.score = lambda *arguments: (time.sleep(0.1), score(*arguments))[1]
+from setpoint.train import by_epochs
+unfinished.GAP, score = 0.0, by_epochs.score
+by_epochs.score = lambda *arguments: (time.sleep(0.1), score(*arguments))[1]
 limit = int(sys.argv[1]) or resource.RLIM_INFINITY
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
 cli.main(sys.argv[2:])

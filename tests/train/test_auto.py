@@ -10,7 +10,7 @@ from setpoint.errors import BadSetting
 from setpoint.measure.area import roc_area
 from setpoint.measure.sample import Sample
 from setpoint.run.solvers import Case, make_solver
-from setpoint.train import tune
+from setpoint.train import race, tune
 from setpoint.train.best import Standing, gather_evidence
 from setpoint.train.history import score
 from setpoint.train.linear import Rows

@@ -82,7 +82,7 @@ def replace_threshold(point, other):
 
 @settings(max_examples=30, deadline=None)
 @given(
-    seed=st.integers(0, 1000), size=st.integers(150, 1500), width=st.sampled_from([1e-6, 1e-3, 1.0, 1e4]),
+    seed=st.integers(0, 1000), size=st.integers(400, 1500), width=st.sampled_from([1e-6, 1e-3, 1.0, 1e4]),
     ask=st.sampled_from([
         "minimize fnr where fpr <= 20%", "maximize precision where recall >= 60%",
         "maximize accuracy where recall >= 20% and flagged <= 80%",

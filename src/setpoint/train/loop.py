@@ -23,7 +23,7 @@ from setpoint.processes import Processes, ProcessGroup
 from setpoint.solve.last_layer import ImplicitLastLayer
 from setpoint.solve.solver import Solver
 from setpoint.train.auto import Auto
-from setpoint.train.by_epochs import OptimizerMaker
+from setpoint.train.by_epochs import ByEpochs, OptimizerMaker
 from setpoint.train.checkpoint import Checkpoint
 from setpoint.train.default import How, choose_method
 from setpoint.train.ensemble import Ensembled
@@ -182,7 +182,8 @@ def fit(
         problem, sample.scores, sample.labels, confidence, weights=sample.weights, groups=sample.groups
     )
     store.close()
-    return FitResult(trained.model.eval(), point, trained.history, solver, trained.best, trained.trials)
+    used = trained.settled.solver if isinstance(trained.settled, ByEpochs) else solver
+    return FitResult(trained.model.eval(), point, trained.history, used, trained.best, trained.trials)
 
 
 def _identity(
