@@ -27,8 +27,8 @@ from setpoint.problem.point import OperatingPoint
 from setpoint.run.artefact import load_run
 from setpoint.run.compare import compare_table, corrected_error, usual_solvers, verdict
 from setpoint.run.outcome import TUNED
-from setpoint.run.run import fit_table
 from setpoint.run.settings import Settings
+from setpoint.run.table import fit_table
 from tables import loans
 
 ASK = "minimize fnr where fpr <= 20%"

@@ -22,8 +22,8 @@ import setpoint as sp
 from setpoint.cli import main
 from setpoint.errors import BadFile
 from setpoint.run.artefact import check_place, load_run, save_run
-from setpoint.run.run import fit_table
 from setpoint.run.settings import Settings
+from setpoint.run.table import fit_table
 from setpoint.train.checkpoint import STATE, Checkpoint, read_state
 from tables import loans
 

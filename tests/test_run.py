@@ -20,8 +20,8 @@ from setpoint import ask
 from setpoint.data.fingerprint import fingerprint
 from setpoint.errors import BadFile, BadProblem, BadSetting, BadTable, TooFewSamples
 from setpoint.run.artefact import check_place, load_run, save_run, seal
-from setpoint.run.run import fit_table, split
 from setpoint.run.settings import PARTS, Settings, build_model
+from setpoint.run.table import fit_table, split
 from setpoint.train.scoring import score_rows
 from tables import loans
 

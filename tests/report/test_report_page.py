@@ -28,8 +28,8 @@ from setpoint.report.material import Contender
 from setpoint.report.of_run import read_material, write_report
 from setpoint.report.page import as_json, make_page
 from setpoint.run.artefact import check_place, load_scores, save_run
-from setpoint.run.run import fit_table
 from setpoint.run.settings import Settings
+from setpoint.run.table import fit_table
 from tables import loans
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&<!--'\"\u2028$title"
