@@ -285,7 +285,7 @@ def test_probabilities_are_the_models_own_or_there_are_none():
 
 
 def test_the_example_shows_what_a_threshold_brings(capsys):
-    runpy.run_path(str(Path(__file__).parents[1] / "examples" / "keep_your_model.py"), run_name="__main__")
+    runpy.run_path(str(Path(__file__).parents[2] / "examples" / "keep_your_model.py"), run_name="__main__")
     shown = capsys.readouterr().out
     assert "recall >= 90%" in shown
     assert shown.count("feasible") == 2

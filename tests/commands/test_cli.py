@@ -782,7 +782,7 @@ def test_a_fault_of_our_own_is_not_taken_for_a_broken_promise(monkeypatch, capsy
 
 
 def test_the_page_on_the_command_line_knows_every_option_and_field(capsys):
-    page = (Path(__file__).parents[1] / "docs" / "cli.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
     for command in COMMANDS:
         assert f"## setpoint {command.__name__}" in page
         main_ok(command.__name__, "--help")
@@ -795,7 +795,7 @@ def test_the_page_on_the_command_line_knows_every_option_and_field(capsys):
 
 
 def test_the_page_names_the_fields_of_runs_and_comparisons(run, compared):
-    page = (Path(__file__).parents[1] / "docs" / "cli.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
     answer = compared.to_dict()
     fields = {*run.to_dict(), *run.chosen.to_dict(), *answer, *answer["solvers"][0]} - {*run.sizes}
     assert {field for field in fields if f"`{field}`" not in page} == set()
