@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas
 import polars as pl
 import pytest
 import scipy.sparse
@@ -121,7 +122,6 @@ class TestTheDecision:
         plug_in = sp.SetpointClassifier(ASK, solver=CE, calibration=0.3).fit(X, y)
         assert clf.operating_point_.rates["fpr"] < plug_in.operating_point_.rates["fpr"] <= 0.05
 
-    @pytest.mark.skipif(not hasattr(sp.OperatingPoint, "check"), reason="operating points carry no check yet")
     def test_check_is_that_of_the_point(self):
         (X, y), (new, truth) = draw(2000), draw(2000, seed=1)
         clf = sp.SetpointClassifier(ASK, solver=CE, confidence=0.95).fit(X, y)
@@ -372,7 +372,6 @@ class TestRows:
 
 class TestFrames:
     def test_names_of_features_are_kept_and_held_to(self):
-        pandas = pytest.importorskip("pandas")
         X, y = draw(200)
         frame = pandas.DataFrame(X, columns=list("abcd"))
         clf = sp.SetpointClassifier(solver=CE).fit(frame, pandas.Series(y))
@@ -391,7 +390,6 @@ class TestFrames:
 
     @pytest.mark.parametrize("kind", ["category", "object", "string", "polars", "datetime"])
     def test_columns_of_words_are_refused_by_name_and_an_encoder_helps(self, kind):
-        pandas = pytest.importorskip("pandas")
         X, y = draw(200)
         colour = np.random.default_rng(0).choice(["red", "blue"], len(y))
         if kind == "polars":
@@ -408,7 +406,6 @@ class TestFrames:
         assert len(make_pipeline(encoder, clf).fit(frame, y).predict(frame)) == 200
 
     def test_numbers_in_an_object_column_are_numbers(self):
-        pandas = pytest.importorskip("pandas")
         X, y = draw(200)
         frame = pandas.DataFrame(X, columns=list("abcd")).astype({"a": object})
         assert sp.SetpointClassifier(solver=CE).fit(frame, y).score(frame, y) > 0.7

@@ -7,15 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+import transformers
 from sklearn.metrics import roc_curve
 
 import setpoint as sp
-from packages import needs
 from setpoint.errors import BadFile, BadLabels, BadSetting, ShapeMismatch
-
-transformers = needs("transformers")
-needs("accelerate")
-ours = needs("setpoint.integrations.huggingface")
+from setpoint.integrations import huggingface as ours
 
 PROBLEM = sp.ask("minimize fnr where fpr <= 10%")
 

@@ -8,16 +8,13 @@ import pickle
 
 import pytest
 import torch
+import torchmetrics
 from sklearn.metrics import roc_curve
 
 import setpoint as sp
-from packages import needs
+import two_processes
 from setpoint.errors import BadLabels, BadScores, MissingClass
-
-torchmetrics = needs("torchmetrics")
-two_processes = needs("two_processes")
-OperatingPointMetric = two_processes.OperatingPointMetric
-ASK, BY_GROUP, made_data = two_processes.ASK, two_processes.BY_GROUP, two_processes.made_data
+from two_processes import ASK, BY_GROUP, OperatingPointMetric, made_data
 
 
 def test_batches_are_judged_as_one_and_agree_with_scikit_learn():

@@ -248,7 +248,6 @@ def test_every_continuation_starts_where_cross_entropy_ended(monkeypatch):
 
 
 def test_tuning_is_the_same_for_the_same_seed(hasty):
-    pytest.importorskip("optuna")
     names = []
     for seed in (0, 0, 1):
         result, _ = lost(sizes=(400, 400, 400), solver=sp.Auto(tune=3, seed=seed))
@@ -261,7 +260,6 @@ def test_tuning_is_the_same_for_the_same_seed(hasty):
 
 
 def test_tuning_takes_the_best_trial():
-    pytest.importorskip("optuna")
     seen = []
 
     def objective(settings):
@@ -274,7 +272,6 @@ def test_tuning_takes_the_best_trial():
 
 
 def test_a_network_is_tuned_too():
-    pytest.importorskip("optuna")
     train, held_out = worlds.lost_positives(600, 0), worlds.lost_positives(600, 1)
     found = [
         sp.fit(network(), ASK, [train], [held_out], sp.Auto(tune=2, seed=5), epochs=4).comparison[-1] for _ in range(2)
