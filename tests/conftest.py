@@ -29,8 +29,8 @@ settings.register_profile(
 settings.load_profile("house")
 
 TESTS = Path(__file__).parent
-#: Several processes, random input, and the studies.
-SLOW = {"distributed", "fuzz", "benchmarks"}
+#: Several processes, and the studies.
+SLOW = {"distributed", "benchmarks"}
 
 
 def pytest_collection_modifyitems(items):

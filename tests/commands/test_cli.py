@@ -19,6 +19,7 @@ import scipy
 from rich.console import Console
 
 import setpoint
+from marks import slow
 from setpoint import ask, cli
 from setpoint.cli import COMMANDS, main
 from setpoint.commands.show import progress, result_table, sentences
@@ -99,6 +100,7 @@ def main_ok(*arguments):
     assert ended.value.code == 0
 
 
+@slow
 def test_tuning_chooses_auto_and_shows_what_it_chose_from(table, capsys):
     main_ok("fit", "loans.csv", "--target", "default", "--ask", ASK, "--tune", "2", "--out", "tuned")
     shown = capsys.readouterr().out

@@ -25,6 +25,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator, parametri
 from torch import nn
 
 import setpoint as sp
+from marks import slow
 from setpoint.errors import BadSetting
 from setpoint.estimator.candidates import Plan
 from setpoint.estimator.rows import split_rows
@@ -77,7 +78,8 @@ CHOSEN = ("check_classifiers_train", "check_dict_unchanged")
 
 
 @pytest.mark.parametrize(
-    "estimator", [sp.SetpointClassifier(), sp.SetpointClassifier(module="mlp", solver=CE, epochs=30)]
+    "estimator",
+    [pytest.param(sp.SetpointClassifier(), marks=slow), sp.SetpointClassifier(module="mlp", solver=CE, epochs=30)],
 )
 @pytest.mark.parametrize("name", CHOSEN)
 def test_what_scikit_learn_expects_of_other_solvers(estimator, name):
@@ -209,6 +211,7 @@ class TestSolvers:
         sp.SetpointClassifier(ASK, solver="weighted").fit(X, y)
         assert not any(seen)
 
+    @slow
     def test_auto_is_never_worse_on_held_out_rows_than_cross_entropy(self):
         X, y = draw(250)
         rows = sp.SetpointClassifier(ASK).fit(X, y).comparison_

@@ -11,9 +11,11 @@ import transformers
 from sklearn.metrics import roc_curve
 
 import setpoint as sp
+from marks import slow
 from setpoint.errors import BadFile, BadLabels, BadSetting, ShapeMismatch
 from setpoint.integrations import huggingface as ours
 
+pytestmark = slow
 PROBLEM = sp.ask("minimize fnr where fpr <= 10%")
 
 

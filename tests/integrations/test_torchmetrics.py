@@ -13,6 +13,7 @@ from sklearn.metrics import roc_curve
 
 import setpoint as sp
 import two_processes
+from marks import slow
 from setpoint.errors import BadLabels, BadScores, MissingClass
 from two_processes import ASK, BY_GROUP, OperatingPointMetric, made_data
 
@@ -80,6 +81,7 @@ def test_it_stands_in_a_collection_and_can_be_pickled():
     assert pickle.loads(pickle.dumps(collection["tight"])).point() == collection["tight"].point()
 
 
+@slow
 def test_two_processes_judge_the_joined_data(tmp_path):
     start = multiprocessing.get_context("spawn")
     told = start.Queue()

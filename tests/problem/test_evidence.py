@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
 import setpoint as sp
+from marks import quick_first
 from setpoint.problem.evidence import at_least, at_most, interval, is_testable, p_if_broken, p_if_kept, trials
 
 
@@ -66,7 +67,7 @@ def by_group(parts, size):
     return np.array([[part, 0, size - part, 0] for part in parts])
 
 
-@pytest.mark.parametrize("size", [60, 400])
+@pytest.mark.parametrize("size", quick_first([60, 400]))
 @pytest.mark.parametrize("lower", [0.2, 0.5, 0.85])
 def test_the_gap_tests_err_no_more_often_than_they_say(size, lower):
     """Rates exactly the bound apart: the border of both hypotheses, where errors are most frequent."""

@@ -14,6 +14,7 @@ from scipy.stats import binomtest
 from selenium import webdriver
 from selenium.webdriver.common.keys import Keys
 
+from marks import slow
 from materials import material
 from setpoint.measure.count import count
 from setpoint.measure.rate import CATALOGUE, fpr, recall
@@ -22,6 +23,7 @@ from setpoint.report.page import make_page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
+pytestmark = slow
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 import setpoint as sp
 import worlds_of_many
+from marks import quick_first
 from setpoint.decide.shift_point import evaluate_shifts
 from setpoint.errors import BadLabels, BadProblem, BadScores, BadSetting, ShapeMismatch
 from setpoint.measure.classes import Macro, Micro, OfClass, check_classes, class_shares, count_classes, predict_class
@@ -296,7 +297,7 @@ def implicit(x, labels, start, problem, seed, steps=200):
     return model
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", quick_first(range(2)))
 def test_two_desks(seed):
     problem = sp.minimize(ERROR, cover(1) <= worlds_of_many.DESK, cover(2) <= worlds_of_many.DESK)
     x, labels = worlds_of_many.two_desks(10_000, seed)

@@ -6,6 +6,7 @@ from torch import nn
 
 import setpoint as sp
 import worlds
+from marks import slow
 from setpoint.errors import BadSetting
 from setpoint.measure.area import roc_area
 from setpoint.measure.sample import Sample
@@ -148,6 +149,7 @@ def test_every_kind_of_problem_is_answered(ask, absent, hasty):
     assert chosen_of(result).point.objective == pytest.approx(best(values), abs=0.15)
 
 
+@slow
 def test_groups_are_compared_and_each_gets_a_threshold(hasty):
     x, labels, groups = worlds.two_groups(800, 0)
     held_out = dict(zip(("x", "labels", "groups"), worlds.two_groups(800, 1)))
@@ -205,6 +207,7 @@ def network():
     return nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, 1))
 
 
+@slow
 def test_a_network_starts_from_cross_entropy_and_is_what_the_chosen_trial_says():
     train, held_out, calibration = (worlds.lost_positives(2000, seed) for seed in range(3))
     batches = lambda: sp.Batches(*train, batch_size=256, shuffle=True)
@@ -247,6 +250,7 @@ def test_every_continuation_starts_where_cross_entropy_ended(monkeypatch):
     assert one.point == other.point != first.point
 
 
+@slow
 def test_tuning_is_the_same_for_the_same_seed(hasty):
     names = []
     for seed in (0, 0, 1):
