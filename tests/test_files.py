@@ -125,8 +125,8 @@ def test_a_pipe_is_written_straight(tmp_path):
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
-def test_errors_name_the_file_that_was_asked_for(tmp_path, full):
-    with pytest.raises(OSError, match="File too large") as caught:
+def test_errors_name_the_file_that_was_asked_for(tmp_path):
+    with full(), pytest.raises(OSError, match="File too large") as caught:
         write_whole(tmp_path / "file", bytes(1000))
     assert caught.value.filename == str(tmp_path / "file")
     with pytest.raises(IsADirectoryError) as caught:
