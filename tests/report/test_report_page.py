@@ -18,6 +18,7 @@ import torch
 from PIL import Image
 
 import setpoint
+from marks import slow
 from materials import ASK, material
 from setpoint.cli import main
 from setpoint.decide.calibrate import calibrate
@@ -279,6 +280,7 @@ def test_damaged_runs_end_in_one_sentence(place, damage, message):
     assert not (place / "report.html").exists()
 
 
+@slow
 def test_the_command_in_a_process_of_its_own(place, tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(Path(setpoint.__file__).parents[1])}
     command = [sys.executable, "-m", "setpoint.cli", "report", "run"]

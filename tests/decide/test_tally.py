@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import setpoint as sp
+from marks import slow
 from setpoint.decide import tally as counting
 from setpoint.decide.tally import BUCKETS, ScoreTally, _bucket, _lowest
 from setpoint.errors import BadProblem, BadScores, BadSetting, MissingClass, TooFewSamples
@@ -146,6 +147,7 @@ def second_process(place, told):
     told.put(reduced(1, place))
 
 
+@slow
 def test_two_processes_find_what_one_would(tmp_path):
     context = multiprocessing.get_context("spawn")
     told = context.Queue()

@@ -473,7 +473,7 @@ def test_the_fingerprint_is_that_of_names_types_and_values():
 
 def test_the_fingerprint_does_not_depend_on_the_process():
     code = "from tables import loans; from setpoint.data.fingerprint import fingerprint; print(fingerprint(loans(50)))"
-    paths = os.pathsep.join([str(Path(setpoint.__file__).parents[1]), str(Path(__file__).parent)])
+    paths = os.pathsep.join([str(Path(setpoint.__file__).parents[1]), str(Path(__file__).parents[1])])
     for seed in ("1", "2"):
         environment = {**os.environ, "PYTHONPATH": paths, "PYTHONHASHSEED": seed}
         heard = subprocess.run(

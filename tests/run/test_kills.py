@@ -19,6 +19,7 @@ import torch
 from torch import nn
 
 import setpoint as sp
+from marks import slow
 from setpoint.cli import main
 from setpoint.errors import BadFile
 from setpoint.run.artefact import check_place, load_run, save_run
@@ -29,6 +30,7 @@ from tables import loans
 
 ASK = "minimize fnr where fpr <= 20%"
 KILLED = -signal.SIGKILL
+pytestmark = slow
 WHOLE = ["history.jsonl", "model.safetensors", "scores.safetensors", "setpoint.json"]
 
 
