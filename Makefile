@@ -5,7 +5,7 @@ READY = $(VENV)/.ready
 
 SECONDS ?= 600
 
-.PHONY: install demo test lint format docs bench evidence dist fuzz coverage mutation clean
+.PHONY: install demo test test-all lint format docs bench evidence dist fuzz coverage mutation clean
 
 install: $(READY)
 
@@ -18,8 +18,13 @@ $(READY): pyproject.toml requirements.txt
 demo: $(READY)          ## train for "maximize tnr where recall >= 95%", print the answer, write run/
 	$(BIN)/python examples/breast_cancer.py --out run
 
-test: $(READY) lint     ## lint, types, every test
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+PYTEST = $(BIN)/python -m pytest -n 2 --dist worksteal
+
+test: $(READY) lint     ## lint, types, every unit and law, a smoke test of each door; minutes
+	$(PYTEST) -m "not slow"
+
+test-all: test          ## the same, then the slow rest: browser, several processes, kills, fuzzing, studies
+	$(PYTEST) -m slow
 
 docs: $(READY)          ## the site, into build/site; a broken link or name is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs --quiet build --strict
@@ -54,7 +59,7 @@ fuzz: $(READY)          ## every public entrance with whatever comes, new cases 
 	$(BIN)/python -m benchmarks.faults.fuzz --seconds $(SECONDS)
 
 coverage: $(READY)      ## the tests, with the lines and branches of src that they reach
-	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=json:coverage.json --cov-report=term-missing:skip-covered
+	$(PYTEST) --cov --cov-report=json:coverage.json --cov-report=term-missing:skip-covered
 	$(BIN)/python -m benchmarks.faults.coverage coverage.json
 
 mutation: $(READY)      ## break measure, problem and threshold on purpose: which tests notice?

@@ -15,8 +15,8 @@ import setpoint as sp
 from setpoint.commands.show import console, progress, result_table, sentences
 from setpoint.report.of_run import write_report
 from setpoint.run.artefact import check_place, save_run
-from setpoint.run.run import fit_table
 from setpoint.run.settings import Settings
+from setpoint.run.table import fit_table
 
 ASK = "maximize tnr where recall >= 95%"
 # A certificate of 95 % recall needs 59 malignant samples in the calibration part: 30 % of the 212 there are.

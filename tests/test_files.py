@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import signal
@@ -38,14 +39,16 @@ def command(*arguments):
     return end.value.code
 
 
-@pytest.fixture
+@contextlib.contextmanager
 def full():
-    """No file may grow beyond so many bytes: as on a full disk, a write fails."""
+    """No file may grow beyond 200 bytes: a write fails as on a full disk (pytest's own output, outside, does not)."""
     limits, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (200, limits[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    signal.signal(signal.SIGXFSZ, handler)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
 
 
 def test_a_file_is_replaced_whole_and_directories_are_made(tmp_path):
@@ -122,8 +125,8 @@ def test_a_pipe_is_written_straight(tmp_path):
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
-def test_errors_name_the_file_that_was_asked_for(tmp_path, full):
-    with pytest.raises(OSError, match="File too large") as caught:
+def test_errors_name_the_file_that_was_asked_for(tmp_path):
+    with full(), pytest.raises(OSError, match="File too large") as caught:
         write_whole(tmp_path / "file", bytes(1000))
     assert caught.value.filename == str(tmp_path / "file")
     with pytest.raises(IsADirectoryError) as caught:
@@ -152,18 +155,20 @@ def test_no_name_that_can_be_guessed_is_written_through(run, tmp_path, stream):
 
 @pytest.mark.parametrize("stream", [[], ["--stream"]])
 @pytest.mark.parametrize("name", ["out.csv", "out.parquet"])
-def test_a_full_disk_is_told_in_one_sentence(run, tmp_path, monkeypatch, capsys, full, name, stream):
+def test_a_full_disk_is_told_in_one_sentence(run, tmp_path, monkeypatch, capsys, name, stream):
     monkeypatch.chdir(tmp_path)
     Path(name).write_text("old")
-    assert command("predict", run, run.parent / "loans.csv", "--out", name, *stream) == 2
+    with full():
+        assert command("predict", run, run.parent / "loans.csv", "--out", name, *stream) == 2
     assert capsys.readouterr().err == f"setpoint: {name} cannot be written or read: File too large\n"
     assert os.listdir() == [name]
     assert Path(name).read_text() == "old"
 
 
-def test_a_report_on_a_full_disk_leaves_no_part_of_a_picture(run, tmp_path, monkeypatch, capsys, full):
+def test_a_report_on_a_full_disk_leaves_no_part_of_a_picture(run, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert command("report", run, "--out", "page.html", "--png") == 2
+    with full():
+        assert command("report", run, "--out", "page.html", "--png") == 2
     assert capsys.readouterr().err == "setpoint: page.png cannot be written or read: File too large\n"
     assert os.listdir() == []
 

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from setpoint.problem.language import ask
     from setpoint.problem.point import Certificate, Estimate, OperatingPoint
     from setpoint.problem.problem import Problem, maximize, minimize
+    from setpoint.run.fit import FitResult, fit
     from setpoint.solve.ascent import NuPI
     from setpoint.solve.augmented import AugmentedLagrangian, PerNegative, PerPositive
     from setpoint.solve.augmented_multiclass import AugmentedMulticlass, EveryOutput, OwnOutput
@@ -78,7 +79,6 @@ if TYPE_CHECKING:
     from setpoint.train.correct import correct
     from setpoint.train.ensemble import Ensemble
     from setpoint.train.head import head_features
-    from setpoint.train.loop import FitResult, fit
     from setpoint.train.recipes import Anchored, Ridge
     from setpoint.train.splits import Splits
     from setpoint.train.trial import Trial
@@ -125,7 +125,7 @@ _HOMES = {
     "train.ensemble": "Ensemble",
     "train.head": "head_features",
     "data.index": "with_index",
-    "train.loop": "FitResult fit",
+    "run.fit": "FitResult fit",
     "train.checkpoint": "Checkpoint",
     "train.auto": "Auto",
     "train.recipes": "Anchored Ridge",

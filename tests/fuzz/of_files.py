@@ -23,8 +23,8 @@ from fuzz.mutate import mutated_bytes, mutated_json
 from fuzz.of_problem import judged
 from setpoint.data.schema import Schema
 from setpoint.run.artefact import ABOUT, MODEL, load_run, save_run
-from setpoint.run.run import fit_table
 from setpoint.run.settings import Settings
+from setpoint.run.table import fit_table
 from setpoint.train.checkpoint import STATE
 
 FORBIDDEN = ("exec", "os.system", "os.exec", "os.posix_spawn", "subprocess.Popen", "pickle.find_class", "marshal.loads")

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 import setpoint as sp
 from fuzz.laws import run_case
 from fuzz.targets import ROOMS, TARGETS
+from marks import slow
 
+pytestmark = slow
 #: Cases in the tests, where a case is dear; else 60.
 FEW = {
     "fitting": 15,

@@ -7,16 +7,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+import transformers
 from sklearn.metrics import roc_curve
 
 import setpoint as sp
-from packages import needs
+from marks import slow
 from setpoint.errors import BadFile, BadLabels, BadSetting, ShapeMismatch
+from setpoint.integrations import huggingface as ours
 
-transformers = needs("transformers")
-needs("accelerate")
-ours = needs("setpoint.integrations.huggingface")
-
+pytestmark = slow
 PROBLEM = sp.ask("minimize fnr where fpr <= 10%")
 
 

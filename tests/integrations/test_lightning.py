@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 
+import lightning.pytorch as pl
 import pytest
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 import setpoint as sp
-from packages import needs
 from setpoint.decide.order import preference
 from setpoint.errors import BadSetting
+from setpoint.integrations import lightning as ours
+from setpoint.integrations.torchmetrics import OperatingPointMetric
 from worlds import tilted
-
-pl = needs("lightning.pytorch")
-ours = needs("setpoint.integrations.lightning")
-OperatingPointMetric = needs("setpoint.integrations.torchmetrics").OperatingPointMetric
 
 PROBLEM = sp.ask("minimize fnr where fpr <= 5%")
 

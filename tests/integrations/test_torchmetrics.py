@@ -8,16 +8,14 @@ import pickle
 
 import pytest
 import torch
+import torchmetrics
 from sklearn.metrics import roc_curve
 
 import setpoint as sp
-from packages import needs
+import two_processes
+from marks import slow
 from setpoint.errors import BadLabels, BadScores, MissingClass
-
-torchmetrics = needs("torchmetrics")
-two_processes = needs("two_processes")
-OperatingPointMetric = two_processes.OperatingPointMetric
-ASK, BY_GROUP, made_data = two_processes.ASK, two_processes.BY_GROUP, two_processes.made_data
+from two_processes import ASK, BY_GROUP, OperatingPointMetric, made_data
 
 
 def test_batches_are_judged_as_one_and_agree_with_scikit_learn():
@@ -83,6 +81,7 @@ def test_it_stands_in_a_collection_and_can_be_pickled():
     assert pickle.loads(pickle.dumps(collection["tight"])).point() == collection["tight"].point()
 
 
+@slow
 def test_two_processes_judge_the_joined_data(tmp_path):
     start = multiprocessing.get_context("spawn")
     told = start.Queue()

@@ -8,13 +8,16 @@ import itertools
 import math
 import sys
 
+import mlflow
 import pytest
 import torch
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from torch.utils.tensorboard import SummaryWriter
 
 import setpoint as sp
-from packages import needs
 from setpoint.decide.order import preference
 from setpoint.errors import MissingPackage, missing
+from setpoint.integrations.mlflow import to_mlflow
 from setpoint.integrations.scalars import preference_number, scalars
 from setpoint.integrations.tensorboard import to_tensorboard
 from worlds import tilted
@@ -71,12 +74,10 @@ def test_the_preference_number_orders_as_the_preference_does():
 
 
 def test_tensorboard_reads_back_what_was_written(tmp_path):
-    needs("tensorboard")
-    accumulator = needs("tensorboard.backend.event_processing.event_accumulator").EventAccumulator
-    writer = needs("torch.utils.tensorboard").SummaryWriter(str(tmp_path))
+    writer = SummaryWriter(str(tmp_path))
     history = fit_with(to_tensorboard(writer)).history
     writer.close()
-    events = accumulator(str(tmp_path)).Reload()
+    events = EventAccumulator(str(tmp_path)).Reload()
     for row in history:
         for name, value in by_hand(row).items():
             found = {event.step: event.value for event in events.Scalars(name)}
@@ -85,12 +86,11 @@ def test_tensorboard_reads_back_what_was_written(tmp_path):
 
 
 def test_mlflow_reads_back_what_was_written(tmp_path, monkeypatch):
-    mlflow = needs("mlflow")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     mlflow.set_tracking_uri(tmp_path.as_uri())
     client = mlflow.MlflowClient()
     run_id = client.create_run(client.create_experiment("setpoint")).info.run_id
-    history = fit_with(needs("setpoint.integrations.mlflow").to_mlflow(run_id)).history
+    history = fit_with(to_mlflow(run_id)).history
     for row in history:
         for name, value in by_hand(row).items():
             found = {metric.step: metric.value for metric in client.get_metric_history(run_id, name)}

@@ -158,3 +158,20 @@ def test_lists_and_arrays_get_in():
     assert sample.scores.is_floating_point()
     assert sample.labels.dtype == torch.int64
     assert sample.weights.tolist() == [1, 1]
+
+
+def test_counts_of_classes_by_hand():
+    scores = torch.tensor([[2.0, 1.0, 0.0], [0.0, 2.0, 1.0], [1.0, 1.0, 1.0], [0.0, 0.0, 3.0]])
+    labels, weights = torch.tensor([0, 2, 0, 2]), torch.tensor([1.0, 2.0, 3.0, 4.0])
+    assert predict_class(scores).tolist() == [0, 1, 0, 2]
+    assert predict_class(scores, torch.tensor([1.5, 0.0, 0.0])).tolist() == [1, 1, 1, 2]
+    counts = count_classes(scores, labels, weights=weights)
+    assert counts.dtype == torch.float64
+    assert counts.tolist() == [[4, 0, 0, 6], [0, 2, 0, 8], [4, 0, 2, 4]]
+    shifted = count_classes(scores, labels, torch.tensor([1.5, 0.0, 0.0]))
+    assert shifted.tolist() == [[0, 0, 2, 2], [0, 3, 0, 1], [1, 0, 1, 2]]
+    soft = class_shares(scores.half(), 0.5, 2.0)
+    assert soft.dtype == torch.float32
+    torch.testing.assert_close(soft, torch.softmax(2 * scores, -1), atol=1e-3, rtol=1e-3)
+    assert class_shares(scores, 0.0, None).tolist()[1] == [0, 1, 0]
+    assert count_classes(scores, labels, 0.0, 1.0).sum().item() == pytest.approx(12)

@@ -1,3 +1,5 @@
+"""Curves and areas: every cut, scikit-learn's areas, slow references, ties, weights and missing classes."""
+
 import math
 
 import numpy as np
@@ -17,6 +19,8 @@ from setpoint.measure.curve import curve
 
 # Where scores are near the largest float, scikit-learn's own check for infinities overflows, and says so.
 oracle = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+
 RANGES = st.sampled_from([(0.0, 1.0), (0.0, 0.1), (0.5, 1.0), (0.2, 0.7), (0.95, 1.0)])
 
 
@@ -124,3 +128,66 @@ def test_an_area_over_a_class_of_little_weight():
     assert mean_over(cuts, sp.precision, sp.recall.between(0.5, 1.0)) == pytest.approx(
         float(mean_over(same, sp.precision, sp.recall.between(0.5, 1.0)))
     )
+
+
+def test_a_curve_of_ties_and_weights():
+    cuts = curve(
+        torch.tensor([1.0, 2.0, 2.0, 0.0, 5.0]), torch.tensor([1, 0, 1, 0, 1]), torch.tensor([1.0, 2, 3, 4, 0])
+    )
+    assert cuts.values.tolist() == [2, 1, 0]
+    assert cuts.tp.tolist() == [0, 3, 4, 4]
+    assert cuts.fp.tolist() == [0, 2, 2, 6]
+    assert cuts.counts.tolist() == [[0, 0, 4, 6], [3, 2, 1, 4], [4, 2, 0, 4], [4, 6, 0, 0]]
+    assert cuts.thresholds(torch.arange(4)).tolist()[:3] == [2, 1.5, 0.5]
+    last = cuts.thresholds(torch.tensor([3])).item()
+    assert last < 0
+    assert last == torch.nextafter(torch.tensor(0.0), torch.tensor(-1.0)).item()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_curve_of_half_precision_has_thresholds_between_neighbours(dtype):
+    eps = torch.finfo(dtype).eps
+    leaf = torch.tensor([1.0, 1.0 + eps], dtype=dtype, requires_grad=True)
+    cuts = curve(leaf, torch.tensor([False, True]))
+    assert cuts.values.dtype == torch.float32
+    assert not cuts.values.requires_grad
+    assert cuts.thresholds(torch.tensor([1])).item() == 1 + eps / 2
+    assert cuts.tp.dtype == cuts.fp.dtype == torch.float64
+
+
+def test_neighbouring_floats_have_the_lower_one_as_their_threshold():
+    low = torch.tensor(1.0, dtype=torch.float64)
+    high = torch.nextafter(low, torch.tensor(2.0, dtype=torch.float64))
+    cuts = curve(torch.stack([low, high]), torch.tensor([0, 1]))
+    assert cuts.thresholds(torch.tensor([1])).item() == 1.0
+    wide = curve(torch.tensor([1.7e308, -1.7e308], dtype=torch.float64), torch.tensor([1, 0]))
+    assert wide.thresholds(torch.tensor([1])).item() == 0
+
+
+def test_areas_by_hand():
+    # From the highest: a positive, a negative, a positive, a negative.
+    scores, labels = torch.tensor([4.0, 3.0, 2.0, 1.0]), torch.tensor([1.0, 0.0, 1.0, 0.0])
+    assert roc_area(scores, labels).item() == pytest.approx(0.75)
+    assert roc_area(scores, labels, low=0.0, high=0.5).item() == pytest.approx(0.5)
+    assert roc_area(scores, labels, low=0.25, high=0.75).item() == pytest.approx(0.75)
+    assert pr_area(scores, labels).item() == pytest.approx((1 + 2 / 3) / 2)
+    assert pr_area(scores, labels, low=0.5, high=1.0).item() == pytest.approx(2 / 3)
+    assert pr_area(scores, labels, low=0.25, high=0.75).item() == pytest.approx((1 + 2 / 3) / 2)
+    weights = torch.tensor([1.0, 3.0, 1.0, 1.0])
+    assert roc_area(scores, labels, weights).item() == pytest.approx((1 + 0.25) / 2)
+    assert pr_area(scores, labels, weights).item() == pytest.approx((1 + 2 / 5) / 2)
+    assert mean_over(curve(scores, labels), sp.fpr, sp.fnr.between(0, 1)).item() == pytest.approx(0.25)
+    assert mean_over(curve(scores, labels), sp.precision, sp.fnr.between(0, 1)).item() == pytest.approx((1 + 2 / 3) / 2)
+
+
+@pytest.mark.parametrize(
+    ("area", "low", "high", "scaled"), [(0.05, 0.0, 0.1, 0.5), (1.0, 0.0, 0.1, 1.0), (0.6, 0.2, 0.4, 10 / 14)]
+)
+def test_the_scaled_partial_area(area, low, high, scaled):
+    assert mcclish(torch.tensor(area).double(), low, high).item() == pytest.approx(scaled)
+
+
+def test_an_area_without_its_class():
+    with pytest.raises(MissingClass) as refusal:
+        roc_area(torch.tensor([1.0]), torch.tensor([1.0]))
+    assert str(refusal.value) == "the area over fpr needs samples of the class that it is a share of"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -207,34 +209,33 @@ def test_a_long_sum_keeps_the_precision_of_float32(surrogate):
     torch.testing.assert_close(slopes[some].double(), -slope.sum(1), rtol=2e-7, atol=0)
 
 
-@pytest.mark.parametrize("switch", SWITCHES)
 @pytest.mark.parametrize("surrogate", [*HINGES, Logistic(), Sigmoid()])
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
-def test_results_have_the_dtype_of_the_scores_and_at_least_float32(dtype, surrogate, switch):
-    positives, negatives = grid(30, 22, dtype).requires_grad_(), grid(20, 23, dtype).requires_grad_()
-    exact = pairs_per_positive(positives.detach().double(), negatives.detach().double(), surrogate)
-    sums = pairs_per_positive(positives, negatives, surrogate, broadcast_up_to=switch)
-    assert sums.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
-    close(sums.detach(), exact, 1e-6)
-    gradient = torch.autograd.grad(sums.sum(), (positives, negatives))
-    assert [g.dtype for g in gradient] == [dtype, dtype]
+def test_results_have_the_dtype_of_the_scores_and_at_least_float32(surrogate):
+    for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        positives, negatives = grid(30, 22, dtype).requires_grad_(), grid(20, 23, dtype).requires_grad_()
+        exact = pairs_per_positive(positives.detach().double(), negatives.detach().double(), surrogate)
+        for switch in SWITCHES:
+            sums = pairs_per_positive(positives, negatives, surrogate, broadcast_up_to=switch)
+            assert sums.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
+            close(sums.detach(), exact, 1e-6)
+            gradient = torch.autograd.grad(sums.sum(), (positives, negatives))
+            assert [g.dtype for g in gradient] == [dtype, dtype]
 
 
-@pytest.mark.parametrize("switch", SWITCHES)
 @pytest.mark.parametrize("surrogate", [*HINGES, Logistic(), Sigmoid()])
-@pytest.mark.parametrize("sizes", [(0, 5), (5, 0), (0, 0)])
-def test_an_empty_side_gives_zeros_with_zero_gradient(surrogate, sizes, switch):
-    positives, negatives = (spread(n, n).requires_grad_() for n in sizes)
-    options = {"broadcast_up_to": switch}
-    per_positive = pairs_per_positive(positives, negatives, surrogate, **options)
-    per_negative = pairs_per_negative(positives, negatives, surrogate, **options)
-    total = pair_sum(positives, negatives, surrogate, **options)
-    assert (len(per_positive), len(per_negative)) == sizes
-    assert total == 0
-    assert not per_positive.any()
-    assert not per_negative.any()
-    both = torch.autograd.grad(per_positive.sum() + per_negative.sum() + total, (positives, negatives))
-    assert not any(g.any() for g in both)
+def test_an_empty_side_gives_zeros_with_zero_gradient(surrogate):
+    for sizes, switch in itertools.product([(0, 5), (5, 0), (0, 0)], SWITCHES):
+        positives, negatives = (spread(n, n).requires_grad_() for n in sizes)
+        options = {"broadcast_up_to": switch}
+        per_positive = pairs_per_positive(positives, negatives, surrogate, **options)
+        per_negative = pairs_per_negative(positives, negatives, surrogate, **options)
+        total = pair_sum(positives, negatives, surrogate, **options)
+        assert (len(per_positive), len(per_negative)) == sizes
+        assert total == 0
+        assert not per_positive.any()
+        assert not per_negative.any()
+        both = torch.autograd.grad(per_positive.sum() + per_negative.sum() + total, (positives, negatives))
+        assert not any(g.any() for g in both)
 
 
 def test_memory_kept_for_the_backward_pass_grows_with_scores_not_with_pairs():

@@ -1,3 +1,8 @@
+"""Steps and counts: closed forms, slow loops, groups, and every precision."""
+
+import math
+
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -5,13 +10,14 @@ from hypothesis import strategies as st
 import reference
 from cases import cases
 from setpoint.measure.count import count, count_sorted
-from setpoint.measure.step import HingeStep, SigmoidStep, SoftplusStep, hard_step
+from setpoint.measure.step import HardStep, HingeStep, SigmoidStep, SoftplusStep, hard_step
 
 
 def test_a_margin_of_zero_does_not_pass():
-    margin = torch.tensor([-1.0, 0.0, 1e-30])
-    assert hard_step.above(margin).tolist() == [0, 0, 1]
-    assert hard_step.below(margin).tolist() == [1, 1, 0]
+    margin = torch.tensor([-1.0, 0.0, 1e-30, 1.0])
+    for step in (hard_step, HardStep()):
+        assert step.above(margin).tolist() == [0, 0, 1, 1]
+        assert step.below(margin).tolist() == [1, 1, 0, 0]
 
 
 def test_smooth_steps_are_finite_with_finite_slopes_at_extreme_margins():
@@ -102,3 +108,50 @@ def test_the_slope_of_a_hinge_where_it_bends_is_that_of_its_flat_side():
     slope = HingeStep(2.0).slope
     assert slope.above(torch.tensor([-0.5, -0.4])).tolist() == [0.0, 2.0]
     assert slope.below(torch.tensor([0.5, 0.4])).tolist() == [0.0, -2.0]
+
+
+SCORES = torch.tensor([0.1, 0.4, 0.35, 0.8])
+
+
+LABELS = torch.tensor([0.0, 0.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_steps_keep_their_precision_and_counts_have_enough(dtype):
+    margin = torch.tensor([-1.0, 0.0, 1.0], dtype=dtype)
+    for step in (HardStep(), SigmoidStep(2.0), SoftplusStep(2.0), SigmoidStep(2.0).slope, SoftplusStep(2.0).slope):
+        assert step.above(margin).dtype == step.below(margin).dtype == dtype
+    scores = SCORES.to(dtype)
+    assert count(scores, LABELS, 0.375).dtype == torch.float64
+    assert count(scores, LABELS, 0.375, SigmoidStep()).dtype == torch.promote_types(dtype, torch.float32)
+    assert count(scores, LABELS, 0.375).tolist() == [1, 1, 1, 1]
+
+
+def test_smooth_steps_by_hand():
+    margin = torch.tensor([0.3], dtype=torch.float64)
+    up = 1 / (1 + math.exp(-0.6))
+    sigmoid, softplus = SigmoidStep(2.0), SoftplusStep(2.0)
+    assert sigmoid.above(margin).item() == pytest.approx(up)
+    assert sigmoid.below(margin).item() == pytest.approx(1 - up)
+    assert sigmoid.slope.above(margin).item() == pytest.approx(2 * up * (1 - up))
+    assert sigmoid.slope.below(margin).item() == pytest.approx(-2 * up * (1 - up))
+    assert softplus.above(margin).item() == pytest.approx(math.log1p(math.exp(0.6)))
+    assert softplus.below(margin).item() == pytest.approx(math.log1p(math.exp(-0.6)))
+    assert softplus.slope.above(margin).item() == pytest.approx(2 * up)
+    assert softplus.slope.below(margin).item() == pytest.approx(-2 * (1 - up))
+    assert SigmoidStep().temperature == SoftplusStep().temperature == 1.0
+
+
+def test_counts_of_groups_in_every_shape():
+    groups, weights = torch.tensor([0, 2, 2, 0]), torch.tensor([1.0, 2.0, 3.0, 4.0])
+    split = count(SCORES, LABELS, 0.375, weights=weights, groups=groups)
+    assert split.tolist() == [[4, 0, 0, 1], [0, 0, 0, 0], [0, 2, 3, 0]]
+    assert count(SCORES, LABELS, 0.375, groups=groups, n_groups=5).shape == (5, 4)
+    two = count(SCORES, LABELS, torch.tensor([0.0, 0.375]), weights=weights, groups=groups)
+    assert two.shape == (2, 3, 4)
+    assert two[1].tolist() == split.tolist()
+    own = count(SCORES, LABELS, torch.tensor([[0.0, 0.0, 1.0], [1.0, 0.0, 0.375]]), groups=groups)
+    assert own[0].tolist() == [[1, 1, 0, 0], [0, 0, 0, 0], [0, 0, 1, 1]]
+    assert own[1].tolist() == [[0, 0, 1, 1], [0, 0, 0, 0], [0, 1, 1, 0]]
+    nobody = count(SCORES[:0], LABELS[:0], 0.5, groups=groups[:0])
+    assert nobody.tolist() == [[0, 0, 0, 0]]

@@ -1,9 +1,12 @@
+"""A promise held against later batches: which evidence breaks it, and the words of the verdict."""
+
 import numpy as np
 import pytest
 from scipy.stats import binomtest
 
 import setpoint as sp
 from setpoint.errors import BadGroups, BadSetting
+from setpoint.problem.check import BoundCheck, Check, check_bound
 
 
 def batch(n=2000, seed=0, drift=0.0, groups=0):
@@ -89,3 +92,56 @@ def test_a_group_without_samples_is_named_and_not_passed_over():
         assert [row.unseen for row in check.bounds if row.unseen] == [("2",)]
         assert "but group '2' has no samples to judge it by" in str(check)
         assert "no samples" not in str(point.check(*later[:2], groups=later[2]))
+
+
+COUNTS = np.array([23, 7, 17, 54])
+
+
+def test_one_bound_in_words():
+    row = check_bound(sp.fpr <= 0.2, COUNTS.astype(float), 7 / 61)
+    p = binomtest(7, 61, 0.2, alternative="greater").pvalue
+    assert row == BoundCheck("fpr <= 20%", 7 / 61, (61,), pytest.approx(p), None)
+    assert str(row) == f"fpr <= 20%: 11.4754% of 61 (p = {p:.3g})"
+    named = check_bound(sp.fpr <= 0.2, COUNTS.astype(float), 7 / 61, "north")
+    assert named.group == "north"
+    assert str(named) == f"fpr <= 20% in north: 11.4754% of 61 (p = {p:.3g})"
+    groups = np.stack([COUNTS, 2 * COUNTS]).astype(float)
+    gap = check_bound(sp.recall.gap("g") <= 0.1, groups, 0.0)
+    assert gap.samples == (40, 80)
+    assert str(gap).startswith("recall.gap(g) <= 10%: 0% of 40 and 80 (p = ")
+
+
+def test_a_bound_without_an_exact_test_in_words():
+    row = check_bound(sp.mcc >= 0.3, COUNTS.astype(float), 0.25, "north")
+    assert row == BoundCheck("mcc >= 0.3", 0.25, (101,), None, "north")
+    assert str(row) == "mcc >= 0.3 in north: 25% of 101 (no exact test)"
+    groups = np.stack([COUNTS, 2 * COUNTS]).astype(float)
+    assert check_bound(sp.recall.gap("g") >= 0.1, groups, 0.0).samples == (303,)
+
+
+def rows(*values):
+    return tuple(BoundCheck(f"bound {i}", 0.5, (10,), value) for i, value in enumerate(values))
+
+
+@pytest.mark.parametrize(
+    ("values", "together"),
+    [((0.03,), 0.03), ((0.03, 0.5), 0.06), ((0.03, None, 0.5), 0.06), ((0.9, 0.8), 1.0), ((None,), 1.0), ((), 1.0)],
+)
+def test_all_bounds_together_are_the_smallest_times_their_number(values, together):
+    assert Check(rows(*values), 0.05).p_value == together
+
+
+def test_a_promise_is_broken_at_the_level_itself():
+    assert not Check(rows(0.05), 0.05).holds
+    assert Check(rows(0.0500001), 0.05).holds
+    assert not Check(rows(0.05), 0.1).holds
+
+
+def test_the_verdict_in_words():
+    first = "bound 0: 50% of 10 (p = 0.3)"
+    assert str(Check(rows(0.3), 0.05)) == f"no evidence that the promise is broken (p = 0.3): {first}"
+    both = f"{first}; bound 1: 50% of 10 (p = 0.01)"
+    assert str(Check(rows(0.3, 0.01), 0.05)) == f"the promise is broken (p = 0.02, level 0.05 per look): {both}"
+    one = f"{first}; bound 1: 50% of 10 (no exact test)"
+    assert str(Check(rows(0.3, None), 0.05)) == f"no evidence that the promise is broken (p = 0.3): {one}"
+    assert str(Check(rows(None, None), 0.05)) == "nothing was promised that could be tested"

@@ -5,12 +5,17 @@ from hypothesis import strategies as st
 import setpoint as sp
 from setpoint.errors import BadAsk, BadProblem
 from setpoint.measure.rate import CATALOGUE, Rate
+from setpoint.problem.language import read_problem
 
 SHARES = st.floats(0, 1, allow_nan=False)
+
+
 NAMED = st.one_of(
     st.sampled_from(list(CATALOGUE.values())),
     st.floats(1e-6, 1e6).map(sp.f_score),
 )
+
+
 RATES = NAMED.filter(lambda q: isinstance(q, Rate))
 
 
@@ -125,3 +130,63 @@ def test_any_text_is_read_or_refused_by_name(text):
 def test_an_ask_must_be_text():
     with pytest.raises(BadAsk, match="got int"):
         sp.ask(3)
+
+
+def test_a_problem_is_handed_over_as_it_is_or_in_words():
+    problem = sp.minimize(sp.fnr, sp.fpr <= 0.01)
+    assert read_problem(problem) is problem
+    assert read_problem("minimize fnr where fpr <= 1%") == problem
+    for odd in (None, 3, sp.fnr):
+        with pytest.raises(BadProblem, match="expected an ask such as"):
+            read_problem(odd)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("minimize fnr where recall.gap(Site_2) <= 5%", sp.minimize(sp.fnr, sp.recall.gap("Site_2") <= 0.05)),
+        ('minimize fnr where recall.gap("my site") <= 5%', sp.minimize(sp.fnr, sp.recall.gap("my site") <= 0.05)),
+        ('minimize fnr where recall . gap ( "a\\"b" ) <= 5%', sp.minimize(sp.fnr, sp.recall.gap('a"b') <= 0.05)),
+        ("maximize f10 where fpr<=.5", sp.maximize(sp.f_score(10), sp.fpr <= 0.5)),
+        ("maximize f_score(.5) where fpr <= 5e-1", sp.maximize(sp.f_score(0.5), sp.fpr <= 0.5)),
+        ("maximize recall OVER fpr IN [0, 5 %] WITH 3 POINTS", sp.maximize(sp.recall, over=sp.fpr.between(0, 0.05, 3))),
+        ("minimize FNR where TPR >= 50% and Mcc >= -0.5", sp.minimize(sp.fnr, sp.recall >= 0.5, sp.mcc >= -0.5)),
+        ("minimize fnr where fpr <= 0.1%", sp.minimize(sp.fnr, sp.fpr <= 0.001)),
+        ("minimize fnr where fpr <= 7%", sp.minimize(sp.fnr, sp.fpr <= 0.07)),
+        ("minimize fnr where fpr <= 29%", sp.minimize(sp.fnr, sp.fpr <= 0.29)),
+    ],
+)  # fmt: skip
+def test_asks_are_read_to_the_letter(text, problem):
+    assert sp.ask(text) == problem
+    assert sp.ask(str(problem)) == problem
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("minimize fnr where fpr <= 1% or tnr >= 1", "unknown word 'or', did you mean 'over'?"),
+        ("minimize fnr where fpr <= 1% 2", "'2' is unexpected after fnr"),
+        ("minimize fnr where fpr < 1%", "fpr < ...: bounds are never strict; write <="),
+        ("minimize fnr where fpr <= ", "expected a number such as 1% or 0.01 at the end"),
+        ("", "expected 'minimize' or 'maximize' at the end"),
+        ("minimize fnr over fpr in [0, 1] with -2 points", "expected a whole number of points but found '-2'"),
+        ("minimize fnr over fpr in [0, 1] with 2 dots", "expected 'points' but found 'dots'"),
+        ("minimize f", "unknown word 'f', did you mean "),
+        ("minimize recal", "unknown word 'recal', did you mean 'recall'?"),
+        ("minimize RECAL", "unknown word 'RECAL', did you mean 'recall'?"),
+        ("minimise1 fnr", "unknown word 'minimise1', did you mean 'minimise'?"),
+    ],
+)
+def test_more_words_of_refusals(text, says):
+    with pytest.raises(BadAsk) as refusal:
+        sp.ask(text)
+    assert str(refusal.value).startswith(says)
+
+
+def test_a_name_of_ones_own_is_offered_too():
+    own = sp.Metric("profit", lambda tp, fp, fn, tn: tp - fp)
+    assert sp.ask("maximize profit where profit >= 3", [own]) == sp.maximize(own, own >= 3.0)
+    with pytest.raises(BadAsk, match="did you mean 'profit'"):
+        sp.ask("maximize proft", [own])
+    with pytest.raises(BadAsk, match=r"known are .*, kappa, profit, f_score in the ask"):
+        sp.ask("maximize zzzzzzz", [own])

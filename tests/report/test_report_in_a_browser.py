@@ -1,6 +1,6 @@
 """The page in a real browser: what moves, what it shows then, and that it fits a phone, a printer and the dark.
 
-Needs Chromium with its driver and selenium. Where they are missing the tests are skipped, but in CI they fail.
+Needs Chromium with its driver. Where they are missing the tests are skipped, but in CI they fail.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ import shutil
 import pytest
 import torch
 from scipy.stats import binomtest
+from selenium import webdriver
+from selenium.webdriver.common.keys import Keys
 
+from marks import slow
 from materials import material
 from setpoint.measure.count import count
 from setpoint.measure.rate import CATALOGUE, fpr, recall
@@ -20,18 +23,12 @@ from setpoint.report.page import make_page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
-try:
-    from selenium import webdriver
-    from selenium.webdriver.common.keys import Keys
-except ModuleNotFoundError:
-    webdriver = None
+pytestmark = slow
 
 
 @pytest.fixture(scope="module")
 def browser():
-    missing = [
-        name for name, there in (("chromium", CHROMIUM), ("chromedriver", DRIVER), ("selenium", webdriver)) if not there
-    ]
+    missing = [name for name, there in (("chromium", CHROMIUM), ("chromedriver", DRIVER)) if not there]
     if missing:
         sentence = f"{', '.join(missing)} not found; the report was not tried in a browser"
         if os.environ.get("CI"):

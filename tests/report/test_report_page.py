@@ -18,6 +18,7 @@ import torch
 from PIL import Image
 
 import setpoint
+from marks import slow
 from materials import ASK, material
 from setpoint.cli import main
 from setpoint.decide.calibrate import calibrate
@@ -28,8 +29,8 @@ from setpoint.report.material import Contender
 from setpoint.report.of_run import read_material, write_report
 from setpoint.report.page import as_json, make_page
 from setpoint.run.artefact import check_place, load_scores, save_run
-from setpoint.run.run import fit_table
 from setpoint.run.settings import Settings
+from setpoint.run.table import fit_table
 from tables import loans
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&<!--'\"\u2028$title"
@@ -279,6 +280,7 @@ def test_damaged_runs_end_in_one_sentence(place, damage, message):
     assert not (place / "report.html").exists()
 
 
+@slow
 def test_the_command_in_a_process_of_its_own(place, tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(Path(setpoint.__file__).parents[1])}
     command = [sys.executable, "-m", "setpoint.cli", "report", "run"]

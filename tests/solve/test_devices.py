@@ -10,6 +10,7 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import setpoint as sp
+from marks import slow
 from setpoint.decide import cut as threshold
 from setpoint.decide.cut import find, find_among
 from setpoint.errors import BadGroups, BadLabels, BadScores, BadWeights, DivergedPrices
@@ -188,6 +189,7 @@ def test_the_lagrangian_waits_for_its_device_three_times_a_step(unseen):
 
 
 @pytest.mark.parametrize("name", [ASKS[0], ASKS[4], ASKS[6], "cross-entropy", "balanced"])
+@slow
 def test_model_and_solver_compile_into_one_graph(name):
     torch._dynamo.reset()
     torch.manual_seed(0)

@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 
 import setpoint as sp
 import worlds
+from marks import quick_first, slow
 from setpoint.errors import BadGroups, BadProblem, BadSetting, DivergedPrices
 from setpoint.measure.count import count
 from setpoint.measure.step import SigmoidStep, SoftplusStep
@@ -133,7 +134,7 @@ def exact(problem, x, labels):
     return theta, prices
 
 
-@pytest.mark.parametrize("problem", CONVEX.values(), ids=CONVEX)
+@pytest.mark.parametrize("problem", quick_first(CONVEX.values(), 2), ids=CONVEX)
 def test_primal_and_prices_are_those_of_the_exact_solution(problem):
     torch.manual_seed(0)
     x, labels = convex_world()
@@ -162,6 +163,7 @@ def learn_thresholds(solver, scores, labels, groups=None, steps=600, lr=0.3):
         optimizer.step()
 
 
+@slow
 def test_an_area_has_one_threshold_and_one_price_a_point():
     x, labels = data(size=200)
     scores = x[:, 0]
@@ -181,6 +183,7 @@ def test_an_area_has_one_threshold_and_one_price_a_point():
         assert price == pytest.approx(recall_slope / 3 / fpr_slope, abs=1e-3)
 
 
+@slow
 def test_a_gap_between_groups_is_held_by_a_threshold_each():
     x, labels = data(seed=4, size=300)
     groups = torch.arange(300) % 2

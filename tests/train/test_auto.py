@@ -6,11 +6,12 @@ from torch import nn
 
 import setpoint as sp
 import worlds
+from marks import slow
 from setpoint.errors import BadSetting
 from setpoint.measure.area import roc_area
 from setpoint.measure.sample import Sample
 from setpoint.run.solvers import Case, make_solver
-from setpoint.train import tune
+from setpoint.train import race, tune
 from setpoint.train.best import Standing, gather_evidence
 from setpoint.train.history import score
 from setpoint.train.linear import Rows
@@ -148,6 +149,7 @@ def test_every_kind_of_problem_is_answered(ask, absent, hasty):
     assert chosen_of(result).point.objective == pytest.approx(best(values), abs=0.15)
 
 
+@slow
 def test_groups_are_compared_and_each_gets_a_threshold(hasty):
     x, labels, groups = worlds.two_groups(800, 0)
     held_out = dict(zip(("x", "labels", "groups"), worlds.two_groups(800, 1)))
@@ -205,6 +207,7 @@ def network():
     return nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, 1))
 
 
+@slow
 def test_a_network_starts_from_cross_entropy_and_is_what_the_chosen_trial_says():
     train, held_out, calibration = (worlds.lost_positives(2000, seed) for seed in range(3))
     batches = lambda: sp.Batches(*train, batch_size=256, shuffle=True)
@@ -247,8 +250,8 @@ def test_every_continuation_starts_where_cross_entropy_ended(monkeypatch):
     assert one.point == other.point != first.point
 
 
+@slow
 def test_tuning_is_the_same_for_the_same_seed(hasty):
-    pytest.importorskip("optuna")
     names = []
     for seed in (0, 0, 1):
         result, _ = lost(sizes=(400, 400, 400), solver=sp.Auto(tune=3, seed=seed))
@@ -261,7 +264,6 @@ def test_tuning_is_the_same_for_the_same_seed(hasty):
 
 
 def test_tuning_takes_the_best_trial():
-    pytest.importorskip("optuna")
     seen = []
 
     def objective(settings):
@@ -274,7 +276,6 @@ def test_tuning_takes_the_best_trial():
 
 
 def test_a_network_is_tuned_too():
-    pytest.importorskip("optuna")
     train, held_out = worlds.lost_positives(600, 0), worlds.lost_positives(600, 1)
     found = [
         sp.fit(network(), ASK, [train], [held_out], sp.Auto(tune=2, seed=5), epochs=4).comparison[-1] for _ in range(2)

@@ -4,6 +4,7 @@ import copy
 import io
 
 import pytest
+import safetensors.torch
 import torch
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
@@ -111,11 +112,10 @@ def test_saved_and_loaded_as_one_artefact():
 
 
 def test_saved_and_loaded_by_safetensors(tmp_path):
-    safetensors = pytest.importorskip("safetensors.torch")
     ensemble = fitted().model
-    safetensors.save_model(ensemble, str(tmp_path / "model.safetensors"))
+    safetensors.torch.save_model(ensemble, str(tmp_path / "model.safetensors"))
     twin = Ensemble(net() for _ in range(3))
-    safetensors.load_model(twin, str(tmp_path / "model.safetensors"))
+    safetensors.torch.load_model(twin, str(tmp_path / "model.safetensors"))
     assert torch.equal(twin(data()[0]), ensemble(data()[0]))
 
 

@@ -8,7 +8,10 @@ from torch import nn
 
 import setpoint as sp
 import worlds
+from marks import slow
 from setpoint.train.history import score
+
+pytestmark = slow
 
 
 def adam(parameters):

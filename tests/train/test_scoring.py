@@ -12,8 +12,8 @@ import setpoint as sp
 from setpoint.data.frame import Frame
 from setpoint.estimator.features import Scorer, Standardise
 from setpoint.run.artefact import load_run, save_run
-from setpoint.run.run import fit_table
 from setpoint.run.settings import Settings
+from setpoint.run.table import fit_table
 from setpoint.train.history import score
 from setpoint.train.scoring import score_rows
 

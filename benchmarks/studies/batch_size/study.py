@@ -23,8 +23,8 @@ from benchmarks.common.data import arguments, load_table, paired
 from benchmarks.common.harness import Journal, write_result
 from benchmarks.speed.spine import made
 from setpoint.data.frame import Frame, read_table
-from setpoint.run.run import fit_table
 from setpoint.run.settings import Settings
+from setpoint.run.table import fit_table
 
 ASKS = ("minimize fnr where fpr <= 1%", "minimize fnr where fpr <= 0.1%")
 SIZES, SEEDS, ROWS = (512, 4096), range(600, 603), 500_000

@@ -13,8 +13,8 @@ from setpoint.errors import BadSetting
 from setpoint.problem.language import read_problem
 from setpoint.processes import Processes
 from setpoint.run.outcome import Told
-from setpoint.run.run import Run
 from setpoint.run.stream import memory_note
+from setpoint.run.table import TableRun
 from setpoint.run.unfinished import Plan, begin, how_to_go_on
 from setpoint.run.unfinished import resume as go_on
 
@@ -85,7 +85,7 @@ def _start(
     on_epoch: Told,
     processes: Processes,
     **how: Any,
-) -> Run:
+) -> TableRun:
     if data is None or target is None or ask is None:
         lacking = "a table" if data is None else "--target" if target is None else "--ask"
         raise BadSetting(f"{lacking} is missing; see setpoint fit --help")

@@ -16,8 +16,8 @@ from rich.table import Table
 
 from setpoint.measure.constraint import Constraint, Quantity, percent
 from setpoint.problem.point import OperatingPoint
-from setpoint.run.run import Run
 from setpoint.run.solvers import BASELINE
+from setpoint.run.table import TableRun
 
 SHOWN = {"train": "train", "held_out": "held-out", "test": "test"}
 #: The width of what is printed when nobody says how wide the screen is, as in a pipe or a log.
@@ -77,7 +77,7 @@ def progress(screen: Console) -> Iterator[Callable[[str, int, int], None]]:
         yield on_epoch
 
 
-def result_table(run: Run) -> Table:
+def result_table(run: TableRun) -> Table:
     """One row a solver: the objective and each bounded rate on every part, and the threshold."""
     problem = run.problem
     # Narrow enough for a screen of 80 columns and one bound.
@@ -100,7 +100,7 @@ def result_table(run: Run) -> Table:
     return table
 
 
-def trials_table(run: Run) -> Table:
+def trials_table(run: TableRun) -> Table:
     """What `auto` chose from, by held-out rows."""
     objective = run.problem.objective
     rows = []
@@ -115,7 +115,7 @@ def trials_table(run: Run) -> Table:
     return table
 
 
-def sentences(run: Run) -> list[str]:
+def sentences(run: TableRun) -> list[str]:
     """The rows, the positive class, the point, whether its bounds held on test, and how cross-entropy did."""
     target, test = run.schema.target, run.chosen.judged["test"]
     change = "" if target.why == "as asked" else "; --positive changes it"
@@ -166,7 +166,7 @@ def objective_text(point: OperatingPoint) -> str:
     return f"{problem.objective}{over} {value_text(problem.objective, point.objective)}"
 
 
-def _promise(run: Run) -> list[str]:
+def _promise(run: TableRun) -> list[str]:
     point, held = run.chosen.point, run.chosen.judged["test"].feasible
     estimates = [f"On the calibration rows: {estimate}." for estimate in point.estimates]
     if not point.problem.constraints:
@@ -186,7 +186,7 @@ def _promise(run: Run) -> list[str]:
     return [f"{verdict}{doubt}; {promise}, from {point.certificate.samples} calibration samples."]
 
 
-def _comparison(run: Run) -> list[str]:
+def _comparison(run: TableRun) -> list[str]:
     if len(run.outcomes) == 1:
         return []
     ours, theirs = run.chosen.best_on_test, run.outcomes[-1].best_on_test

@@ -34,7 +34,8 @@ def read_anywhere(path: Path) -> Frame:
         return read_table(path)
     with tempfile.TemporaryDirectory() as place:
         copy = Path(place) / "standard input.csv"
-        copy.write_bytes(sys.stdin.buffer.read())
+        with naming(copy):
+            copy.write_bytes(sys.stdin.buffer.read())
         try:
             return read_table(copy)
         except (BadFile, BadTable) as cause:
@@ -83,23 +84,36 @@ def writing(path: Path) -> Iterator[Callable[[Frame], None]]:
         with whole(path) as file:
             yield _text_writer(lambda text: file.write(text.encode()), separator)
     else:
-        # Beside the answer, where there is room for it if there is room for the answer.
-        room = None if is_stream(path) else path.parent
-        with naming(path), tempfile.TemporaryDirectory(prefix=PENDING, dir=room) as place:
-            pieces: list[Path] = []
+        with _pieces(path) as (place, pieces):
 
             def write(frame: Frame) -> None:
-                pieces.append(Path(place) / f"{len(pieces)}.parquet")
+                pieces.append(place / f"{len(pieces)}.parquet")
                 with _naming(path):
                     frame.write_parquet(pieces[-1])
 
             yield write
             with _naming(path):
-                joined = pieces[0] if len(pieces) == 1 else Path(place) / "whole.parquet"
+                joined = pieces[0]
                 if len(pieces) > 1:
+                    joined = place / "whole.parquet"
                     pl.scan_parquet(pieces).sink_parquet(joined)
                 with joined.open("rb") as copied, whole(path) as file:
                     shutil.copyfileobj(copied, file)
+
+
+@contextlib.contextmanager
+def _pieces(path: Path) -> Iterator[tuple[Path, list[Path]]]:
+    """A directory of our own beside a file, which has room if there is room for the file, and the files in it."""
+    with naming(path):
+        place = Path(tempfile.mkdtemp(prefix=PENDING, dir=None if is_stream(path) else path.parent))
+    pieces: list[Path] = []
+    try:
+        yield place, pieces
+    finally:
+        # By name: whatever failed before, removing needs no other call that could fail.
+        for piece in [*pieces, place / "whole.parquet"]:
+            piece.unlink(missing_ok=True)
+        place.rmdir()
 
 
 def _text_writer(put: Callable[[str], object], separator: str) -> Callable[[Frame], None]:

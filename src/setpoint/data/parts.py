@@ -11,12 +11,16 @@ from setpoint.data.pooled import Pooled
 
 @dataclass(frozen=True)
 class Data:
-    """Loaders of rows to learn from, to choose by, to set the threshold on, and to judge the result on."""
+    """Loaders of rows to learn from, to choose by, to set the threshold on, and to judge the result on.
+
+    `group_names` are the names of the groups that the rows number, where they have any.
+    """
 
     train: Iterable[Any]
     held_out: Iterable[Any]
     calibration: Iterable[Any] | None = None
     test: Iterable[Any] | None = None
+    group_names: tuple[str, ...] = ()
 
     def pooled(self) -> Data:
         """Training and held-out rows together to learn from; the held-out rows choose nothing any more."""

@@ -90,18 +90,25 @@ def calibrate(
     return replace(point, estimates=estimate(problem, thresholds, sample, confidence, found_here=certificate is None))
 
 
-def calibrate_or_warn(
+def settle(
     problem: Problem, scores: Any, labels: Any, confidence: float | None, *, weights: Any = None, groups: Any = None
-) -> OperatingPoint:
-    """As `calibrate`, but where no promise can be made: a warning and the plain threshold. A trained model is not
-    thrown away for want of a certificate."""
+) -> tuple[OperatingPoint, str | None]:
+    """As `calibrate`, but where the rows allow no certificate: the plain point, and the sentence that says why.
+
+    A trained model is not thrown away for want of a certificate.
+    """
     try:
-        return calibrate(problem, scores, labels, confidence=confidence, weights=weights, groups=groups)
+        return calibrate(problem, scores, labels, confidence=confidence, weights=weights, groups=groups), None
     except (TooFewSamples, BadProblem) as cause:
         if confidence is None:
             raise
-        warnings.warn(f"{cause}; the threshold is set without a certificate", NotCertified, stacklevel=3)
-        return calibrate(problem, scores, labels, weights=weights, groups=groups)
+        return calibrate(problem, scores, labels, weights=weights, groups=groups), str(cause)
+
+
+def warn_of_refusal(refusal: str | None) -> None:
+    """Warn that a threshold carries no certificate, if it was to carry one."""
+    if refusal is not None:
+        warnings.warn(f"{refusal}; the threshold is set without a certificate", NotCertified, stacklevel=3)
 
 
 def _judged_sample(

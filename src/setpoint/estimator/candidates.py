@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from setpoint.data.batch import Batches
+from setpoint.data.parts import Data
 from setpoint.decide.calibrate import calibrate
 from setpoint.errors import BadSetting
 from setpoint.estimator.features import CLIP, Scorer, Standardise
@@ -22,13 +23,15 @@ from setpoint.estimator.module import build_module, is_own
 from setpoint.measure.sample import name_groups
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
+from setpoint.run.run import run_solver
 from setpoint.run.settings import SMALL, Settings
 from setpoint.run.solvers import BASELINE, Case, by_steps, make_solver
 from setpoint.solve.solver import Solver
+from setpoint.train.default import How
 from setpoint.train.history import History
-from setpoint.train.loop import fit
 from setpoint.train.splits import Splits
 from setpoint.train.trial import Trial
+from setpoint.train.work import Work
 
 AUTO = "auto"
 
@@ -153,25 +156,21 @@ class Plan:
         device = torch.device(self.device)
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
             torch.manual_seed(self.settings.seed)
-            result = fit(
-                model.to(device),
-                self.problem,
+            data = Data(
                 parts.train.batches(standardise, batch_size=size, shuffle=not whole, seed=self.settings.seed),
                 parts.held_out.batches(standardise),
-                self._solver(solver, whole, parts.train, isinstance(model, nn.Linear)),
-                calibration=parts.calibration.batches(standardise),
-                epochs=epochs,
-                refit=refit,
-                ensemble=self.ensemble,
-                seed=self.settings.seed,
-                process_group=False,
+                parts.calibration.batches(standardise),
             )
+            chosen = self._solver(solver, whole, parts.train, isinstance(model, nn.Linear))
+            how = How(epochs, refit=refit, ensemble=self.ensemble, seed=self.settings.seed)
+            found = run_solver(model.to(device), self.problem, data, chosen, how, Work())
+        result = found.trained
         scorer = Scorer(standardise, result.model.cpu()).eval()
         judged = parts.calibration if refit or isinstance(self.ensemble, Splits) else parts.held_out
         point = judged.point(self.problem, scorer.score(judged.x))
-        note = str(result.history[result.best_epoch]["solver"])
+        note = str(result.history[result.best]["solver"])
         seconds = time.perf_counter() - started
-        return Candidate(_name(solver), scorer, point, result.history, result.comparison, seconds, note)
+        return Candidate(_name(solver), scorer, point, result.history, result.trials, seconds, note)
 
     def _refits(self, solver: Any) -> bool:
         """Whether the choice is left to us: by the default, or among linear models."""

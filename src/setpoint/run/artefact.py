@@ -37,8 +37,8 @@ from setpoint.lock import LOCK, locked
 from setpoint.plain import brief, named, read_json, reason, text
 from setpoint.problem.point import OperatingPoint
 from setpoint.run.description import check_description
-from setpoint.run.run import Run
 from setpoint.run.settings import build_model
+from setpoint.run.table import TableRun
 from setpoint.train.checkpoint import STATE
 from setpoint.train.scoring import score_rows
 
@@ -55,23 +55,23 @@ SCORES, REPORTS = "scores.safetensors", ("report.html", "report.png")
 UNFINISHED, NEW, WHOLE = "unfinished", ".new", ".whole"
 
 
-def _parameters(run: Run) -> bytes:
+def _parameters(run: TableRun) -> bytes:
     written: bytes = save(run.chosen.model.state_dict())
     return written
 
 
-def _history(run: Run) -> bytes:
+def _history(run: TableRun) -> bytes:
     rows = [{"trained": outcome.solver, **row} for outcome in run.outcomes for row in outcome.history]
     return "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows).encode()
 
 
-def _judged_scores(run: Run) -> bytes:
+def _judged_scores(run: TableRun) -> bytes:
     written: bytes = save(_scores(run))
     return written
 
 
 #: Every file of the artefact but setpoint.json, and what makes its content; each is hashed.
-FILES: dict[str, Callable[[Run], bytes]] = {MODEL: _parameters, HISTORY: _history, SCORES: _judged_scores}
+FILES: dict[str, Callable[[TableRun], bytes]] = {MODEL: _parameters, HISTORY: _history, SCORES: _judged_scores}
 
 
 def version() -> str:
@@ -129,7 +129,7 @@ def check_place(path: str | os.PathLike[str], *, force: bool = False) -> Path:
     return path
 
 
-def save_run(path: str | os.PathLike[str], run: Run, *, force: bool = False) -> Path:
+def save_run(path: str | os.PathLike[str], run: TableRun, *, force: bool = False) -> Path:
     """Write a run to a directory, where it appears, or with `force` replaces an earlier one, only once it is whole.
 
     Raises:
@@ -140,7 +140,7 @@ def save_run(path: str | os.PathLike[str], run: Run, *, force: bool = False) -> 
         return place_run(path, run, force=force)
 
 
-def place_run(path: Path, run: Run, *, force: bool) -> Path:
+def place_run(path: Path, run: TableRun, *, force: bool) -> Path:
     """The same for a process that holds the lock of the directory."""
     check_place(path, force=force)
     fresh = path / NEW
@@ -158,7 +158,7 @@ def place_run(path: Path, run: Run, *, force: bool) -> Path:
     return path
 
 
-def _write(place: Path, run: Run) -> None:
+def _write(place: Path, run: TableRun) -> None:
     files = {}
     for name, content in FILES.items():
         data = content(run)
@@ -220,7 +220,7 @@ class SavedScores:
     groups: dict[str, Tensor]
 
 
-def _scores(run: Run) -> dict[str, Tensor]:
+def _scores(run: TableRun) -> dict[str, Tensor]:
     named = {f"scores/{part}/{o.solver}": scores for o in run.outcomes for part, scores in o.scores.items()}
     named |= {f"labels/{part}": labels.to(torch.uint8) for part, labels in run.labels.items()}
     named |= {f"groups/{part}": groups.to(torch.int32) for part, groups in run.groups.items()}

@@ -14,9 +14,9 @@ from setpoint.data.frame import Frame
 from setpoint.errors import BadSetting, SetpointError
 from setpoint.problem.problem import Problem
 from setpoint.run.outcome import TUNED, Outcome
-from setpoint.run.run import fit_table
 from setpoint.run.settings import Settings
 from setpoint.run.solvers import BASELINE, SOLVERS, Case, make_solver
+from setpoint.run.table import fit_table
 
 #: Compared when nobody says otherwise, as far as they exist and know the ask. A weight is tuned for linear models
 #: only: for networks it costs many trainings and has brought nothing.

@@ -13,25 +13,27 @@ from torch import Tensor, nn
 
 from setpoint.capacity import amount, available_memory
 from setpoint.data.batch import Batch, Batches
-from setpoint.decide.calibrate import calibrate, evaluate
+from setpoint.data.parts import Data
+from setpoint.decide.calibrate import evaluate
 from setpoint.decide.order import preference
-from setpoint.errors import TooFewSamples
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.processes import ALONE, Processes
-from setpoint.run.settings import Settings, build_model
+from setpoint.run.run import Run, run_solver
+from setpoint.run.settings import PARTS, Settings, build_model
 from setpoint.run.solvers import Case, Choice, by_steps, make_solver
 from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.solver import Solver
 from setpoint.train.auto import Auto
 from setpoint.train.checkpoint import Checkpoint
+from setpoint.train.default import How
 from setpoint.train.history import History
 from setpoint.train.linear import recipe_bytes
-from setpoint.train.loop import fit
 from setpoint.train.recipes import Ridge
 from setpoint.train.scoring import score_rows
 from setpoint.train.splits import Splits
 from setpoint.train.trial import Trial
+from setpoint.train.work import Work
 
 Told = Callable[[str, int, int], None]
 #: The name of each row's group, a part; None where no groups are compared.
@@ -104,6 +106,8 @@ class Training:
     settings: Settings
     processes: Processes = ALONE
     stream: Stream | None = None
+    #: The names of the groups that the rows number, where groups are compared.
+    group_names: tuple[str, ...] = ()
     #: Whether the checkpoint of the run knows the table and how it was split, so that the parts need no hash of theirs.
     named_by_run: bool = False
 
@@ -151,38 +155,40 @@ class Training:
             chosen, refit = by_steps(chosen, case), False
         if self.is_linear and not isinstance(chosen, Solver) and not processes.alone:
             alone = replace(self, processes=ALONE)
-            found = alone._one(name, on_epoch, checkpoint, solver) if processes.leads else None
-            return processes.from_first(found)  # type: ignore[return-value]
+            own = alone._one(name, on_epoch, checkpoint, solver) if processes.leads else None
+            return processes.from_first(own)  # type: ignore[return-value]
         tries = _tries(chosen, settings.model == "linear", epochs, refit)
-        result = fit(
-            build_model(settings.model, self.parts["train"].x.shape[1], settings.seed),
-            self.problem,
+        data = Data(
             self._batches("train", batch_size=size, shuffle=not whole, seed=settings.seed)
             if self.stream is None
             else self.stream[0](size, settings.seed),
-            self._batches("held_out"),
-            chosen,
-            calibration=self._batches("calibration"),
-            epochs=epochs,
-            refit=refit,
-            ensemble=Splits(settings.ensemble) if settings.over_splits else settings.ensemble,
-            seed=settings.seed,
-            checkpoint=checkpoint,
-            process_group=self._group,
-            on_epoch=on_epoch and (lambda row: on_epoch(name, min(row["epoch"] + 1, tries), tries)),
-        )
+            self._batches("held_out"), self._batches("calibration"), self._batches("test"), self.group_names,
+        )  # fmt: skip
+        model = build_model(settings.model, self.parts["train"].x.shape[1], settings.seed)
+        members = Splits(settings.ensemble) if settings.over_splits else settings.ensemble
+        how = How(epochs, refit=refit, ensemble=members, seed=settings.seed)
+
+        def tell(row: dict[str, Any]) -> None:
+            if on_epoch is not None:
+                on_epoch(name, min(row["epoch"] + 1, tries), tries)
+
+        work = Work(checkpoint, processes=processes, tell=tell)
+        found = run_solver(model, self.problem, data, chosen, how, work, confidence=settings.confidence)
         if on_epoch is not None:
             on_epoch(name, tries, tries)
-        scores = {part: score_rows(result.model, p.x) for part, p in self.parts.items()}
-        point, refusal = self._point(scores["calibration"])
-        judged = {part: point.judge(scores[part], p.labels, groups=self.named[part]) for part, p in self.parts.items()}
-        best = evaluate(self.problem, scores["test"], self.parts["test"].labels, groups=self.named["test"])
+        judged = {part: found.judged(part) if part != "train" else self._on_train(found) for part in PARTS}
         seconds = checkpoint.spent_before + time.perf_counter() - started
-        kept = {part: scores[part] for part in JUDGED}
+        kept = {part: found.sample(part).scores for part in JUDGED}
+        trained = found.trained
         return Outcome(
-            name, result.model, point, judged, best, result.history, result.best_epoch, seconds, refusal,
-            result.comparison, refit, kept,
+            name, found.model, found.point, judged, found.best("test"), trained.history, trained.best, seconds,
+            found.refusal, trained.trials, refit, kept,
         )  # fmt: skip
+
+    def _on_train(self, found: Run) -> OperatingPoint:
+        """The point on the training rows; of a stream, on those that are kept to judge by."""
+        part = self.parts["train"]
+        return found.point.judge(score_rows(found.model, part.x), part.labels, groups=self.named["train"])
 
     @property
     def _group(self) -> bool | None:
@@ -192,14 +198,6 @@ class Training:
         rows = self.parts[part]
         content = part if self.named_by_run else None
         return Batches(rows.x, rows.labels, groups=rows.groups, process_group=self._group, content=content, **how)
-
-    def _point(self, scores: Tensor) -> tuple[OperatingPoint, str | None]:
-        """The point, and, where these scores allow no certificate, why: what was trained is not thrown away for it."""
-        labels, groups = self.parts["calibration"].labels, self.named["calibration"]
-        try:
-            return calibrate(self.problem, scores, labels, confidence=self.settings.confidence, groups=groups), None
-        except TooFewSamples as cause:
-            return calibrate(self.problem, scores, labels, groups=groups), str(cause)
 
 
 def shortage(settings: Settings, parts: Mapping[str, Batch]) -> list[str]:

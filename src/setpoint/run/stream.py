@@ -31,8 +31,8 @@ from setpoint.data.schema import Schema, Target, missing_labels, refuse_odd_targ
 from setpoint.errors import BadSetting, TooFewSamples
 from setpoint.problem.problem import Problem
 from setpoint.run.outcome import JUDGED, Told
-from setpoint.run.run import Run, fit_parts
 from setpoint.run.settings import PARTS, Settings
+from setpoint.run.table import TableRun, fit_parts
 from setpoint.train.checkpoint import Checkpoint
 
 #: The most rows of a part that are kept, and the most bytes that their features may take.
@@ -131,7 +131,7 @@ def fit_stream(
     positive: str | None = None,
     on_epoch: Told | None = None,
     checkpoint: Checkpoint | None = None,
-) -> Run:
+) -> TableRun:
     """As `fit_table`, on a file that need not fit into memory; linear models are trained in batches too."""
     settings = settings or Settings()
     if settings.solver == "auto":
@@ -172,7 +172,7 @@ def fit_stream(
         + f"; train was judged on {len(parts['train'].labels)} of its {rows} rows",
     )
     kept = {part: parts[part].labels for part in JUDGED}
-    return Run(problem, settings, schema, outcomes, sizes, notes, data, kept)
+    return TableRun(problem, settings, schema, outcomes, sizes, notes, data, kept)
 
 
 def learn(scan: Scan, division: Division, target: str, positive: str | None = None) -> Schema:

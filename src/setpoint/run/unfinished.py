@@ -17,9 +17,9 @@ from setpoint.lock import locked
 from setpoint.problem.language import ask
 from setpoint.processes import ALONE, Processes
 from setpoint.run.artefact import UNFINISHED, check_place, place_run
-from setpoint.run.run import Run, fit_table
 from setpoint.run.settings import Settings
 from setpoint.run.stream import fit_stream
+from setpoint.run.table import TableRun, fit_table
 from setpoint.train.checkpoint import STATE, Checkpoint, read_state, refusing_damage
 
 OnEpoch = Callable[[str, int, int], None]
@@ -58,7 +58,7 @@ def begin(
     go_on: bool = False,
     on_epoch: OnEpoch | None = None,
     processes: Processes = ALONE,
-) -> Run:
+) -> TableRun:
     """Carry out a plan and write the run. A mistake leaves nothing behind; a kill, what `resume` goes on from.
 
     An earlier run in that place, to be replaced by `force`, can be read until the new one is whole. With `go_on` what
@@ -75,7 +75,7 @@ def begin(
         return _begin(plan, out, go_on, on_epoch, processes)
 
 
-def _begin(plan: Plan, out: Path, go_on: bool, on_epoch: OnEpoch | None, processes: Processes) -> Run:
+def _begin(plan: Plan, out: Path, go_on: bool, on_epoch: OnEpoch | None, processes: Processes) -> TableRun:
     table = _open(plan)
     about = {**plan.to_dict(), "fingerprint": _fingerprint(table)}
     kept = Checkpoint(
@@ -91,7 +91,7 @@ def _begin(plan: Plan, out: Path, go_on: bool, on_epoch: OnEpoch | None, process
     return run
 
 
-def resume(out: str | os.PathLike[str], *, on_epoch: OnEpoch | None = None, processes: Processes = ALONE) -> Run:
+def resume(out: str | os.PathLike[str], *, on_epoch: OnEpoch | None = None, processes: Processes = ALONE) -> TableRun:
     """Go on with a run that was killed. Data that are no longer those it began with are refused."""
     out = Path(out)
     if not processes.leads:
@@ -101,7 +101,7 @@ def resume(out: str | os.PathLike[str], *, on_epoch: OnEpoch | None = None, proc
         return _resume(out, on_epoch, processes)
 
 
-def _resume(out: Path, on_epoch: OnEpoch | None, processes: Processes) -> Run:
+def _resume(out: Path, on_epoch: OnEpoch | None, processes: Processes) -> TableRun:
     about = processes.from_first(_about(out) if processes.leads else {})
     then = about["fingerprint"]
     plan = Plan.from_dict({name: value for name, value in about.items() if name != "fingerprint"})
@@ -132,7 +132,7 @@ def _fingerprint(table: Frame | Scan) -> dict[str, Any]:
 
 def _fit(
     plan: Plan, table: Frame | Scan, on_epoch: OnEpoch | None, checkpoint: Checkpoint, processes: Processes
-) -> Run:
+) -> TableRun:
     how: dict[str, Any] = {"positive": plan.positive, "on_epoch": on_epoch, "checkpoint": checkpoint}
     if isinstance(table, Scan):
         if not processes.alone:
@@ -158,7 +158,7 @@ def _refuse_nothing(out: Path) -> None:
         raise BadFile(f"no unfinished run at {out}, so there is nothing to resume")
 
 
-def _finish(out: Path, run: Run, kept: Checkpoint) -> None:
+def _finish(out: Path, run: TableRun, kept: Checkpoint) -> None:
     if kept.processes.leads:
         place_run(out, run, force=True)
         kept.remove()

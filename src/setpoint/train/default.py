@@ -5,20 +5,22 @@ The defaults are those that the studies of linear models and of networks confirm
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from torch import nn
 
 from setpoint.errors import BadSetting
 from setpoint.problem.problem import Problem
 from setpoint.solve.baseline import CrossEntropy
+from setpoint.solve.last_layer import ImplicitLastLayer
 from setpoint.solve.solver import Solver
 from setpoint.train.auto import Auto
 from setpoint.train.average import can_be_averaged
 from setpoint.train.best import Best
 from setpoint.train.by_epochs import ByEpochs, OptimizerMaker
+from setpoint.train.ensemble import Ensembled
 from setpoint.train.full_batch import FullBatch
 from setpoint.train.head import Head
 from setpoint.train.lean import lean_weight
@@ -26,22 +28,53 @@ from setpoint.train.method import Method
 from setpoint.train.race import Race
 from setpoint.train.recipes import Anchored, Ridge, is_linear
 from setpoint.train.refit import Refit
+from setpoint.train.splits import Seeds, Splits
+from setpoint.train.start import InPlace
 from setpoint.train.together import averages_itself
 from setpoint.train.tune import check_optuna
 
 Named = Solver | Anchored | Ridge | Auto
-Maker = Callable[[Callable[[], nn.Module], Any], Method]
 
 
 @dataclass(frozen=True)
 class How:
-    """How a training by epochs goes, whichever solver it is; other methods have no use for it."""
+    """How to train, whichever solver it is. What a method has no use for (epochs, for a recipe) it leaves aside.
 
-    epochs: int
-    warm_start: float
+    Args:
+        epochs: The most passes over the training rows.
+        warm_start: The share of the epochs, at the start, that are balanced cross-entropy, for solvers that need it.
+        patience: Stop after so many epochs without a better one.
+        optimizer: Makes the optimizer from the parameters; None is Adam on a cosine schedule.
+        accumulate: So many batches of the loader count as one.
+        refit: Train again on training and held-out rows together; None does so where the choice is left to the library.
+        ensemble: The number of members trained from other seeds, or `Splits(k)` for members on other splits too.
+        seed: The seed of the first member.
+    """
+
+    epochs: int = 30
+    warm_start: float = 0.3
     patience: int | None = None
     optimizer: OptimizerMaker | None = None
     accumulate: int = 1
+    refit: bool | None = None
+    ensemble: int | Splits = 1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.epochs < 1 or not 0 <= self.warm_start <= 1 or (self.patience is not None and self.patience < 1):
+            raise BadSetting(
+                f"fit needs epochs >= 1, a warm_start share of 0 to 1 and patience >= 1 or None, "
+                f"got {self.epochs}, {self.warm_start} and {self.patience}"
+            )
+        if isinstance(self.accumulate, bool) or not isinstance(self.accumulate, int) or self.accumulate < 1:
+            raise BadSetting(
+                f"accumulate is the number of batches that count as one, from 1 up, got {self.accumulate!r}"
+            )
+
+    @property
+    def made_of(self) -> Seeds:
+        """The members of the ensemble; one member is the model itself."""
+        return self.ensemble if isinstance(self.ensemble, Splits) else Seeds(self.ensemble)
 
 
 def by_default(model: nn.Module, problem: Problem) -> Solver | Anchored | Ridge:
@@ -51,40 +84,52 @@ def by_default(model: nn.Module, problem: Problem) -> Solver | Anchored | Ridge:
     return CrossEntropy(lean_weight(problem))
 
 
-def choose_method(
-    problem: Problem, solver: Named | None, model: nn.Module, how: How, *, calibrated: bool, refit: bool | None
-) -> tuple[Named, Maker]:
-    """The solver, chosen if none is named, and what makes the method that trains by it from a maker of models.
+def method_for(
+    model: nn.Module, problem: Problem, solver: Named | None, how: How, *, calibrated: bool
+) -> tuple[Named, Method]:
+    """The solver, chosen if none is named, and the method that trains the model by it.
 
-    With `refit` unset, the model is trained again on all rows where the choice is left to the library and there are
-    `calibrated` rows to set the threshold on.
+    Without `calibrated` rows, to set the threshold on, held-out rows are never trained on.
     """
-    again = refits(refit, model, solver, calibrated)
-    by_us = solver is None
+    made_of, refit = how.made_of, how.refit
+    if isinstance(made_of, Splits):
+        if not calibrated or refit:
+            lacking = "no refit, which trains every member on all rows" if refit else "calibration= data"
+            raise BadSetting(f"an ensemble over splits trains on the held-out rows too, so it takes {lacking}")
+        refit = False
+    by_us, again = solver is None, refits(refit, model, solver, calibrated)
     solver = by_default(model, problem) if solver is None else solver
     if isinstance(solver, Auto) and solver.tune:
         check_optuna()
-    patience = how.patience or (max(5, how.epochs // 4) if by_us else None)
 
-    def make_method(make: Callable[[], nn.Module], solver: Named) -> Method:
-        method = plain_method(make, solver)
-        if again and not (isinstance(solver, Auto) and not is_linear(model)):
+    def one(make: Callable[[], nn.Module], own: Named) -> Method:
+        method = _plain_method(make, own, how, linear=is_linear(model), by_us=by_us, again=again)
+        if again and not isinstance(method, Race):
             return Refit(method, required=refit is not None)
         head = by_us and calibrated and problem.group is None and isinstance(method, ByEpochs)
         return Head(method) if head else method
 
-    def plain_method(make: Callable[[], nn.Module], solver: Named) -> Method:
-        if isinstance(solver, Anchored | Ridge):
-            return FullBatch(make, solver)
-        if isinstance(solver, Auto) and is_linear(model):
-            return Best(make, solver.caution, solver.tune, solver.seed)
-        training = ByEpochs(
-            make, CrossEntropy() if isinstance(solver, Auto) else solver, how.epochs, how.warm_start, patience,
-            how.optimizer, how.accumulate, by_loss=by_us or again, averaged=again,
-        )  # fmt: skip
-        return Race(training, solver.caution, solver.tune, solver.seed) if isinstance(solver, Auto) else training
+    if made_of == Seeds(1):
+        return solver, one(InPlace(model), solver)
+    if isinstance(solver, ImplicitLastLayer):
+        raise BadSetting("ImplicitLastLayer belongs to one model's head; train the members of an ensemble by hand")
+    return solver, Ensembled(lambda make: one(make, copy.deepcopy(solver)), model, made_of, how.seed)
 
-    return solver, make_method
+
+def _plain_method(
+    make: Callable[[], nn.Module], solver: Named, how: How, *, linear: bool, by_us: bool, again: bool
+) -> Method:
+    """The method for a solver by itself, before anything is trained again."""
+    if isinstance(solver, Anchored | Ridge):
+        return FullBatch(make, solver)
+    if isinstance(solver, Auto) and linear:
+        return Best(make, solver.caution, solver.tune, solver.seed)
+    patience = how.patience or (max(5, how.epochs // 4) if by_us else None)
+    training = ByEpochs(
+        make, CrossEntropy() if isinstance(solver, Auto) else solver, how.epochs, how.warm_start, patience,
+        how.optimizer, how.accumulate, by_loss=by_us or again, averaged=again,
+    )  # fmt: skip
+    return Race(training, solver.caution, solver.tune, solver.seed) if isinstance(solver, Auto) else training
 
 
 def refits(refit: bool | None, model: nn.Module, solver: Named | None, calibrated: bool) -> bool:

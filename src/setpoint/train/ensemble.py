@@ -61,8 +61,8 @@ class Ensembled:
     """Train copies of a model, each from a seed of its own (and on rows of its own), and average their logits.
 
     `made_of` says how many members there are and which rows each of them gets. The history has the rows of all members,
-    each with its `member`; the best row is that of the member that is best on its held-out rows. The given model is
-    left as it was.
+    each with its `member`; the best row, and what was settled on, are those of the member that is best on its held-out
+    rows. The given model is left as it was.
     """
 
     make_method: Callable[[Callable[[], nn.Module]], Method]
@@ -93,7 +93,7 @@ class Ensembled:
             runs.append(run)
         best = max(range(len(runs)), key=lambda place: _merit(problem, runs[place]))
         return Trained(
-            Ensemble(run.model for run in runs).eval(), history, starts[best] + runs[best].best, self,
+            Ensemble(run.model for run in runs).eval(), history, starts[best] + runs[best].best, runs[best].settled,
             runs[best].trials,
         )  # fmt: skip
 

@@ -12,8 +12,10 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from setpoint.data.batch import Batch, Batches
+from setpoint.data.parts import Data
 from setpoint.data.sparse import SparseRows
 from setpoint.problem.problem import Problem
+from setpoint.processes import Processes
 
 
 def identity_of(value: Any) -> Any:
@@ -58,6 +60,23 @@ def _tensors(module: nn.Module) -> Iterable[tuple[str, Tensor]]:
 
 def _is_setting(value: Any) -> bool:
     return value is None or isinstance(value, bool | int | float | str | list | dict)
+
+
+def work_identity(
+    model: nn.Module, solver: Any, problem: Problem, data: Data, how: Any, processes: Processes
+) -> dict[str, Any]:
+    """What makes a checkpoint one of this very work."""
+    rows = {"training data": loader_identity(data.train), "held-out data": loader_identity(data.held_out)}
+    settings = {name: value for name, value in identity_of(how).items() if name not in ("kind", "optimizer")}
+    if processes.alone:
+        own: dict[str, Any] = dict(rows)
+    else:
+        parts = processes.all_objects(rows)
+        own = {name: [part[name] for part in parts] for name in rows}
+        own["processes"] = processes.size
+    return {
+        "ask": str(problem), "model": module_identity(model), "solver": identity_of(solver), **settings, **own,
+    }  # fmt: skip
 
 
 def loader_identity(loader: Iterable[Any]) -> dict[str, Any]:

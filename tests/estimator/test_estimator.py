@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas
 import polars as pl
 import pytest
 import scipy.sparse
@@ -24,6 +25,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator, parametri
 from torch import nn
 
 import setpoint as sp
+from marks import slow
 from setpoint.errors import BadSetting
 from setpoint.estimator.candidates import Plan
 from setpoint.estimator.rows import split_rows
@@ -76,7 +78,8 @@ CHOSEN = ("check_classifiers_train", "check_dict_unchanged")
 
 
 @pytest.mark.parametrize(
-    "estimator", [sp.SetpointClassifier(), sp.SetpointClassifier(module="mlp", solver=CE, epochs=30)]
+    "estimator",
+    [pytest.param(sp.SetpointClassifier(), marks=slow), sp.SetpointClassifier(module="mlp", solver=CE, epochs=30)],
 )
 @pytest.mark.parametrize("name", CHOSEN)
 def test_what_scikit_learn_expects_of_other_solvers(estimator, name):
@@ -121,7 +124,6 @@ class TestTheDecision:
         plug_in = sp.SetpointClassifier(ASK, solver=CE, calibration=0.3).fit(X, y)
         assert clf.operating_point_.rates["fpr"] < plug_in.operating_point_.rates["fpr"] <= 0.05
 
-    @pytest.mark.skipif(not hasattr(sp.OperatingPoint, "check"), reason="operating points carry no check yet")
     def test_check_is_that_of_the_point(self):
         (X, y), (new, truth) = draw(2000), draw(2000, seed=1)
         clf = sp.SetpointClassifier(ASK, solver=CE, confidence=0.95).fit(X, y)
@@ -209,6 +211,7 @@ class TestSolvers:
         sp.SetpointClassifier(ASK, solver="weighted").fit(X, y)
         assert not any(seen)
 
+    @slow
     def test_auto_is_never_worse_on_held_out_rows_than_cross_entropy(self):
         X, y = draw(250)
         rows = sp.SetpointClassifier(ASK).fit(X, y).comparison_
@@ -372,7 +375,6 @@ class TestRows:
 
 class TestFrames:
     def test_names_of_features_are_kept_and_held_to(self):
-        pandas = pytest.importorskip("pandas")
         X, y = draw(200)
         frame = pandas.DataFrame(X, columns=list("abcd"))
         clf = sp.SetpointClassifier(solver=CE).fit(frame, pandas.Series(y))
@@ -391,7 +393,6 @@ class TestFrames:
 
     @pytest.mark.parametrize("kind", ["category", "object", "string", "polars", "datetime"])
     def test_columns_of_words_are_refused_by_name_and_an_encoder_helps(self, kind):
-        pandas = pytest.importorskip("pandas")
         X, y = draw(200)
         colour = np.random.default_rng(0).choice(["red", "blue"], len(y))
         if kind == "polars":
@@ -408,7 +409,6 @@ class TestFrames:
         assert len(make_pipeline(encoder, clf).fit(frame, y).predict(frame)) == 200
 
     def test_numbers_in_an_object_column_are_numbers(self):
-        pandas = pytest.importorskip("pandas")
         X, y = draw(200)
         frame = pandas.DataFrame(X, columns=list("abcd")).astype({"a": object})
         assert sp.SetpointClassifier(solver=CE).fit(frame, y).score(frame, y) > 0.7

@@ -21,8 +21,8 @@ from setpoint.errors import BadFile
 from setpoint.report.of_run import read_material
 from setpoint.report.page import make_page
 from setpoint.run.artefact import load_run, save_run, seal
-from setpoint.run.run import fit_table
 from setpoint.run.settings import Settings
+from setpoint.run.table import fit_table
 from tables import loans
 
 ASKS = {

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import pickle
 import runpy
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
+from lightgbm import LGBMClassifier
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import make_classification
@@ -23,6 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from xgboost import XGBClassifier
 
 import setpoint as sp
 
@@ -53,21 +55,14 @@ def test_what_scikit_learn_expects(estimator, check):
     check(estimator)
 
 
-def boosted(package: str, name: str, **settings):
-    try:
-        return getattr(importlib.import_module(package), name)(**settings)
-    except (ImportError, OSError) as cause:  # some builds lack the system's OpenMP
-        pytest.skip(f"{package} cannot be loaded: {cause}")
-
-
 MODELS = {
     "logistic": LogisticRegression,
     "svm": LinearSVC,
     "forest": lambda: RandomForestClassifier(20, max_depth=3, random_state=0),
     "tree": lambda: DecisionTreeClassifier(max_depth=5, random_state=0),
     "pipeline": lambda: make_pipeline(StandardScaler(), LogisticRegression()),
-    "xgboost": lambda: boosted("xgboost", "XGBClassifier", n_estimators=20, max_depth=3, n_jobs=1),
-    "lightgbm": lambda: boosted("lightgbm", "LGBMClassifier", n_estimators=20, verbose=-1, n_jobs=1),
+    "xgboost": lambda: XGBClassifier(n_estimators=20, max_depth=3, n_jobs=1),
+    "lightgbm": lambda: LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1),
 }
 
 
@@ -268,7 +263,6 @@ def test_the_model_is_searched_through_it_and_pickles():
 
 
 def test_frames_reach_the_model_as_they_are():
-    pandas = pytest.importorskip("pandas")
     X, y = draw(400)
     frame = pandas.DataFrame(X, columns=list("abcdefgh"))
     tuned = sp.Tuned(LogisticRegression(), ASK).fit(frame, pandas.Series(y, index=np.arange(400)[::-1]))
@@ -285,7 +279,7 @@ def test_probabilities_are_the_models_own_or_there_are_none():
 
 
 def test_the_example_shows_what_a_threshold_brings(capsys):
-    runpy.run_path(str(Path(__file__).parents[1] / "examples" / "keep_your_model.py"), run_name="__main__")
+    runpy.run_path(str(Path(__file__).parents[2] / "examples" / "keep_your_model.py"), run_name="__main__")
     shown = capsys.readouterr().out
     assert "recall >= 90%" in shown
     assert shown.count("feasible") == 2

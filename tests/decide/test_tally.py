@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import setpoint as sp
+from marks import slow
 from setpoint.decide import tally as counting
 from setpoint.decide.tally import BUCKETS, ScoreTally, _bucket, _lowest
 from setpoint.errors import BadProblem, BadScores, BadSetting, MissingClass, TooFewSamples
@@ -82,7 +83,7 @@ def replace_threshold(point, other):
 
 @settings(max_examples=30, deadline=None)
 @given(
-    seed=st.integers(0, 1000), size=st.integers(150, 1500), width=st.sampled_from([1e-6, 1e-3, 1.0, 1e4]),
+    seed=st.integers(0, 1000), size=st.integers(400, 1500), width=st.sampled_from([1e-6, 1e-3, 1.0, 1e4]),
     ask=st.sampled_from([
         "minimize fnr where fpr <= 20%", "maximize precision where recall >= 60%",
         "maximize accuracy where recall >= 20% and flagged <= 80%",
@@ -146,6 +147,7 @@ def second_process(place, told):
     told.put(reduced(1, place))
 
 
+@slow
 def test_two_processes_find_what_one_would(tmp_path):
     context = multiprocessing.get_context("spawn")
     told = context.Queue()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 import warnings
 from collections.abc import Iterable
@@ -13,27 +12,22 @@ from torch import nn
 
 from setpoint.data.batch import halves
 from setpoint.data.parts import Data
-from setpoint.decide.calibrate import calibrate_or_warn
+from setpoint.decide.calibrate import warn_of_refusal
 from setpoint.decide.samples_needed import refuse_confidence
-from setpoint.errors import BadSetting, NotEnoughMemory, SharedData
+from setpoint.errors import BadSetting, SharedData
 from setpoint.problem.language import read_problem
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.processes import Processes, ProcessGroup
-from setpoint.solve.last_layer import ImplicitLastLayer
+from setpoint.run.run import run_solver
 from setpoint.solve.solver import Solver
 from setpoint.train.auto import Auto
-from setpoint.train.by_epochs import OptimizerMaker
+from setpoint.train.by_epochs import ByEpochs, OptimizerMaker
 from setpoint.train.checkpoint import Checkpoint
-from setpoint.train.default import How, choose_method
-from setpoint.train.ensemble import Ensembled
-from setpoint.train.history import History, score
-from setpoint.train.identity import identity_of, loader_identity, module_identity
+from setpoint.train.default import How, Named
+from setpoint.train.history import History
 from setpoint.train.recipes import Anchored, Ridge
-from setpoint.train.refit import Refit
-from setpoint.train.splits import Seeds, Splits
-from setpoint.train.start import InPlace
-from setpoint.train.together import share_state
+from setpoint.train.splits import Splits
 from setpoint.train.trial import Trial
 from setpoint.train.work import Tell, Work
 
@@ -48,7 +42,7 @@ class FitResult:
     model: nn.Module
     point: OperatingPoint
     history: History
-    solver: Solver | Anchored | Ridge | Auto
+    solver: Named | None
     best_epoch: int
     comparison: tuple[Trial, ...] = ()
 
@@ -131,12 +125,7 @@ def fit(
         refuse_confidence(confidence)
         if calibration is None:
             held_out, calibration = halves(held_out)
-    made_of = ensemble if isinstance(ensemble, Splits) else Seeds(ensemble)
-    if isinstance(made_of, Splits):
-        if calibration is None or calibration is held_out or refit:
-            lacking = "no refit, which trains every member on all rows" if refit else "calibration= data"
-            raise BadSetting(f"an ensemble over splits trains on the held-out rows too, so it takes {lacking}")
-        refit = False
+    how = How(epochs, warm_start, patience, optimizer, accumulate, refit, ensemble, seed)
     if calibration is None or calibration is held_out:
         warnings.warn(
             "the threshold is set on the held-out data, which also choose the model, so its rates look better than "
@@ -145,60 +134,11 @@ def fit(
             stacklevel=2,
         )
         calibration = None
-    if epochs < 1 or not 0 <= warm_start <= 1 or (patience is not None and patience < 1):
-        raise BadSetting(
-            f"fit needs epochs >= 1, a warm_start share of 0 to 1 and patience >= 1 or None, "
-            f"got {epochs}, {warm_start} and {patience}"
-        )
-
-    if isinstance(accumulate, bool) or not isinstance(accumulate, int) or accumulate < 1:
-        raise BadSetting(f"accumulate is the number of batches that count as one, from 1 up, got {accumulate!r}")
     store = Checkpoint.of(checkpoint)
     store.processes = processes
-    share_state(model, processes, parameters=True)
-    data = Data(train, held_out, calibration)
-    how = How(epochs, warm_start, patience, optimizer, accumulate)
-    solver, make_method = choose_method(problem, solver, model, how, calibrated=calibration is not None, refit=refit)
-    if made_of == Seeds(1):
-        method = make_method(InPlace(model), solver)
-    elif isinstance(solver, ImplicitLastLayer):
-        raise BadSetting("ImplicitLastLayer belongs to one model's head; train the members of an ensemble by hand")
-    else:
-        method = Ensembled(lambda make: make_method(make, copy.deepcopy(solver)), model, made_of, seed)
-    settings: dict[str, Any] = {
-        "epochs": epochs, "warm_start": warm_start, "patience": patience, "ensemble": identity_of(ensemble),
-        **({} if processes.alone else {"processes": processes.size}),
-        **({} if accumulate == 1 else {"accumulate": accumulate}),
-        **({"refit": True} if isinstance(method, Refit) else {}),
-    }  # fmt: skip
-    identity = _identity(model, solver, problem, data, processes, settings) if store.is_on else {}
-    work = Work(store, processes=processes, tell=on_epoch, identity=identity)
-    why = method.refuses(problem, data)
-    if why is not None:
-        raise NotEnoughMemory(why)
-    trained = method.train(problem, data, work)
-    sample = score(trained.model, held_out if calibration is None else calibration, processes)
-    point = calibrate_or_warn(
-        problem, sample.scores, sample.labels, confidence, weights=sample.weights, groups=sample.groups
-    )
-    store.close()
-    return FitResult(trained.model.eval(), point, trained.history, solver, trained.best, trained.trials)
-
-
-def _identity(
-    model: nn.Module,
-    solver: Solver | Anchored | Ridge | Auto,
-    problem: Problem,
-    data: Data,
-    processes: Processes,
-    settings: dict[str, Any],
-) -> dict[str, Any]:
-    """What makes a checkpoint one of this very call."""
-    rows: dict[str, Any] = {
-        "training data": loader_identity(data.train), "held-out data": loader_identity(data.held_out)
-    }  # fmt: skip
-    if not processes.alone:
-        parts = processes.all_objects(rows)
-        rows = {name: [part[name] for part in parts] for name in rows}
-    own = {"ask": str(problem), "model": module_identity(model), "solver": identity_of(solver)}
-    return {**own, **settings, **rows}
+    work = Work(store, processes=processes, tell=on_epoch)
+    found = run_solver(model, problem, Data(train, held_out, calibration), solver, how, work, confidence=confidence)
+    warn_of_refusal(found.refusal)
+    trained, settled = found.trained, found.trained.settled
+    used = settled.solver if isinstance(settled, ByEpochs) else found.solver
+    return FitResult(found.model, found.point, trained.history, used, trained.best, trained.trials)

@@ -62,14 +62,14 @@ TYPED = {
 
 
 @pytest.mark.parametrize("trained", [kind for kind in TYPED if kind != "bytes"])
-@pytest.mark.parametrize("given", TYPED)
-def test_a_change_of_kind_is_refused_by_name(trained, given):
+def test_a_change_of_kind_is_refused_by_name(trained):
     reading = Reading(trained, 2 if trained == "list of numbers" else 0)
-    if trained == given:
-        assert len(reading.read(TYPED[given])) == len(TYPED[given])
-        return
-    with pytest.raises(BadTable, match=r"^column 'a' held .* in training but holds .*; give it as"):
-        reading.read(TYPED[given])
+    for given, values in TYPED.items():
+        if trained == given:
+            assert len(reading.read(values)) == len(values)
+            continue
+        with pytest.raises(BadTable, match=r"^column 'a' held .* in training but holds .*; give it as"):
+            reading.read(values)
 
 
 @pytest.mark.parametrize("trained", [kind for kind in TYPED if kind != "bytes"])

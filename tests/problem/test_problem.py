@@ -1,14 +1,50 @@
-"""Problems in numbers: costs, excesses, the tightest bound, contradictions; and asks read to the letter."""
+"""Problems: what is refused, costs and excesses in numbers, the tightest bound, contradictions."""
 
 import pytest
 import torch
 
 import setpoint as sp
-from setpoint.errors import BadAsk, BadProblem
-from setpoint.problem.language import read_problem
+from setpoint.errors import BadProblem
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: sp.minimize(sp.f_score), "call it first"),
+        (lambda: sp.minimize("fnr"), "must be a rate"),
+        (lambda: sp.minimize(sp.recall.gap("sex")), "must be a rate"),
+        (lambda: sp.minimize(sp.fnr, 0.3), "expected a constraint"),
+        (lambda: sp.minimize(sp.fnr, over=sp.fpr), "expects a range"),
+        (lambda: sp.minimize(sp.fnr, sp.fpr <= 0.1, over=sp.fpr.between(0, 0.1)), "no further bound"),
+        (lambda: sp.minimize(sp.fpr, over=sp.fpr.between(0, 0.1)), "over itself"),
+        (lambda: sp.minimize(sp.fnr, sp.fpr <= 0.1, sp.fpr == 0.2), "contradict"),
+        (lambda: sp.minimize(sp.error, sp.recall.gap("a") <= 0.1, sp.fpr.gap("b") <= 0.1), "one column"),
+    ],
+)
+def test_bad_problems_are_refused_by_name(make, says):
+    with pytest.raises(BadProblem, match=says):
+        make()
+
+
+def test_cost_and_excess_of_an_area_are_means_over_its_points():
+    problem = sp.maximize(sp.precision, over=sp.recall.between(0.5, 1.0, points=2))
+    counts = torch.tensor([[6.0, 2, 4, 8], [9.0, 9, 1, 1]]).double()
+    assert problem.cost(counts).item() == pytest.approx(-(6 / 8 + 9 / 18) / 2)
+    assert problem.excesses(counts).tolist() == pytest.approx([0.6 - 0.625, 0.9 - 0.875])
+
+
+def test_groups_are_pooled_for_global_rates_and_kept_for_gaps():
+    problem = sp.minimize(sp.error, sp.recall.gap("sex") <= 0.1, sp.recall >= 0.7)
+    counts = torch.tensor([[[9.0, 1, 1, 9], [6.0, 2, 4, 8]]]).double()
+    assert problem.group == "sex"
+    assert problem.cost(counts).item() == pytest.approx(8 / 40)
+    assert problem.excesses(counts).tolist() == pytest.approx([0.2, 0.7 - 0.75])
+
 
 #: Two groups at one threshold: (tp, fp, fn, tn).
 SPLIT = torch.tensor([[[6.0, 1, 4, 9], [2.0, 3, 8, 7]]], dtype=torch.float64)
+
+
 TWO = torch.tensor([[6.0, 1, 4, 9], [8.0, 3, 2, 7]], dtype=torch.float64)
 
 
@@ -143,63 +179,3 @@ def test_functions_and_texts_are_no_objectives():
     for odd in ("fnr", sp.recall.gap("g"), None):
         with pytest.raises(BadProblem, match="the objective must be a rate such as"):
             sp.minimize(odd)
-
-
-def test_a_problem_is_handed_over_as_it_is_or_in_words():
-    problem = sp.minimize(sp.fnr, sp.fpr <= 0.01)
-    assert read_problem(problem) is problem
-    assert read_problem("minimize fnr where fpr <= 1%") == problem
-    for odd in (None, 3, sp.fnr):
-        with pytest.raises(BadProblem, match="expected an ask such as"):
-            read_problem(odd)
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("minimize fnr where recall.gap(Site_2) <= 5%", sp.minimize(sp.fnr, sp.recall.gap("Site_2") <= 0.05)),
-        ('minimize fnr where recall.gap("my site") <= 5%', sp.minimize(sp.fnr, sp.recall.gap("my site") <= 0.05)),
-        ('minimize fnr where recall . gap ( "a\\"b" ) <= 5%', sp.minimize(sp.fnr, sp.recall.gap('a"b') <= 0.05)),
-        ("maximize f10 where fpr<=.5", sp.maximize(sp.f_score(10), sp.fpr <= 0.5)),
-        ("maximize f_score(.5) where fpr <= 5e-1", sp.maximize(sp.f_score(0.5), sp.fpr <= 0.5)),
-        ("maximize recall OVER fpr IN [0, 5 %] WITH 3 POINTS", sp.maximize(sp.recall, over=sp.fpr.between(0, 0.05, 3))),
-        ("minimize FNR where TPR >= 50% and Mcc >= -0.5", sp.minimize(sp.fnr, sp.recall >= 0.5, sp.mcc >= -0.5)),
-        ("minimize fnr where fpr <= 0.1%", sp.minimize(sp.fnr, sp.fpr <= 0.001)),
-        ("minimize fnr where fpr <= 7%", sp.minimize(sp.fnr, sp.fpr <= 0.07)),
-        ("minimize fnr where fpr <= 29%", sp.minimize(sp.fnr, sp.fpr <= 0.29)),
-    ],
-)  # fmt: skip
-def test_asks_are_read_to_the_letter(text, problem):
-    assert sp.ask(text) == problem
-    assert sp.ask(str(problem)) == problem
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("minimize fnr where fpr <= 1% or tnr >= 1", "unknown word 'or', did you mean 'over'?"),
-        ("minimize fnr where fpr <= 1% 2", "'2' is unexpected after fnr"),
-        ("minimize fnr where fpr < 1%", "fpr < ...: bounds are never strict; write <="),
-        ("minimize fnr where fpr <= ", "expected a number such as 1% or 0.01 at the end"),
-        ("", "expected 'minimize' or 'maximize' at the end"),
-        ("minimize fnr over fpr in [0, 1] with -2 points", "expected a whole number of points but found '-2'"),
-        ("minimize fnr over fpr in [0, 1] with 2 dots", "expected 'points' but found 'dots'"),
-        ("minimize f", "unknown word 'f', did you mean "),
-        ("minimize recal", "unknown word 'recal', did you mean 'recall'?"),
-        ("minimize RECAL", "unknown word 'RECAL', did you mean 'recall'?"),
-        ("minimise1 fnr", "unknown word 'minimise1', did you mean 'minimise'?"),
-    ],
-)
-def test_more_words_of_refusals(text, says):
-    with pytest.raises(BadAsk) as refusal:
-        sp.ask(text)
-    assert str(refusal.value).startswith(says)
-
-
-def test_a_name_of_ones_own_is_offered_too():
-    own = sp.Metric("profit", lambda tp, fp, fn, tn: tp - fp)
-    assert sp.ask("maximize profit where profit >= 3", [own]) == sp.maximize(own, own >= 3.0)
-    with pytest.raises(BadAsk, match="did you mean 'profit'"):
-        sp.ask("maximize proft", [own])
-    with pytest.raises(BadAsk, match=r"known are .*, kappa, profit, f_score in the ask"):
-        sp.ask("maximize zzzzzzz", [own])

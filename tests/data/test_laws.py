@@ -22,8 +22,8 @@ from setpoint.data.frame import read_table
 from setpoint.data.scan import scan_table
 from setpoint.data.schema import Schema, Target
 from setpoint.run.artefact import load_run, save_run
-from setpoint.run.run import fit_table
 from setpoint.run.settings import Settings
+from setpoint.run.table import fit_table
 
 DAY = datetime.date(2024, 1, 1)
 TYPES = {

@@ -17,9 +17,9 @@ from setpoint.errors import BadSetting, BadTable, TooFewSamples
 from setpoint.measure.sample import Sample
 from setpoint.problem.language import ask
 from setpoint.run.artefact import load_run
-from setpoint.run.run import fit_table
 from setpoint.run.settings import PARTS, Settings
 from setpoint.run.stream import Division, StreamedBatches, fit_stream, keep, learn
+from setpoint.run.table import fit_table
 from setpoint.run.unfinished import Plan, begin, resume
 from setpoint.train import progress as state
 from setpoint.train.draws import Draws

@@ -20,8 +20,8 @@ from setpoint import ask
 from setpoint.data.fingerprint import fingerprint
 from setpoint.errors import BadFile, BadProblem, BadSetting, BadTable, TooFewSamples
 from setpoint.run.artefact import check_place, load_run, save_run, seal
-from setpoint.run.run import fit_table, split
 from setpoint.run.settings import PARTS, Settings, build_model
+from setpoint.run.table import fit_table, split
 from setpoint.train.scoring import score_rows
 from tables import loans
 
@@ -473,7 +473,7 @@ def test_the_fingerprint_is_that_of_names_types_and_values():
 
 def test_the_fingerprint_does_not_depend_on_the_process():
     code = "from tables import loans; from setpoint.data.fingerprint import fingerprint; print(fingerprint(loans(50)))"
-    paths = os.pathsep.join([str(Path(setpoint.__file__).parents[1]), str(Path(__file__).parent)])
+    paths = os.pathsep.join([str(Path(setpoint.__file__).parents[1]), str(Path(__file__).parents[1])])
     for seed in ("1", "2"):
         environment = {**os.environ, "PYTHONPATH": paths, "PYTHONHASHSEED": seed}
         heard = subprocess.run(

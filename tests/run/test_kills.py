@@ -19,16 +19,18 @@ import torch
 from torch import nn
 
 import setpoint as sp
+from marks import slow
 from setpoint.cli import main
 from setpoint.errors import BadFile
 from setpoint.run.artefact import check_place, load_run, save_run
-from setpoint.run.run import fit_table
 from setpoint.run.settings import Settings
+from setpoint.run.table import fit_table
 from setpoint.train.checkpoint import STATE, Checkpoint, read_state
 from tables import loans
 
 ASK = "minimize fnr where fpr <= 20%"
 KILLED = -signal.SIGKILL
+pytestmark = slow
 WHOLE = ["history.jsonl", "model.safetensors", "scores.safetensors", "setpoint.json"]
 
 
@@ -228,9 +230,9 @@ from setpoint import cli
 from setpoint.run import unfinished
 # A shell that starts tests in the background has them ignore interruptions.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from setpoint.train import epochs
-unfinished.GAP, score = 0.0, epochs.score
-epochs.score = lambda *arguments: (time.sleep(0.1), score(*arguments))[1]
+from setpoint.train import by_epochs
+unfinished.GAP, score = 0.0, by_epochs.score
+by_epochs.score = lambda *arguments: (time.sleep(0.1), score(*arguments))[1]
 limit = int(sys.argv[1]) or resource.RLIM_INFINITY
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
 cli.main(sys.argv[2:])

@@ -4,6 +4,7 @@ import torch
 from scipy.stats import binom, binomtest, norm
 
 import setpoint as sp
+from marks import quick_first, slow
 from setpoint.decide.samples_needed import needed
 from setpoint.errors import BadGroups, BadProblem, BadSetting, TooFewSamples
 
@@ -16,7 +17,7 @@ ASKS = {
 }
 
 
-@pytest.mark.parametrize("ask", ASKS)
+@pytest.mark.parametrize("ask", quick_first(ASKS))
 @pytest.mark.parametrize("tied", [False, True], ids=["continuous", "tied"])
 def test_the_promise_is_broken_no_more_often_than_it_says(ask, tied):
     """400 calibrations of 300 samples a class, judged by the true distribution; plug-in breaks about half."""
@@ -107,13 +108,15 @@ def true_rates(threshold, share=0.3, shift=2.0, tied=False):
 @pytest.mark.parametrize("tied", [False, True], ids=["continuous", "tied"])
 @pytest.mark.parametrize(
     "ask",
-    [
-        "maximize recall where precision >= 80%",
-        "maximize precision where flagged <= 10%",
-        "maximize recall where fpr <= 5% and flagged <= 25%",
-        "maximize precision where recall >= 60% and fpr <= 10%",
-        "maximize recall where fpr <= 8% and precision >= 70%",
-    ],
+    quick_first(
+        [
+            "maximize recall where precision >= 80%",
+            "maximize precision where flagged <= 10%",
+            "maximize recall where fpr <= 5% and flagged <= 25%",
+            "maximize precision where recall >= 60% and fpr <= 10%",
+            "maximize recall where fpr <= 8% and precision >= 70%",
+        ]
+    ),
 )
 def test_promises_on_precision_on_shares_and_on_several_bounds_are_kept(ask, tied):
     """200 calibrations of 600 samples; plug-in breaks a bound far more often than one time in ten."""
@@ -138,6 +141,7 @@ def test_promises_on_precision_on_shares_and_on_several_bounds_are_kept(ask, tie
         assert broken[None] / 200 > 0.25
 
 
+@slow
 def test_a_gap_between_groups_is_certified():
     """60 calibrations of 2,000 samples in two groups whose scores differ in scale and place."""
     draw = np.random.default_rng(0)

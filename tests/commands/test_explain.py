@@ -1,0 +1,65 @@
+"""`setpoint explain`: an ask in words, and how many samples its certificate needs."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+import scipy
+
+from doors import main_ok
+
+
+@pytest.mark.parametrize(
+    ("text", "bound", "of", "samples"),
+    [
+        ("minimize fnr where fpr <= 1%", "fpr <= 1%", "negatives", {"0.9": 230, "0.95": 299, "0.99": 459}),
+        ("maximize precision where recall >= 95%", "recall >= 95%", "positives", {"0.9": 45, "0.95": 59, "0.99": 90}),
+        (
+            "maximize precision where tnr >= 99.9%",
+            "tnr >= 99.9%",
+            "negatives",
+            {"0.9": 2302, "0.95": 2995, "0.99": 4603},
+        ),
+    ],
+)
+def test_explain_counts_the_samples_of_a_certificate(capsys, text, bound, of, samples):
+    main_ok("explain", text, "--json")
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["ask"] == text
+    assert answer["certificate"]["needs"] == [{"bound": bound, "of": of, "samples": samples}]
+    allowed = 1 - float(bound.split()[-1].rstrip("%")) / 100
+    allowed = 1 - allowed if "<=" in bound else allowed
+    for confidence, needed in samples.items():
+        # One sample fewer, and even no mistake at all is no evidence.
+        assert scipy.stats.binom.cdf(0, needed, allowed) <= 1 - float(confidence)
+        assert scipy.stats.binom.cdf(0, needed - 1, allowed) > 1 - float(confidence)
+
+
+def test_explain_in_words(capsys):
+    main_ok("explain", "minimize fnr where fpr <= 1%")
+    heard = capsys.readouterr().out
+    assert "Make fnr as low as it can be, at a threshold where fpr is at most 1%." in heard
+    assert "fnr: of all positives, the share that is missed" in heard
+    assert re.search(r"fpr <= 1% +230 +299 +459 +negatives", heard)
+    assert "some 1,994 negatives" in heard
+    assert "several points better than the best of 21 class weights" in heard
+    for text, expected in (
+        ("maximize f2", "recall counting 2-fold"),
+        ("maximize f2", "there is no bound to certify"),
+        ("maximize recall where fpr <= 20%", "for so mild an ask"),
+        ("maximize recall over fpr in [0%, 5%]", "on average over all thresholds at which fpr lies between 0% and 5%"),
+        ("minimize error where recall.gap(sex) <= 2%", "between any two groups of the column 'sex'"),
+        ("maximize precision where flagged == 2%", "certif"),
+        ("maximize mcc", "the correlation of decision and label"),
+    ):
+        main_ok("explain", text)
+        assert expected in capsys.readouterr().out, text
+
+
+def test_every_rate_of_the_language_has_a_meaning():
+    from setpoint.commands.explain import MEANING  # noqa: PLC0415
+    from setpoint.measure.rate import CATALOGUE  # noqa: PLC0415
+
+    assert set(MEANING) == set(CATALOGUE)
