@@ -39,8 +39,8 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 bench: $(READY)         ## the speed ratios, from one run each
-	$(BIN)/python -m benchmarks.kernels
-	$(BIN)/python -m benchmarks.step_cost
+	$(BIN)/python -m benchmarks.speed.kernels
+	$(BIN)/python -m benchmarks.speed.step_cost
 
 dist: $(READY)          ## the wheel and the sdist, each installed in a new environment where the README is run
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'build>=1.2' 'hatchling>=1.24'
@@ -51,20 +51,20 @@ dist: $(READY)          ## the wheel and the sdist, each installed in a new envi
 
 DATA ?= ../shared/data
 
-evidence: $(READY)      ## the studies: what is not in benchmarks/results yet, then docs/evidence.md; QUICK=1 in minutes
+evidence: $(READY)      ## the studies: what is not in benchmarks/results yet, then the pages of figures; QUICK=1 in minutes
 	$(BIN)/python -m benchmarks.evidence --run --data $(DATA) $(if $(QUICK),--quick)
 
 fuzz: $(READY)          ## every public entrance with whatever comes, new cases for SECONDS; counts them
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'atheris>=2.3' || echo "no atheris: bytes not guided"
-	$(BIN)/python -m benchmarks.fuzz --seconds $(SECONDS)
+	$(BIN)/python -m benchmarks.faults.fuzz --seconds $(SECONDS)
 
 coverage: $(READY)      ## the tests, with the lines and branches of src that they reach
 	$(PYTEST) --cov --cov-report=json:coverage.json --cov-report=term-missing:skip-covered
-	$(BIN)/python -m benchmarks.coverage coverage.json
+	$(BIN)/python -m benchmarks.faults.coverage coverage.json
 
 mutation: $(READY)      ## break measure, problem and threshold on purpose: which tests notice?
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'mutmut==3.8.0'
-	$(BIN)/python -m benchmarks.mutation $(if $(SAMPLE),--sample $(SAMPLE))
+	$(BIN)/python -m benchmarks.faults.mutation $(if $(SAMPLE),--sample $(SAMPLE))
 
 clean:
 	rm -rf $(VENV) run dist build .pytest_cache .mypy_cache .ruff_cache

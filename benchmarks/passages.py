@@ -1,35 +1,30 @@
 """Tables from the results on disk that stand in the middle of a page of the docs.
 
-A page marks the place, `<!-- from benchmarks: NAME -->` ... `<!-- end -->`, and `python -m benchmarks.tables` fills it.
+A page marks the place by `<!-- from benchmarks: NAME -->` and `<!-- end -->`; `python -m benchmarks.evidence` fills it.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import RESULTS
-from benchmarks.of_processes import WRITERS, of_part
-from benchmarks.pages.gains import ERRORS
-from benchmarks.pages.networks import over_sets
-from benchmarks.pages.peer_f_score import f_table
-from benchmarks.pages.peer_gap import gap_table
-from benchmarks.tables import SECTIONS, table, tries_and_looks
-from benchmarks.verdicts import AGAIN, DEFAULT, TUNED
+from benchmarks.common.harness import ROOT, load_figures
+from benchmarks.common.words import ERRORS, table
+from benchmarks.measured import SECTIONS
+from benchmarks.peers.page_f_score import f_table
+from benchmarks.peers.page_gap import gap_table
+from benchmarks.speed.page_processes import WRITERS, of_part
+from benchmarks.studies.default_study.verdict import AGAIN, DEFAULT, TUNED
+from benchmarks.studies.networks.page import over_sets
+from benchmarks.studies.promises.page import tries_and_looks
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = ROOT / "docs"
 MARK = re.compile(r"(<!-- from benchmarks: (\w+) -->\n).*?(<!-- end -->)", re.S)
 #: Beyond so many standard errors, corrected for overlapping splits, a difference is called clear.
 CLEAR = 2.0
-
-
-def figures(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text())["figures"]
-    return found
 
 
 def is_clear(gain: dict[str, float]) -> bool:
@@ -43,7 +38,7 @@ def spread(values: list[float], digits: int = 1) -> str:
 
 def decision() -> str:
     """Which solver when: each case with what was measured of it."""
-    studied = figures("auto")["rows"]
+    studied = load_figures("auto")["rows"]
     linear, networks = ([row for row in studied if row["model"] == kind] for kind in ("linear", "mlp"))
     rows = [
         ["a linear model or head", "`sp.fit` with no solver, and `calibration=`", by_default("default_study")],
@@ -65,7 +60,7 @@ def decision() -> str:
 
 def by_default(study: str) -> str:
     """The default over all cells of a study, against weights that train on the same rows."""
-    found = figures(study)
+    found = load_figures(study)
     rival = TUNED + AGAIN
     plain, corrected = (found["counts"][f"{DEFAULT} | {rival} | test | {error}"] for error in ERRORS)
     return (
@@ -76,7 +71,7 @@ def by_default(study: str) -> str:
 
 
 def extreme_bounds() -> str:
-    gains = [cell["gain over best of 21 weights"] for cell in figures("default")["cells"]]
+    gains = [cell["gain over best of 21 weights"] for cell in load_figures("fixed_fpr")["cells"]]
     better = [100 * gain["mean"] for gain in gains if gain["mean"] > 0]
     clear = sum(map(is_clear, gains))
     return (
@@ -86,7 +81,7 @@ def extreme_bounds() -> str:
 
 
 def high_recall() -> str:
-    means = {name: 100 * mean for name, mean in figures("letter")["means"].items()}
+    means = {name: 100 * mean for name, mean in load_figures("letter")["means"].items()}
     rest = ", ".join(
         f"{means[name]:.1f} {name}" for name in ("best of 21 weights", "balanced cross-entropy", "cross-entropy")
     )
@@ -103,7 +98,7 @@ def by_auto(rows: list[dict[str, Any]]) -> str:
 
 def by_networks(method: str) -> str:
     """A method over all sets of the network study, at FPR 1 %, against both rivals."""
-    found = figures("networks")["confirmation"]["together"]["minimize fnr where fpr <= 1%"]["test"][method]
+    found = load_figures("networks")["confirmation"]["together"]["minimize fnr where fpr <= 1%"]["test"][method]
     shown = []
     for rival in ("cross-entropy", "best of 7 weights"):
         one = found[rival]
@@ -117,7 +112,7 @@ def by_networks(method: str) -> str:
 
 def networks() -> str:
     """All that was confirmed with networks, over all sets."""
-    return over_sets(figures("networks")["confirmation"], "minimize fnr where fpr <= 1%", "test")
+    return over_sets(load_figures("networks")["confirmation"], "minimize fnr where fpr <= 1%", "test")
 
 
 def by_weights(rows: list[dict[str, Any]]) -> str:
@@ -143,7 +138,9 @@ def by_trees(rows: list[dict[str, Any]]) -> str:
 
 
 def critical() -> str:
-    gaps = [row["minus alone"]["FPR @ 98% TPR"] for row in figures("critical_class")["rows"] if "minus alone" in row]
+    gaps = [
+        row["minus alone"]["FPR @ 98% TPR"] for row in load_figures("critical_class")["rows"] if "minus alone" in row
+    ]
     shown = ", ".join(f"{gap['mean']:+.1f} ± {gap['standard_error']:.1f}" for gap in gaps)
     beyond = sum(-gap["mean"] > CLEAR * gap["standard_error"] for gap in gaps)
     where = "FPR at 98 % TPR on a pair of CIFAR-10, a base loss each"
@@ -151,7 +148,7 @@ def critical() -> str:
 
 
 def first_k() -> str:
-    gaps = [study["all queries"]["difference over queries"] for study in figures("mq2008")["studies"].values()]
+    gaps = [study["all queries"]["difference over queries"] for study in load_figures("mq2008")["studies"].values()]
     shown = ", ".join(f"{gap['mean']:+.4f} ± {gap['standard_error']:.4f}" for gap in gaps)
     return f"precision at 5 on MQ2008 minus that of cross-entropy: {shown}"
 
@@ -159,7 +156,7 @@ def first_k() -> str:
 def weights_grid() -> str:
     """What a grid of class weights costs and brings beside the default."""
     rows = []
-    for cell in figures("default")["cells"]:
+    for cell in load_figures("fixed_fpr")["cells"]:
         means = {name: 100 * sum(values) / len(values) for name, values in cell["figures"].items()}
         seconds = cell["seconds"]
         rows.append(
@@ -172,9 +169,9 @@ def weights_grid() -> str:
 
 def certificates() -> str:
     """How often promises are broken, the worst of all worlds and sizes; nothing while nobody has counted."""
-    if not (RESULTS / "certificates.json").exists():
-        return "Not in the results yet: `python -m benchmarks.certificates` counts it."
-    cells, methods = figures("certificates")["cells"], ("certified", "plug-in", "MAPIE")
+    if not load_figures("certificates"):
+        return "Not in the results yet: `python -m benchmarks.studies.certificates` counts it."
+    cells, methods = load_figures("certificates")["cells"], ("certified", "plug-in", "MAPIE")
     rows = []
     for ask in dict.fromkeys(cell["ask"] for cell in cells):
         asked = [cell for cell in cells if cell["ask"] == ask]
@@ -191,14 +188,14 @@ def certificates() -> str:
 
 def estimates() -> str:
     """How often intervals hold the truth, by method."""
-    cells = figures("estimates")["cells"]
+    cells = load_figures("estimates")["cells"]
     methods = [name for name in cells[0] if name not in ("n", "weights")]
     rows = [[str(cell["n"]), cell["weights"], *(f"{100 * cell[name]:.0f} %" for name in methods)] for cell in cells]
     return table(["n", "weights", *methods], rows)
 
 
 def lp_times() -> str:
-    found = figures("lp_speed")
+    found = load_figures("lp_speed")
     rows = []
     for size, times in found["F-score, forward and backward"].items():
         names = ("closed form", "structured engine", times["fastest cvxpylayers"])
@@ -211,7 +208,7 @@ def lp_times() -> str:
 def step_ratios() -> str:
     return table(
         ["step", "time, as a ratio to cross-entropy"],
-        [[row["criterion"], f"{row['ratio']:.3f}"] for row in figures("step_cost")["rows"]],
+        [[row["criterion"], f"{row['ratio']:.3f}"] for row in load_figures("step_cost")["rows"]],
     )
 
 
@@ -219,10 +216,10 @@ def compiled() -> str:
     rows = [
         [row["model"], row["solver"], str(row["graphs"]), str(row["breaks"]), f"{row['ratio']:.2f}",
          f"{row['seconds of compiling']:.0f}"]
-        for row in figures("compiled")["rows"]
+        for row in load_figures("compiled")["rows"]
     ]  # fmt: skip
     head = ["model", "solver", "graphs", "breaks", "compiled step, as a ratio to the plain one", "seconds of compiling"]
-    return f"`python -m benchmarks.compiled`\n\n{table(head, rows)}"
+    return f"`python -m benchmarks.speed.compiled`\n\n{table(head, rows)}"
 
 
 def batch_sizes() -> str:
@@ -230,20 +227,20 @@ def batch_sizes() -> str:
         [cell["set"], cell["ask"], *(f"{100 * fnr:.2f}" for fnr in cell["fnr"].values()),
          f"{100 * cell['larger batches miss more by']['mean']:+.2f} ± "
          f"{100 * cell['larger batches miss more by']['standard_error']:.2f}", f"{cell['time of the larger']:.2f}"]
-        for cell in figures("batch_size")["cells"]
+        for cell in load_figures("batch_size")["cells"]
     ]  # fmt: skip
     head = ["set", "ask", "FNR, batches of 512", "of 4,096", "larger minus smaller", "time, as a ratio"]
-    return f"`python -m benchmarks.batch_size`\n\n{table(head, rows)}"
+    return f"`python -m benchmarks.studies.batch_size`\n\n{table(head, rows)}"
 
 
 def contest(name: str, write: Callable[[dict[str, Any]], str]) -> str:
     """A contest among the peers, in short."""
-    return write(figures("peers")["contests"][name])
+    return write(load_figures("peers")["contests"][name])
 
 
 def of_section(name: str) -> str:
     """A section of the page of figures."""
-    return SECTIONS[name][1](figures(name))
+    return SECTIONS[name][1](load_figures(name))
 
 
 PASSAGES: dict[str, Callable[[], str]] = {
@@ -251,7 +248,7 @@ PASSAGES: dict[str, Callable[[], str]] = {
     "weights_grid": weights_grid,
     "networks": networks,
     "certificates": certificates,
-    "promises": lambda: tries_and_looks(figures("promises")),
+    "promises": lambda: tries_and_looks(load_figures("promises")),
     "estimates": estimates,
     "lp_times": lp_times,
     "step_ratios": step_ratios,

@@ -128,8 +128,8 @@ def test_commands_that_write_into_a_run_are_refused_while_it_is_held(tmp_path, m
 
 
 def test_races_have_one_winner():
-    """Three of the races of `benchmarks.races`, in processes of their own."""
-    study = [sys.executable, "-m", "benchmarks.races", "--races", "1", "--quick"]
+    """Three of the races of `benchmarks.faults.races`, in processes of their own."""
+    study = [sys.executable, "-m", "benchmarks.faults.races", "--races", "1", "--quick"]
     ended = subprocess.run(study, capture_output=True, text=True, timeout=300, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert ended.stdout.count('"wrong": 0') == 3

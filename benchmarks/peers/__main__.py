@@ -6,7 +6,7 @@
 `fnr_at_fpr`, `error_at_gap` and `best_f_score` say who is asked what. Splits of 60/20/20, at most 10,000 training rows,
 features standardised and clipped to +-5. Of all settings and of the iterates of every 25 steps the best on validation
 rows, by the exact metric, is judged on test rows. Every method runs in a process of its own, on one thread. Each
-finished run is one line of `results/peers.jsonl`, and not run again.
+finished run is a row of `results/rows/peers.parquet`, and not run again.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.data import arguments
-from benchmarks.harness import Journal, write_result
+from benchmarks.common.data import arguments
+from benchmarks.common.harness import Journal, write_result
+from benchmarks.common.sets import CACHE
 from benchmarks.peers import best_f_score, error_at_gap, fnr_at_fpr
 from benchmarks.peers.contest import Contest
 from benchmarks.peers.environments import PEERS
 from benchmarks.peers.summing import summary
-from benchmarks.sets import CACHE
 
 CONTESTS: dict[str, Contest] = {
     "fnr at fpr": fnr_at_fpr.CONTEST,
@@ -67,6 +67,7 @@ def main() -> None:
         if not options.so_far:
             hold(contest, journal, options)
         figures[title] = summary(contest, journal)
+    journal.fold()
     write_result("peers", {"contests": figures, "environments": PEERS}, options.quick)
 
 

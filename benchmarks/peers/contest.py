@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 import setpoint as sp
-from benchmarks.data import Split, with_ones
+from benchmarks.common.data import Split, with_ones
 from benchmarks.peers.environments import python_of
 from setpoint.train.linear import Rows, class_weights, cross_entropy
 

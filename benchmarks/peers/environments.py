@@ -17,7 +17,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.sets import CACHE
+from benchmarks.common.sets import CACHE
 
 #: What each peer installs; with `own torch` it is installed without dependencies beside the torch that is here.
 PEERS: dict[str, dict[str, list[str]]] = {

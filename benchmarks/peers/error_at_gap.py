@@ -10,10 +10,10 @@ and 801 of adult were run once before on rows standardised again after clipping,
 from __future__ import annotations
 
 import setpoint as sp
-from benchmarks.data import load_arrays, split, split_rows
+from benchmarks.common.data import load_arrays, split, split_rows
+from benchmarks.common.sets import read_table
 from benchmarks.peers.contest import MOST, SHARES, Case, Contest, Method, numbered
 from benchmarks.peers.judging import judge_flags
-from benchmarks.sets import read_table
 
 
 def load(name: str, seed: int, data: str, cache: str) -> Case:

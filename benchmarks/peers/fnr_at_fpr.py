@@ -10,9 +10,9 @@ it starts and its pace were changed after looks at the splits 580 to 597 and tri
 from __future__ import annotations
 
 import setpoint as sp
+from benchmarks.common.sets import load_split
 from benchmarks.peers.contest import MOST, SHARES, Case, Contest, Method
 from benchmarks.peers.judging import judge_scores
-from benchmarks.sets import load_split
 
 
 def load(name: str, seed: int, data: str, cache: str) -> Case:

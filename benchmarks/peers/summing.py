@@ -5,8 +5,8 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
-from benchmarks.data import paired
-from benchmarks.harness import Journal
+from benchmarks.common.data import paired
+from benchmarks.common.harness import Journal
 from benchmarks.peers.contest import MOST, SHARES, Contest
 
 

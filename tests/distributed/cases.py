@@ -94,7 +94,7 @@ CASES: dict[str, Case] = {
     "top k": plain(lambda: sp.ImplicitTopK(sp.precision, 2), kind="lists"),
 }
 
-#: What four processes are asked for in the tests; `benchmarks.distributed` asks them for everything.
+#: What four processes are asked for in the tests; `benchmarks.speed.distributed` asks them for everything.
 OF_FOUR = [
     "cross-entropy balanced", "implicit by group", "with an anchor", "lagrangian damped", "augmented", "top k",
 ]  # fmt: skip

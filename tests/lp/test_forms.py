@@ -29,7 +29,7 @@ CLASSES = {
     "auc_mu partition": {"partition": True},
     "auc_mu pooled partition": {"partition": True, "pooled": True},
 }
-#: Cases of each form in the quick suite; `python -m benchmarks.lp_gradients` runs 200.
+#: Cases of each form in the quick suite; `python -m benchmarks.studies.lp_gradients` runs 200.
 CASES = 12
 
 

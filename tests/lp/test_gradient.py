@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from benchmarks.lp_programs import degenerate, scored
+from benchmarks.studies.lp_programs.study import degenerate, scored
 
 from setpoint import lp
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from benchmarks.lp_programs import dense, scored
+from benchmarks.studies.lp_programs.study import dense, scored
 
 from setpoint import lp
 from setpoint.errors import BadProgram, BadSetting, ShapeMismatch

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from benchmarks.lp_programs import (
+from benchmarks.studies.lp_programs.study import (
     FAMILIES,
     dense,
     f_score,

@@ -1,0 +1,88 @@
+"""How figures are written on a page: tables, verdicts, and paired differences with their errors."""
+
+from __future__ import annotations
+
+import math
+import re
+import statistics
+from typing import Any
+
+Row = dict[str, Any]
+#: A line of the index: what is claimed, the effect with its error, and whether it is met.
+Claims = list[tuple[str, str, bool]]
+#: A marked table: its name and its lines.
+WIDE = re.compile(r"<!-- ([\w-]+)\.csv -->\n((?:\|.*\n)*\|.*)")
+ERRORS = {"standard_error": "plain", "corrected_standard_error": "corrected"}
+
+
+def table(header: list[str], rows: list[list[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def wide(name: str, text: str) -> str:
+    """A table that is too large for a page: `benchmarks.evidence` writes it as CSV and leaves a link."""
+    return f"<!-- {name}.csv -->\n{text}"
+
+
+def slug(words: str) -> str:
+    """The words as an address of a heading or the name of a file has them."""
+    return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
+
+
+def verdict(met: bool | None) -> str:
+    return "" if met is None else "yes" if met else "no"
+
+
+def share(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.1f} %"
+
+
+def gain(found: dict[str, float], scale: float = 100) -> str:
+    """Mean, plain error and, in brackets, the one corrected for overlapping splits."""
+    errors = [scale * found[error] for error in ERRORS]
+    return f"{scale * found['mean']:+.2f} ± {errors[0]:.2f} ({errors[1]:.2f})"
+
+
+def mean_gain(gains: list[dict[str, float]], scale: float = 100) -> str:
+    """The mean over cells, and the standard error of this mean."""
+    means = [scale * found["mean"] for found in gains]
+    error = statistics.stdev(means) / len(means) ** 0.5 if len(means) > 1 else scale * gains[0]["standard_error"]
+    return f"{statistics.mean(means):+.2f} ± {error:.2f}"
+
+
+def counted(gains: list[dict[str, float]], better: int, worse: int, scale: float = 100) -> str:
+    """The mean gain, and in how many cells there is one and in how many a loss."""
+    return f"{mean_gain(gains, scale)}; of {len(gains)} cell{'s' * (len(gains) > 1)} {better} better, {worse} worse"
+
+
+def changed(mean: float, change: dict[str, float] | None) -> str:
+    """A mean in percent and, after it, its paired change in points."""
+    if change is None:
+        return f"{mean:.1f}"
+    if math.isnan(change["standard_error"]):
+        return f"{mean:.1f}, {change['mean']:+.1f}"
+    errors = [change[error] for error in ERRORS]
+    return f"{mean:.1f}, {change['mean']:+.1f} ± {errors[0]:.1f} ({errors[1]:.1f})"
+
+
+def repeated(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of more than one seed: of the others nothing can be said."""
+    return [row for row in rows if len(row["seeds"]) > 1]
+
+
+def beyond(rows: list[dict[str, Any]], column: str, side: int, error: str = "standard_error") -> int:
+    """In how many rows a column has changed to one side by more than two standard errors."""
+    changes = [row[column]["minus alone"] for row in rows]
+    return sum(side * change["mean"] > 2 * change[error] for change in changes)
+
+
+def ratios(header: list[str], rows: list[tuple[list[str], Row, Row]], columns: tuple[str, ...]) -> str:
+    """A table of labels, and of each row's figures as ratios to those of cross-entropy, ours and published."""
+    kinds = [(column, kind) for kind in ("mean", "published") for column in columns]
+    lines = [
+        [*labels, *(f"{row[c][kind] / plain[c][kind]:.3f}" if kind in row[c] else "" for c, kind in kinds)]
+        for labels, row, plain in rows
+    ]
+    told = "Ratios to cross-entropy alone, in the same run and as published:"
+    return f"{told}\n\n{wide('ratios', table([*header, *columns, *(f'{c}, published' for c in columns)], lines))}"

@@ -1,0 +1,50 @@
+"""docs/measured.md: every figure with the command that makes it, from the results on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks.common.harness import ROOT, load_result, made_by
+from benchmarks.speed import page as speed
+from benchmarks.speed import page_scale
+from benchmarks.studies.auto import page as auto
+from benchmarks.studies.certificates import page as certificates
+from benchmarks.studies.critical_class import page as critical_class
+from benchmarks.studies.fixed_fpr import page as fixed_fpr
+from benchmarks.studies.letter import page as letter
+from benchmarks.studies.lp_gradients import page as lp_gradients
+from benchmarks.studies.lp_programs import page as lp_programs
+from benchmarks.studies.mq2008 import page as mq2008
+from benchmarks.studies.promises import page as promises
+
+PAGE = ROOT / "docs" / "measured.md"
+#: By the name of the result, in the order of the page.
+SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
+    "fixed_fpr": (fixed_fpr.TITLE, fixed_fpr.section),
+    "auto": (auto.TITLE, auto.section),
+    "certificates": (certificates.TITLE, certificates.section),
+    "promises": (promises.TITLE, promises.section),
+    "letter": (letter.TITLE, letter.section),
+    "mq2008": (mq2008.TITLE, mq2008.section),
+    "step_cost": ("What a step costs", speed.step_cost),
+    "kernels": ("Curves and pairs", speed.kernels),
+    "augmented_cost": ("What the augmented Lagrangian costs", speed.augmented_cost),
+    "critical_class": (critical_class.UNTUNED, critical_class.untuned),
+    "lp_programs": (lp_programs.TITLE, lp_programs.section),
+    "lp_gradients": (lp_gradients.TITLE, lp_gradients.section),
+    "lp_speed": ("Linear programs: speed and memory", speed.lp_speed),
+    "scale": ("Large tables", page_scale.scale),
+    "spine_after": ("Where the time of a fit goes", speed.spine),
+}
+
+
+def page() -> str:
+    """The whole page, from the summaries."""
+    parts = [
+        "# Measured\n\nWritten by `python -m benchmarks.evidence` from `benchmarks/results/`; nothing here is typed."
+    ]
+    for name, (title, render) in SECTIONS.items():
+        result = load_result(name)
+        parts.append(f"## {title}\n\n{made_by(result)}\n\n{render(result['figures'])}")
+    return "\n\n".join(parts) + "\n"

@@ -1,0 +1,76 @@
+"""What docs/measured.md says of speed and memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.common.harness import load_figures
+from benchmarks.common.words import table, verdict
+
+
+def step_cost(figures: dict[str, Any]) -> str:
+    rows = [
+        [row["criterion"], f"{row['ratio']:.3f}", f"<= {row['target']}", verdict(row["met"])] for row in figures["rows"]
+    ]
+    cached = figures["cached"]
+    rows.append(
+        [
+            "an epoch of the whole net / of its head on cached features",
+            f"{cached['whole / cached epoch']:.0f}",
+            f">= {cached['target']}",
+            verdict(cached["met"]),
+        ]
+    )
+    return table(["step, as a ratio to cross-entropy", "ratio", "target", "met"], rows)
+
+
+def kernels(figures: dict[str, Any]) -> str:
+    rows = [
+        [row["what"], f"{row['n']:,}", f"{row['figure']:.3g} {row['unit']}", row["target"], verdict(row["met"])]
+        for row in figures["rows"]
+    ]
+    return table(["what", "n", "figure", "target", "met"], rows)
+
+
+def augmented_cost(figures: dict[str, Any]) -> str:
+    rows = [
+        [f"{row['positives']:.0%}", row["step"], f"{row['ratio']:.3f}", f"<= {figures['target']}", verdict(row["met"])]
+        for row in figures["rows"]
+    ]
+    return table(["positives", f"step at {figures['scores']:,} scores", "ratio to the pair sum", "target", "met"], rows)
+
+
+def lp_speed(figures: dict[str, Any]) -> str:
+    rows = []
+    for size, found in figures["F-score, forward and backward"].items():
+        fastest = found["fastest cvxpylayers"]
+        times = [f"{found[name]['milliseconds']:.3g}" for name in ("closed form", "structured engine", fastest)]
+        faster = [f"{found[f'{name} is faster by']:.3g}x" for name in ("closed form", "structured engine")]
+        rows.append([size, *times, *faster])
+    memory = [[name, f"{value:.3g}"] for name, value in figures["peak memory at n = 1024, MB"].items()]
+    areas = [
+        [batch, name, *([found, ""] if isinstance(found, str) else
+         [f"{found['milliseconds']:.3g}", f"{found['peak memory, MB']:.3g}"])]
+        for batch, forms in figures["AUC"].items() for name, found in forms.items()
+    ]  # fmt: skip
+    header = ["F-score, ms", "closed form", "structured engine", "fastest cvxpylayers", "closed faster by", "engine by"]
+    peers = ", ".join(f"{name} {version}" for name, version in figures["peers"].items())
+    return "\n\n".join(
+        [
+            f"Peers: {peers}.",
+            table(header, rows),
+            table(["peak memory at n = 1,024", "MB"], memory),
+            table(["AUC", "form", "ms", "MB"], areas),
+        ]
+    )
+
+
+def spine(figures: dict[str, Any]) -> str:
+    before = load_figures("spine_before")
+    rows = [
+        [case, f"{before[case]['seconds']:.2f}", f"{now['seconds']:.2f}",
+         f"{before[case]['seconds'] / now['seconds']:.2f}x", now["own time"][0]["function"]]
+        for case, now in figures.items()
+    ]  # fmt: skip
+    note = "Processor seconds of the whole command; the profiles are in `benchmarks/results/spine_*.summary.json`."
+    return f"{table(['setpoint fit', 'before', 'after', 'faster by', 'dearest now'], rows)}\n\n{note}"

@@ -1,0 +1,3 @@
+from benchmarks.studies.auto.study import main
+
+main()

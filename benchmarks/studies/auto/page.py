@@ -1,0 +1,61 @@
+"""The section of docs/measured.md on this study."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.common.words import Claims, counted, table, verdict
+from benchmarks.studies.default_study.verdict import sides
+
+TITLE = "Auto against cross-entropy, tuned weights and trees"
+
+
+def claims(figures: dict[str, Any]) -> Claims:
+    told: Claims = []
+    for model in dict.fromkeys(row["model"] for row in figures["rows"]):
+        rows = [row for row in figures["rows"] if row["model"] == model]
+        gains = [row["gain, best cut"]["cross-entropy"] for row in rows]
+        better = sum(sides(gain, "standard_error") > 0 for gain in gains)
+        effect = counted(gains, better, sum(not row["never worse"] for row in rows))
+        told.append((f"`sp.Auto()`, {model}: never worse than cross-entropy", effect,
+                     all(row["never worse"] for row in rows)))  # fmt: skip
+    return told
+
+
+def section(figures: dict[str, Any]) -> str:
+    """Two tables: models at the best cut of the test rows, and what is run, at the calibrated threshold."""
+
+    def gain(found: dict[str, float]) -> str:
+        corrected = found["corrected_standard_error"]
+        return f"{100 * found['mean']:+.2f} ± {100 * found['standard_error']:.2f} ({100 * corrected:.2f})"
+
+    def mean(row: dict[str, Any], judged: str, name: str) -> str:
+        return f"{100 * row[judged][name]:.2f}" if name in row[judged] else ""
+
+    best, run = [], []
+    for row in figures["rows"]:
+        who = [row["model"], row["set"], row["ask"]]
+        rivals = ["cross-entropy", "balanced", "best of 21 weights", "LightGBM", "auto"]
+        over = row["gain, best cut"]
+        best.append(
+            [*who, *(mean(row, "best cut", name) for name in rivals), gain(over["cross-entropy"]),
+             gain(over["best of 21 weights"]) if "best of 21 weights" in over else "",
+             verdict(row["never worse"]), f"{row['seconds']['auto']:.1f} s"]
+        )  # fmt: skip
+        if row["bounds at the calibrated threshold"]["auto"]:
+            met = row["bounds at the calibrated threshold"]
+            shown = [f"{100 * next(iter(met[name].values())):.2f}" for name in ("cross-entropy", "auto")]
+            figures_at = [mean(row, "calibrated", name) for name in ("cross-entropy", "auto")]
+            run.append([*who, *figures_at, gain(row["gain, calibrated"]["cross-entropy"]), *shown])
+    header = ["model", "set", "ask", "cross-entropy", "balanced", "best of 21 weights", "LightGBM", "auto",
+              "better than cross-entropy by", "than the weights by", "never worse", "time of auto"]  # fmt: skip
+    calibrated = ["model", "set", "ask", "cross-entropy", "auto", "better by", "bounded rate, cross-entropy", "auto"]
+    note = (
+        "In percent on test, at the best cut of the test rows; gains in points, in brackets the standard error "
+        "corrected for overlapping splits. Never worse: not below converged cross-entropy by more than two standard "
+        "errors. Time is of one processor thread."
+    )
+    if figures["notes"]:
+        note += " " + "; ".join(f"{name}: {why}" for name, why in figures["notes"].items()) + "."
+    at_threshold = f"At the calibrated threshold, without a confidence:\n\n{table(calibrated, run)}"
+    return f"{table(header, best)}\n\n{note}\n\n{at_threshold}"

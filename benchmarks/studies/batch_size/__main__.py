@@ -1,0 +1,3 @@
+from benchmarks.studies.batch_size.study import main
+
+main()

@@ -1,0 +1,3 @@
+from benchmarks.studies.certificates.study import main
+
+main()

@@ -1,0 +1,3 @@
+from benchmarks.studies.critical_class.study import main
+
+main()

@@ -1,0 +1,3 @@
+from benchmarks.studies.default_study.study import main
+
+main()

@@ -1,0 +1,3 @@
+from benchmarks.studies.estimates.study import main
+
+main()

@@ -1,0 +1,3 @@
+from benchmarks.studies.fixed_fpr.study import main
+
+main()

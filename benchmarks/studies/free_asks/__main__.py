@@ -1,0 +1,3 @@
+from benchmarks.studies.free_asks.study import main
+
+main()

@@ -1,0 +1,3 @@
+from benchmarks.studies.letter.study import main
+
+main()

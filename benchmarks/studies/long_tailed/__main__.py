@@ -1,0 +1,3 @@
+from benchmarks.studies.long_tailed.study import main
+
+main()

@@ -1,0 +1,3 @@
+from benchmarks.studies.lp_gradients.study import main
+
+main()

@@ -1,0 +1,3 @@
+from benchmarks.studies.lp_programs.study import main
+
+main()

@@ -1,0 +1,3 @@
+from benchmarks.studies.mq2008.study import main
+
+main()

@@ -1,0 +1,3 @@
+from benchmarks.studies.networks.study import main
+
+main()

@@ -1,0 +1,3 @@
+from benchmarks.studies.paper_images.study import main
+
+main()

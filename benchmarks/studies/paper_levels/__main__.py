@@ -1,0 +1,3 @@
+from benchmarks.studies.paper_levels.study import main
+
+main()

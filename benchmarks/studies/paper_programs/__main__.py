@@ -1,0 +1,3 @@
+from benchmarks.studies.paper_programs.study import main
+
+main()

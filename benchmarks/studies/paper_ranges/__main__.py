@@ -1,0 +1,3 @@
+from benchmarks.studies.paper_ranges.study import main
+
+main()

@@ -1,0 +1,3 @@
+from benchmarks.studies.paper_tabular.study import main
+
+main()

@@ -1,0 +1,3 @@
+from benchmarks.studies.promises.study import main
+
+main()

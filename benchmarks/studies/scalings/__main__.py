@@ -1,0 +1,3 @@
+from benchmarks.studies.scalings.study import main
+
+main()

@@ -1,0 +1,49 @@
+"""The study of a rare class: what could be wrong without showing."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from benchmarks.common import words as gains
+from benchmarks.common.small_images import Images
+from benchmarks.studies.critical_class import study as critical_class
+from benchmarks.studies.critical_class.published import COLUMNS
+from benchmarks.studies.critical_class.verdict import ALONE, CONSTRAINED, STARTS, tuned_rows
+
+
+def test_images_to_choose_on_are_not_trained_on():
+    pair = Images(torch.arange(1200).view(-1, 1), (torch.arange(1200) % 2).float())
+    drawn, validation = critical_class.draw(pair, seed=2, ratio=100)
+    assert not set(drawn.x.flatten().tolist()) & set(validation.x.flatten().tolist())
+    assert drawn.labels.long().bincount().tolist() == [500, 5]
+
+
+def critical_run(way, setting, seed, validation, figure):
+    figures = dict.fromkeys(COLUMNS, figure)
+    told = {"ratio": 100, "loss": "BCE", "way": way, "setting": setting, "seed": seed, "validation AUC": validation}
+    return {**told, **figures, "images": 5000, "seconds": 1.0}
+
+
+def test_settings_and_starts_are_chosen_on_validation_rows_and_paired_by_seed():
+    rows = []
+    for seed in (0, 1):
+        rows.append(critical_run(ALONE, "", seed, 80, 70 + seed))
+        rows.append(critical_run(CONSTRAINED, "a", seed, 81 + seed, 60))
+        rows.append(critical_run(CONSTRAINED, "b", seed, 82 - seed, 10))
+        rows.append(critical_run(STARTS, "start 1", seed, 79 + 2 * seed, 50))
+    alone, constrained, starts = tuned_rows(rows)
+    assert alone["AUC"]["minus alone"]["mean"] == 0
+    assert constrained["settings"] == ["b", "a"]
+    assert constrained["AUC"]["minus alone"]["mean"] == pytest.approx(((10 - 70) + (60 - 71)) / 2)
+    assert starts["settings"] == ["", "start 1"]
+    assert starts["choices"] == 2
+    assert starts["deviation over starts"] == pytest.approx(((20**2 / 2 + 21**2 / 2) / 2) ** 0.5)
+    assert constrained["AUC"]["published minus alone"] == pytest.approx(93.1 - 91.2)
+
+
+def test_ratios_are_to_cross_entropy_of_the_same_run_and_of_the_paper():
+    plain, other = ({"AUC": {"mean": mean, "published": told}} for mean, told in ((80.0, 90.0), (60.0, 99.0)))
+    unpublished = {"AUC": {"mean": 84.0}}
+    shown = gains.ratios(["loss"], [(["one"], other, plain), (["two"], unpublished, plain)], ("AUC",)).splitlines()
+    assert shown[3] == "| loss | AUC | AUC, published |"
+    assert shown[5:] == ["| one | 0.750 | 1.100 |", "| two | 1.050 |  |"]

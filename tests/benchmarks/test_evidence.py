@@ -1,0 +1,125 @@
+"""Every page that shows figures is what the results say, and nothing else; summaries are small."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import json
+import threading
+
+import pytest
+from benchmarks.common import harness
+from benchmarks.common.words import table, wide
+from benchmarks.faults import page as quality
+
+from benchmarks import evidence, measured, passages
+
+SAY = "run: python -m benchmarks.evidence"
+
+
+def test_the_pages_of_studies_are_up_to_date():
+    there = {path.name: path.read_text() for path in evidence.FOLDER.iterdir()}
+    assert there == evidence.pages(), SAY
+
+
+def test_the_page_of_figures_is_up_to_date():
+    assert measured.PAGE.read_text() == measured.page(), SAY
+
+
+def test_the_page_on_testing_is_up_to_date():
+    assert quality.PAGE.read_text() == quality.page(), SAY
+
+
+@pytest.mark.parametrize("path", passages.pages(), ids=lambda path: path.name)
+def test_tables_within_pages_are_up_to_date(path):
+    assert path.read_text() == passages.filled(path.read_text()), SAY
+
+
+def test_the_decision_table_is_filled():
+    choosing = passages.DOCS / "choosing.md"
+    assert choosing in passages.pages()
+    assert "best of 21 class weights in" in choosing.read_text()
+
+
+def test_the_index_fits_a_screen_and_has_every_study():
+    index = evidence.pages()["index.md"]
+    assert len(index.splitlines()) < 40
+    assert all(f"]({study}.md)" in index for study in evidence.STUDIES)
+
+
+def test_every_figure_of_a_page_is_there():
+    shown = [line.split("](")[1].rstrip(")") for text in evidence.pages().values() for line in text.splitlines()
+             if line.startswith("![")]  # fmt: skip
+    assert len(shown) == 2
+    assert all((evidence.FOLDER / name).is_file() for name in shown)
+
+
+def test_a_wide_table_becomes_csv_with_a_link_in_its_place():
+    shown = table(["set", "area"], [["a, b", "**1.50** ± 0.20"], ["c", ""]])
+    page, files = evidence.set_aside("study", f"before\n\n{wide('cells', shown)}\n\nafter\n\n{shown}\n")
+    assert page == f"before\n\n[Cells: 2 rows, 2 columns](study-cells.csv)\n\nafter\n\n{shown}\n"
+    read = list(csv.reader(files["study-cells.csv"].splitlines()))
+    assert read == [["set", "area"], ["a, b", "1.50 ± 0.20"], ["c", ""]]
+
+
+def test_summaries_have_less_than_200_lines_and_all_of_them_less_than_5000():
+    lines = {path.name: len(path.read_text().splitlines()) for path in harness.RESULTS.glob("*.json")}
+    assert max(lines.values()) < 200
+    assert sum(lines.values()) < 5000
+
+
+def leaves(value, floats, path=()):
+    """The floats of a summary, or all else, by where they stand."""
+    if not isinstance(value, (dict, list)):
+        return {path: value} if isinstance(value, float) == floats else {}
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    return {place: leaf for name, item in items for place, leaf in leaves(item, floats, (*path, name)).items()}
+
+
+#: What sums up without its data; some go over their data first if they are not told to run nothing.
+SUMMED = {
+    **dict.fromkeys(("default_study", "free_asks", "scalings", "auto", "peers", "certificates"), ()),
+    **dict.fromkeys(("networks", "paper_tabular", "paper_levels", "paper_ranges", "paper_images"), ("--so-far",)),
+    **dict.fromkeys(("critical_class", "long_tailed", "paper_programs"), ("--so-far",)),
+}
+
+
+@pytest.mark.parametrize("study", SUMMED)
+def test_a_summary_says_what_its_rows_say(study, monkeypatch):
+    told = {}
+    module = importlib.import_module(
+        "benchmarks.peers.__main__" if study == "peers" else f"benchmarks.studies.{study}.study"
+    )
+    monkeypatch.setattr(module, "write_result", lambda name, figures, quick=False: told.update({name: figures}))
+    monkeypatch.setattr("sys.argv", [study, *SUMMED[study]])
+    monkeypatch.chdir(harness.RESULTS)
+    module.main()
+    summed, written = json.loads(json.dumps(told[study])), harness.load_figures(study)
+    assert leaves(summed, False) == leaves(written, False)
+    assert leaves(summed, True) == pytest.approx(leaves(written, True), rel=1e-4, abs=1e-5, nan_ok=True)
+
+
+def test_a_study_that_has_no_rows_yet_has_no_figure(monkeypatch, tmp_path):
+    monkeypatch.setattr(harness, "QUICK_RESULTS", tmp_path)
+    harness.write_result("paper_ranges", {"rows": []}, quick=True)
+    assert evidence.draw(tmp_path / "images", quick=True) == []
+
+
+def test_small_studies_run_two_at_a_time_and_real_ones_one_by_one(monkeypatch):
+    meeting = threading.Barrier(2, timeout=20)
+    monkeypatch.setattr(evidence, "STUDIES", ("one", "two"))
+    monkeypatch.setattr(evidence, "run", lambda study, data, quick: meeting.wait())
+    evidence.run_all("data", quick=True)
+    meeting = threading.Barrier(2, timeout=0.2)
+    with pytest.raises(threading.BrokenBarrierError):
+        evidence.run_all("data", quick=False)
+
+
+def test_a_study_that_fails_is_named_and_no_page_is_written(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(evidence, "STUDIES", ("no_such_study",))
+    monkeypatch.setattr(evidence, "FOLDER", tmp_path / "evidence")
+    monkeypatch.setattr("sys.argv", ["evidence", "--run"])
+    with pytest.raises(SystemExit, match=r"benchmarks\.studies\.no_such_study failed.*no page was written"):
+        evidence.main()
+    assert "no_such_study: " in capsys.readouterr().out
+    assert not evidence.FOLDER.exists()

@@ -1,0 +1,46 @@
+"""The study of ten classes: what could be wrong without showing."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from benchmarks.common.small_images import Images
+from benchmarks.studies.long_tailed import study as long_tailed
+
+
+def test_the_error_is_that_of_the_best_threshold_which_lets_enough_pass():
+    draw = torch.Generator().manual_seed(3)
+    labels = torch.arange(300) % 10
+    scores = torch.randn(300, 10, generator=draw) + 2 * torch.eye(10)[labels]
+    for tpr in (0.8, 0.9, 1.0):
+        errors = []
+        for threshold in torch.linspace(-6, 6, 5001).tolist():
+            called = scores[:, :9].argmax(1)
+            called[scores[:, 9] > threshold] = 9
+            if (called[labels == 9] == 9).double().mean() >= tpr - 1e-9:
+                errors.append(float((called != labels)[labels != 9].double().mean()))
+        assert long_tailed.error_at(scores, labels, tpr, scores[:, 9]) == pytest.approx(min(errors))
+
+
+def test_a_number_added_to_all_logits_of_an_image_moves_the_error_by_logit_only():
+    draw = torch.Generator().manual_seed(4)
+    labels = torch.arange(500) % 10
+    scores = torch.randn(500, 10, generator=draw) + 2 * torch.eye(10)[labels]
+    shifted = scores + 5 * torch.randn(500, 1, generator=draw)
+    before, after = (long_tailed.figures(s, labels) for s in (scores, shifted))
+    column = long_tailed.COLUMNS[0]
+    assert after[column] > before[column] + 0.05
+    assert after[column + long_tailed.BY_PROBABILITY] == before[column + long_tailed.BY_PROBABILITY]
+
+
+def test_the_long_tail_is_that_of_the_literature():
+    assert long_tailed.class_counts(100, 5000) == [5000, 2997, 1796, 1077, 645, 387, 232, 139, 83, 50]
+
+
+def test_held_out_images_are_not_trained_on():
+    whole = Images(torch.arange(1000).view(-1, 1), torch.arange(1000) % 10)
+    parts = long_tailed.draw(whole, [40, 30, 20, 10, 5, 5, 5, 5, 5, 5], seed=1)
+    train_rows, held_out = (set(part.x.flatten().tolist()) for part in parts)
+    assert not train_rows & held_out
+    assert parts[0].labels.bincount().tolist() == [40, 30, 20, 10, 5, 5, 5, 5, 5, 5]
+    assert parts[1].labels.bincount().tolist() == [50] * 10

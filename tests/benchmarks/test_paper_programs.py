@@ -1,0 +1,81 @@
+"""The study of linear programs as losses: what could be wrong without showing."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from benchmarks.common.harness import Journal
+from benchmarks.common.small_images import Images, Plan
+from benchmarks.studies.paper_programs import study as paper_programs
+from benchmarks.studies.paper_programs import verdict as program_verdicts
+from sklearn.metrics import f1_score
+
+
+def images(n: int, classes: int = 2, seed: int = 0) -> Images:
+    draw = torch.Generator().manual_seed(seed)
+    labels = torch.arange(n) % classes
+    pixels = torch.randint(0, 200, (n, 3, 32, 32), generator=draw) + 50 * (labels == 0).view(-1, 1, 1, 1)
+    return Images(pixels.to(torch.uint8), labels)
+
+
+@pytest.mark.parametrize(("table", "level", "sizes"), [("halves", 91, [6, 60]), ("groups", 90, [4, 4, 40])])
+def test_the_tables_drop_what_the_paper_drops(monkeypatch, table, level, sizes):
+    whole = Images(torch.arange(6000).view(-1, 1), torch.arange(6000) % 10)
+    monkeypatch.setattr(paper_programs, "cifar10", lambda data: (whole, whole))
+    task = paper_programs.Task(table, level, {})
+    drawn, held_out, test = task.parts("", 0, 60)
+    assert drawn.labels.long().bincount().tolist() == sizes
+    assert not set(drawn.x.flatten().tolist()) & set(held_out.x.flatten().tolist())
+    classes = test.x.flatten() % 10
+    expected = (classes >= 3).long() + (classes >= 6) if table == "groups" else classes < 5
+    assert torch.equal(test.labels.long(), expected.long())
+
+
+def test_the_f_score_is_that_of_scikit_learn():
+    draw = torch.Generator().manual_seed(5)
+    scores, labels = torch.randn(400, generator=draw), (torch.arange(400) % 3 == 0).float()
+    for threshold in (-1.0, 0.0, 0.7):
+        expected = f1_score(labels.numpy(), (scores > threshold).numpy())
+        assert paper_programs.at_threshold(scores, labels, threshold) == pytest.approx(expected)
+    assert paper_programs.at_threshold(scores, labels, 99.0) == 0
+
+
+def program_run(method, setting, seed, validation, area):
+    return {"table": "halves", "level": 91, "method": method, "setting": setting, "seed": seed,
+            "validation": validation, "AUC": area, "images": 100, "seconds": 1.0}  # fmt: skip
+
+
+def test_a_class_weight_is_chosen_on_held_out_images_and_none_is_a_choice():
+    rows = []
+    for seed, (none, half, whole) in enumerate([(0.6, 0.7, 0.5), (0.6, 0.5, 0.4)]):
+        rows.append(program_run("cross-entropy", "", seed, none, 0.61))
+        rows.append(program_run("weighted cross-entropy", "power 0.5", seed, half, 0.55))
+        rows.append(program_run("weighted cross-entropy", "power 1", seed, whole, 0.99))
+    plain, weighted = program_verdicts.summary(rows)
+    assert weighted["settings"] == ["power 0.5", ""]
+    assert weighted["value"]["mean"] == pytest.approx((55 + 61) / 2)
+    assert weighted["minus cross-entropy"]["mean"] == pytest.approx((-6 + 0) / 2)
+    assert plain["published"]["value"] == 65.2
+
+
+def test_a_rate_is_chosen_on_held_out_images_among_what_ran_at_every_rate():
+    rows = []
+    for pace, validation, area in ((0.25, 0.5, 0.9), (1.0, 0.6, 0.7), (4.0, 0.7, 0.8)):
+        rows.append({**program_run("cross-entropy", "", 0, validation, area), "pace": pace})
+    rows.append(program_run("hinge, margin 1", "", 0, 0.9, 0.9))
+    (plain,) = program_verdicts.summary(program_verdicts.at_every_pace(rows, 3))
+    assert plain["paces"] == [4.0]
+    assert plain["value"]["mean"] == pytest.approx(80)
+
+
+def test_a_run_at_another_rate_is_another_run(monkeypatch, tmp_path):
+    whole = images(2000, 10)
+    rates = []
+    monkeypatch.setattr(paper_programs, "cifar10", lambda data: (whole, whole))
+    monkeypatch.setattr(paper_programs, "train", lambda *given: rates.append(given[5].rate) or 0.5)
+    monkeypatch.setattr("benchmarks.common.harness.results_folder", lambda quick: tmp_path)
+    task, journal = paper_programs.Task("halves", 50, paper_programs.PLAIN), Journal("paper_programs")
+    for pace in (1.0, 4.0, 4.0):
+        list(paper_programs.runs(task, 0, Plan(width=2, rate=0.01), 20, journal, "", pace))
+    assert rates == [0.01, 0.04]
+    assert [row["pace"] for row in journal.rows.values()] == [1.0, 4.0]
