@@ -1,9 +1,9 @@
 """Every call that changes a file made to fail once in turn: the old file or the new one, and one sentence.
 
-    python -m benchmarks.faults.calls [--every N]
+    python -m benchmarks.faults.system_calls [--every N]
 
-`calls.c` stands between Python, polars and libc. For each command it counts the calls to open, write, fsync, rename,
-mkdir and ftruncate below the directory that the command writes to. Then the command is run once for each of these
+`system_calls.c` stands between Python, polars and libc. For each command it counts the calls to open, write, fsync,
+rename, mkdir and ftruncate below the directory that it writes to. Then the command is run once for each of these
 calls, in a process of its own, in which this call fails, with "no space left" and "input/output error" by turns. At the
 end there must be the old file or the new one, to the byte, nothing beside it, one sentence on standard error and an
 exit code other than 0. A run must be readable, or be resumed to the same parameters.
@@ -40,7 +40,7 @@ from setpoint.errors import BadFile
 from setpoint.run.artefact import load_run
 
 LOADED = (_fit, _predict, _report)
-SOURCE = Path(__file__).with_name("calls.c")
+SOURCE = Path(__file__).with_name("system_calls.c")
 FILES = {"history.jsonl", "model.safetensors", "scores.safetensors", "setpoint.json"}
 
 
@@ -207,7 +207,7 @@ def main() -> None:
     if "faults.so" not in os.environ.get("LD_PRELOAD", ""):
         with tempfile.TemporaryDirectory() as place:
             preload = {**os.environ, "LD_PRELOAD": str(shim(Path(place)))}
-            again = [sys.executable, "-m", "benchmarks.faults.calls", *sys.argv[1:]]
+            again = [sys.executable, "-m", "benchmarks.faults.system_calls", *sys.argv[1:]]
             raise SystemExit(subprocess.run(again, env=preload, check=False).returncode)
     torch.set_num_threads(1)
     torch.optim.Adam([nn.Parameter(torch.zeros(1))])  # what torch loads late is loaded before the forks
@@ -215,7 +215,7 @@ def main() -> None:
     wrong = sum(n for row in figures.values() for what, n in row["found"].items() if what.startswith("WRONG"))
     made = sum(n for row in figures.values() for n in row["found"].values())
     print(f"{made} calls made to fail, {wrong} wrong")
-    write_result("calls", {"made to fail": made, "wrong": wrong, **figures}, quick=options.quick)
+    write_result("system_calls", {"made to fail": made, "wrong": wrong, **figures}, quick=options.quick)
     raise SystemExit(1 if wrong else 0)
 
 
