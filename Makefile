@@ -18,13 +18,13 @@ $(READY): pyproject.toml requirements.txt
 demo: $(READY)          ## train for "maximize tnr where recall >= 95%", print the answer, write run/
 	$(BIN)/python examples/breast_cancer.py --out run
 
-PYTEST = $(BIN)/python -m pytest -n 2 --dist worksteal
+PYTEST = $(BIN)/python -m pytest -n 2
 
 test: $(READY) lint     ## lint, types, every unit and law, a smoke test of each door; minutes
-	$(PYTEST) -m "not slow"
+	$(PYTEST) --dist worksteal -m "not slow"
 
 test-all: test          ## the same, then the slow rest: browser, several processes, kills, fuzzing, studies
-	$(PYTEST) -m slow
+	$(PYTEST) --dist loadgroup -m slow
 
 docs: $(READY)          ## the site, into build/site; a broken link or name is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs --quiet build --strict
@@ -59,7 +59,7 @@ fuzz: $(READY)          ## every public entrance with whatever comes, new cases 
 	$(BIN)/python -m benchmarks.faults.fuzz --seconds $(SECONDS)
 
 coverage: $(READY)      ## the tests, with the lines and branches of src that they reach
-	$(PYTEST) --cov --cov-report=json:coverage.json --cov-report=term-missing:skip-covered
+	$(PYTEST) --dist loadgroup --cov --cov-report=json:coverage.json --cov-report=term-missing:skip-covered
 	$(BIN)/python -m benchmarks.faults.coverage coverage.json
 
 mutation: $(READY)      ## break measure, problem and threshold on purpose: which tests notice?

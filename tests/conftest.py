@@ -35,8 +35,12 @@ SLOW = {"distributed", "benchmarks"}
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        if item.path.relative_to(TESTS).parts[0] in SLOW:
+        folder = item.path.relative_to(TESTS).parts[0]
+        if folder in SLOW:
             item.add_marker(pytest.mark.slow)
+        if folder == "distributed" or "browser" in item.fixturenames:
+            # Started once for all their tests, so on one worker.
+            item.add_marker(pytest.mark.xdist_group(folder))
 
 
 def pytest_runtest_setup(item):

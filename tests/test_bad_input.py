@@ -19,6 +19,7 @@ import pytest
 import torch
 
 import setpoint as sp
+from marks import slow
 from setpoint import capacity, errors
 from setpoint.cli import main
 from setpoint.data.frame import read_table
@@ -583,6 +584,7 @@ print(train(300, 1500), train(150_000, 20))
 
 
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="the peak of memory is read as on Linux")
+@slow
 def test_the_estimate_for_linear_recipes_is_about_what_they_take():
     environment = {**os.environ, "PYTHONPATH": str(Path(sp.__file__).parents[1]), "OMP_NUM_THREADS": "1"}
     # Freed memory goes back to the system at once, so the peak is what was asked for, to a per mille.

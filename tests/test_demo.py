@@ -8,11 +8,13 @@ import sys
 from pathlib import Path
 
 import setpoint
+from marks import slow
 from setpoint.run.artefact import load_run
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "breast_cancer.py"
 
 
+@slow
 def test_the_demo_prints_the_answer_and_writes_the_run(tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(Path(setpoint.__file__).parents[1])}
     command = [sys.executable, str(EXAMPLE), "--out", "run"]

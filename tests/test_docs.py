@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import setpoint
+from marks import quick_first, slow
 from setpoint import lp
 from setpoint.cli import main
 
@@ -48,12 +49,13 @@ def test_the_pages_hold_what_is_run():
 
 
 @pytest.mark.parametrize("code", ALONE)
+@slow
 def test_the_block_runs(code, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "documentation", "exec"), {"__name__": "__main__"})
 
 
-@pytest.mark.parametrize("path", STORIES, ids=name_of)
+@pytest.mark.parametrize("path", quick_first(STORIES), ids=name_of)
 def test_the_story_runs(path, tmp_path, monkeypatch):
     """Blocks in order: Python in one namespace, shell in the same directory; `text` is what the one before printed."""
     monkeypatch.chdir(tmp_path)

@@ -6,10 +6,12 @@ import sys
 from pathlib import Path
 
 import setpoint
+from marks import slow
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
+@slow
 def test_heat_maps(tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(Path(setpoint.__file__).parents[1]), "MPLBACKEND": "Agg"}
     command = [sys.executable, str(EXAMPLES / "heat_maps.py"), "maps.png"]

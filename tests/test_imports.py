@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import setpoint as sp
+from marks import slow
 
 SOURCE = Path(sp.__file__)
 HEAVY = {"torch", "numpy", "scipy", "polars", "typer", "rich", "sklearn", "matplotlib", "cooper", "safetensors"}
@@ -106,6 +107,7 @@ def test_the_version_is_that_of_the_project():
 
 
 @pytest.mark.parametrize("package", ["polars", "safetensors"])
+@slow
 def test_the_artefact_without_its_extra_says_what_to_install(package):
     code = f"import sys\nsys.modules[{package!r}] = None\nimport setpoint.run.artefact"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)

@@ -13,6 +13,7 @@ import sys
 
 import pytest
 
+from marks import slow
 from setpoint.cli import main
 from setpoint.errors import BadFile
 from setpoint.lock import LOCK, locked
@@ -127,6 +128,7 @@ def test_commands_that_write_into_a_run_are_refused_while_it_is_held(tmp_path, m
     assert load_run("run").point.problem
 
 
+@slow
 def test_races_have_one_winner():
     """Three of the races of `benchmarks.faults.races`, in processes of their own."""
     study = [sys.executable, "-m", "benchmarks.faults.races", "--races", "1", "--quick"]

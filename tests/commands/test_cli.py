@@ -111,6 +111,7 @@ def test_solvers_by_name(table, capsys, solver, question, model):
     assert answer["point"]["objective"] < 1
 
 
+@slow
 def test_an_ensemble_over_splits_by_options(table, capsys):
     asked = ["--target", "default", "--ask", ASK, "--epochs", "2", "--json", "--model", "mlp"]
     main_ok("fit", "loans.csv", *asked, "--ensemble", "2", "--over-splits", "--out", "split")
@@ -269,6 +270,7 @@ def test_a_missing_typer_names_the_extra(table):
 
 
 @pytest.mark.parametrize("package", ["polars", "safetensors"])
+@slow
 def test_another_missing_package_names_the_extra(table, package):
     (table / f"{package}.py").write_text(f"raise ModuleNotFoundError('none', name={package!r})")
     failed = setpoint_process(*FIT, cwd=table, path=[table])

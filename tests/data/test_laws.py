@@ -15,6 +15,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from marks import quick_first
 from setpoint import ask
 from setpoint.cli import main
 from setpoint.data import exchange
@@ -74,7 +75,7 @@ class Trained:
         self.place, self.run = place, load_run(place / "run")
 
 
-@pytest.fixture(scope="module", params=["csv", "parquet"])
+@pytest.fixture(scope="module", params=quick_first(["csv", "parquet"]))
 def trained(request, tmp_path_factory):
     """A run trained on a text file, and one trained on a typed file with the same rows."""
     place = tmp_path_factory.mktemp("laws")

@@ -27,6 +27,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from xgboost import XGBClassifier
 
 import setpoint as sp
+from marks import slow
 
 ASK = "minimize fnr where fpr <= 5%"
 SHARED = "set on the rows the model is trained on"
@@ -278,6 +279,7 @@ def test_probabilities_are_the_models_own_or_there_are_none():
     assert not hasattr(sp.Tuned(NearestCentroid(), ASK), "predict_log_proba")
 
 
+@slow
 def test_the_example_shows_what_a_threshold_brings(capsys):
     runpy.run_path(str(Path(__file__).parents[2] / "examples" / "keep_your_model.py"), run_name="__main__")
     shown = capsys.readouterr().out

@@ -69,6 +69,15 @@ def choosing(draw: Draw) -> None:
 
 
 @target
+def correcting(draw: Draw) -> None:
+    problem, batches = draw(problems(groups=False)), draw(st.integers(1, 3))
+    solver = sp.ImplicitThreshold(problem, correction=sp.Correction(every=2, batches=draw(st.sampled_from([1, 2, 2]))))
+    model = torch.nn.Linear(2, 1)
+    sp.correct(model, solver, [batch for _ in range(batches) for batch in draw(rows())])
+    finite(solver(torch.zeros(4), torch.tensor([0.0, 1.0, 0.0, 1.0])).detach())
+
+
+@target
 def averaging(draw: Draw) -> None:
     members = draw(st.lists(st.just(torch.nn.Linear(2, 1)), max_size=2))
     finite(sp.Ensemble(members)(torch.zeros(3, 2)).detach())

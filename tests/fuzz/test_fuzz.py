@@ -14,7 +14,6 @@ from fuzz.laws import run_case
 from fuzz.targets import ROOMS, TARGETS
 from marks import slow
 
-pytestmark = slow
 #: Cases in the tests, where a case is dear; else 60.
 FEW = {
     "fitting": 15,
@@ -27,6 +26,7 @@ FEW = {
 
 
 @pytest.mark.parametrize("name", TARGETS)
+@slow
 def test_a_clear_refusal_or_finite_numbers(name):
     @settings(max_examples=FEW.get(name, 60))
     @given(st.data())

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from marks import slow
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
@@ -32,6 +34,7 @@ def test_an_interrupted_plain_loop_ends_where_an_unbroken_one_does(tmp_path, cap
 
 
 @pytest.mark.parametrize("name", ["with_lightning", "with_hugging_face"])
+@slow
 def test_the_example_ends_with_a_feasible_point_that_beats_chance(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [name])

@@ -313,7 +313,7 @@ def test_a_run_is_read_back_as_it_was_written(tmp_path, kind):
 def test_what_setpoint_json_and_the_history_hold(tmp_path, run):
     save_run(tmp_path / "run", run)
     about = json.loads((tmp_path / "run" / "setpoint.json").read_text())
-    assert about["format"] == "1.1"
+    assert about["format"] == "2.0"
     assert about["data"] == fingerprint(loans())
     assert about["data"]["rows"] == 400
     for name, written in about["files"].items():
@@ -396,7 +396,7 @@ def _edit(path, change, sealed=True):
         (lambda place: flip(place / "history.jsonl"), "history.jsonl was changed after the run wrote it"),
         (lambda place: (place / "history.jsonl").unlink(), "is damaged: .*history.jsonl"),
         (
-            lambda place: _edit(place / "setpoint.json", lambda d: d.update(format="2.0")),
+            lambda place: _edit(place / "setpoint.json", lambda d: d.update(format="3.0")),
             "format 2.0.*upgrade setpoint",
         ),
         (lambda place: _edit(place / "setpoint.json", lambda d: d.update(format=2)), "is damaged"),

@@ -101,7 +101,7 @@ def test_kept_rows_are_bounded_and_counted(tmp_path):
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
 def test_a_streamed_run_is_a_run_like_any_other(tmp_path, monkeypatch, capsys, name):
-    for place in ("unfinished", "table.exchange"):
+    for place in ("run.unfinished", "data.exchange"):
         monkeypatch.setattr(import_module(f"setpoint.{place}"), "scan_table", lambda path: scan_table(path, 40_000))
     data, out = big(tmp_path / name), tmp_path / "run"
     fit = ["fit", str(data), "--target", "default", "--ask", ASK, "--stream", "--out", str(out),

@@ -93,6 +93,7 @@ def lost(ask=ASK, sizes=(3000, 2000, 2000), solver=None, **more):
     return result, parts
 
 
+@slow
 def test_where_cross_entropy_asks_the_wrong_question_it_is_replaced():
     rows = []
     result, (_, held_out, calibration) = lost(on_epoch=rows.append, refit=False)

@@ -9,7 +9,7 @@ interval is then wide; with equal weights Student's t is the normal distribution
 
 A threshold that was found on the same rows flatters itself, so the rows are then counted in five parts, each at the
 threshold that the other four give. Areas have no threshold; their interval is that of a bootstrap of the rows.
-`python -m benchmarks.estimates` measures how often these intervals and others hold the truth.
+`python -m benchmarks.studies.estimates` measures how often these intervals and others hold the truth.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ except ImportError as cause:
     raise missing("safetensors", "table", cause) from None
 
 #: The first number grows when older versions cannot read what is written, the second when something is added.
-FORMAT = "1.1"
+FORMAT = "2.0"
 MODEL, ABOUT, HISTORY = "model.safetensors", "setpoint.json", "history.jsonl"
 SCORES, REPORTS = "scores.safetensors", ("report.html", "report.png")
 UNFINISHED, NEW, WHOLE = "unfinished", ".new", ".whole"
@@ -288,8 +288,11 @@ def _checked(path: Path, about: dict[str, Any]) -> dict[str, bytes]:
     reads = int(FORMAT.split(".", maxsplit=1)[0])
     if int(found[1]) > reads:
         raise BadFile(f"{path} is of format {about['format']}, this version reads {reads}; upgrade setpoint")
-    if (int(found[1]), int(found[2])) < (1, 1):
-        raise BadFile(f"{path} is of format {about['format']}, which has no hashes and is no longer read; fit it again")
+    if int(found[1]) < reads:
+        raise BadFile(
+            f"{path} is of format {about['format']}, which does not say how columns are read and is no longer read; "
+            "fit it again"
+        )
     sealed, expected = seal(about), named(about["seal"], text)
     changed = [name for name in {**expected, **sealed} if sealed.get(name) != expected.get(name)]
     if changed:

@@ -16,7 +16,7 @@ from setpoint.train.ensemble import Ensemble
 PARTS = ("train", "held_out", "calibration", "test")
 #: Training tables up to this many rows are one batch.
 SMALL = 4096
-#: From here on batches are larger: as good (benchmarks.batch_size), and most of a small step is not arithmetic.
+#: From here on batches are larger: as good (benchmarks.studies.batch_size), and most of a small step is not arithmetic.
 LARGE = 200_000
 #: Solvers that are trained again on held-out rows if that is asked for; linear models with `auto` too.
 REFITTED = ("default", "weighted", "cross-entropy")
