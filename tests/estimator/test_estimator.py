@@ -29,6 +29,7 @@ from marks import slow
 from setpoint.errors import BadSetting
 from setpoint.estimator.candidates import Plan
 from setpoint.estimator.rows import split_rows
+from setpoint.run.run import run_solver
 from setpoint.run.settings import MODELS
 from worlds import tilted
 
@@ -198,9 +199,12 @@ class TestSolvers:
     def test_the_default_and_cross_entropy_learn_from_held_out_rows_and_are_compared_on_others(self, monkeypatch):
         X, y = draw(400)
         seen = []
-        monkeypatch.setattr(
-            "setpoint.estimator.candidates.fit", lambda *a, **more: seen.append(more["refit"]) or sp.fit(*a, **more)
-        )
+
+        def spied(model, problem, data, solver, how, work):
+            seen.append(how.refit)
+            return run_solver(model, problem, data, solver, how, work)
+
+        monkeypatch.setattr("setpoint.estimator.candidates.run_solver", spied)
         clf = sp.SetpointClassifier(ASK, solver="default").fit(X, y)
         assert seen == [True, True]
         # Folded into the model, the threshold of the chosen one is 0 on the very rows that the table was made of.
