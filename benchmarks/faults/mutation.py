@@ -39,12 +39,12 @@ from benchmarks.faults.mutants import SOURCE, Mutant, mutants
 FILES = [
     *sorted((SOURCE / "setpoint" / "measure").glob("*.py")),
     *sorted((SOURCE / "setpoint" / "problem").glob("*.py")),
-    SOURCE / "setpoint" / "solve" / "threshold.py",
-    SOURCE / "setpoint" / "solve" / "by_rank.py",
+    SOURCE / "setpoint" / "decide" / "cut.py",
+    SOURCE / "setpoint" / "decide" / "by_rank.py",
 ]
 TESTS = [
-    "tests/measure", "tests/problem", "tests/solve/test_threshold.py", "tests/solve/test_threshold_in_detail.py",
-    "tests/solve/test_by_rank.py", "tests/solve/test_devices.py", "tests/solve/test_price.py",
+    "tests/measure", "tests/problem", "tests/decide/test_cut.py", "tests/decide/test_by_rank.py",
+"tests/solve/test_devices.py", "tests/solve/test_price.py",
     "tests/fuzz/test_found.py",
 ]  # fmt: skip
 #: Imported once, before the forks. Nothing of setpoint itself, whose mutants are imported anew.
