@@ -44,7 +44,7 @@ FILES = [
 ]
 TESTS = [
     "tests/measure", "tests/problem", "tests/decide/test_cut.py", "tests/decide/test_by_rank.py",
-"tests/solve/test_devices.py", "tests/solve/test_price.py",
+    "tests/solve/test_devices.py", "tests/solve/test_price.py",
     "tests/fuzz/test_found.py",
 ]  # fmt: skip
 #: Imported once, before the forks. Nothing of setpoint itself, whose mutants are imported anew.
