@@ -31,7 +31,7 @@ The laws, in `tests/fuzz/laws.py`:
 - no case takes more than 5 s of processor time;
 - reading a file runs nothing: an audit hook listens for code, processes and pickles.
 
-In `make test` a few dozen cases a target are run, in CI the same ones every time. `make fuzz` draws new ones, each
+In `make test-all` a few dozen cases per target are run, in CI the same ones every time. `make fuzz` draws new ones, each
 target in a process of its own, and lets [atheris](https://github.com/google/atheris) breed bytes for the language of
 asks and the readers of files by the branches they reach. What was found has a test in `tests/fuzz/test_found.py`.
 
@@ -48,7 +48,7 @@ MUTATION = """## Mutation
     make mutation             # all mutants; SAMPLE=500 for a random sample
 
 `benchmarks/faults/mutation.py` makes the changes of mutmut, one at a time, in `measure/`, `problem/` and
-`solve/threshold.py` and `by_rank.py`, and runs the tests that reach the changed line, the quickest first, until one
+`decide/cut.py` and `by_rank.py`, and runs the tests that reach the changed line, the quickest first, until one
 fails. Changes within `raise` statements (texts of messages) are left out and counted. Hypothesis draws 40 cases, not
 150, so that the real tests notice at least what is counted here. Nothing else is left out: a survivor that cannot be
 told from the code as it is counts as a survivor, and is explained below, from
