@@ -19,9 +19,11 @@ class Pooled:
 
     Nothing is kept in memory but one batch of each. The other loader's batches are shuffled within themselves. Of two
     `Batches` that processes share out, what is dealt is shared out too: together they make the steps of one process.
+    `parts` are the two loaders as they were given.
     """
 
     def __init__(self, batches: Iterable[Any], others: Iterable[Any], seed: int = 0) -> None:
+        self.parts = (batches, others)
         self.shared, self.step = ALONE, 0
         if isinstance(batches, Batches) and isinstance(others, Batches) and not others.processes.alone:
             self.shared, self.step = batches.processes, batches.batch_size

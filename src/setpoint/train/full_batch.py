@@ -80,7 +80,7 @@ class FullBatch:
 
 def single_loaders(loader: Iterable[Any]) -> list[Iterable[Any]]:
     """The loaders that make up one: two where training and held-out rows are pooled."""
-    return [loader.batches, loader.items] if isinstance(loader, Pooled) else [loader]
+    return list(loader.parts) if isinstance(loader, Pooled) else [loader]
 
 
 def linear_layer(model: nn.Module, recipe: Any) -> nn.Linear:
