@@ -272,7 +272,7 @@ def odd_numbers_note(column: Column) -> str:
 
 
 def describe(column: Column) -> Numeric | Vector | Categorical | str:
-    """What training saw in a column as read, or why it is of no use."""
+    """Describe a column, as read, by what training saw in it, or say why it is of no use."""
     if why := refusal(column):
         return why
     if column.dtype == pl.List:

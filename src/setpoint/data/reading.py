@@ -83,7 +83,7 @@ class Reading:
 
 
 class Guess:
-    """What a column holds, from its values, given at once or chunk by chunk.
+    """Finds out what a column holds, from values that are given at once or chunk by chunk.
 
     Text is numbers, booleans, times or lists if each of its values spells one. Digits that start with a zero, as in
     a postal code, are words.

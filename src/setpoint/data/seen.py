@@ -45,7 +45,7 @@ class Described(Protocol):
         """Count what training never saw."""
 
     def notes(self, seen: Seen) -> list[str]:
-        """What a user should know of these counts, apart from ranges."""
+        """Sentences on these counts for the user, apart from ranges."""
 
     def beyond(self, seen: Seen) -> str | None:
         """How many rows lie outside the range that training saw, if any."""
@@ -55,7 +55,7 @@ class Described(Protocol):
 
 
 class Notes:
-    """What a user should know before trusting the scores of some rows, whether they come at once or in chunks."""
+    """Notes for the user on how some rows, given at once or in chunks, differ from those of training."""
 
     def __init__(self, columns: Sequence[Described]) -> None:
         self.columns = columns
