@@ -29,7 +29,7 @@ from setpoint.run.table import fit_table
 DAY = datetime.date(2024, 1, 1)
 TYPES = {
     "amount": pl.Float64, "big": pl.Int64, "code": pl.String, "zip": pl.String, "flag": pl.String, "paid": pl.Boolean,
-    "day": pl.Date, "seen": pl.Datetime("us"), "month": pl.Int64,
+    "day": pl.Date, "seen": pl.Datetime("us"), "month": pl.Int64, "single": pl.Float32,
 }  # fmt: skip
 #: What may stand in each column of a row to be scored: known and unknown levels, ranges, missing values.
 VALUES = {
@@ -42,6 +42,7 @@ VALUES = {
     "day": st.one_of(st.none(), st.dates(datetime.date(1990, 1, 1), datetime.date(2040, 1, 1))),
     "seen": st.one_of(st.none(), st.datetimes(datetime.datetime(2000, 1, 1), datetime.datetime(2030, 1, 1))),
     "month": st.one_of(st.none(), st.integers(0, 15)),
+    "single": st.one_of(st.none(), st.floats(width=32, allow_nan=False), st.sampled_from([0.1, 0.2, 1e-3])),
 }
 ROWS = st.lists(st.fixed_dictionaries(VALUES), min_size=1, max_size=6)
 
@@ -63,11 +64,22 @@ def training(size: int = 400) -> pl.DataFrame:
             "day": DAY + datetime.timedelta(days=int(draw.integers(0, 300))),
             "seen": datetime.datetime(2020, 1, 1) + datetime.timedelta(seconds=int(draw.integers(0, 10**8))),
             "month": int(draw.integers(1, 13)),
+            "single": float(draw.normal()),
         }
         for _ in range(size)
     ]
     bad = [(row["code"] == "01") ^ (row["flag"] == "True") ^ (draw.random() < 0.1) for row in rows]
     return framed(rows).with_columns(y=pl.Series(bad).cast(pl.Int64))
+
+
+class Arrow:
+    """A table that shows itself through the Arrow interface alone."""
+
+    def __init__(self, frame):
+        self.frame = frame
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.frame.__arrow_c_stream__(requested_schema)
 
 
 class Trained:
@@ -117,9 +129,10 @@ def test_a_row_is_scored_by_itself(trained, rows, order):
 def test_every_door_gives_the_same_scores_and_notes(trained, rows):
     frame, place = framed(rows), trained.place
     expected, notes = scored(trained, frame)
-    frames = [pd.DataFrame(frame.to_dict(as_series=False), dtype=object), frame.to_dict(as_series=False)]
+    plain = frame.with_columns(pl.col("single").cast(pl.String).cast(pl.Float64)).to_dict(as_series=False)
+    frames = [pd.DataFrame(plain, dtype=object), plain]
     frames += [frame.with_columns(pl.col("day").cast(pl.Datetime(unit))) for unit in ("ms", "us", "ns")]
-    frames += [frame.with_columns(pl.col("code", "flag").cast(pl.Categorical))]
+    frames += [frame.with_columns(pl.col("code", "flag").cast(pl.Categorical)), Arrow(frame)]
     for other in frames:
         found, told = scored(trained, other)
         assert torch.equal(found, expected)

@@ -93,3 +93,10 @@ def test_integers_of_128_bits_are_numbers():
     readings, read = learn_readings(pl.DataFrame({"a": pl.Series([2**100, 1], dtype=pl.Int128)}))
     assert readings["a"].kind == "number"
     assert read["a"].to_list() == [float(2**100), 1.0]
+
+
+def test_single_precision_is_the_number_that_its_text_spells():
+    column = pl.Series("a", [0.1, 1e-3, 16777217.0, -3.4e38, None, float("inf")], dtype=pl.Float32)
+    text = column.cast(pl.String)
+    assert Reading("number").read(column).equals(Reading("number").read(text))
+    assert Reading("number").read(column)[0] == 0.1

@@ -187,6 +187,9 @@ def _as_read(column: Column) -> Column:
     assert kind is not None
     if kind == _ZONED:
         column = column.dt.convert_time_zone("UTC")
+    if column.dtype == pl.Float32:
+        # As a text file spells it: 0.1 in single precision is the number 0.1, in a CSV file and in a Parquet file.
+        column = column.cast(pl.String)
     if kind == _LIST and isinstance(column.dtype, pl.Array):
         column = column.arr.to_list()
     return column.cast(_EMPTY[kind], strict=False)

@@ -140,7 +140,7 @@ def _folds(sample: Sample) -> Tensor | None:
 
 
 def _worth(sample: Sample) -> str:
-    """What unequal weights cost, in words: (sum of weights)^2 / sum of squares is the number of equal ones."""
+    """Say how many equal weights unequal ones are worth: (sum of weights)^2 / sum of squares."""
     if sample.weights is None:
         return ""
     equal = float(sample.weights.sum() ** 2 / (sample.weights**2).sum())

@@ -1,4 +1,4 @@
-"""What a promise needs, and the sentence that says so when it cannot be made."""
+"""How many samples a certificate needs, and the refusal that says so when there are too few."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _seen(constraint: Constraint, counts: Counts, of: list[str], level: float) -
 
 
 def _could(constraint: Constraint, counts: Counts, level: float) -> str:
-    """What these counts certify instead, if that is worth anything."""
+    """A weaker bound that these counts do certify, if there is one worth naming."""
     strictest = _strictest(constraint, counts, level)
     if strictest == (1 if constraint.relation == "<=" else 0):
         return ""
