@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -136,3 +137,10 @@ def test_doors_are_those_of_the_architecture():
 
 def test_the_picture_in_the_docs_shows_the_imports_as_they_are():
     assert picture.FILE.read_text() == picture.draw(house.SOURCE), f"imports have changed: run `{picture.COMMAND}`"
+
+
+def test_files_that_the_page_on_rooms_names_exist():
+    page = (house.ROOT / "docs" / "rooms.md").read_text()
+    named = set(re.findall(r"`([a-z_/]+\.(?:pyi?|js|html))`", page))
+    assert len(named) > 30
+    assert {name for name in named if not any((place / name).exists() for place in (house.ROOT, house.SOURCE))} == set()
