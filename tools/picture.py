@@ -17,7 +17,7 @@ BASE, NAMES = "base", "names"
 Imports = Mapping[str, set[str]]
 
 # Sizes, in units of which the page shows about one per pixel.
-WIDTH, HEIGHT, GAP = 82, 46, 24
+WIDTH, HEIGHT, GAP = 84, 46, 24
 PITCH = HEIGHT + 18
 MARGIN, BAR, BEND = 4, 34, 8
 #: White text stands on these in both themes; arrows are a grey that white and black both show.
@@ -136,7 +136,7 @@ def boxes_of(imports: Imports) -> dict[str, Box]:
         boxes[room] = Box(MARGIN + columns[room] * (WIDTH + GAP), first + row * (PITCH + 6))
     at = MARGIN + (max(columns.values(), default=-1) + 1) * (WIDTH + GAP) + GAP
     for place, door in enumerate(door for door in DOORS if door in imports):
-        boxes[door] = Box(at, top + place * PITCH, WIDTH + 30)
+        boxes[door] = Box(at, top + place * PITCH, WIDTH + 36)
     return boxes
 
 
