@@ -113,7 +113,7 @@ def columns_of(imports: Imports) -> dict[str, int]:
 
 
 def spine_of(imports: Imports) -> list[str]:
-    """The longest chain of rooms, from left to right; where two are as long, the one with more imports."""
+    """The longest chain of rooms, from left to right; where two are as long, the first by name."""
     inner = {room for room in imports if room not in DOORS}
 
     def chain(room: str) -> list[str]:
@@ -123,17 +123,27 @@ def spine_of(imports: Imports) -> list[str]:
     return max((chain(room) for room in sorted(inner)), key=len, default=[])
 
 
+def lanes_of(imports: Imports, columns: Mapping[str, int]) -> dict[str, int]:
+    """The spine in lane 0; each other room in the first lane below in which no box is in the way of it or its arrow."""
+    lanes = dict.fromkeys(spine_of(imports), 0)
+    edges = reduced(imports)
+    for room in sorted(columns.keys() - lanes, key=lambda room: (columns[room], room)):
+        right, left = columns[room], min([columns[room], *(columns[other] for other in edges[room])])
+        lane = 1
+        while any(lanes[other] == lane and left <= columns[other] <= right for other in lanes):
+            lane += 1
+        lanes[room] = lane
+    return lanes
+
+
 def boxes_of(imports: Imports) -> dict[str, Box]:
     """Where each room stands: the spine in a row, other rooms below it, doors in a column at the right."""
-    columns, spine = columns_of(imports), spine_of(imports)
+    columns = columns_of(imports)
     top = MARGIN + BAR + 20
-    first = top + PITCH
-    boxes = {}
-    taken: dict[int, int] = {}
-    for room in sorted(columns, key=lambda room: (room not in spine, room)):
-        row = taken.get(columns[room], 0)
-        taken[columns[room]] = row + 1
-        boxes[room] = Box(MARGIN + columns[room] * (WIDTH + GAP), first + row * (PITCH + 6))
+    boxes = {
+        room: Box(MARGIN + columns[room] * (WIDTH + GAP), top + PITCH + lane * (PITCH + 6))
+        for room, lane in lanes_of(imports, columns).items()
+    }
     at = MARGIN + (max(columns.values(), default=-1) + 1) * (WIDTH + GAP) + GAP
     for place, door in enumerate(door for door in DOORS if door in imports):
         boxes[door] = Box(at, top + place * PITCH, WIDTH + 36)
