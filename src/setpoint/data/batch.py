@@ -6,14 +6,14 @@ import copy
 import itertools
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar
 
 import torch
 from torch import Tensor
 
+from setpoint.data.rows import Rows, content_hash
 from setpoint.data.sparse import AT_ONCE, SparseRows, sparse_rows
 from setpoint.errors import BadSetting, ShapeMismatch
 from setpoint.processes import ALONE, Processes, ProcessGroup
@@ -22,24 +22,33 @@ _NAMES = ("x", "labels", "weights", "groups", "index")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Batch:
-    """The input of the model and what is known of each of its rows."""
+class Loader(Protocol):
+    """Batches with what is known of them. Any other iterable of batches is taken as well: nothing is known of it.
 
-    x: Any
-    labels: Tensor
-    weights: Tensor | None = None
-    groups: Tensor | None = None
-    index: Tensor | None = None
+    `rows` is the number of rows of one pass, `resident` all of them if they are in memory, and `fingerprint` tells
+    their content from any other; each is None if it is not known.
+    """
 
-    def map(self, change: Callable[[Tensor], Tensor]) -> Batch:
-        """The batch with every tensor in it changed."""
-        parts: dict[str, Any] = {name: getattr(self, name) for name in _NAMES}
-        return Batch(**{name: change(p) if isinstance(p, Tensor) else p for name, p in parts.items()})
+    @property
+    def rows(self) -> int | None: ...
+
+    @property
+    def resident(self) -> Rows | None: ...
+
+    @property
+    def fingerprint(self) -> str | None: ...
+
+    def __iter__(self) -> Iterator[Rows]: ...
 
 
-class OnEach(list[Batch]):
-    """Batches that each process holds by itself, so that nothing has to be gathered to judge them."""
+def resident(loader: Loader | Iterable[Any]) -> Rows | None:
+    """All rows of a loader that holds them in memory."""
+    rows = getattr(loader, "resident", None)
+    return rows if isinstance(rows, Rows) else None
+
+
+class OnEach(list[Rows]):
+    """Batches that each process holds by itself."""
 
 
 class Coming(Iterator[T]):
@@ -58,8 +67,8 @@ class Coming(Iterator[T]):
         return [*itertools.islice(self.read, number)]
 
 
-def read_batches(loader: Iterable[Any], device: torch.device) -> Iterator[Batch]:
-    """Batches of any loader: `(x, labels)`, `(x, labels, weights)`, or a mapping with the names of `Batch`."""
+def read_batches(loader: Iterable[Any], device: torch.device) -> Iterator[Rows]:
+    """Batches of any loader: `(x, labels)`, `(x, labels, weights)`, or a mapping with some of the names of `Rows`."""
     for item in loader:
         batch = read_batch(item)
         for name in _NAMES[1:]:
@@ -73,60 +82,20 @@ def read_batches(loader: Iterable[Any], device: torch.device) -> Iterator[Batch]
         yield batch if here else batch.map(lambda part: part.to(device))
 
 
-def read_batch(item: Any) -> Batch:
-    """One item of a loader as a `Batch`."""
-    if isinstance(item, Batch):
+def read_batch(item: Any) -> Rows:
+    """One item of a loader as `Rows`."""
+    if isinstance(item, Rows):
         return item
     if isinstance(item, Mapping):
         if not {"x", "labels"} <= item.keys() <= set(_NAMES):
             raise ShapeMismatch(
                 f"a batch that is a mapping needs x and labels, and may hold {_NAMES[2:]}; got {list(item)}"
             )
-        return Batch(**item)
+        return Rows(**item)
     if isinstance(item, tuple | list) and len(item) in (2, 3):
-        return Batch(*item)
+        return Rows(*item)
     kind = f"{len(item)} parts" if isinstance(item, tuple | list) else type(item).__name__
     raise ShapeMismatch(f"a loader must yield (x, labels), (x, labels, weights) or a mapping, but yielded {kind}")
-
-
-def join_batches(batches: list[Batch]) -> Batch:
-    """One batch of several; weights are 1 where only others have them. Numbers of rows mean nothing any more."""
-    if len(batches) == 1:
-        return batches[0]
-    weights = groups = None
-    if any(batch.weights is not None for batch in batches):
-        weights = torch.cat(
-            [torch.ones(len(b.labels)).to(b.labels) if b.weights is None else b.weights for b in batches]
-        )
-    if all(batch.groups is not None for batch in batches):
-        groups = torch.cat([batch.groups for batch in batches if batch.groups is not None])
-    return Batch(torch.cat([b.x for b in batches]), torch.cat([b.labels for b in batches]), weights, groups)
-
-
-def halves(loader: Iterable[Any]) -> tuple[list[Batch], list[Batch]]:
-    """Two loaders, of one random half of the rows each, always the same ones; the batches are kept in memory."""
-    draw = torch.Generator().manual_seed(0)
-    first: list[Batch] = []
-    second: list[Batch] = []
-    seen = 0
-    for batch in map(read_batch, loader):
-        if not isinstance(batch.x, Tensor):
-            kind = type(batch.x).__name__
-            raise BadSetting(f"batches of {kind} cannot be split in two; pass calibration=, data that choose nothing")
-        rows = torch.randperm(len(batch.labels), generator=draw)
-        size = (seen + len(rows)) // 2 - seen // 2
-        seen += len(rows)
-        first.append(batch.map(partial(_take, rows[size:])))
-        second.append(batch.map(partial(_take, rows[:size])))
-    return [b for b in first if len(b.labels)], [b for b in second if len(b.labels)]
-
-
-def _take(rows: Tensor, part: Tensor) -> Tensor:
-    return part[rows]
-
-
-def _cut(rows: slice, part: Tensor) -> Tensor:
-    return part[rows]
 
 
 class Batches:
@@ -159,16 +128,28 @@ class Batches:
             isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1
         ):
             raise BadSetting(f"batch_size must be a whole number from 1 up, got {batch_size!r}")
-        self.whole = Batch(x, labels, weights, groups, torch.arange(len(x)))
+        self.resident = Rows(x, labels, weights, groups, index=torch.arange(len(x)))
         self.batch_size = batch_size or min(max(len(x), 1), AT_ONCE if isinstance(x, SparseRows) else len(x) or 1)
         self.shuffle = shuffle
         self.generator = torch.Generator().manual_seed(seed)
         self.processes = Processes.of(process_group)
         self.content = content
+        self.on_each = False
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self.resident.labels)
+
+    @property
+    def fingerprint(self) -> str:
+        """The name of the content, or else a hash of all rows."""
+        return self.content or content_hash(self.resident)
 
     def whole_on_each(self) -> Batches:
         """The same for a process by itself, whichever others there are."""
         rows = copy.copy(self)
+        rows.on_each = not self.processes.alone
         rows.processes = ALONE
         return rows
 
@@ -176,29 +157,49 @@ class Batches:
         """The same rows as they lie; all at once, and not copied, unless they are sparse."""
         rows = copy.copy(self)
         rows.shuffle = False
-        if not isinstance(self.whole.x, SparseRows):
-            rows.batch_size = max(len(self.whole.labels), 1)
+        if not isinstance(self.resident.x, SparseRows):
+            rows.batch_size = max(self.rows, 1)
         return rows
 
     def __len__(self) -> int:
-        return math.ceil(len(self.whole.labels) / self.batch_size)
+        return math.ceil(self.rows / self.batch_size)
 
-    def __iter__(self) -> Iterator[Batch]:
-        size = len(self.whole.labels)
-        alone = self.processes.alone
-        if not self.shuffle and alone and not isinstance(self.whole.x, SparseRows):
+    def __iter__(self) -> Iterator[Rows]:
+        size, alone = self.rows, self.processes.alone
+        if not self.shuffle and alone and not isinstance(self.resident.x, SparseRows):
             if self.batch_size >= size:
-                yield self.whole
+                yield self.resident
                 return
             for start in range(0, size, self.batch_size):
-                yield self.whole.map(partial(_cut, slice(start, start + self.batch_size)))
+                yield self.resident.take(slice(start, start + self.batch_size))
             return
         order = torch.randperm(size, generator=self.generator) if self.shuffle else torch.arange(size)
         for rows in order.split(self.batch_size):
-            yield self._batch(rows if alone else rows.tensor_split(self.processes.size)[self.processes.rank])
+            yield self.resident.take(rows if alone else rows.tensor_split(self.processes.size)[self.processes.rank])
 
-    def _batch(self, rows: Tensor) -> Batch:
-        """The batch of these rows; their numbers are its index."""
-        whole = self.whole
-        weights, groups = (None if p is None else p.index_select(0, rows) for p in (whole.weights, whole.groups))
-        return Batch(whole.x.index_select(0, rows), whole.labels.index_select(0, rows), weights, groups, rows)
+
+def in_order(loader: Iterable[Any]) -> Iterable[Any]:
+    """The batches of a loader; rows in memory as they lie."""
+    return loader.in_order() if isinstance(loader, Batches) else loader
+
+
+def whole_in_order(loader: Iterable[Any]) -> Iterable[Any]:
+    """The same, and all rows on each of the processes that share them out."""
+    return in_order(loader.whole_on_each() if isinstance(loader, Batches) else loader)
+
+
+def is_on_each(loader: Iterable[Any]) -> bool:
+    """Whether each process holds all rows of a loader by itself, so that nothing has to be gathered to judge them."""
+    return isinstance(loader, OnEach) or (isinstance(loader, Batches) and loader.on_each)
+
+
+def batches_like(loader: Iterable[Any], rows: Rows, seed: int) -> Batches:
+    """A loader of other rows with the settings of one in memory, `Batches` or a list, in an order of its own."""
+    if isinstance(loader, Batches):
+        fresh = copy.copy(loader)
+        fresh.content = None if loader.content is None else f"{loader.content}, split {seed}"
+    else:
+        fresh = Batches(rows.x, rows.labels, batch_size=max(len(read_batch(item).labels) for item in loader))
+    fresh.resident = replace(rows, index=torch.arange(len(rows.labels)))
+    fresh.generator = torch.Generator().manual_seed(seed)
+    return fresh

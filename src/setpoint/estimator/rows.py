@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
-from setpoint.errors import BadGroups, BadLabels, BadProblem, BadSetting, BadWeights, ShapeMismatch
+from setpoint.data.split import split, strata
+from setpoint.errors import BadGroups, BadLabels, BadProblem, BadSetting, BadWeights, ShapeMismatch, TooFewSamples
+from setpoint.measure.sample import name_groups
 from setpoint.problem.language import read_problem
 from setpoint.problem.problem import Problem
 
@@ -18,7 +20,8 @@ from setpoint.problem.problem import Problem
 FEWEST = 5
 #: What happens when there are fewer, and no certificate is asked for.
 SHARED = "the threshold is set on the rows the model is trained on, and looks better than it is"
-Rows = NDArray[np.int64]
+#: Row numbers, or the number of the class of each row.
+Numbers = NDArray[np.int64]
 
 
 def read_ask(question: Any) -> Problem:
@@ -28,7 +31,7 @@ def read_ask(question: Any) -> Problem:
     return read_problem(question)
 
 
-def two_classes(y: NDArray[Any]) -> tuple[NDArray[Any], Rows]:
+def two_classes(y: NDArray[Any]) -> tuple[NDArray[Any], Numbers]:
     """The two classes of `y`, sorted, and the place of each row's class among them."""
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
@@ -40,7 +43,7 @@ def two_classes(y: NDArray[Any]) -> tuple[NDArray[Any], Rows]:
     return classes, codes
 
 
-def known_codes(y: Any, classes: NDArray[Any]) -> Rows:
+def known_codes(y: Any, classes: NDArray[Any]) -> Numbers:
     """The place of each row's class among classes that are known already."""
     values = np.asarray(y, dtype=object).reshape(-1)
     codes = np.full(len(values), -1, dtype=np.int64)
@@ -100,28 +103,18 @@ def check_shares(**shares: Any) -> None:
 
 def split_rows(
     labels: NDArray[Any], groups: NDArray[Any] | None, shares: Sequence[float], seed: int
-) -> list[Rows] | None:
-    """Row numbers of one part a share, drawn with the same mix of classes (and of groups) in all of them.
+) -> list[Numbers] | None:
+    """Row numbers of one part per share, as tables are split.
 
     None when a part that has a share would hold fewer than `FEWEST` rows of a class, or lack one of a group's classes.
     """
-    draw = np.random.default_rng(seed)
-    kinds = labels.astype(np.int64)
-    if groups is not None:
-        kinds = kinds + 2 * np.unique(groups.astype(str), return_inverse=True)[1]
-    edges = np.cumsum(shares)
-    parts: list[list[Rows]] = [[] for _ in shares]
-    for kind in np.unique(kinds):
-        rows = draw.permutation(np.flatnonzero(kinds == kind))
-        ends = [0, *np.rint(edges * len(rows)).astype(int).tolist()]
-        for part, (start, end) in zip(parts, pairwise(ends)):
-            part.append(rows[start:end])
-    joined = [np.sort(np.concatenate(part)) for part in parts]
-    for share, part, rows in zip(shares, parts, joined):
-        classes = np.bincount(labels[rows].astype(np.int64), minlength=2)
-        if share > 0 and (classes.min() < FEWEST or min(map(len, part)) == 0):
-            return None
-    return joined
+    codes = None if groups is None else name_groups(groups)[0]
+    try:
+        parts = split(torch.from_numpy(labels), shares, seed, codes)
+    except TooFewSamples:
+        return None
+    fewest = min(min(map(len, strata(torch.from_numpy(labels)[rows]))) for rows in parts if len(rows))
+    return None if fewest < FEWEST else [rows.numpy() for rows in parts]
 
 
 def too_few(labels: NDArray[Any], groups: NDArray[Any] | None, **shares: float) -> str:

@@ -23,7 +23,7 @@ from setpoint.errors import BadLabels, BadSetting, BadWeights, TooFewSamples
 from setpoint.estimator.decision import DecidesAtPoint
 from setpoint.estimator.rows import (
     SHARED,
-    Rows,
+    Numbers,
     check_shares,
     known_codes,
     read_ask,
@@ -81,7 +81,7 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
         self.classes_ = _classes_of(self.estimator) if prefit else two_classes(y)[0]
         labels = known_codes(y, self.classes_) == self._positive_place
 
-        def point(rows: Rows, scores: NDArray[np.float64]) -> OperatingPoint:
+        def point(rows: Numbers, scores: NDArray[np.float64]) -> OperatingPoint:
             own, names = (None if values is None else values[rows] for values in (weights, groups))
             return calibrate(problem, scores, labels[rows], confidence=self.confidence, weights=own, groups=names)
 
@@ -142,7 +142,7 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
             ) from cause
         return True
 
-    def _set_aside(self, labels: NDArray[Any], groups: NDArray[Any] | None) -> list[Rows]:
+    def _set_aside(self, labels: NDArray[Any], groups: NDArray[Any] | None) -> list[Numbers]:
         """The rows to fit the model to, and those to set the threshold on."""
         check_shares(calibration=self.calibration)
         if self.calibration == 0:
@@ -157,7 +157,7 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
         warnings.warn(f"{shortage}; {SHARED}", stacklevel=3)
         return [np.arange(len(labels))] * 2
 
-    def _folds(self, X: Any, y: NDArray[Any]) -> Iterator[tuple[Rows, Rows]]:
+    def _folds(self, X: Any, y: NDArray[Any]) -> Iterator[tuple[Numbers, Numbers]]:
         cv = self.cv
         if isinstance(cv, int):
             if isinstance(cv, bool) or cv < 2:
@@ -178,7 +178,7 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
             )
         return {**given, **fit_params}
 
-    def _fitted(self, X: Any, y: NDArray[Any], rows: Rows, params: dict[str, Any]) -> Any:
+    def _fitted(self, X: Any, y: NDArray[Any], rows: Numbers, params: dict[str, Any]) -> Any:
         """A clone of the model, fitted to some of the rows; parameters with one value a row are cut alike."""
         own = {
             name: _safe_indexing(value, rows) if _is_a_row_each(value, len(y)) else value

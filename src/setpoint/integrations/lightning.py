@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from setpoint.data.batch import Batch, read_batch
+from setpoint.data.batch import read_batch
+from setpoint.data.rows import Rows
 from setpoint.decide.calibrate import calibrate, evaluate
 from setpoint.decide.order import preference
 from setpoint.errors import BadSetting, missing
@@ -75,7 +76,7 @@ class SetpointModule(LightningModule):
         return self.make_optimizer(list(self.parameters()))
 
     def transfer_batch_to_device(self, batch: Any, device: torch.device, dataloader_idx: int) -> Any:
-        if isinstance(batch, Batch):
+        if isinstance(batch, Rows):
             return batch.map(lambda part: part.to(device))
         return super().transfer_batch_to_device(batch, device, dataloader_idx)
 
@@ -223,7 +224,7 @@ def _adam(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
     return torch.optim.Adam(parameters, lr=0.001)
 
 
-def _judged(scores: Tensor, batch: Batch) -> dict[str, Any]:
+def _judged(scores: Tensor, batch: Rows) -> dict[str, Any]:
     return {"scores": scores.detach(), "labels": batch.labels, "weights": batch.weights, "groups": batch.groups}
 
 

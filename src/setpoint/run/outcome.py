@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from setpoint.capacity import amount, available_memory
-from setpoint.data.batch import Batch, Batches
+from setpoint.data.batch import Batches, Loader
 from setpoint.data.parts import Data
+from setpoint.data.rows import Rows
 from setpoint.decide.calibrate import evaluate
 from setpoint.decide.order import preference
 from setpoint.problem.point import OperatingPoint
@@ -39,7 +40,7 @@ Told = Callable[[str, int, int], None]
 #: The name of each row's group, a part; None where no groups are compared.
 Named = dict[str, NDArray[np.str_] | None]
 #: Training rows that are not in memory: from a batch size and a seed to a loader, and how many rows there are.
-Stream = tuple[Callable[[int, int], Iterable[Batch]], int]
+Stream = tuple[Callable[[int, int], Loader], int]
 #: Cross-entropy with the class weight that does best on held-out rows, lower ones among them: a name for comparisons.
 TUNED = "tuned"
 CLASS_WEIGHTS = tuple(4.0**power for power in range(-3, 4))
@@ -100,7 +101,7 @@ class Outcome:
 class Training:
     """Everything that the trainings of a run share: the rows, the problem, the settings, and who takes part."""
 
-    parts: Mapping[str, Batch]
+    parts: Mapping[str, Rows]
     named: Named
     problem: Problem
     settings: Settings
@@ -200,7 +201,7 @@ class Training:
         return Batches(rows.x, rows.labels, groups=rows.groups, process_group=self._group, content=content, **how)
 
 
-def shortage(settings: Settings, parts: Mapping[str, Batch]) -> list[str]:
+def shortage(settings: Settings, parts: Mapping[str, Rows]) -> list[str]:
     """A note if a linear model has to go without its full-batch recipe, for want of memory."""
     (rows, features), held_out = parts["train"].x.shape, len(parts["held_out"].x)
     rows += held_out if settings.refits else 0

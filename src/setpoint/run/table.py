@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,13 +11,14 @@ import torch
 from torch import Tensor
 
 from setpoint.capacity import refuse_beyond_memory
-from setpoint.data.batch import Batch
 from setpoint.data.column import odd_numbers_note
 from setpoint.data.fingerprint import fingerprint
 from setpoint.data.frame import Frame
 from setpoint.data.groups import group_names
 from setpoint.data.reading import learn_readings
+from setpoint.data.rows import Rows
 from setpoint.data.schema import Schema, Target
+from setpoint.data.split import split
 from setpoint.decide.calibrate import calibrate
 from setpoint.decide.certify import is_certifiable
 from setpoint.errors import TooFewSamples
@@ -97,7 +96,7 @@ def fit_table(
     classes = Target.of(frame, target, positive)
     labels = classes.labels(frame)
     settings = settings or Settings()
-    rows = split(labels, settings.shares, settings.seed)
+    rows = dict(zip(PARTS, split(labels, settings.shares, settings.seed)))
     frames = {part: frame[index.numpy()] for part, index in rows.items()}
     schema = Schema.of(frames["train"], classes, readings)
     _refuse_wide_tables(frame.height, schema)
@@ -107,7 +106,7 @@ def fit_table(
         codes, groups = name_groups(group_names(frame, problem.group))
     seen = schema.notes()
     parts = {
-        part: Batch(
+        part: Rows(
             schema.encode(frames[part], notes=seen),
             labels[rows[part]],
             groups=None if codes is None else codes[rows[part]],
@@ -146,33 +145,8 @@ def _refuse_wide_tables(rows: int, schema: Schema) -> None:
     )
 
 
-def split(labels: Tensor, shares: tuple[float, ...], seed: int) -> dict[str, Tensor]:
-    """The row numbers of each part, drawn at random with the same share of either class in all of them."""
-    draw = torch.Generator().manual_seed(seed)
-    edges = torch.tensor(shares, dtype=torch.float64).cumsum(0)
-    part_of = torch.zeros(len(labels), dtype=torch.uint8)
-    for label, kind in ((1, "positive"), (0, "negative")):
-        rows = (labels == label).nonzero().squeeze(-1)
-        rows = rows[torch.randperm(len(rows), generator=draw)]
-        ends = [0, *(edges * len(rows)).round().long().tolist()]
-        for place, (start, end) in enumerate(pairwise(ends)):
-            if start >= end:
-                held = f"the {kind} class has {len(rows)} row{'' if len(rows) == 1 else 's'}"
-                raise TooFewSamples(
-                    f"{held}, too few to split into {', '.join(PARTS)} with at least one in each; "
-                    f"{fewest_rows(shares)} are enough"
-                )
-            part_of[rows[start:end]] = place
-    return {part: (part_of == place).nonzero().squeeze(-1) for place, part in enumerate(PARTS)}
-
-
-def fewest_rows(shares: tuple[float, ...]) -> int:
-    """The number from which on every part gets a row of a class."""
-    return math.ceil(1 / min(shares))
-
-
 def fit_parts(
-    parts: Mapping[str, Batch],
+    parts: Mapping[str, Rows],
     problem: Problem,
     settings: Settings,
     *,
@@ -217,7 +191,7 @@ def fit_parts(
     return outcomes
 
 
-def _named(parts: Mapping[str, Batch], problem: Problem, groups: Sequence[str]) -> Named:
+def _named(parts: Mapping[str, Rows], problem: Problem, groups: Sequence[str]) -> Named:
     """The group of every row of each part by its name; every group must be in every part."""
     if problem.group is None:
         return dict.fromkeys(parts)

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DistributedSampler
 
-from setpoint.data.batch import Batch
 from setpoint.data.index import index_across
 from setpoint.data.parts import Data
 from setpoint.data.pooled import Pooled
+from setpoint.data.rows import Rows
 from setpoint.decide.calibrate import evaluate
 from setpoint.decide.order import preference
 from setpoint.measure.sample import Sample
@@ -134,14 +134,14 @@ def _train_epoch(
     model: nn.Module,
     criterion: Solver,
     optimizer: torch.optim.Optimizer,
-    batches: Iterable[list[Batch]],
+    batches: Iterable[list[Rows]],
     progress: Progress,
     average: RunningAverage | None,
 ) -> tuple[float, Sample]:
     """One pass; the mean loss, and the scores as they were when each batch was seen."""
     model.train()
     criterion.train()
-    batch: Batch | None = None
+    batch: Rows | None = None
     waiting = correctable(criterion)
     for parts in batches:
         correct_if_due(model, waiting, parts, progress.ahead)
@@ -162,10 +162,10 @@ def _train_epoch(
     return float(progress.loss or 0.0) / max(progress.steps, 1), seen
 
 
-def of_parts(scores: Tensor, parts: list[Batch]) -> list[Sample]:
+def of_parts(scores: Tensor, parts: list[Rows]) -> list[Sample]:
     """The scores of several batches in a row, as samples."""
     pieces = scores.detach().split([len(part.labels) for part in parts])
-    return [Sample(own, part.labels, part.weights, part.groups) for own, part in zip(pieces, parts)]
+    return [part.sample(own) for own, part in zip(pieces, parts)]
 
 
 def _judge(problem: Problem, sample: Sample) -> OperatingPoint:

@@ -11,7 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from setpoint.data.batch import Batch, Coming, read_batches
+from setpoint.data.batch import Coming, read_batches
+from setpoint.data.rows import Rows
 from setpoint.errors import BadFile
 from setpoint.measure.sample import Sample
 from setpoint.processes import ALONE, Processes
@@ -52,7 +53,7 @@ class Progress:
     best: tuple[bool, float] | None = None
     best_state: dict[str, Any] | None = None
     at_start: dict[str, Any] | None = None
-    coming: Coming[list[Batch] | None] = field(default_factory=lambda: Coming(()))
+    coming: Coming[list[Rows] | None] = field(default_factory=lambda: Coming(()))
 
     def resume(self, checkpoint: Checkpoint, identity: dict[str, Any]) -> None:
         """Go on from a checkpoint that holds this very work, or begin one."""
@@ -66,7 +67,7 @@ class Progress:
 
     def batches(
         self, loader: Iterable[Any], device: torch.device, checkpoint: Checkpoint, at_once: int = 1
-    ) -> Iterator[list[Batch]]:
+    ) -> Iterator[list[Rows]]:
         """The batches of this epoch that are not taken yet, so many `at_once`; a state is saved between them when due.
 
         There are none in a list when this process has no more of them, but another has.
@@ -93,7 +94,7 @@ class Progress:
             if not self.coming.read and checkpoint.is_due():
                 checkpoint.save(self.state())
 
-    def ahead(self, number: int) -> list[list[Batch]]:
+    def ahead(self, number: int) -> list[list[Rows]]:
         """The batches that come next in this epoch, so many or as many as there are; they will still come."""
         return [batch or [] for batch in self.coming.peek(number)]
 

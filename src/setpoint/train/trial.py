@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from setpoint.data.split import strata
 from setpoint.decide.calibrate import evaluate
 from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
@@ -74,12 +75,6 @@ def judge(problem: Problem, sample: Sample, rows: Tensor | None = None) -> Opera
     parts = (sample.scores, sample.labels, sample.weights, sample.groups)
     scores, labels, weights, groups = (p if p is None or rows is None else p[rows] for p in parts)
     return evaluate(problem, scores, labels, weights=weights, groups=groups)
-
-
-def strata(labels: Tensor, groups: Tensor | None) -> list[Tensor]:
-    """The rows of each class, or of each class in each group."""
-    kinds = labels.long() if groups is None else 2 * groups.long() + labels.long()
-    return [(kinds == kind).nonzero().squeeze(-1) for kind in kinds.unique()]
 
 
 def halves(sample: Sample) -> list[Tensor]:
