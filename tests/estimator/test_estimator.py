@@ -28,7 +28,7 @@ import setpoint as sp
 from marks import slow
 from setpoint.errors import BadSetting
 from setpoint.estimator.candidates import Plan
-from setpoint.estimator.rows import split_rows
+from setpoint.estimator.rows import set_aside
 from setpoint.run.run import run_solver
 from setpoint.run.settings import MODELS
 from worlds import tilted
@@ -437,7 +437,7 @@ class TestGroups:
         labels = np.repeat([0.0, 1.0], 500)
         groups = np.where(np.arange(1000) % 100 < 3, "rare", "common")
         for seed in range(20):
-            parts = split_rows(labels, groups, (0.6, 0.2, 0.2), seed)
+            parts = set_aside(labels, groups, seed, None, held_out=0.2, calibration=0.2)
             assert [len(part) for part in parts] == [600, 200, 200]
             assert sorted(np.concatenate(parts)) == list(range(1000))
             for part, expected in zip(parts, (18, 6, 6)):
@@ -445,7 +445,8 @@ class TestGroups:
                 assert (labels[part][groups[part] == "rare"] == 1).sum() == expected // 2
         groups[groups == "rare"] = "common"
         groups[:2] = "rare"
-        assert split_rows(labels, groups, (0.6, 0.2, 0.2), 0) is None
+        with pytest.warns(UserWarning, match="both classes of every group"):
+            assert set_aside(labels, groups, 0, None, held_out=0.2, calibration=0.2) is None
 
     def test_the_implicit_solver_takes_groups(self):
         X, y, sex = draw_of_two_sexes(600)

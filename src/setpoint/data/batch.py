@@ -1,4 +1,4 @@
-"""Batches: whatever a loader yields, under fixed names; and a loader for tables that are in memory."""
+"""Loaders: what is known of them, and `Batches`, the loader of rows that are in memory."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ import copy
 import itertools
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 import torch
 from torch import Tensor
 
-from setpoint.data.rows import Rows, content_hash
+from setpoint.data.rows import Rows, content_hash, read_batch
 from setpoint.data.sparse import AT_ONCE, SparseRows, sparse_rows
 from setpoint.errors import BadSetting, ShapeMismatch
 from setpoint.processes import ALONE, Processes, ProcessGroup
 
-_NAMES = ("x", "labels", "weights", "groups", "index")
 T = TypeVar("T")
 
 
@@ -65,37 +64,6 @@ class Coming(Iterator[T]):
         """The next items, so many or as many as there are."""
         self.read.extend(itertools.islice(self.items, max(number - len(self.read), 0)))
         return [*itertools.islice(self.read, number)]
-
-
-def read_batches(loader: Iterable[Any], device: torch.device) -> Iterator[Rows]:
-    """Batches of any loader: `(x, labels)`, `(x, labels, weights)`, or a mapping with some of the names of `Rows`."""
-    for item in loader:
-        batch = read_batch(item)
-        for name in _NAMES[1:]:
-            part = getattr(batch, name)
-            if part is not None and not isinstance(part, Tensor):
-                kind = type(part).__name__
-                raise ShapeMismatch(
-                    f"{name} in a batch must be a tensor, but are a {kind}; use torch.as_tensor({name})"
-                )
-        here = all(not isinstance(part, Tensor) or part.device == device for part in vars(batch).values())
-        yield batch if here else batch.map(lambda part: part.to(device))
-
-
-def read_batch(item: Any) -> Rows:
-    """One item of a loader as `Rows`."""
-    if isinstance(item, Rows):
-        return item
-    if isinstance(item, Mapping):
-        if not {"x", "labels"} <= item.keys() <= set(_NAMES):
-            raise ShapeMismatch(
-                f"a batch that is a mapping needs x and labels, and may hold {_NAMES[2:]}; got {list(item)}"
-            )
-        return Rows(**item)
-    if isinstance(item, tuple | list) and len(item) in (2, 3):
-        return Rows(*item)
-    kind = f"{len(item)} parts" if isinstance(item, tuple | list) else type(item).__name__
-    raise ShapeMismatch(f"a loader must yield (x, labels), (x, labels, weights) or a mapping, but yielded {kind}")
 
 
 class Batches:
@@ -167,10 +135,7 @@ class Batches:
     def __iter__(self) -> Iterator[Rows]:
         size, alone = self.rows, self.processes.alone
         if not self.shuffle and alone and not isinstance(self.resident.x, SparseRows):
-            if self.batch_size >= size:
-                yield self.resident
-                return
-            for start in range(0, size, self.batch_size):
+            for start in range(0, max(size, 1), self.batch_size):
                 yield self.resident.take(slice(start, start + self.batch_size))
             return
         order = torch.randperm(size, generator=self.generator) if self.shuffle else torch.arange(size)

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader, Dataset, DistributedSampler, IterableDataset
 
-from setpoint.data.batch import Batches, read_batch
-from setpoint.data.rows import Rows
+from setpoint.data.batch import Batches
+from setpoint.data.rows import Rows, read_batch
 from setpoint.processes import Processes
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint.data.batch import Batches, read_batch, resident
-from setpoint.data.rows import Rows
+from setpoint.data.batch import Batches, resident
+from setpoint.data.rows import Rows, read_batch
 from setpoint.errors import CannotPool
 from setpoint.processes import ALONE, Processes
 
@@ -22,6 +22,8 @@ class Pooled:
     `Batches` that processes share out, what is dealt is shared out too: together they make the steps of one process.
     `parts` are the two loaders as they were given.
     """
+
+    fingerprint: str | None = None
 
     def __init__(self, batches: Iterable[Any], others: Iterable[Any], seed: int = 0) -> None:
         self.parts = (batches, others)
@@ -53,12 +55,6 @@ class Pooled:
         """All rows, those of the first loader first, if both hold theirs in memory as tensors."""
         parts = [rows for loader in self.parts if (rows := resident(loader)) and isinstance(rows.x, Tensor)]
         return Rows.join(parts) if len(parts) == 2 else None
-
-    @property
-    def fingerprint(self) -> str | None:
-        """The fingerprints of both loaders, if they have any."""
-        found = [getattr(loader, "fingerprint", None) for loader in self.parts]
-        return " and ".join(map(str, found)) if all(found) else None
 
     def __iter__(self) -> Iterator[Rows]:
         size, other_size = self.sizes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,11 @@ import torch
 from torch import Tensor
 
 from setpoint.data.sparse import SparseRows
+from setpoint.errors import ShapeMismatch
 from setpoint.measure.sample import Sample
+
+#: Names of a batch that is a mapping.
+_NAMES = ("x", "labels", "weights", "groups", "index")
 
 
 @dataclass(frozen=True)
@@ -64,15 +68,45 @@ class Rows:
         """
         if len(parts) == 1:
             return parts[0]
-        weights = None
-        if any(part.weights is not None for part in parts):
-            weights = torch.cat([part.weights_or_ones for part in parts])
-        x, labels, groups, lists = (
-            None if any(column is None for column in columns) else torch.cat(columns)
-            for columns in ([getattr(part, name) for part in parts] for name in ("x", "labels", "groups", "lists"))
-        )
-        assert labels is not None
-        return Rows(x, labels, weights, groups, lists)
+
+        def cat(name: str) -> Any:
+            columns = [getattr(part, name) for part in parts]
+            return None if any(column is None for column in columns) else torch.cat(columns)
+
+        weighted = any(part.weights is not None for part in parts)
+        weights = torch.cat([part.weights_or_ones for part in parts]) if weighted else None
+        return Rows(cat("x"), cat("labels"), weights, cat("groups"), cat("lists"))
+
+
+def read_batches(loader: Iterable[Any], device: torch.device) -> Iterator[Rows]:
+    """Batches of any loader: `(x, labels)`, `(x, labels, weights)`, or a mapping with some of the names of `Rows`."""
+    for item in loader:
+        batch = read_batch(item)
+        for name in _NAMES[1:]:
+            part = getattr(batch, name)
+            if part is not None and not isinstance(part, Tensor):
+                kind = type(part).__name__
+                raise ShapeMismatch(
+                    f"{name} in a batch must be a tensor, but are a {kind}; use torch.as_tensor({name})"
+                )
+        here = all(not isinstance(part, Tensor) or part.device == device for part in vars(batch).values())
+        yield batch if here else batch.map(lambda part: part.to(device))
+
+
+def read_batch(item: Any) -> Rows:
+    """One item of a loader as `Rows`."""
+    if isinstance(item, Rows):
+        return item
+    if isinstance(item, Mapping):
+        if not {"x", "labels"} <= item.keys() <= set(_NAMES):
+            raise ShapeMismatch(
+                f"a batch that is a mapping needs x and labels, and may hold {_NAMES[2:]}; got {list(item)}"
+            )
+        return Rows(**item)
+    if isinstance(item, tuple | list) and len(item) in (2, 3):
+        return Rows(*item)
+    kind = f"{len(item)} parts" if isinstance(item, tuple | list) else type(item).__name__
+    raise ShapeMismatch(f"a loader must yield (x, labels), (x, labels, weights) or a mapping, but yielded {kind}")
 
 
 def content_hash(value: Any) -> str:

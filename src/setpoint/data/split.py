@@ -13,8 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint.data.batch import read_batch
-from setpoint.data.rows import Rows
+from setpoint.data.rows import Rows, read_batch
 from setpoint.errors import BadSetting, TooFewSamples
 
 
@@ -30,19 +29,9 @@ def every_other(kinds: list[Tensor], side: int) -> Tensor:
 
 
 def split(labels: Tensor, shares: Sequence[float], seed: int, groups: Tensor | None = None) -> list[Tensor]:
-    """Row numbers of one part per share, drawn at random from each class (in each group) apart.
+    """Row numbers of one part per share, in ascending order, drawn at random from each class (in each group) apart.
 
-    Args:
-        labels: 0 or 1 per row.
-        shares: The share of each part; a share of 0 gives an empty part.
-        seed: The same seed gives the same parts.
-        groups: Numbers from 0 up per row, to be drawn from apart as well.
-
-    Returns:
-        One tensor of row numbers per part, in ascending order.
-
-    Raises:
-        TooFewSamples: A class (of a group) has too few rows for one in each part that has a share.
+    A class (of a group) with too few rows for one in each part that has a share is refused.
 
     Example:
         >>> [rows.tolist() for rows in split(torch.tensor([0, 0, 1, 1]), (0.5, 0.5), seed=0)]

@@ -29,13 +29,7 @@ class Standardiser:
 
     @classmethod
     def of(cls, x: Tensor, weights: Tensor | None = None, constant: float = 1.0) -> Standardiser:
-        """Learn mean and spread.
-
-        Args:
-            x: Features `(n, d)`, finite.
-            weights: A weight per row; without them all rows count alike.
-            constant: The spread that a constant feature is given. With `inf` it is 0 whatever its value is later.
-        """
+        """Learn from rows, which may be weighted; a `constant` spread of inf makes constant features 0 ever after."""
         weights = x.new_ones(len(x), dtype=torch.float64) if weights is None else weights
         shares = (weights / weights.sum()).double().split(AT_ONCE)
         # Squares of huge numbers overflow, those of tiny ones vanish: hence in units of a power of 2, which is exact.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
 from typing import Any
 
 import numpy as np
@@ -101,28 +101,28 @@ def check_shares(**shares: Any) -> None:
         raise BadSetting(f"{' and '.join(shares)} leave no rows to train on; make them smaller")
 
 
-def split_rows(
-    labels: NDArray[Any], groups: NDArray[Any] | None, shares: Sequence[float], seed: int
+def set_aside(
+    labels: NDArray[Any], groups: NDArray[Any] | None, seed: int, confidence: float | None, **shares: float
 ) -> list[Numbers] | None:
-    """Row numbers of one part per share, as tables are split.
+    """Row numbers to train on and of one part per share, split as tables are.
 
-    None when a part that has a share would hold fewer than `FEWEST` rows of a class, or lack one of a group's classes.
+    A part that has a share holds `FEWEST` rows of either class, and both classes of every group. Where there are too
+    few rows for that, None after a warning, or with `confidence` an error.
     """
-    codes = None if groups is None else name_groups(groups)[0]
+    both, codes = torch.from_numpy(labels), None if groups is None else name_groups(groups)[0]
     try:
-        parts = split(torch.from_numpy(labels), shares, seed, codes)
+        parts = split(both, (1 - sum(shares.values()), *shares.values()), seed, codes)
+        if min(len(kind) for rows in parts for kind in strata(both[rows])) >= FEWEST:
+            return [rows.numpy() for rows in parts]
     except TooFewSamples:
-        return None
-    fewest = min(min(map(len, strata(torch.from_numpy(labels)[rows]))) for rows in parts if len(rows))
-    return None if fewest < FEWEST else [rows.numpy() for rows in parts]
-
-
-def too_few(labels: NDArray[Any], groups: NDArray[Any] | None, **shares: float) -> str:
-    """Why rows could not be set aside."""
+        pass
     positives = int(labels.sum())
     aside = " and ".join(f"{share:g} for {name}" for name, share in shares.items())
-    both = ", and both classes of every group" if groups is not None else ""
-    return (
-        f"{positives} positive and {len(labels) - positives} negative rows are too few to set aside {aside} "
-        f"(each part needs {FEWEST} of either class{both})"
+    shortage = (
+        f"{positives} positive and {len(labels) - positives} negative rows are too few to set aside {aside} (each part "
+        f"needs {FEWEST} of either class{'' if groups is None else ', and both classes of every group'})"
     )
+    if confidence is not None:
+        raise TooFewSamples(f"{shortage}, and a certificate needs rows of its own; bring more rows")
+    warnings.warn(f"{shortage}; {SHARED}", stacklevel=4)
+    return None

@@ -9,9 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from setpoint.data.batch import read_batch
-from setpoint.data.rows import Rows
-from setpoint.decide.calibrate import calibrate, evaluate
+from setpoint.data.rows import Rows, read_batch
+from setpoint.decide.calibrate import calibrate
 from setpoint.decide.order import preference
 from setpoint.errors import BadSetting, missing
 from setpoint.integrations.gather import gathered
@@ -23,6 +22,7 @@ from setpoint.problem.problem import Problem
 from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.solver import Solver
 from setpoint.train.history import History, join, record, score, scores_of
+from setpoint.train.trial import judge
 
 try:
     from lightning.pytorch import Callback, LightningModule, Trainer
@@ -156,7 +156,7 @@ class OperatingPointCallback(Callback):
         if trainer.sanity_checking:
             return
         held_out = gathered(join(self._held_out))
-        point = _evaluate(self.problem, held_out)
+        point = judge(self.problem, held_out)
         row = self._row(pl_module, point)
         logged = {**scalars(row), "preference": preference_number(point)}
         pl_module.log_dict(
@@ -184,7 +184,7 @@ class OperatingPointCallback(Callback):
         seen = gathered(join(self._train)) if self._train else None
         self._train.clear()
         if seen is not None and seen.has_both_classes:
-            on_train = _evaluate(self.problem, seen)
+            on_train = judge(self.problem, seen)
             return record(self.problem, pl_module.current_epoch, name, seen, on_train, on_held_out, **status)
         return {
             "epoch": pl_module.current_epoch,
@@ -236,10 +236,6 @@ def _read(outputs: Mapping[str, Any]) -> Sample:
     given = {name: outputs.get(name) for name in ("scores", "labels", "weights", "groups")}
     parts: dict[str, Any] = {name: None if part is None else part.detach().cpu() for name, part in given.items()}
     return Sample(**parts)
-
-
-def _evaluate(problem: Problem, sample: Sample) -> OperatingPoint:
-    return evaluate(problem, sample.scores, sample.labels, weights=sample.weights, groups=sample.groups)
 
 
 def _solver_of(module: LightningModule) -> Solver | None:

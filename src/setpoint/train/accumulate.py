@@ -10,8 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from setpoint.data.batch import read_batches
-from setpoint.data.rows import Rows
+from setpoint.data.rows import Rows, read_batches
 from setpoint.errors import BadSetting
 from setpoint.solve.implicit import ImplicitThreshold
 from setpoint.solve.last_layer import ImplicitLastLayer

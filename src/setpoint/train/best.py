@@ -161,13 +161,11 @@ def gather_evidence(problem: Problem, rows: Rows, contenders: list[Standing]) ->
     found = []
     for own, one in zip(scores, contenders):
         held = one.held_out
-        weights = torch.ones(len(held.labels)) if held.weights is None else held.weights / held.weights.mean()
-        groups = None
-        if rows.groups is not None and held.groups is not None:
-            groups = torch.cat([rows.groups, held.groups.cpu().long()])
-        pooled = torch.cat([own, held.scores.cpu().double() - _threshold(problem, rows, one.theta)])
-        labels = torch.cat([rows.labels, held.labels.cpu().double()])
-        found.append(Sample(pooled, labels, torch.cat([rows.weights_or_ones, weights.cpu().double()]), groups))
+        weights = None if held.weights is None else (held.weights / held.weights.mean()).cpu().double()
+        groups = None if held.groups is None else held.groups.cpu().long()
+        shifted = held.scores.cpu().double() - _threshold(problem, rows, one.theta)
+        both = Rows.join([replace(rows, x=own), Rows(shifted, held.labels.cpu().double(), weights, groups)])
+        found.append(both.sample(both.x))
     return found, f"cross-validated in {FOLDS} folds"
 
 

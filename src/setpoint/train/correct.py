@@ -8,8 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from setpoint.data.batch import read_batches
-from setpoint.data.rows import Rows
+from setpoint.data.rows import Rows, read_batches
 from setpoint.errors import BadSetting
 from setpoint.measure.sample import Sample
 from setpoint.solve.implicit import ImplicitThreshold

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from setpoint.capacity import refuse_beyond_memory
-from setpoint.data.batch import in_order, read_batches, resident
+from setpoint.data.batch import in_order, resident
 from setpoint.data.parts import Data
 from setpoint.data.pooled import Pooled
-from setpoint.data.rows import Rows
+from setpoint.data.rows import Rows, read_batches
 from setpoint.data.sparse import SparseRows
 from setpoint.data.standardise import Standardiser
 from setpoint.decide.order import preference

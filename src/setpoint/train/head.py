@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from setpoint.data.batch import Batches, read_batches
+from setpoint.data.batch import Batches
 from setpoint.data.parts import Data
-from setpoint.data.rows import Rows
+from setpoint.data.rows import Rows, read_batches
 from setpoint.data.split import every_other, strata
 from setpoint.data.standardise import Standardiser
 from setpoint.decide.calibrate import evaluate
@@ -21,6 +21,7 @@ from setpoint.errors import BadSetting
 from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
 from setpoint.processes import ALONE, Processes
+from setpoint.train.full_batch import set_layer
 from setpoint.train.history import device_of, record, scores_of
 from setpoint.train.linear import Anchor, refine
 from setpoint.train.method import Method, Trained
@@ -112,11 +113,7 @@ def fit_proximal_head(
     sample = rows.sample(rows.x @ theta)
     point = evaluate(problem, sample.scores, labels, weights=rows.weights)
     if kept:
-        weight, bias = scaling.undo(theta)
-        with torch.no_grad():
-            head.weight.copy_(weight.reshape(1, -1))
-            if head.bias is not None:
-                head.bias.copy_(bias.reshape(1))
+        set_layer(head, *scaling.undo(theta))
     return record(problem, row, "ProximalHead", sample, point, point, kept=kept)
 
 

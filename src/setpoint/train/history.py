@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from setpoint.data.batch import is_on_each, read_batches
-from setpoint.data.rows import Rows
+from setpoint.data.batch import is_on_each
+from setpoint.data.rows import Rows, read_batches
 from setpoint.errors import BadSetting
 from setpoint.measure.count import count
 from setpoint.measure.joined import joined

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from setpoint.data.batch import Coming, read_batches
-from setpoint.data.rows import Rows
+from setpoint.data.batch import Coming
+from setpoint.data.rows import Rows, read_batches
 from setpoint.errors import BadFile
 from setpoint.measure.sample import Sample
 from setpoint.processes import ALONE, Processes

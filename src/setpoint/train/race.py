@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from setpoint.data.batch import read_batches
 from setpoint.data.parts import Data
+from setpoint.data.rows import read_batches
 from setpoint.data.split import every_other, strata
 from setpoint.errors import BadProblem, DivergedPrices
 from setpoint.measure.sample import Sample

@@ -8,8 +8,8 @@ from typing import Any
 
 from torch import Tensor
 
-from setpoint.data.batch import Batches, batches_like, read_batch, resident
-from setpoint.data.rows import Rows
+from setpoint.data.batch import Batches, batches_like, resident
+from setpoint.data.rows import Rows, read_batch
 from setpoint.data.split import deal
 from setpoint.errors import BadSetting
 

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from setpoint.data.batch import OnEach, read_batch
-from setpoint.data.rows import Rows
+from setpoint.data.batch import OnEach
+from setpoint.data.rows import Rows, read_batch
 from setpoint.processes import Processes
 from setpoint.train.history import scores_of
 

@@ -72,9 +72,8 @@ def merit(point: OperatingPoint) -> float:
 
 def judge(problem: Problem, sample: Sample, rows: Tensor | None = None) -> OperatingPoint:
     """The best cut of a sample, or of some of its rows."""
-    parts = (sample.scores, sample.labels, sample.weights, sample.groups)
-    scores, labels, weights, groups = (p if p is None or rows is None else p[rows] for p in parts)
-    return evaluate(problem, scores, labels, weights=weights, groups=groups)
+    sample = sample if rows is None else sample.take(rows)
+    return evaluate(problem, sample.scores, sample.labels, weights=sample.weights, groups=sample.groups)
 
 
 def halves(sample: Sample) -> list[Tensor]:
