@@ -119,6 +119,17 @@ def test_without_a_bound_on_how_much_passes_a_sixteenth_of_either_class_decides(
     assert anchor_strength(sp.ask(ask), rows) == pytest.approx(7 * (16 / 80 + 16 / 320), rel=1e-12)
 
 
+@pytest.mark.parametrize("unit", [1e200, 1e-200])
+def test_features_whose_squares_leave_double_precision_are_learned_from(unit):
+    labels = (torch.arange(200) % 2).double()
+    x = torch.randn(200, 2, generator=torch.Generator().manual_seed(0)).double() + labels.unsqueeze(-1)
+    learned = [
+        cross_entropy(rows, torch.ones(200).double())
+        for rows, _ in (read_rows([[(part, labels)]], nn.Linear(2, 1)) for part in (x, unit * x))
+    ]
+    torch.testing.assert_close(learned[1], learned[0])
+
+
 def test_recipes_take_a_table_in_memory_as_it_lies():
     x, labels = torch.randn(50, 3), (torch.arange(50) % 3 == 0).float()
     shuffled = sp.Batches(x, labels, batch_size=8, shuffle=True)

@@ -49,6 +49,8 @@ def resident(loader: Loader | Iterable[Any]) -> Rows | None:
 class OnEach(list[Rows]):
     """Batches that each process holds by itself."""
 
+    on_each = True
+
 
 class Coming(Iterator[T]):
     """An iterator whose next items can be looked at before they are taken."""
@@ -92,9 +94,7 @@ class Batches:
         x = sparse_rows(x)
         if len(x) != len(labels):
             raise ShapeMismatch(f"x has {len(x)} rows but labels {len(labels)}")
-        if batch_size is not None and (
-            isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1
-        ):
+        if batch_size is not None and (type(batch_size) is not int or batch_size < 1):
             raise BadSetting(f"batch_size must be a whole number from 1 up, got {batch_size!r}")
         self.resident = Rows(x, labels, weights, groups, index=torch.arange(len(x)))
         self.batch_size = batch_size or min(max(len(x), 1), AT_ONCE if isinstance(x, SparseRows) else len(x) or 1)
@@ -143,19 +143,16 @@ class Batches:
             yield self.resident.take(rows if alone else rows.tensor_split(self.processes.size)[self.processes.rank])
 
 
-def in_order(loader: Iterable[Any]) -> Iterable[Any]:
-    """The batches of a loader; rows in memory as they lie."""
-    return loader.in_order() if isinstance(loader, Batches) else loader
-
-
-def whole_in_order(loader: Iterable[Any]) -> Iterable[Any]:
-    """The same, and all rows on each of the processes that share them out."""
-    return in_order(loader.whole_on_each() if isinstance(loader, Batches) else loader)
+def in_order(loader: Iterable[Any], *, whole: bool = False) -> Iterable[Any]:
+    """The batches of a loader, rows in memory as they lie; if `whole`, all rows on each process that shares them."""
+    if not isinstance(loader, Batches):
+        return loader
+    return (loader.whole_on_each() if whole else loader).in_order()
 
 
 def is_on_each(loader: Iterable[Any]) -> bool:
     """Whether each process holds all rows of a loader by itself, so that nothing has to be gathered to judge them."""
-    return isinstance(loader, OnEach) or (isinstance(loader, Batches) and loader.on_each)
+    return bool(getattr(loader, "on_each", False))
 
 
 def batches_like(loader: Iterable[Any], rows: Rows, seed: int) -> Batches:

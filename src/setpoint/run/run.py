@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from setpoint.data.batch import whole_in_order
+from setpoint.data.batch import in_order
 from setpoint.data.parts import Data
 from setpoint.decide.calibrate import evaluate, settle
 from setpoint.errors import NotEnoughMemory
@@ -122,7 +122,7 @@ def run_solver(
 
 def score_part(model: nn.Module, loader: Iterable[Any], processes: Processes) -> Sample:
     """Scores of everything that a loader yields, on all processes; rows in memory in the order in which they lie."""
-    return score(model, whole_in_order(loader), processes)
+    return score(model, in_order(loader, whole=True), processes)
 
 
 def named_groups(data: Data, sample: Sample) -> Any:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from setpoint.data.batch import OnEach
+from setpoint.data.batch import OnEach, is_on_each
 from setpoint.data.rows import Rows, read_batch
 from setpoint.processes import Processes
 from setpoint.train.history import scores_of
@@ -55,7 +55,7 @@ def average_gradients(model: nn.Module, processes: Processes) -> None:
 
 def nothing_of(batch: Rows | None) -> Rows:
     """A batch like this one, without rows: how a process takes part in a step for which it has none."""
-    return Rows(None, torch.zeros(0)) if batch is None else batch.map(lambda part: part[:0])
+    return Rows(None, torch.zeros(0)) if batch is None else batch.take(slice(0))
 
 
 def training_scores(model: nn.Module, batch: Rows) -> Tensor:
@@ -79,7 +79,7 @@ def in_step(batches: Iterable[T], processes: Processes) -> Iterator[T | None]:
 
 def every_batch(loader: Iterable[Any], processes: Processes) -> Iterable[Any]:
     """The batches of all processes, in the order of ranks, on each of them: for what is done on all rows at once."""
-    if processes.alone or isinstance(loader, OnEach):
+    if processes.alone or is_on_each(loader):
         return loader
     return OnEach(batch for part in processes.all_objects([read_batch(item) for item in loader]) for batch in part)
 
