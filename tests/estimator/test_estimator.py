@@ -28,6 +28,7 @@ import setpoint as sp
 from marks import slow
 from setpoint.errors import BadSetting
 from setpoint.estimator.candidates import Plan
+from setpoint.estimator.features import Standardise
 from setpoint.estimator.rows import set_aside
 from setpoint.run.run import run_solver
 from setpoint.run.settings import MODELS
@@ -558,6 +559,17 @@ def test_sparse_rows_are_taken_as_they_are(solver, monkeypatch):
     assert roc_auc_score(y, model.decision_function(X)) > 0.85
     np.testing.assert_allclose(model.decision_function(X), model.decision_function(X.toarray()), atol=1e-6)
     assert (model.predict(X.tocoo()) == model.predict(X)).all()
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_a_feature_that_was_constant_in_training_is_0_ever_after_whatever_the_weights(sparse):
+    rng = np.random.default_rng(0)
+    x = np.column_stack([rng.standard_normal(1000), np.full(1000, 0.1), np.zeros(1000)])
+    for weights in (None, *rng.random((5, 1000))):
+        standardise = Standardise.of(scipy.sparse.csr_array(x) if sparse else x, weights)
+        assert standardise(torch.tensor([[1.0, 0.1, 0.0], [1.0, 9.0, 9.0]]))[:, 1:].count_nonzero() == 0
+        spread = np.average((x[:, 0] - np.average(x[:, 0], weights=weights)) ** 2, weights=weights) ** 0.5
+        assert float(standardise.spread[0]) == pytest.approx(spread, rel=1e-9)
 
 
 def test_sparse_and_dense_rows_of_a_small_table_have_the_same_answer():

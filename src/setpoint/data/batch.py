@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import copy
-import itertools
 import math
-from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -17,8 +15,6 @@ from setpoint.data.rows import Rows, content_hash, read_batch
 from setpoint.data.sparse import AT_ONCE, SparseRows, sparse_rows
 from setpoint.errors import BadSetting, ShapeMismatch
 from setpoint.processes import ALONE, Processes, ProcessGroup
-
-T = TypeVar("T")
 
 
 class Loader(Protocol):
@@ -50,22 +46,6 @@ class OnEach(list[Rows]):
     """Batches that each process holds by itself."""
 
     on_each = True
-
-
-class Coming(Iterator[T]):
-    """An iterator whose next items can be looked at before they are taken."""
-
-    def __init__(self, items: Iterable[T]) -> None:
-        self.items = iter(items)
-        self.read: deque[T] = deque()
-
-    def __next__(self) -> T:
-        return self.read.popleft() if self.read else next(self.items)
-
-    def peek(self, number: int) -> list[T]:
-        """The next items, so many or as many as there are."""
-        self.read.extend(itertools.islice(self.items, max(number - len(self.read), 0)))
-        return [*itertools.islice(self.read, number)]
 
 
 class Batches:

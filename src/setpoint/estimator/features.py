@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse
 import torch
 from numpy.typing import NDArray
+from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import validate_data
 from torch import Tensor, nn
 
@@ -75,13 +76,12 @@ class Standardise(nn.Module):
     def of(cls, x: Any, weights: NDArray[np.float64] | None) -> Standardise:
         """Mean and spread of the rows, in float64; of sparse rows the spread alone, so that they stay sparse."""
         if scipy.sparse.issparse(x):
-            share = np.full(x.shape[0], 1 / x.shape[0]) if weights is None else weights / weights.sum()
             size = abs(x).max(axis=0).toarray().ravel()
             scaled = x @ scipy.sparse.diags_array(1 / np.where(size > 0, size, 1.0))
-            spread = np.maximum(share @ scaled.power(2) - (share @ scaled) ** 2, 0.0) ** 0.5 * size
-            return cls(
-                torch.zeros(len(spread), dtype=torch.float64), torch.from_numpy(np.where(spread > 0, spread, np.inf))
-            )
+            variance = mean_variance_axis(scaled, 0, weights)[1]
+            # Rounding leaves a constant feature a little variance.
+            spread = torch.from_numpy(np.sqrt(np.where(variance > 1e-15, variance, 0.0)) * size)
+            return cls(torch.zeros_like(spread), spread.where(spread > 0, math.inf))
         own = None if weights is None else torch.from_numpy(weights)
         scale = Standardiser.of(torch.from_numpy(x), own, constant=math.inf)
         return cls(scale.mean.where(scale.spread.isfinite(), 0.0), scale.spread)

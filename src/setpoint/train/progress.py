@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections import OrderedDict
+import itertools
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 
-from setpoint.data.batch import Coming
 from setpoint.data.rows import Rows, read_batches
 from setpoint.errors import BadFile
 from setpoint.measure.sample import Sample
@@ -24,6 +24,24 @@ from setpoint.train.together import in_step
 
 #: The most rows of an epoch whose scores are kept to judge it by.
 MOST_SEEN = 262_144
+
+T = TypeVar("T")
+
+
+class Coming(Iterator[T]):
+    """An iterator whose next items can be looked at before they are taken."""
+
+    def __init__(self, items: Iterable[T]) -> None:
+        self.items = iter(items)
+        self.read: deque[T] = deque()
+
+    def __next__(self) -> T:
+        return self.read.popleft() if self.read else next(self.items)
+
+    def peek(self, number: int) -> list[T]:
+        """The next items, so many or as many as there are."""
+        self.read.extend(itertools.islice(self.items, max(number - len(self.read), 0)))
+        return [*itertools.islice(self.read, number)]
 
 
 @dataclass

@@ -79,12 +79,9 @@ def judge(problem: Problem, sample: Sample, rows: Tensor | None = None) -> Opera
 def halves(sample: Sample) -> list[Tensor]:
     """Random halves of the rows, stratum by stratum, the same at every call."""
     draw = torch.Generator().manual_seed(0)
-    found = []
+    found, kinds = [], strata(sample.labels, sample.groups)
     for _ in range(HALVES // 2):
-        shuffled = [
-            rows[torch.randperm(len(rows), generator=draw).to(rows.device)]
-            for rows in strata(sample.labels, sample.groups)
-        ]
+        shuffled = [rows[torch.randperm(len(rows), generator=draw).to(rows.device)] for rows in kinds]
         # A stratum of one row would be missing from every second half: it is in both.
         found += [torch.cat([rows[side::2] if len(rows) > 1 else rows for rows in shuffled]) for side in (0, 1)]
     return found
