@@ -52,4 +52,5 @@ def test_what_loaders_say_of_their_rows():
         assert resident(unknown) is None
     sparse = sp.Batches(scipy.sparse.csr_array(x.numpy()), labels)
     assert resident(Pooled(loader, sparse)) is None
-    assert torch.equal(resident(sparse).take(torch.tensor([5])).x, x[5:])
+    for chosen in (torch.tensor([5]), slice(5, None), torch.arange(6) > 4):
+        assert torch.equal(resident(sparse).take(chosen).x, x[5:])

@@ -53,9 +53,10 @@ class Rows:
 
     def take(self, rows: Tensor | slice) -> Rows:
         """Some of the rows, by their numbers, by true and false per row, or by a slice (which copies nothing)."""
-        if isinstance(rows, slice):
+        if isinstance(rows, slice) and not isinstance(self.x, SparseRows):
             return self.map(lambda part: part[rows])
-        numbers = rows.nonzero().squeeze(-1) if rows.dtype == torch.bool else rows
+        chosen = torch.arange(len(self.labels))[rows] if isinstance(rows, slice) else rows
+        numbers = chosen.nonzero().squeeze(-1) if chosen.dtype == torch.bool else chosen
         taken = self.map(lambda part: part.index_select(0, numbers.to(part.device)))
         return replace(taken, x=self.x.index_select(0, numbers)) if isinstance(self.x, SparseRows) else taken
 
