@@ -18,7 +18,8 @@ from torch import Tensor
 import setpoint as sp
 from benchmarks.common.data import Split, with_ones
 from benchmarks.peers.environments import python_of
-from setpoint.train.linear import Rows, class_weights, cross_entropy
+from setpoint.data.rows import Rows
+from setpoint.train.linear import class_weights, cross_entropy
 
 ROOT = Path(__file__).parents[2]
 SHARES, MOST, MOST_SECONDS = (0.6, 0.2), 10_000, 900

@@ -17,7 +17,8 @@ from benchmarks.studies.paper_tabular.study import METHODS, SHARES
 from benchmarks.studies.paper_tabular.study import Study as Table5
 
 import setpoint as sp
-from setpoint.train.linear import Rows, class_weights, cross_entropy
+from setpoint.data.rows import Rows
+from setpoint.train.linear import class_weights, cross_entropy
 
 
 def scored(seed: int) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:

@@ -15,8 +15,9 @@ from setpoint.data.learn import Levels
 from setpoint.data.reading import learn_readings
 from setpoint.data.scan import learn_readings_of, scan_table
 from setpoint.data.schema import Schema, Target
+from setpoint.data.stream import Division
 from setpoint.errors import BadTable
-from setpoint.run.stream import Division, learn
+from setpoint.run.stream import learn
 from tables import loans
 
 VALUES = st.one_of(

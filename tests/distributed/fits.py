@@ -101,6 +101,17 @@ def of_default_linear(rank: int | None, size: int) -> sp.methods.FitResult:
     return _fit(linear(), shared_out(200, 0, together), together)
 
 
+def of_own_calibration(rank: int | None, size: int) -> sp.methods.FitResult:
+    """Each process has calibration rows of its own in memory: the threshold is that of all of them."""
+    together, (x, y) = rank is not None, rows(90, 2)
+    own = sp.Batches(x[rank::size], y[rank::size]) if together else sp.Batches(x, y)
+    held_out = shared_out(80, 1, together)
+    return sp.fit(
+        network(), ASK, shared_out(200, 0, together, batch_size=50), held_out, sp.CrossEntropy(), calibration=own,
+        epochs=2, process_group=None if together else False,
+    )  # fmt: skip
+
+
 def of_sampler(rank: int | None, size: int) -> sp.methods.FitResult:
     """PyTorch's own sampler: epoch by epoch another order, which one process can draw too."""
     data = TensorDataset(*rows(200, 0))
@@ -140,6 +151,7 @@ FITS: dict[str, Callable[[int | None, int], sp.methods.FitResult]] = {
     "default network": of_default_network,
     DEFAULT_OF_OWN: of_default_network_of_own,
     "default linear": of_default_linear,
+    "calibration rows of their own": of_own_calibration,
     "distributed sampler": of_sampler,
 }
 

@@ -27,7 +27,8 @@ from torch import nn
 import setpoint as sp
 from marks import slow
 from setpoint.errors import BadSetting
-from setpoint.estimator.rows import split_rows
+from setpoint.estimator.features import Standardise
+from setpoint.estimator.rows import set_aside
 from setpoint.estimator.training import Training
 from setpoint.run.run import run
 from setpoint.train.models import mlp
@@ -438,7 +439,7 @@ class TestGroups:
         labels = np.repeat([0.0, 1.0], 500)
         groups = np.where(np.arange(1000) % 100 < 3, "rare", "common")
         for seed in range(20):
-            parts = split_rows(labels, groups, (0.6, 0.2, 0.2), seed)
+            parts = set_aside(labels, groups, seed, None, held_out=0.2, calibration=0.2)
             assert [len(part) for part in parts] == [600, 200, 200]
             assert sorted(np.concatenate(parts)) == list(range(1000))
             for part, expected in zip(parts, (18, 6, 6)):
@@ -446,7 +447,8 @@ class TestGroups:
                 assert (labels[part][groups[part] == "rare"] == 1).sum() == expected // 2
         groups[groups == "rare"] = "common"
         groups[:2] = "rare"
-        assert split_rows(labels, groups, (0.6, 0.2, 0.2), 0) is None
+        with pytest.warns(UserWarning, match="both classes of every group"):
+            assert set_aside(labels, groups, 0, None, held_out=0.2, calibration=0.2) is None
 
     def test_the_implicit_solver_takes_groups(self):
         X, y, sex = draw_of_two_sexes(600)
@@ -558,6 +560,17 @@ def test_sparse_rows_are_taken_as_they_are(solver, monkeypatch):
     assert roc_auc_score(y, model.decision_function(X)) > 0.85
     np.testing.assert_allclose(model.decision_function(X), model.decision_function(X.toarray()), atol=1e-6)
     assert (model.predict(X.tocoo()) == model.predict(X)).all()
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_a_feature_that_was_constant_in_training_is_0_ever_after_whatever_the_weights(sparse):
+    rng = np.random.default_rng(0)
+    x = np.column_stack([rng.standard_normal(1000), np.full(1000, 0.1), np.zeros(1000)])
+    for weights in (None, *rng.random((5, 1000))):
+        standardise = Standardise.of(scipy.sparse.csr_array(x) if sparse else x, weights)
+        assert standardise(torch.tensor([[1.0, 0.1, 0.0], [1.0, 9.0, 9.0]]))[:, 1:].count_nonzero() == 0
+        spread = np.average((x[:, 0] - np.average(x[:, 0], weights=weights)) ** 2, weights=weights) ** 0.5
+        assert float(standardise.spread[0]) == pytest.approx(spread, rel=1e-9)
 
 
 def test_sparse_and_dense_rows_of_a_small_table_have_the_same_answer():

@@ -100,7 +100,7 @@ def caching_features(draw: Draw) -> None:
         model, draw(rows()), draw(st.sampled_from([None, model[-1], model[0], torch.nn.Linear(1, 1)]))
     )
     assert isinstance(cached, sp.Batches)
-    assert cached.whole.x.shape[0] == len(cached.whole.labels)
+    assert cached.resident.x.shape[0] == len(cached.resident.labels)
 
 
 @target

@@ -18,10 +18,11 @@ import torch
 import setpoint
 from setpoint import ask
 from setpoint.data.fingerprint import fingerprint
+from setpoint.data.split import split
 from setpoint.errors import BadFile, BadProblem, BadSetting, BadTable, TooFewSamples
 from setpoint.run.artefact import check_place, load_run, save_run, seal
 from setpoint.run.settings import PARTS, Settings
-from setpoint.run.table import fit_table, split
+from setpoint.run.table import fit_table
 from setpoint.train.models import build_model
 from setpoint.train.scoring import score_rows
 from tables import loans
@@ -44,7 +45,7 @@ def same_parameters(one, other):
 
 def rows_of(part, frame, settings=QUICK):
     labels = torch.tensor((frame["default"] == "yes").to_list()).float()
-    return split(labels, settings.shares, settings.seed)[part]
+    return split(labels, settings.shares, settings.seed)[PARTS.index(part)]
 
 
 def changed(frame, part, **values):
@@ -60,25 +61,6 @@ def changed(frame, part, **values):
 @pytest.fixture(scope="module")
 def run():
     return fitted()
-
-
-def test_the_split_is_whole_disjoint_stratified_and_drawn_from_the_seed():
-    labels = (torch.arange(1000) % 10 == 0).float()
-    parts = split(labels, (0.5, 0.15, 0.15, 0.2), 3)
-    assert list(parts) == list(PARTS)
-    assert torch.equal(torch.cat(list(parts.values())).sort().values, torch.arange(1000))
-    assert [len(rows) for rows in parts.values()] == [500, 150, 150, 200]
-    assert [int(labels[rows].sum()) for rows in parts.values()] == [50, 15, 15, 20]
-    again, other = split(labels, (0.5, 0.15, 0.15, 0.2), 3), split(labels, (0.5, 0.15, 0.15, 0.2), 4)
-    assert all(torch.equal(parts[part], again[part]) for part in PARTS)
-    assert not torch.equal(parts["test"], other["test"])
-
-
-def test_a_class_too_small_to_split_is_refused():
-    labels = torch.zeros(100)
-    labels[:3] = 1
-    with pytest.raises(TooFewSamples, match=r"the positive class has 3 rows, too few .* 7 are enough"):
-        split(labels, (0.5, 0.15, 0.15, 0.2), 0)
 
 
 def test_test_rows_influence_neither_schema_nor_model_nor_threshold(run):
@@ -241,7 +223,7 @@ def test_groups_get_a_threshold_each_and_the_rates_are_theirs(settings):
     assert list(run.chosen.point.threshold) == ["false", "true"]
     frame, labels = loans(), torch.tensor((loans()["default"] == "yes").to_list()).float()
     for part, point in ((part, run.chosen.judged(part)) for part in PARTS):
-        rows = split(labels, settings.shares, settings.seed)[part].numpy()
+        rows = split(labels, settings.shares, settings.seed)[PARTS.index(part)].numpy()
         scores = score_rows(run.chosen.model, run.schema.encode(frame[rows])).numpy()
         married = frame["married"].to_numpy()[rows]
         flagged = scores > np.where(married, *(run.chosen.point.threshold[name] for name in ("true", "false")))

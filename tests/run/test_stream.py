@@ -13,12 +13,13 @@ import torch
 from setpoint.cli import main
 from setpoint.data.frame import read_table
 from setpoint.data.scan import Chunk, scan_table
+from setpoint.data.stream import Division, StreamedBatches
 from setpoint.errors import BadSetting, BadTable, TooFewSamples
 from setpoint.measure.sample import Sample
 from setpoint.problem.language import ask
 from setpoint.run.artefact import load_run
 from setpoint.run.settings import PARTS, Settings
-from setpoint.run.stream import Division, StreamedBatches, fit_stream, keep, learn
+from setpoint.run.stream import fit_stream, keep, learn
 from setpoint.run.table import fit_table
 from setpoint.run.unfinished import Plan, begin, resume
 from setpoint.train import progress as state

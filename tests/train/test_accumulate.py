@@ -37,7 +37,7 @@ def test_micro_batches_learn_what_the_whole_learns(make):
     other, other_solver = copy.deepcopy(model), copy.deepcopy(solver)
     for _ in range(3):
         loss, scores = sp.methods.accumulate(model, solver, loader)
-        whole = loader.whole
+        whole = loader.resident
         expected = other_solver(other(whole.x).squeeze(-1), whole.labels, weights=whole.weights, index=whole.index)
         expected.backward()
         assert float(loss) == pytest.approx(float(expected.detach()), abs=1e-12)
@@ -57,7 +57,7 @@ def test_the_second_pass_draws_what_the_first_one_drew_and_buffers_move_once():
     after = torch.rand(1)
     torch.manual_seed(5)
     parts = [other(batch.x).squeeze(-1) for batch in rows()]
-    whole = rows().whole
+    whole = rows().resident
     sp.CrossEntropy()(torch.cat(parts), whole.labels, weights=whole.weights).backward()
     assert torch.equal(torch.rand(1), after)
     torch.testing.assert_close(scores, torch.cat(parts).detach())
@@ -70,7 +70,7 @@ def test_the_second_pass_draws_what_the_first_one_drew_and_buffers_move_once():
 def test_fit_on_micro_batches_is_fit_on_batches():
     def run(size, accumulate):
         loader = rows()
-        train = sp.Batches(loader.whole.x, loader.whole.labels, batch_size=size, shuffle=True)
+        train = sp.Batches(loader.resident.x, loader.resident.labels, batch_size=size, shuffle=True)
         solver = sp.ImplicitThreshold(PROBLEM).double()
         return sp.fit(network(), PROBLEM, train, rows(), solver, epochs=4, accumulate=accumulate)
 

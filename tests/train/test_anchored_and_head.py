@@ -6,18 +6,20 @@ from torch import nn
 
 import setpoint as sp
 import worlds
+from setpoint.data.rows import Rows
+from setpoint.data.standardise import Standardiser
 from setpoint.errors import BadSetting
 from setpoint.measure.count import count
 from setpoint.train.full_batch import read_rows
 from setpoint.train.history import score
-from setpoint.train.linear import MATCH_ROWS, Rows, Scaling, anchor_strength, class_weights, cross_entropy, match
+from setpoint.train.linear import MATCH_ROWS, anchor_strength, class_weights, cross_entropy, match
 
 ASK = "minimize fnr where fpr <= 1%"
 
 
 def rows(x, labels, weights=None):
     weights = torch.ones(len(x)).double() if weights is None else weights
-    return Rows(Scaling.of(x, weights).apply(x), labels, weights / weights.mean())
+    return Rows(Standardiser.of(x, weights).with_ones(x), labels, weights / weights.mean())
 
 
 def cancer():
@@ -117,13 +119,24 @@ def test_without_a_bound_on_how_much_passes_a_sixteenth_of_either_class_decides(
     assert anchor_strength(sp.ask(ask), rows) == pytest.approx(7 * (16 / 80 + 16 / 320), rel=1e-12)
 
 
+@pytest.mark.parametrize("unit", [1e200, 1e-200])
+def test_features_whose_squares_leave_double_precision_are_learned_from(unit):
+    labels = (torch.arange(200) % 2).double()
+    x = torch.randn(200, 2, generator=torch.Generator().manual_seed(0)).double() + labels.unsqueeze(-1)
+    learned = [
+        cross_entropy(rows, torch.ones(200).double())
+        for rows, _ in (read_rows([[(part, labels)]], nn.Linear(2, 1)) for part in (x, unit * x))
+    ]
+    torch.testing.assert_close(learned[1], learned[0])
+
+
 def test_recipes_take_a_table_in_memory_as_it_lies():
     x, labels = torch.randn(50, 3), (torch.arange(50) % 3 == 0).float()
     shuffled = sp.Batches(x, labels, batch_size=8, shuffle=True)
     drawn = shuffled.generator.get_state()
     rows, scaling = read_rows([shuffled], nn.Linear(3, 1))
     assert torch.equal(rows.labels, labels.double())
-    assert torch.equal(rows.x, scaling.apply(x))
+    assert torch.equal(rows.x, scaling.with_ones(x))
     assert torch.equal(shuffled.generator.get_state(), drawn)
     assert shuffled.shuffle
     assert shuffled.batch_size == 8
@@ -207,8 +220,8 @@ def test_cached_features_give_the_scores_of_the_whole_model():
     model, (train, *_) = network_and_data()
     features = sp.methods.head_features(model, sp.Batches(*train, batch_size=300))
     torch.testing.assert_close(score(model[-1], features).scores, score(model, [train]).scores)
-    assert torch.equal(features.whole.labels, train[1])
-    assert features.whole.x.shape == (4000, 16)
+    assert torch.equal(features.resident.labels, train[1])
+    assert features.resident.x.shape == (4000, 16)
     head = nn.Linear(16, 1)
     result = sp.fit(head, ASK, features, features)
     assert result.point.feasible
@@ -221,15 +234,6 @@ def test_a_model_without_a_linear_head_is_refused_by_name():
     model, (train, *_) = network_and_data()
     with pytest.raises(BadSetting, match="once a batch"):
         sp.methods.head_features(model, [train], head=nn.Linear(3, 1))
-
-
-def test_scaling_there_and_back():
-    x, weights = torch.randn(50, 3).double() * torch.tensor([1.0, 10.0, 0.1]) + 5, torch.ones(50).double()
-    scaling = Scaling.of(x, weights)
-    theta = torch.tensor([0.3, -2.0, 1.0, 0.7]).double()
-    weight, bias = scaling.undo(theta)
-    torch.testing.assert_close(x @ weight + bias, scaling.apply(x) @ theta)
-    torch.testing.assert_close(scaling.redo(weight, bias), theta)
 
 
 def test_a_proximal_head_is_kept_where_cross_entropy_asks_the_wrong_question():

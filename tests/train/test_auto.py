@@ -7,6 +7,7 @@ from torch import nn
 import setpoint as sp
 import worlds
 from marks import slow
+from setpoint.data.rows import Rows
 from setpoint.errors import BadSetting
 from setpoint.measure.area import roc_area
 from setpoint.measure.sample import Sample
@@ -14,7 +15,6 @@ from setpoint.train import race, tune
 from setpoint.train.best import Standing, gather_evidence
 from setpoint.train.default import Case, make_solver
 from setpoint.train.history import score
-from setpoint.train.linear import Rows
 from setpoint.train.recipes import RECIPES, Recipes
 from setpoint.train.trial import HALVES, Trial, choose, halves
 

@@ -53,7 +53,7 @@ def test_fit_scores_the_batches_of_a_correction_at_one_set_of_parameters(accumul
     solver = sp.ImplicitThreshold(PROBLEM, correction=sp.losses.Correction(every=4, batches=3), memory=0).double()
     torch.manual_seed(0)
     spy, loader = Spy(solver), rows(size=720 if accumulate == 2 else 360)
-    label_of = {tuple(x.tolist()): y for x, y in zip(loader.whole.x, loader.whole.labels)}
+    label_of = {tuple(x.tolist()): y for x, y in zip(loader.resident.x, loader.resident.labels)}
     sp.fit(spy, PROBLEM, loader, rows(), solver, calibration=rows(), epochs=2, warm_start=0.0, accumulate=accumulate)
     runs = spy.runs
     passes = 2 if accumulate == 2 else 1  # accumulated parts are run once for their scores, once for their gradient
@@ -96,8 +96,8 @@ def test_ten_batches_of_512_are_all_used():
     solver = sp.ImplicitThreshold(PROBLEM, correction=sp.losses.Correction(every=1000, batches=10)).double()
     loader, model = rows(size=5120, batch_size=512), nn.Linear(3, 1).double()
     sp.methods.correct(model, sp.losses.WithAnchor(solver), loader)
-    scores = model(loader.whole.x).squeeze(-1).detach()
-    assert solver.thresholds.item() == sp.evaluate(PROBLEM, scores, loader.whole.labels).threshold
+    scores = model(loader.resident.x).squeeze(-1).detach()
+    assert solver.thresholds.item() == sp.evaluate(PROBLEM, scores, loader.resident.labels).threshold
 
 
 def test_buffers_of_the_model_are_left_as_they_were():
@@ -112,7 +112,7 @@ def test_what_cannot_be_corrected_is_refused_in_a_sentence():
     model, loader = nn.Linear(3, 1).double(), rows()
     correction = sp.losses.Correction(every=2, batches=3)
     solver = sp.ImplicitThreshold(PROBLEM, correction=correction).double()
-    whole = loader.whole
+    whole = loader.resident
     with pytest.raises(BadSetting, match="a correction on 3 batches at one set of parameters is due"):
         solver(model(whole.x).squeeze(-1), whole.labels)
     with pytest.raises(BadSetting, match="on 3 batches, but 12 came"):

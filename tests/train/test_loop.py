@@ -6,7 +6,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import setpoint as sp
-from setpoint.data.batch import halves
+from setpoint.data.split import halves
 from setpoint.decide.order import preference
 from setpoint.errors import BadScores, BadSetting, MissingClass, NotCertified, ShapeMismatch, SharedData
 from setpoint.train.by_epochs import adam
@@ -165,13 +165,13 @@ def test_confidence_without_calibration_keeps_half_of_the_held_out_rows_for_it()
     with warnings.catch_warnings():
         warnings.simplefilter("error", SharedData)
         result = sp.fit(torch.nn.Linear(4, 1), ASK, train, held_out, epochs=2, confidence=0.5)
-    rows = len(held_out.whole.labels)
+    rows = len(held_out.resident.labels)
     first, second = halves(held_out)
     sizes = [sum(len(b.labels) for b in half) for half in (first, second)]
     assert sum(sizes) == rows
     assert abs(sizes[0] - sizes[1]) <= 1
     joined = torch.cat([b.x for b in (*first, *second)])
-    assert torch.equal(joined.sort(0).values, held_out.whole.x.sort(0).values)
+    assert torch.equal(joined.sort(0).values, held_out.resident.x.sort(0).values)
     assert result.point.certificate.samples < 0.6 * rows
 
 

@@ -5,37 +5,12 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch.utils.data import DataLoader, TensorDataset
 
 import setpoint as sp
 from setpoint.errors import BadSetting
-from setpoint.train.splits import stratified
 
 ASK = "minimize fnr where fpr <= 20%"
-
-
-@given(st.lists(st.integers(1, 30), min_size=1, max_size=4), st.floats(0, 1), st.integers(0, 5))
-def test_each_class_of_each_group_has_its_share_and_no_row_is_lost(sizes, share, seed):
-    labels = torch.cat([torch.full((size,), float(place % 2)) for place, size in enumerate(sizes)])
-    groups = torch.cat([torch.full((size,), place // 2) for place, size in enumerate(sizes)])
-    held_out = round(share * len(labels))
-    kept, out = stratified(labels, groups, held_out, seed)
-    assert len(out) == held_out
-    assert torch.equal(torch.cat([kept, out]).sort().values, torch.arange(len(labels)))
-    for place, size in enumerate(sizes):
-        here = ((labels == place % 2) & (groups == place // 2))[out].sum()
-        assert abs(float(here) - size * held_out / len(labels)) < 1
-
-
-def test_splits_differ_by_seed_alone_and_every_row_has_its_turn():
-    labels = (torch.arange(60) % 5 == 0).float()
-    outs = [stratified(labels, None, 15, seed)[1] for seed in range(40)]
-    assert torch.equal(outs[3], stratified(labels, None, 15, 3)[1])
-    assert len({tuple(out.sort().values.tolist()) for out in outs}) == 40
-    turns = torch.cat(outs).bincount(minlength=60) / 40
-    assert 0 < float(turns.min()) < 0.25 < float(turns.max()) < 0.6
 
 
 def table(size=150, seed=0):
@@ -60,12 +35,12 @@ def test_members_train_on_rows_of_their_own_and_the_model_is_their_mean():
     dealt = [sp.methods.Splits(3).deal(*loaders, seed) for seed in range(3)]
     rows = []
     for train, held_out in dealt:
-        assert (len(train.whole.labels), len(held_out.whole.labels), len(train)) == (100, 50, 1)
-        assert abs(float(train.whole.labels.sum()) - float(labels.sum()) * 100 / 150) < 1
-        numbers = [(150 * loader.whole.x[:, -1]).round().long() for loader in (train, held_out)]
+        assert (len(train.resident.labels), len(held_out.resident.labels), len(train)) == (100, 50, 1)
+        assert abs(float(train.resident.labels.sum()) - float(labels.sum()) * 100 / 150) < 1
+        numbers = [(150 * loader.resident.x[:, -1]).round().long() for loader in (train, held_out)]
         assert torch.equal(torch.cat(numbers).sort().values, torch.arange(150))
-        assert torch.equal(labels[numbers[0]], train.whole.labels)
-        assert torch.equal(train.whole.index, torch.arange(100))
+        assert torch.equal(labels[numbers[0]], train.resident.labels)
+        assert torch.equal(train.resident.index, torch.arange(100))
         rows.append(set(numbers[0].tolist()))
     assert rows[0] != rows[1] != rows[2]
 
@@ -89,7 +64,7 @@ def test_prices_a_sample_and_lists_of_batches_fit_the_new_rows():
     result = fitted(*lists, solver, ensemble=sp.methods.Splits(2))
     # Every positive of the member's own training rows has a price, by its number among them.
     priced = {int((run > 0).sum()) for run in [result.solver.prices]}
-    assert priced <= {int(sp.methods.Splits(2).deal(*lists, seed)[0].whole.labels.sum()) for seed in (0, 1)}
+    assert priced <= {int(sp.methods.Splits(2).deal(*lists, seed)[0].resident.labels.sum()) for seed in (0, 1)}
 
 
 def test_the_default_for_linear_models_and_confidence_take_splits():

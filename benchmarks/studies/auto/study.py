@@ -25,8 +25,10 @@ import setpoint as sp
 from benchmarks.common.data import Parts, arguments, load_table, paired, split
 from benchmarks.common.harness import Journal, write_result
 from benchmarks.studies.fixed_fpr.study import CLASS_WEIGHTS
+from setpoint.data.rows import Rows
+from setpoint.data.standardise import Standardiser
 from setpoint.run.settings import build_model
-from setpoint.train.linear import Rows, Scaling, class_weights, cross_entropy
+from setpoint.train.linear import class_weights, cross_entropy
 
 try:
     import lightgbm
@@ -60,15 +62,15 @@ def four_parts(name: str, folder: str, seed: int) -> Parts:
 def weighted(problem: sp.Problem, parts: Parts, weights: list[float]) -> Found:
     """Ridge cross-entropy to convergence, as `sp.Ridge`; of several class weights the best on held-out rows."""
     x, labels = parts.train
-    scaling = Scaling.of(x, torch.ones_like(labels))
-    rows = Rows(scaling.apply(x), labels, torch.ones_like(labels))
+    scaling = Standardiser.of(x, torch.ones_like(labels))
+    rows = Rows(scaling.with_ones(x), labels, torch.ones_like(labels))
     tried, theta = [], None
     for weight in weights:
         theta = cross_entropy(rows, class_weights(rows, weight), theta)
-        on_held_out = sp.evaluate(problem, scaling.apply(parts.held_out[0]) @ theta, parts.held_out[1]).objective
+        on_held_out = sp.evaluate(problem, scaling.with_ones(parts.held_out[0]) @ theta, parts.held_out[1]).objective
         tried.append((on_held_out, theta, weight))
     _, best, weight = (max if problem.maximize else min)(tried, key=lambda one: one[0])
-    return Found(lambda x: scaling.apply(x) @ best, f"{weight:g}")
+    return Found(lambda x: scaling.with_ones(x) @ best, f"{weight:g}")
 
 
 def balanced(problem: sp.Problem, parts: Parts) -> Found:

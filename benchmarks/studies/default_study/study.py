@@ -34,7 +34,9 @@ from benchmarks.common.data import Part, Parts, arguments
 from benchmarks.common.harness import Journal, write_result
 from benchmarks.common.sets import CACHE, SETS, load_split
 from benchmarks.studies.default_study.verdict import AGAIN, BASELINE, DEFAULT, ONCE, TUNED, summary
-from setpoint.train.linear import Rows, Scaling, class_weights, cross_entropy
+from setpoint.data.rows import Rows
+from setpoint.data.standardise import Standardiser
+from setpoint.train.linear import class_weights, cross_entropy
 from setpoint.train.recipes import KAPPA, Recipes
 
 ASKS = (
@@ -49,16 +51,16 @@ SHARES, MOST, MOST_BESIDE = (0.5, 0.3), 10_000, 3_000
 SEEDS, SCREENING_SEEDS = range(720, 732), range(6)
 
 
-def training_rows(*parts: Part) -> tuple[Rows, Scaling]:
+def training_rows(*parts: Part) -> tuple[Rows, Standardiser]:
     """The rows as `sp.fit` makes them."""
     x, labels = (torch.cat(own) for own in zip(*parts))
-    scaling = Scaling.of(x, torch.ones_like(labels))
-    return Rows(scaling.apply(x), labels, torch.ones_like(labels)), scaling
+    scaling = Standardiser.of(x, torch.ones_like(labels))
+    return Rows(scaling.with_ones(x), labels, torch.ones_like(labels)), scaling
 
 
-def judge(problem: sp.Problem, scaling: Scaling, theta: Tensor, parts: Parts) -> dict[str, float]:
+def judge(problem: sp.Problem, scaling: Standardiser, theta: Tensor, parts: Parts) -> dict[str, float]:
     """Parameters by one ask, on rows that they were not fitted on."""
-    scores = {name: scaling.apply(x) @ theta for name, (x, _) in vars(parts).items() if name != "train"}
+    scores = {name: scaling.with_ones(x) @ theta for name, (x, _) in vars(parts).items() if name != "train"}
     point = sp.evaluate(problem, scores["calibration"], parts.calibration[1])
     there = point.judge(scores["test"], parts.test[1])
     return {

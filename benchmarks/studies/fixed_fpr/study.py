@@ -17,7 +17,8 @@ import torch
 import setpoint as sp
 from benchmarks.common.data import Split, arguments, load_table, paired, split, with_ones
 from benchmarks.common.harness import write_result
-from setpoint.train.linear import Rows, class_weights, cross_entropy
+from setpoint.data.rows import Rows
+from setpoint.train.linear import class_weights, cross_entropy
 
 #: (set, ask, points below the tuned weights, points below cross-entropy): what is promised.
 CELLS = [

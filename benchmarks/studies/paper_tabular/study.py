@@ -37,9 +37,10 @@ from benchmarks.common.harness import Journal, write_result
 from benchmarks.common.sets import read_table
 from benchmarks.studies.default_study.study import CLASS_WEIGHTS, training_rows
 from benchmarks.studies.paper_tabular.published import IMPLICIT_TABLE_5
+from setpoint.data.rows import Rows
 from setpoint.errors import SetpointError
 from setpoint.solve.solver import Solver
-from setpoint.train.linear import Rows, class_weights, cross_entropy
+from setpoint.train.linear import class_weights, cross_entropy
 from setpoint.train.recipes import Recipes
 
 ASK = "maximize precision over recall in [95%, 100%] with 5 points"

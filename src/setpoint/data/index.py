@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader, Dataset, DistributedSampler, IterableDataset
 
-from setpoint.data.batch import Batch, Batches, read_batch
+from setpoint.data.batch import Batches
+from setpoint.data.rows import Rows, read_batch
 from setpoint.processes import Processes
 
 
@@ -32,7 +33,7 @@ class _Collate:
 
     own: Callable[[list[Any]], Any]
 
-    def __call__(self, rows: list[tuple[int, Any]]) -> Batch:
+    def __call__(self, rows: list[tuple[int, Any]]) -> Rows:
         places, items = zip(*rows)
         return replace(read_batch(self.own(list(items))), index=torch.tensor(places))
 
@@ -43,7 +44,7 @@ class _InOrder:
     def __init__(self, batches: Sequence[Any]) -> None:
         self.batches = batches
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[Rows]:
         first = 0
         for item in self.batches:
             batch = read_batch(item)
@@ -58,10 +59,10 @@ class _InOrder:
 class _From:
     """Batches whose samples are numbered from a first place on."""
 
-    def __init__(self, items: Iterable[Batch], first: int) -> None:
+    def __init__(self, items: Iterable[Rows], first: int) -> None:
         self.items, self.first = items, first
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[Rows]:
         for item in self.items:
             batch = read_batch(item)
             yield batch if batch.index is None else replace(batch, index=batch.index + self.first)

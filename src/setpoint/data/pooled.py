@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint.data.batch import Batch, Batches, join_batches, read_batch
+from setpoint.data.batch import Batches, resident
+from setpoint.data.rows import Rows, read_batch
 from setpoint.errors import CannotPool
 from setpoint.processes import ALONE, Processes
 
@@ -21,6 +22,8 @@ class Pooled:
     `Batches` that processes share out, what is dealt is shared out too: together they make the steps of one process.
     `parts` are the two loaders as they were given.
     """
+
+    fingerprint: str | None = None
 
     def __init__(self, batches: Iterable[Any], others: Iterable[Any], seed: int = 0) -> None:
         self.parts = (batches, others)
@@ -42,9 +45,20 @@ class Pooled:
         """The rows of the two loaders; to count them takes a pass over loaders that are not in memory."""
         return rows_of(self.batches, self.shared), rows_of(self.items)
 
-    def __iter__(self) -> Iterator[Batch]:
+    @property
+    def rows(self) -> int:
+        """The rows of both loaders."""
+        return sum(self.sizes)
+
+    @property
+    def resident(self) -> Rows | None:
+        """All rows, those of the first loader first, if both hold theirs in memory as tensors."""
+        parts = [rows for loader in self.parts if (rows := resident(loader)) and isinstance(rows.x, Tensor)]
+        return Rows.join(parts) if len(parts) == 2 else None
+
+    def __iter__(self) -> Iterator[Rows]:
         size, other_size = self.sizes
-        others = _Rows(self.items, self.generator)
+        others = _Pieces(self.items, self.generator)
         seen = dealt = 0
         for batch in map(read_batch, self.batches):
             seen += len(batch.labels) if self.shared.alone else min(self.step, size - seen)
@@ -52,53 +66,48 @@ class Pooled:
             pieces = [batch, *(self._own(piece, batch.labels.device) for piece in others.take(due - dealt))]
             dealt = due
             if len({piece.x.shape[1:] for piece in pieces}) == 1:
-                yield join_batches(pieces)
+                yield Rows.join(pieces)
             else:
                 # Rows that were padded to different lengths: a step each.
                 yield from pieces
         # Of a process that has no others.
         yield from others.take(other_size - dealt)
 
-    def _own(self, piece: Batch, device: torch.device) -> Batch:
+    def _own(self, piece: Rows, device: torch.device) -> Rows:
         """The part of a piece that is this process's to take, where the batch is that it goes with."""
         if not self.shared.alone:
             rows = torch.arange(len(piece.labels)).tensor_split(self.shared.size)[self.shared.rank]
-            piece = _picked(piece, rows)
+            piece = piece.take(rows)
         return piece.map(lambda part: part.to(device))
 
 
-class _Rows:
+class _Pieces:
     """The rows of a loader in pieces of any size."""
 
     def __init__(self, loader: Iterable[Any], generator: torch.Generator) -> None:
         self.left, self.generator = map(read_batch, loader), generator
-        self.open: Batch | None = None
+        self.open: Rows | None = None
 
-    def take(self, size: int) -> list[Batch]:
+    def take(self, size: int) -> list[Rows]:
         """So many rows, or all that are left, of one batch or of several."""
-        pieces: list[Batch] = []
+        pieces: list[Rows] = []
         while size > 0:
             if self.open is None or not len(self.open.labels):
                 fresh = next(self.left, None)
                 if fresh is None:
                     break
                 order = torch.randperm(len(fresh.labels), generator=self.generator)
-                self.open = _picked(fresh, order)
-            first = torch.arange(min(size, len(self.open.labels)))
-            pieces.append(_picked(self.open, first))
-            self.open = _picked(self.open, torch.arange(len(first), len(self.open.labels)))
-            size -= len(first)
+                self.open = fresh.take(order)
+            pieces.append(self.open.take(slice(size)))
+            self.open = self.open.take(slice(size, None))
+            size -= len(pieces[-1].labels)
         return pieces
-
-
-def _picked(batch: Batch, rows: Tensor) -> Batch:
-    return batch.map(lambda part: part[rows.to(part.device)])
 
 
 def rows_of(loader: Iterable[Any], shared: Processes = ALONE) -> int:
     """How many rows a loader yields, all of them tensors; on all processes that share it."""
     if isinstance(loader, Batches) and (loader.processes.alone or not shared.alone):
-        return len(loader.whole.labels)
+        return loader.rows
     rows = 0
     for batch in map(read_batch, loader):
         if not isinstance(batch.x, Tensor):

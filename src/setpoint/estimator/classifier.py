@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -13,19 +12,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from setpoint.decide.calibrate import calibrate, warn_of_refusal
-from setpoint.errors import BadSetting, TooFewSamples
+from setpoint.errors import BadSetting
 from setpoint.estimator.decision import DecidesAtPoint
 from setpoint.estimator.features import Scorer, read_features
 from setpoint.estimator.module import Network
 from setpoint.estimator.rows import (
-    SHARED,
     check_shares,
     positive_place,
     read_ask,
     read_groups,
     read_weights,
-    split_rows,
-    too_few,
+    set_aside,
     two_classes,
 )
 from setpoint.estimator.training import AUTO, Part, Parts, Training, comparison, refuse_device
@@ -181,15 +178,11 @@ class SetpointClassifier(DecidesAtPoint):
     def _split(self, whole: Part, seed: int) -> Parts:
         if self.confidence is not None and self.calibration == 0:
             raise BadSetting("a certificate needs rows of its own; set calibration to a share such as 0.2")
-        shares = (1 - self.held_out - self.calibration, self.held_out, self.calibration)
-        rows = split_rows(whole.labels, whole.groups, shares, seed)
-        if rows is not None:
-            train, held_out, calibration = (whole.take(part) for part in rows)
-            held_out = held_out if self.held_out else train
-            apart = bool(self.held_out and self.calibration)
-            return Parts(train, held_out, calibration if self.calibration else held_out, apart)
-        shortage = too_few(whole.labels, whole.groups, held_out=self.held_out, calibration=self.calibration)
-        if self.confidence is not None:
-            raise TooFewSamples(f"{shortage}, and a certificate needs rows of its own; bring more rows")
-        warnings.warn(f"{shortage}; {SHARED}", stacklevel=3)
-        return Parts(whole, whole, whole, apart=False)
+        shares = {"held_out": self.held_out, "calibration": self.calibration}
+        rows = set_aside(whole.labels, whole.groups, seed, self.confidence, **shares)
+        if rows is None:
+            return Parts(whole, whole, whole, apart=False)
+        train, held_out, calibration = (whole.take(part) for part in rows)
+        held_out = held_out if self.held_out else train
+        apart = bool(self.held_out and self.calibration)
+        return Parts(train, held_out, calibration if self.calibration else held_out, apart)

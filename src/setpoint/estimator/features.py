@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,10 +10,12 @@ import numpy as np
 import scipy.sparse
 import torch
 from numpy.typing import NDArray
+from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import validate_data
 from torch import Tensor, nn
 
 from setpoint.data.sparse import AT_ONCE as SPARSE_AT_ONCE
+from setpoint.data.standardise import Standardiser
 from setpoint.errors import BadTable
 from setpoint.train.scoring import AT_ONCE, score_rows
 
@@ -59,38 +62,32 @@ def _dense_parts(x: Any) -> Iterator[Tensor]:
 
 
 class Standardise(nn.Module):
-    """Features less their mean in training, in deviations, clipped; one that was constant is 0 ever after."""
+    """Standardised features, clipped; one that was constant in training is 0 ever after."""
 
     mean: Tensor
-    deviation: Tensor
+    spread: Tensor
 
-    def __init__(self, mean: Tensor, deviation: Tensor) -> None:
+    def __init__(self, mean: Tensor, spread: Tensor) -> None:
         super().__init__()
         self.register_buffer("mean", mean)
-        self.register_buffer("deviation", deviation)
+        self.register_buffer("spread", spread)
 
     @classmethod
     def of(cls, x: Any, weights: NDArray[np.float64] | None) -> Standardise:
-        """Mean and deviation of the rows, in float64; of sparse rows the deviation alone, so that they stay sparse."""
+        """Mean and spread of the rows, in float64; of sparse rows the spread alone, so that they stay sparse."""
         if scipy.sparse.issparse(x):
-            share = np.full(x.shape[0], 1 / x.shape[0]) if weights is None else weights / weights.sum()
             size = abs(x).max(axis=0).toarray().ravel()
             scaled = x @ scipy.sparse.diags_array(1 / np.where(size > 0, size, 1.0))
-            spread = np.maximum(share @ scaled.power(2) - (share @ scaled) ** 2, 0.0) ** 0.5 * size
-            return cls(
-                torch.zeros(len(spread), dtype=torch.float64), torch.from_numpy(np.where(spread > 0, spread, np.inf))
-            )
-        # Scaled first: the squares of huge numbers overflow.
-        size = np.abs(x).max(axis=0)
-        scaled = x / np.where(size > 0, size, 1.0)
-        mean = np.average(scaled, axis=0, weights=weights)
-        deviation = np.sqrt(np.average((scaled - mean) ** 2, axis=0, weights=weights))
-        constant = (x.min(axis=0) == x.max(axis=0)) | (deviation * size == 0)
-        return cls(torch.from_numpy(mean * size), torch.from_numpy(np.where(constant, np.inf, deviation * size)))
+            variance = mean_variance_axis(scaled, 0, weights)[1]
+            # Rounding leaves a constant feature a little variance.
+            spread = torch.from_numpy(np.sqrt(np.where(variance > 1e-15, variance, 0.0)) * size)
+            return cls(torch.zeros_like(spread), spread.where(spread > 0, math.inf))
+        own = None if weights is None else torch.from_numpy(weights)
+        scale = Standardiser.of(torch.from_numpy(x), own, constant=math.inf)
+        return cls(scale.mean.where(scale.spread.isfinite(), 0.0), scale.spread)
 
     def forward(self, x: Tensor) -> Tensor:
-        standard = x / self.deviation - self.mean / self.deviation
-        return standard.clamp(-CLIP, CLIP).to(x.dtype)
+        return Standardiser(self.mean, self.spread).apply(x).clamp(-CLIP, CLIP).to(x.dtype)
 
 
 class Scorer(nn.Module):

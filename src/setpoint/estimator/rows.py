@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
+import warnings
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
-from setpoint.errors import BadGroups, BadLabels, BadProblem, BadSetting, BadWeights, ShapeMismatch
+from setpoint.data.split import split, strata
+from setpoint.errors import BadGroups, BadLabels, BadProblem, BadSetting, BadWeights, ShapeMismatch, TooFewSamples
+from setpoint.measure.sample import name_groups
 from setpoint.problem.language import read_problem
 from setpoint.problem.problem import Problem
 
@@ -18,7 +20,8 @@ from setpoint.problem.problem import Problem
 FEWEST = 5
 #: What happens when there are fewer, and no certificate is asked for.
 SHARED = "the threshold is set on the rows the model is trained on, and looks better than it is"
-Rows = NDArray[np.int64]
+#: Row numbers, or the number of the class of each row.
+Numbers = NDArray[np.int64]
 
 
 def read_ask(question: Any) -> Problem:
@@ -28,7 +31,7 @@ def read_ask(question: Any) -> Problem:
     return read_problem(question)
 
 
-def two_classes(y: NDArray[Any]) -> tuple[NDArray[Any], Rows]:
+def two_classes(y: NDArray[Any]) -> tuple[NDArray[Any], Numbers]:
     """The two classes of `y`, sorted, and the place of each row's class among them."""
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
@@ -40,7 +43,7 @@ def two_classes(y: NDArray[Any]) -> tuple[NDArray[Any], Rows]:
     return classes, codes
 
 
-def known_codes(y: Any, classes: NDArray[Any]) -> Rows:
+def known_codes(y: Any, classes: NDArray[Any]) -> Numbers:
     """The place of each row's class among classes that are known already."""
     values = np.asarray(y, dtype=object).reshape(-1)
     codes = np.full(len(values), -1, dtype=np.int64)
@@ -98,38 +101,28 @@ def check_shares(**shares: Any) -> None:
         raise BadSetting(f"{' and '.join(shares)} leave no rows to train on; make them smaller")
 
 
-def split_rows(
-    labels: NDArray[Any], groups: NDArray[Any] | None, shares: Sequence[float], seed: int
-) -> list[Rows] | None:
-    """Row numbers of one part a share, drawn with the same mix of classes (and of groups) in all of them.
+def set_aside(
+    labels: NDArray[Any], groups: NDArray[Any] | None, seed: int, confidence: float | None, **shares: float
+) -> list[Numbers] | None:
+    """Row numbers to train on and of one part per share, split as tables are.
 
-    None when a part that has a share would hold fewer than `FEWEST` rows of a class, or lack one of a group's classes.
+    A part that has a share holds `FEWEST` rows of either class, and both classes of every group. Where there are too
+    few rows for that, None after a warning, or with `confidence` an error.
     """
-    draw = np.random.default_rng(seed)
-    kinds = labels.astype(np.int64)
-    if groups is not None:
-        kinds = kinds + 2 * np.unique(groups.astype(str), return_inverse=True)[1]
-    edges = np.cumsum(shares)
-    parts: list[list[Rows]] = [[] for _ in shares]
-    for kind in np.unique(kinds):
-        rows = draw.permutation(np.flatnonzero(kinds == kind))
-        ends = [0, *np.rint(edges * len(rows)).astype(int).tolist()]
-        for part, (start, end) in zip(parts, pairwise(ends)):
-            part.append(rows[start:end])
-    joined = [np.sort(np.concatenate(part)) for part in parts]
-    for share, part, rows in zip(shares, parts, joined):
-        classes = np.bincount(labels[rows].astype(np.int64), minlength=2)
-        if share > 0 and (classes.min() < FEWEST or min(map(len, part)) == 0):
-            return None
-    return joined
-
-
-def too_few(labels: NDArray[Any], groups: NDArray[Any] | None, **shares: float) -> str:
-    """Why rows could not be set aside."""
+    both, codes = torch.from_numpy(labels), None if groups is None else name_groups(groups)[0]
+    try:
+        parts = split(both, (1 - sum(shares.values()), *shares.values()), seed, codes)
+        if min(len(kind) for rows in parts for kind in strata(both[rows])) >= FEWEST:
+            return [rows.numpy() for rows in parts]
+    except TooFewSamples:
+        pass
     positives = int(labels.sum())
     aside = " and ".join(f"{share:g} for {name}" for name, share in shares.items())
-    both = ", and both classes of every group" if groups is not None else ""
-    return (
-        f"{positives} positive and {len(labels) - positives} negative rows are too few to set aside {aside} "
-        f"(each part needs {FEWEST} of either class{both})"
+    shortage = (
+        f"{positives} positive and {len(labels) - positives} negative rows are too few to set aside {aside} (each part "
+        f"needs {FEWEST} of either class{'' if groups is None else ', and both classes of every group'})"
     )
+    if confidence is not None:
+        raise TooFewSamples(f"{shortage}, and a certificate needs rows of its own; bring more rows")
+    warnings.warn(f"{shortage}; {SHARED}", stacklevel=4)
+    return None

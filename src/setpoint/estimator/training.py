@@ -60,7 +60,7 @@ class Part:
     def batches(self, standardise: Standardise, **how: Any) -> Batches:
         """A loader of standardised features."""
         if self.is_sparse:
-            x = self.x @ scipy.sparse.diags_array(1 / standardise.deviation.numpy())
+            x = self.x @ scipy.sparse.diags_array(1 / standardise.spread.numpy())
             x.data = np.clip(x.data, -CLIP, CLIP)
         else:
             with torch.no_grad():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,18 +18,16 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
 
 from setpoint.decide.calibrate import calibrate
-from setpoint.errors import BadLabels, BadSetting, BadWeights, TooFewSamples
+from setpoint.errors import BadLabels, BadSetting, BadWeights
 from setpoint.estimator.decision import DecidesAtPoint
 from setpoint.estimator.rows import (
-    SHARED,
-    Rows,
+    Numbers,
     check_shares,
     known_codes,
     read_ask,
     read_groups,
     read_weights,
-    split_rows,
-    too_few,
+    set_aside,
     two_classes,
 )
 from setpoint.problem.point import OperatingPoint
@@ -81,7 +78,7 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
         self.classes_ = _classes_of(self.estimator) if prefit else two_classes(y)[0]
         labels = known_codes(y, self.classes_) == self._positive_place
 
-        def point(rows: Rows, scores: NDArray[np.float64]) -> OperatingPoint:
+        def point(rows: Numbers, scores: NDArray[np.float64]) -> OperatingPoint:
             own, names = (None if values is None else values[rows] for values in (weights, groups))
             return calibrate(problem, scores, labels[rows], confidence=self.confidence, weights=own, groups=names)
 
@@ -142,22 +139,16 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
             ) from cause
         return True
 
-    def _set_aside(self, labels: NDArray[Any], groups: NDArray[Any] | None) -> list[Rows]:
+    def _set_aside(self, labels: NDArray[Any], groups: NDArray[Any] | None) -> list[Numbers]:
         """The rows to fit the model to, and those to set the threshold on."""
         check_shares(calibration=self.calibration)
         if self.calibration == 0:
             raise BadSetting("calibration=0 leaves no rows to set the threshold on; give a share such as 0.2, or cv=5")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        rows = split_rows(labels, groups, (1 - self.calibration, self.calibration), seed)
-        if rows is not None:
-            return rows
-        shortage = too_few(labels, groups, calibration=self.calibration)
-        if self.confidence is not None:
-            raise TooFewSamples(f"{shortage}, and a certificate needs rows of its own; bring more rows")
-        warnings.warn(f"{shortage}; {SHARED}", stacklevel=3)
-        return [np.arange(len(labels))] * 2
+        rows = set_aside(labels, groups, seed, self.confidence, calibration=self.calibration)
+        return rows or [np.arange(len(labels))] * 2
 
-    def _folds(self, X: Any, y: NDArray[Any]) -> Iterator[tuple[Rows, Rows]]:
+    def _folds(self, X: Any, y: NDArray[Any]) -> Iterator[tuple[Numbers, Numbers]]:
         cv = self.cv
         if isinstance(cv, int):
             if isinstance(cv, bool) or cv < 2:
@@ -178,7 +169,7 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
             )
         return {**given, **fit_params}
 
-    def _fitted(self, X: Any, y: NDArray[Any], rows: Rows, params: dict[str, Any]) -> Any:
+    def _fitted(self, X: Any, y: NDArray[Any], rows: Numbers, params: dict[str, Any]) -> Any:
         """A clone of the model, fitted to some of the rows; parameters with one value a row are cut alike."""
         own = {
             name: _safe_indexing(value, rows) if _is_a_row_each(value, len(y)) else value

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from setpoint.data.batch import Batch, read_batch
-from setpoint.decide.calibrate import calibrate, evaluate
+from setpoint.data.rows import Rows, read_batch
+from setpoint.decide.calibrate import calibrate
 from setpoint.decide.order import preference
 from setpoint.errors import BadSetting, missing
 from setpoint.integrations.gather import gathered
@@ -22,6 +22,7 @@ from setpoint.problem.problem import Problem
 from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.solver import Solver
 from setpoint.train.history import History, join, record, score, scores_of
+from setpoint.train.trial import judge
 
 try:
     from lightning.pytorch import Callback, LightningModule, Trainer
@@ -75,7 +76,7 @@ class SetpointModule(LightningModule):
         return self.make_optimizer(list(self.parameters()))
 
     def transfer_batch_to_device(self, batch: Any, device: torch.device, dataloader_idx: int) -> Any:
-        if isinstance(batch, Batch):
+        if isinstance(batch, Rows):
             return batch.map(lambda part: part.to(device))
         return super().transfer_batch_to_device(batch, device, dataloader_idx)
 
@@ -155,7 +156,7 @@ class OperatingPointCallback(Callback):
         if trainer.sanity_checking:
             return
         held_out = gathered(join(self._held_out))
-        point = _evaluate(self.problem, held_out)
+        point = judge(self.problem, held_out)
         row = self._row(pl_module, point)
         logged = {**scalars(row), "preference": preference_number(point)}
         pl_module.log_dict(
@@ -183,7 +184,7 @@ class OperatingPointCallback(Callback):
         seen = gathered(join(self._train)) if self._train else None
         self._train.clear()
         if seen is not None and seen.has_both_classes:
-            on_train = _evaluate(self.problem, seen)
+            on_train = judge(self.problem, seen)
             return record(self.problem, pl_module.current_epoch, name, seen, on_train, on_held_out, **status)
         return {
             "epoch": pl_module.current_epoch,
@@ -223,7 +224,7 @@ def _adam(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
     return torch.optim.Adam(parameters, lr=0.001)
 
 
-def _judged(scores: Tensor, batch: Batch) -> dict[str, Any]:
+def _judged(scores: Tensor, batch: Rows) -> dict[str, Any]:
     return {"scores": scores.detach(), "labels": batch.labels, "weights": batch.weights, "groups": batch.groups}
 
 
@@ -235,10 +236,6 @@ def _read(outputs: Mapping[str, Any]) -> Sample:
     given = {name: outputs.get(name) for name in ("scores", "labels", "weights", "groups")}
     parts: dict[str, Any] = {name: None if part is None else part.detach().cpu() for name, part in given.items()}
     return Sample(**parts)
-
-
-def _evaluate(problem: Problem, sample: Sample) -> OperatingPoint:
-    return evaluate(problem, sample.scores, sample.labels, weights=sample.weights, groups=sample.groups)
 
 
 def _solver_of(module: LightningModule) -> Solver | None:

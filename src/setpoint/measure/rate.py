@@ -14,8 +14,8 @@ from torch import Tensor
 
 from setpoint.errors import BadProblem
 from setpoint.measure.constraint import Quantity, percent
+from setpoint.measure.flagged_rows import FlaggedRows
 from setpoint.measure.looks import constant_like
-from setpoint.measure.rows import Rows
 
 Four = tuple[float, float, float, float]
 
@@ -100,11 +100,11 @@ class Rate(Quantity):
         return Range(self, low, high, points)
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> FlaggedRows:
         """The number of flagged rows, for bounds such as `sp.flagged.rows == 100`; only `flagged` is counted so."""
         if self.identity() != flagged.identity():
             raise BadProblem(f"{self} is not counted in rows; only flagged is, as in sp.flagged.rows == 100")
-        return Rows()
+        return FlaggedRows()
 
     def gap(self, group: str) -> Gap:
         """The largest difference of this rate between any two groups of the column `group`."""

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from setpoint.errors import BadProblem
 from setpoint.measure.constraint import SLACK, Constraint, Quantity
+from setpoint.measure.flagged_rows import FlaggedRows
 from setpoint.measure.looks import constant_like
 from setpoint.measure.rate import Gap, Range, Rate, flagged
-from setpoint.measure.rows import Rows
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Problem:
     over: Range | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.objective, Quantity) or isinstance(self.objective, Gap | Rows):
+        if not isinstance(self.objective, Quantity) or isinstance(self.objective, Gap | FlaggedRows):
             raise BadProblem(f"the objective must be a rate such as sp.fnr or a metric, got {self.objective!r}")
         for constraint in self.constraints:
             if not isinstance(constraint, Constraint):
@@ -106,10 +106,10 @@ class Problem:
         if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
             raise BadProblem(f"problem.among takes a whole number of rows from 1 up, got {rows!r}")
         for c in self.constraints:
-            if isinstance(c.quantity, Rows) and c.bound > rows:
+            if isinstance(c.quantity, FlaggedRows) and c.bound > rows:
                 raise BadProblem(f"{c} asks for more than the {rows} rows that there are")
         bounds = [
-            Constraint(flagged, c.relation, c.bound / rows) if isinstance(c.quantity, Rows) else c
+            Constraint(flagged, c.relation, c.bound / rows) if isinstance(c.quantity, FlaggedRows) else c
             for c in self.constraints
         ]
         return replace(self, constraints=tuple(bounds))
@@ -117,7 +117,7 @@ class Problem:
     def refuse_rows(self) -> None:
         """A bound in rows has a meaning for the rows at hand alone."""
         for c in self.constraints:
-            if isinstance(c.quantity, Rows):
+            if isinstance(c.quantity, FlaggedRows):
                 raise BadProblem(
                     f"{c} is about the rows at hand, which sp.evaluate judges; elsewhere write a share, such as "
                     "flagged == 1%, or say of how many rows with problem.among(10_000)"

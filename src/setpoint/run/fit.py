@@ -12,8 +12,8 @@ from typing import Any, TypedDict
 from torch import nn
 from typing_extensions import Unpack
 
-from setpoint.data.batch import halves
 from setpoint.data.parts import Data
+from setpoint.data.split import halves
 from setpoint.decide.calibrate import warn_of_refusal
 from setpoint.decide.samples_needed import refuse_confidence
 from setpoint.errors import BadSetting, SharedData

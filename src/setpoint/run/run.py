@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from setpoint.data.batch import Batches
+from setpoint.data.batch import in_order
 from setpoint.data.parts import Data
 from setpoint.decide.calibrate import evaluate, settle
 from setpoint.errors import NotEnoughMemory
@@ -149,9 +149,7 @@ def run(
 
 def score_part(model: nn.Module, loader: Iterable[Any], processes: Processes) -> Sample:
     """Scores of everything that a loader yields, on all processes; rows in memory in the order in which they lie."""
-    if isinstance(loader, Batches):
-        return score(model, loader.whole_on_each().in_order())
-    return score(model, loader, processes)
+    return score(model, in_order(loader, whole=True), processes)
 
 
 def named_groups(data: Data, sample: Sample) -> Any:

@@ -12,21 +12,19 @@ train is larger than `most_kept`; what is beyond goes to training.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import Tensor
 
 from setpoint.capacity import amount, refuse_beyond_memory
-from setpoint.data.batch import Batch
 from setpoint.data.learn import Learner, Levels
 from setpoint.data.reading import apply_readings
-from setpoint.data.scan import CHUNK, Chunk, Scan, learn_readings_of
+from setpoint.data.rows import Rows
+from setpoint.data.scan import CHUNK, Scan, learn_readings_of
 from setpoint.data.schema import Schema, Target, missing_labels, refuse_odd_target
+from setpoint.data.stream import JOINED, MOST_ROWS, Division, StreamedBatches
 from setpoint.errors import BadSetting, TooFewSamples
 from setpoint.problem.problem import Problem
 from setpoint.run.settings import PARTS, Settings
@@ -34,10 +32,8 @@ from setpoint.run.side_by_side import Told
 from setpoint.run.table import SplitTable, TableRun, fit_parts, instead
 from setpoint.train.work import Work
 
-#: The most rows of a part that are kept, and the most bytes that their features may take.
-MOST_ROWS, MOST_BYTES = 131_072, 32_000_000
-#: Chunks that are mixed before they are cut into batches.
-JOINED = 4
+#: The most bytes that the features of a part that is kept may take.
+MOST_BYTES = 32_000_000
 #: Rows of a batch, steps in all and the fewest passes over the table, unless told.
 BATCH, STEPS, EPOCHS = 512, 2000, 3
 #: The budget of streaming: the four parts, the chunks that are mixed and read, what judging a part takes for a moment,
@@ -49,78 +45,6 @@ def memory_note(path: str | Path) -> str:
     """What streaming a file will take, told before it starts."""
     size = Path(path).stat().st_size if Path(path).is_file() else 0
     return f"streaming {path}, {amount(size)}, with a budget of about {amount(MEMORY)} of memory"
-
-
-@dataclass(frozen=True)
-class Division:
-    """Which part each row of a table belongs to: `edges` cut the numbers from 0 to 1 that rows are hashed to."""
-
-    seed: int
-    edges: tuple[float, ...]
-    sample: float
-
-    @classmethod
-    def of(cls, rows: int, shares: tuple[float, ...], seed: int, most: int = MOST_ROWS) -> Division:
-        """Shares of the rows, but of no part beside train more than `most`."""
-        kept = [min(share, most / rows) for share in shares[1:]]
-        train = 1 - sum(kept)
-        edges = np.cumsum([train, *kept[:-1]])
-        return cls(seed, tuple(edges.tolist()), min(train, most / rows))
-
-    def parts(self, chunk: Chunk) -> NDArray[np.int64]:
-        """The place of each row's part among `PARTS`."""
-        return np.searchsorted(np.array(self.edges), self._place(chunk), side="right")
-
-    def sampled(self, chunk: Chunk) -> NDArray[np.bool_]:
-        """The training rows that are kept to judge by."""
-        return self._place(chunk) < self.sample
-
-    def _place(self, chunk: Chunk) -> NDArray[np.float64]:
-        """A number from 0 to 1 a row, by the finaliser of SplitMix64."""
-        rows = np.arange(chunk.first, chunk.first + chunk.rows, dtype=np.uint64)
-        mixed = _mix(rows + _mix(np.array([(self.seed + 0x9E3779B97F4A7C15) % 2**64], dtype=np.uint64)))
-        return (mixed >> np.uint64(11)).astype(np.float64) / 2.0**53
-
-
-def _mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(z ^ (z >> np.uint64(31)))
-
-
-class StreamedBatches:
-    """A loader over the training rows of a table on disk.
-
-    Each pass draws a new order of the chunks, and of the rows of every `JOINED` chunks together: rows that lie far
-    apart in the file never meet in a batch, so a table sorted by its target should be shuffled once beforehand.
-    """
-
-    def __init__(self, scan: Scan, schema: Schema, division: Division, rows: int, batch_size: int, seed: int) -> None:
-        self.scan, self.schema, self.division = scan, schema, division
-        self.rows, self.batch_size = rows, batch_size
-        self.generator = torch.Generator().manual_seed(seed)
-        #: No rows in memory: methods that need them all refuse this loader.
-        self.resident = None
-
-    def __len__(self) -> int:
-        return math.ceil(self.rows / self.batch_size)
-
-    def __iter__(self) -> Iterator[Batch]:
-        order = torch.randperm(len(self.scan.chunks), generator=self.generator)
-        left: list[Batch] = []
-        groups = order.split(JOINED)
-        for place, group in enumerate(groups, start=1):
-            read = [*left, *(self._read(self.scan.chunks[chunk]) for chunk in group.tolist())]
-            x, labels = torch.cat([part.x for part in read]), torch.cat([part.labels for part in read])
-            rows = torch.randperm(len(labels), generator=self.generator)
-            whole = len(rows) if place == len(groups) else len(rows) // self.batch_size * self.batch_size
-            for some in rows[:whole].split(self.batch_size):
-                yield Batch(x.index_select(0, some), labels.index_select(0, some))
-            left = [Batch(x[rows[whole:]], labels[rows[whole:]])]
-
-    def _read(self, chunk: Chunk) -> Batch:
-        frame = self.scan.read(chunk).filter(self.division.parts(chunk) == 0)
-        return Batch(self.schema.encode(frame), self.schema.labels(frame))
 
 
 def fit_stream(
@@ -196,9 +120,9 @@ def learn(scan: Scan, division: Division, target: str, positive: str | None = No
 
 def keep(
     scan: Scan, division: Division, schema: Schema, most: int
-) -> tuple[dict[str, Batch], dict[str, dict[str, int]]]:
+) -> tuple[dict[str, Rows], dict[str, dict[str, int]]]:
     """The rows that stay in memory, at most so many a part, and the number of rows and positives in each part."""
-    kept: dict[str, list[Batch]] = {part: [] for part in PARTS}
+    kept: dict[str, list[Rows]] = {part: [] for part in PARTS}
     sizes = {part: {"rows": 0, "positives": 0} for part in PARTS}
     held = dict.fromkeys(PARTS, 0)
     for chunk, frame in scan.frames():
@@ -210,21 +134,8 @@ def keep(
             rows = np.flatnonzero(own & sampled if part == "train" else own)[: most - held[part]]
             if len(rows):
                 held[part] += len(rows)
-                kept[part].append(Batch(schema.encode(frame[rows]), labels[torch.from_numpy(rows)]))
-    return {part: _joined(own) for part, own in kept.items() if own}, sizes
-
-
-def _joined(parts: list[Batch]) -> Batch:
-    """One batch; the parts are let go of on the way."""
-    x = torch.empty((sum(len(p.labels) for p in parts), parts[0].x.shape[1]), dtype=parts[0].x.dtype)
-    labels: list[Tensor] = []
-    start = 0
-    while parts:
-        part = parts.pop(0)
-        x[start : start + len(part.labels)] = part.x
-        labels.append(part.labels)
-        start += len(part.labels)
-    return Batch(x, torch.cat(labels))
+                kept[part].append(Rows(schema.encode(frame[rows]), labels[torch.from_numpy(rows)]))
+    return {part: Rows.join(own) for part in PARTS if (own := kept.pop(part))}, sizes
 
 
 def _refuse_absent_classes(sizes: dict[str, dict[str, int]]) -> None:

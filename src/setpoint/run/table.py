@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,14 +11,16 @@ import torch
 from torch import Tensor
 
 from setpoint.capacity import refuse_beyond_memory
-from setpoint.data.batch import Batch, Batches
+from setpoint.data.batch import Batches, Loader
 from setpoint.data.column import odd_numbers_note
 from setpoint.data.fingerprint import fingerprint
 from setpoint.data.frame import Frame
 from setpoint.data.groups import group_names
 from setpoint.data.parts import Data
 from setpoint.data.reading import learn_readings
+from setpoint.data.rows import Rows
 from setpoint.data.schema import Schema, Target
+from setpoint.data.split import split
 from setpoint.decide.calibrate import calibrate
 from setpoint.decide.certify import is_certifiable
 from setpoint.errors import TooFewSamples
@@ -103,10 +103,10 @@ class SplitTable:
         streamed: The number of those.
     """
 
-    rows: Mapping[str, Batch]
+    rows: Mapping[str, Rows]
     group_names: tuple[str, ...] = ()
     named: bool = False
-    stream: Callable[[int, int], Iterable[Batch]] | None = None
+    stream: Callable[[int, int], Loader] | None = None
     streamed: int = 0
 
     @property
@@ -165,7 +165,7 @@ def fit_table(
     readings, frame = learn_readings(frame)
     classes = Target.of(frame, target, positive)
     labels = classes.labels(frame)
-    rows = split(labels, settings.shares, settings.seed)
+    rows = dict(zip(PARTS, split(labels, settings.shares, settings.seed)))
     frames = {part: frame[index.numpy()] for part, index in rows.items()}
     schema = Schema.of(frames["train"], classes, readings)
     _refuse_wide_tables(frame.height, schema)
@@ -175,7 +175,7 @@ def fit_table(
         codes, groups = name_groups(group_names(frame, problem.group))
     seen = schema.notes()
     parts = {
-        part: Batch(
+        part: Rows(
             schema.encode(frames[part], notes=seen),
             labels[rows[part]],
             groups=None if codes is None else codes[rows[part]],
@@ -213,31 +213,6 @@ def _refuse_wide_tables(rows: int, schema: Schema) -> None:
         4 * rows * (sum(widths.values()) + 2 * widths[widest]),
         f"take fewer rows, or leave out columns with many levels, such as {widest!r}",
     )
-
-
-def split(labels: Tensor, shares: tuple[float, ...], seed: int) -> dict[str, Tensor]:
-    """The row numbers of each part, drawn at random with the same share of either class in all of them."""
-    draw = torch.Generator().manual_seed(seed)
-    edges = torch.tensor(shares, dtype=torch.float64).cumsum(0)
-    part_of = torch.zeros(len(labels), dtype=torch.uint8)
-    for label, kind in ((1, "positive"), (0, "negative")):
-        rows = (labels == label).nonzero().squeeze(-1)
-        rows = rows[torch.randperm(len(rows), generator=draw)]
-        ends = [0, *(edges * len(rows)).round().long().tolist()]
-        for place, (start, end) in enumerate(pairwise(ends)):
-            if start >= end:
-                held = f"the {kind} class has {len(rows)} row{'' if len(rows) == 1 else 's'}"
-                raise TooFewSamples(
-                    f"{held}, too few to split into {', '.join(PARTS)} with at least one in each; "
-                    f"{fewest_rows(shares)} are enough"
-                )
-            part_of[rows[start:end]] = place
-    return {part: (part_of == place).nonzero().squeeze(-1) for place, part in enumerate(PARTS)}
-
-
-def fewest_rows(shares: tuple[float, ...]) -> int:
-    """The number from which on every part gets a row of a class."""
-    return math.ceil(1 / min(shares))
 
 
 def fit_parts(

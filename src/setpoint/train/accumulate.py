@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from setpoint.data.batch import Batch, read_batches
+from setpoint.data.rows import Rows, read_batches
 from setpoint.errors import BadSetting
 from setpoint.solve.implicit import ImplicitThreshold
 from setpoint.solve.last_layer import ImplicitLastLayer
@@ -54,9 +54,9 @@ def accumulate(model: nn.Module, solver: Solver, batches: Iterable[Any]) -> tupl
     return loss.detach(), scores.detach()
 
 
-def in_groups(batches: Iterable[Batch], size: int) -> Iterator[list[Batch]]:
+def in_groups(batches: Iterable[Rows], size: int) -> Iterator[list[Rows]]:
     """Batches by so many at a time."""
-    group: list[Batch] = []
+    group: list[Rows] = []
     for batch in batches:
         group.append(batch)
         if len(group) == size:
@@ -75,7 +75,7 @@ def _refuse_watchers(solver: Solver) -> None:
             )
 
 
-def _joined(parts: Sequence[Batch], name: str) -> Tensor | None:
+def _joined(parts: Sequence[Rows], name: str) -> Tensor | None:
     columns = [getattr(part, name) for part in parts]
     if any(column is None for column in columns):
         if any(column is not None for column in columns):

@@ -12,6 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from setpoint.data.parts import Data
+from setpoint.data.rows import Rows
+from setpoint.data.split import strata
 from setpoint.decide.cut import find
 from setpoint.errors import BadProblem, DivergedPrices
 from setpoint.measure.sample import Sample
@@ -19,11 +21,10 @@ from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.train.full_batch import FullBatch, linear_layer, read_rows, set_layer
 from setpoint.train.history import History, record, score
-from setpoint.train.linear import Rows
 from setpoint.train.method import Trained
 from setpoint.train.recipes import RECIPES, Only, Recipe, Recipes, Ridge
 from setpoint.train.together import every_batch
-from setpoint.train.trial import Trial, choose, judge, merit, strata
+from setpoint.train.trial import Trial, choose, judge, merit
 from setpoint.train.tune import search
 from setpoint.train.work import Work
 
@@ -96,7 +97,7 @@ class Best:
             set_layer(model, *scaling.undo(theta))
             sample = score(model, held_out)
             point = judge(problem, sample)
-            seen = Sample(rows.x @ theta, rows.labels, rows.weights, rows.groups)
+            seen = rows.sample(rows.x @ theta)
             history.append(record(problem, len(history), name, seen, judge(problem, seen), point))
             trials.append(len(standing))
             trial = Trial(name, point, time.perf_counter() - started, note=note)
@@ -154,7 +155,7 @@ def gather_evidence(problem: Problem, rows: Rows, contenders: list[Standing]) ->
         fold[kind] = torch.arange(len(kind)) % FOLDS
     scores = [torch.zeros(len(rows.labels), dtype=torch.float64) for _ in contenders]
     for turn in range(FOLDS):
-        inside, outside = _take(rows, fold != turn), fold == turn
+        inside, outside = rows.take(fold != turn), fold == turn
         recipes = Recipes(problem, inside)
         for place, one in enumerate(contenders):
             try:
@@ -166,21 +167,14 @@ def gather_evidence(problem: Problem, rows: Rows, contenders: list[Standing]) ->
     found = []
     for own, one in zip(scores, contenders):
         held = one.held_out
-        weights = torch.ones(len(held.labels)) if held.weights is None else held.weights / held.weights.mean()
-        groups = None
-        if rows.groups is not None and held.groups is not None:
-            groups = torch.cat([rows.groups, held.groups.cpu().long()])
-        pooled = torch.cat([own, held.scores.cpu().double() - _threshold(problem, rows, one.theta)])
-        labels = torch.cat([rows.labels, held.labels.cpu().double()])
-        found.append(Sample(pooled, labels, torch.cat([rows.weights, weights.cpu().double()]), groups))
+        weights = None if held.weights is None else (held.weights / held.weights.mean()).cpu().double()
+        groups = None if held.groups is None else held.groups.cpu().long()
+        shifted = held.scores.cpu().double() - _threshold(problem, rows, one.theta)
+        both = Rows.join([replace(rows, x=own), Rows(shifted, held.labels.cpu().double(), weights, groups)])
+        found.append(both.sample(both.x))
     return found, f"cross-validated in {FOLDS} folds"
 
 
-def _take(rows: Rows, kept: Tensor) -> Rows:
-    groups = None if rows.groups is None else rows.groups[kept]
-    return Rows(rows.x[kept], rows.labels[kept], rows.weights[kept], groups)
-
-
 def _threshold(problem: Problem, rows: Rows, theta: Tensor) -> float:
-    sample = Sample(rows.x @ theta, rows.labels, rows.weights, rows.groups, rows.n_groups)
+    sample = replace(rows.sample(rows.x @ theta), n_groups=rows.n_groups)
     return float(find(problem, sample).thresholds.mean())

@@ -10,14 +10,12 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DistributedSampler
 
-from setpoint.data.batch import Batch
 from setpoint.data.index import index_across
 from setpoint.data.parts import Data
 from setpoint.data.pooled import Pooled
-from setpoint.decide.calibrate import evaluate
+from setpoint.data.rows import Rows
 from setpoint.decide.order import preference
 from setpoint.measure.sample import Sample
-from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.processes import Processes
 from setpoint.solve.baseline import CrossEntropy
@@ -32,6 +30,7 @@ from setpoint.train.method import Trained
 from setpoint.train.progress import Progress
 from setpoint.train.refined import refined_loss
 from setpoint.train.together import average_gradients, nothing_of, share_state, training_scores
+from setpoint.train.trial import judge
 from setpoint.train.work import Work
 
 OptimizerMaker = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
@@ -113,7 +112,7 @@ class ByEpochs:
                 schedule.step()
             share_state(model, processes, parameters=False)
             judged = score(judged_model, data.held_out, processes)
-            on_train, on_held_out = _judge(problem, seen), _judge(problem, judged)
+            on_train, on_held_out = judge(problem, seen), judge(problem, judged)
             criterion.look()
             status = {"loss": loss, **criterion.status()}
             merit = preference(on_held_out)
@@ -139,14 +138,14 @@ def _train_epoch(
     model: nn.Module,
     criterion: Solver,
     optimizer: torch.optim.Optimizer,
-    batches: Iterable[list[Batch]],
+    batches: Iterable[list[Rows]],
     progress: Progress,
     average: RunningAverage | None,
 ) -> tuple[float, Sample]:
     """One pass; the mean loss, and the scores as they were when each batch was seen."""
     model.train()
     criterion.train()
-    batch: Batch | None = None
+    batch: Rows | None = None
     waiting = correctable(criterion)
     for parts in batches:
         correct_if_due(model, waiting, parts, progress.ahead)
@@ -167,14 +166,10 @@ def _train_epoch(
     return float(progress.loss or 0.0) / max(progress.steps, 1), seen
 
 
-def of_parts(scores: Tensor, parts: list[Batch]) -> list[Sample]:
+def of_parts(scores: Tensor, parts: list[Rows]) -> list[Sample]:
     """The scores of several batches in a row, as samples."""
     pieces = scores.detach().split([len(part.labels) for part in parts])
-    return [Sample(own, part.labels, part.weights, part.groups) for own, part in zip(pieces, parts)]
-
-
-def _judge(problem: Problem, sample: Sample) -> OperatingPoint:
-    return evaluate(problem, sample.scores, sample.labels, weights=sample.weights, groups=sample.groups)
+    return [part.sample(own) for own, part in zip(pieces, parts)]
 
 
 def adam(model: nn.Module) -> OptimizerMaker:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from setpoint.data.batch import Batch, read_batches
+from setpoint.data.rows import Rows, read_batches
 from setpoint.errors import BadSetting
 from setpoint.measure.sample import Sample
 from setpoint.solve.implicit import ImplicitThreshold
@@ -58,7 +58,7 @@ def correctable(solver: Solver) -> list[ImplicitThreshold]:
 
 
 def correct_if_due(
-    model: nn.Module, waiting: list[ImplicitThreshold], now: list[Batch], ahead: Callable[[int], list[list[Batch]]]
+    model: nn.Module, waiting: list[ImplicitThreshold], now: list[Rows], ahead: Callable[[int], list[list[Rows]]]
 ) -> None:
     """Correct the solvers that need it on this batch and those that come next in the epoch, k in all.
 
@@ -75,7 +75,7 @@ def correct_if_due(
 
 
 @torch.no_grad()
-def _correct(model: nn.Module, solver: ImplicitThreshold, batches: list[Batch]) -> None:
+def _correct(model: nn.Module, solver: ImplicitThreshold, batches: list[Rows]) -> None:
     before = {name: buffer.clone() for name, buffer in model.named_buffers()}
     # A process that has no rows left takes part with none.
     parts = batches or [nothing_of(None)]

@@ -12,17 +12,19 @@ import torch
 from torch import Tensor, nn
 
 from setpoint.capacity import beyond_memory, refuse_beyond_memory
-from setpoint.data.batch import Batch, Batches, join_batches, read_batches
+from setpoint.data.batch import in_order, resident
 from setpoint.data.parts import Data
 from setpoint.data.pooled import Pooled
+from setpoint.data.rows import Rows, read_batches
 from setpoint.data.sparse import SparseRows
+from setpoint.data.standardise import Standardiser
 from setpoint.decide.order import preference
 from setpoint.errors import BadFeatures, BadSetting, ShapeMismatch
-from setpoint.measure.sample import Sample, check_sample
+from setpoint.measure.sample import check_sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.train.history import History, record, score
-from setpoint.train.linear import Rows, Scaling, recipe_bytes
+from setpoint.train.linear import recipe_bytes
 from setpoint.train.method import Trained
 from setpoint.train.recipes import Candidates, Only, Recipes, is_linear
 from setpoint.train.together import every_batch
@@ -54,12 +56,14 @@ class FullBatch:
 
     def refuses(self, problem: Problem, data: Data) -> str | None:
         """Why this cannot be trained, if so: the rows are not in memory, are sparse and many, or too many."""
+        parts = []
         for loader in single_loaders(data.train):
-            if getattr(loader, "resident", loader) is None:
+            rows = resident(loader)
+            if rows is None and hasattr(loader, "resident"):
                 return f"{NAME} needs all rows in memory, but they are read from a file in every epoch"
-            if isinstance(loader, Batches) and isinstance(loader.whole.x, SparseRows) and len(loader) > 1:
-                return f"{NAME} would make all {len(loader.whole.x)} sparse rows dense at once"
-        parts = [loader.whole.x for loader in single_loaders(data.train) if isinstance(loader, Batches)]
+            if rows is not None and isinstance(rows.x, SparseRows) and getattr(loader, "batch_size", 0) < len(rows.x):
+                return f"{NAME} would make all {len(rows.x)} sparse rows dense at once"
+            parts += [] if rows is None else [rows.x]
         size, features = sum(len(x) for x in parts), math.prod(parts[0].shape[1:]) if parts else 0
         return beyond_memory(f"{NAME} for {size} rows of {features} features", recipe_bytes(size, features))
 
@@ -76,7 +80,7 @@ class FullBatch:
         for name, make in self.recipe.candidates.items():
             theta = work.once(name, partial(make, recipes))
             set_layer(model, *scaling.undo(theta))
-            seen = Sample(rows.x @ theta, rows.labels, rows.weights, rows.groups)
+            seen = rows.sample(rows.x @ theta)
             on_train, on_held_out = judge(problem, seen), judge(problem, score(model, held_out))
             history.append(record(problem, len(history), name, seen, on_train, on_held_out))
             found.append((theta, on_held_out))
@@ -102,26 +106,25 @@ def linear_layer(model: nn.Module, recipe: Any) -> nn.Linear:
     return model
 
 
-def read_rows(loaders: Iterable[Iterable[Any]], model: nn.Linear) -> tuple[Rows, Scaling]:
+def read_rows(loaders: Iterable[Iterable[Any]], model: nn.Linear) -> tuple[Rows, Standardiser]:
     """Everything that loaders yield as standardised rows of a weight above 0."""
-    loaders = [loader.in_order() if isinstance(loader, Batches) else loader for loader in loaders]
-    for loader in loaders:
-        if isinstance(loader, Batches) and isinstance(loader.whole.x, SparseRows):
+    loaders = [in_order(loader) for loader in loaders]
+    for rows in map(resident, loaders):
+        if rows is not None and isinstance(rows.x, SparseRows):
             # Before all of it is made dense.
-            _refuse_too_large(*loader.whole.x.shape)
+            _refuse_too_large(*rows.x.shape)
     batch = _join([batch for loader in loaders for batch in read_batches(loader, torch.device("cpu"))])
     _refuse_too_large(len(batch.x), batch.x[:1].numel())
     zeros = torch.zeros(len(batch.labels), dtype=torch.float64)
     sample = check_sample(zeros, batch.labels, batch.weights, batch.groups)
     weights = torch.ones_like(sample.scores) if sample.weights is None else sample.weights
-    present = weights > 0
-    x, labels, groups = batch.x.flatten(1), sample.labels, sample.groups
-    if not bool(present.all()):
-        x, labels, weights = x[present], labels[present], weights[present]
-        groups = None if groups is None else groups[present]
-    _refuse_odd_features(x, model)
-    scaling = Scaling.of(x, weights)
-    return Rows(scaling.apply(x), labels, weights / weights.mean(), groups), scaling
+    found = Rows(batch.x.flatten(1), sample.labels, weights, sample.groups)
+    if not bool((weights > 0).all()):
+        found = found.take(weights > 0)
+        weights = found.weights_or_ones
+    _refuse_odd_features(found.x, model)
+    scaling = Standardiser.of(found.x, weights)
+    return replace(found, x=scaling.with_ones(found.x), weights=weights / weights.mean()), scaling
 
 
 def _refuse_too_large(size: int, features: int) -> None:
@@ -143,13 +146,13 @@ def _refuse_odd_features(x: Tensor, model: nn.Linear) -> None:
         raise BadFeatures(f"{odd} of {len(x)} rows hold NaN or infinite features; fill them in or drop those rows")
 
 
-def _join(batches: list[Batch]) -> Batch:
+def _join(batches: list[Rows]) -> Rows:
     if not batches:
         raise BadSetting("the loader yielded no batch; pass a list, a DataLoader or sp.Batches, not a spent generator")
     if not all(isinstance(b.x, Tensor) for b in batches):
         kind = next(type(b.x).__name__ for b in batches if not isinstance(b.x, Tensor))
         raise ShapeMismatch(f"a linear model takes batches of tensors, but x is a {kind}; use torch.as_tensor(x)")
-    return join_batches(batches)
+    return Rows.join(batches)
 
 
 @torch.no_grad()

@@ -9,8 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from setpoint.data.batch import Batches, read_batches
+from setpoint.data.batch import Batches
 from setpoint.data.parts import Data
+from setpoint.data.rows import Rows, read_batches
+from setpoint.data.split import every_other, strata
+from setpoint.data.standardise import Standardiser
 from setpoint.decide.calibrate import evaluate
 from setpoint.decide.cut import find
 from setpoint.decide.order import preference
@@ -18,11 +21,12 @@ from setpoint.errors import BadSetting
 from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
 from setpoint.processes import ALONE, Processes
+from setpoint.train.full_batch import set_layer
 from setpoint.train.history import device_of, record, scores_of
-from setpoint.train.linear import Anchor, Rows, Scaling, refine
+from setpoint.train.linear import Anchor, refine
 from setpoint.train.method import Method, Trained, expected_rows
 from setpoint.train.scoring import uncompiled
-from setpoint.train.together import whole_batch
+from setpoint.train.together import whole_rows
 from setpoint.train.work import Work
 
 
@@ -59,19 +63,15 @@ def head_features(
         with torch.no_grad():
             for batch in read_batches(loader, device_of(model)):
                 scores_of(model, batch)
-                parts.append(batch)
+                parts.append(replace(batch, x=None))
     finally:
         hook.remove()
         model.train(was_training)
     if len(caught) != len(parts) or not parts:
         raise BadSetting("the head was not called once a batch; pass the layer that makes the scores as head=")
-    labels, weights, groups = (
-        torch.cat([getattr(p, name) for p in parts]) if getattr(parts[0], name) is not None else None
-        for name in ("labels", "weights", "groups")
-    )
-    assert labels is not None
+    seen = Rows.join([replace(part, x=x) for part, x in zip(parts, caught)])
     how: dict[str, Any] = {"batch_size": batch_size, "shuffle": shuffle, "seed": seed}
-    return Batches(torch.cat(caught), labels, weights=weights, groups=groups, **how)
+    return Batches(seen.x, seen.labels, weights=seen.weights, groups=seen.groups, **how)
 
 
 def fit_proximal_head(
@@ -89,18 +89,18 @@ def fit_proximal_head(
         features = head_features(model, held_out, head)
     except BadSetting:
         return None
-    cached = whole_batch(features.whole, processes)
+    cached = whole_rows(features.resident, processes)
     x = cached.x.double()
     labels = cached.labels.to(x)
     weights = torch.ones_like(labels) if cached.weights is None else cached.weights.to(x)
     bias = torch.zeros(()) if head.bias is None else head.bias.detach().double()[0]
-    scaling = Scaling.of(x, weights)
+    scaling = Standardiser.of(x, weights)
     start = scaling.redo(head.weight.detach().double()[0], bias)
-    rows = Rows(scaling.apply(x), labels, weights / weights.mean())
-    halves = [_half(labels, side) for side in (0, 1)]
+    rows = Rows(scaling.with_ones(x), labels, weights / weights.mean())
+    halves = [every_other(strata(labels), side) for side in (0, 1)]
     if any(not Sample(x[h][:, 0], labels[h], weights[h]).has_both_classes for h in halves):
         return None
-    refined = [_refine_near(problem, Rows(rows.x[h], rows.labels[h], rows.weights[h]), start) for h in halves]
+    refined = [_refine_near(problem, rows.take(h), start) for h in halves]
     gains = []
     for theta, other in zip(refined, reversed(halves)):
         before, after = (
@@ -110,14 +110,10 @@ def fit_proximal_head(
         gains.append((after > before) - (after < before))
     kept = min(gains) >= 0 and max(gains) > 0
     theta = (refined[0] + refined[1]) / 2
-    sample = Sample(rows.x @ theta, labels, rows.weights)
+    sample = rows.sample(rows.x @ theta)
     point = evaluate(problem, sample.scores, labels, weights=rows.weights)
     if kept:
-        weight, bias = scaling.undo(theta)
-        with torch.no_grad():
-            head.weight.copy_(weight.reshape(1, -1))
-            if head.bias is not None:
-                head.bias.copy_(bias.reshape(1))
+        set_layer(head, *scaling.undo(theta))
     return record(problem, row, "ProximalHead", sample, point, point, kept=kept)
 
 
@@ -146,18 +142,12 @@ class Head:
         return replace(first, history=[*first.history, row], best=best)
 
 
-def _half(labels: Tensor, side: int) -> Tensor:
-    """Every other row of each class."""
-    classes = [(labels == label).nonzero().squeeze(-1)[side::2] for label in (0, 1)]
-    return torch.cat(classes)
-
-
 def _refine_near(problem: Problem, rows: Rows, start: Tensor) -> Tensor:
     """Refined parameters, held to the probabilities that the network itself gives at its threshold."""
-    threshold = find(problem, Sample(rows.x @ start, rows.labels, rows.weights)).thresholds.mean()
+    threshold = find(problem, rows.sample(rows.x @ start)).thresholds.mean()
     shifted = start.clone()
     shifted[-1] -= threshold
-    anchor = Anchor(torch.sigmoid(rows.x @ shifted), rows.weights, shifted)
+    anchor = Anchor(torch.sigmoid(rows.x @ shifted), rows.weights_or_ones, shifted)
     theta = refine(problem, rows, shifted, anchor, kappa=1.0)
     theta[-1] += threshold
     return theta

@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from setpoint.data.batch import Batch, OnEach, read_batches
+from setpoint.data.batch import is_on_each
+from setpoint.data.rows import Rows, read_batches
 from setpoint.errors import BadSetting
 from setpoint.measure.count import count
 from setpoint.measure.joined import joined
@@ -59,11 +60,11 @@ def record(
 def score(model: nn.Module, loader: Iterable[Any], processes: Processes = ALONE) -> Sample:
     """Scores of everything that a loader yields, on all processes, by the model in `eval()` mode."""
     scores = scorer(model)
-    parts = [Sample(scores(b.x), b.labels, b.weights, b.groups) for b in read_batches(loader, device_of(model))]
-    return join_all(parts, ALONE if isinstance(loader, OnEach) else processes)
+    parts = [batch.sample(scores(batch.x)) for batch in read_batches(loader, device_of(model))]
+    return join_all(parts, ALONE if is_on_each(loader) else processes)
 
 
-def scores_of(model: nn.Module, batch: Batch) -> Tensor:
+def scores_of(model: nn.Module, batch: Rows) -> Tensor:
     """One score a row, to train on; a model's last dimension of size one is dropped."""
     scores: Tensor = model(batch.x)
     return scores.squeeze(-1) if scores.dim() == 2 and scores.shape[1] == 1 else scores

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -11,9 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from setpoint.data.batch import Batch, Batches
 from setpoint.data.parts import Data
-from setpoint.data.sparse import SparseRows
+from setpoint.data.rows import content_hash
 from setpoint.problem.problem import Problem
 from setpoint.processes import Processes
 
@@ -83,16 +81,14 @@ def work_identity(
 def loader_identity(loader: Iterable[Any]) -> dict[str, Any]:
     """The size of a loader, and the content of what it holds in memory."""
     kind = {"kind": type(loader).__name__, "batches": _length(loader)}
-    if isinstance(loader, Batches):
-        settings = {"batch_size": loader.batch_size, "shuffle": loader.shuffle}
-        return {**kind, **settings, "content": loader.content or content_hash(loader.whole)}
     if isinstance(loader, list | tuple):
         return {**kind, "content": content_hash(loader)}
     if isinstance(loader, DataLoader):
         held = loader.dataset.tensors if isinstance(loader.dataset, TensorDataset) else None
         size = {"batch_size": loader.batch_size, "rows": _length(loader.dataset)}
         return {**kind, **size, "sampler": type(loader.sampler).__name__, "content": content_hash(held)}
-    return kind
+    known = {name: getattr(loader, name, None) for name in ("batch_size", "shuffle", "fingerprint")}
+    return {**kind, **known} if isinstance(known["fingerprint"], str) else kind
 
 
 def _length(sized: Any) -> int | None:
@@ -100,26 +96,3 @@ def _length(sized: Any) -> int | None:
         return len(sized)
     except TypeError:
         return None
-
-
-def content_hash(value: Any) -> str:
-    """A hash of all tensors in a batch, a list or a mapping, in their order."""
-    found = hashlib.blake2b(digest_size=16)
-    for tensor in _walk(value):
-        found.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode())
-        found.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
-    return found.hexdigest()
-
-
-def _walk(value: Any) -> Iterable[Tensor]:
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, SparseRows):
-        yield from value.parts
-    elif isinstance(value, Batch):
-        yield from _walk([value.x, value.labels, value.weights, value.groups])
-    elif isinstance(value, Mapping):
-        yield from _walk(list(value.values()))
-    elif isinstance(value, list | tuple):
-        for part in value:
-            yield from _walk(part)

@@ -24,10 +24,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from setpoint.data.rows import Rows
+from setpoint.data.split import strata
+from setpoint.data.standardise import AT_ONCE
 from setpoint.measure.constraint import Constraint
 from setpoint.measure.count import count
 from setpoint.measure.rate import Rate
-from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
 from setpoint.solve.correction import Correction
 from setpoint.solve.implicit import ImplicitThreshold
@@ -40,33 +42,14 @@ USUAL_SHARE = 0.01
 FREE_SHARE = 1 / 16
 #: Rows on which the class weight is sought; the final fit takes all.
 MATCH_ROWS = 20_000
-#: Rows that are multiplied at a time.
-AT_ONCE = 4096
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Standardised features with a last column of ones, labels and weights of mean 1, all float64; groups from 0 up."""
-
-    x: Tensor
-    labels: Tensor
-    weights: Tensor
-    groups: Tensor | None = None
-
-    @property
-    def n_groups(self) -> int | None:
-        return None if self.groups is None else int(self.groups.max()) + 1
-
-    def take(self, size: int) -> Rows:
-        """Evenly spread rows of each class, at most `size` in all."""
-        if len(self.x) <= size:
-            return self
-        kept = torch.cat([where[:: -(-len(self.x) // size)] for where in map(self._of_class, (0, 1))])
-        groups = None if self.groups is None else self.groups[kept]
-        return Rows(self.x[kept], self.labels[kept], self.weights[kept], groups)
-
-    def _of_class(self, label: int) -> Tensor:
-        return (self.labels == label).nonzero().squeeze(-1)
+def some_rows(rows: Rows, size: int) -> Rows:
+    """Evenly spread rows of each class, at most `size` in all."""
+    if len(rows.x) <= size:
+        return rows
+    every = -(-len(rows.x) // size)
+    return rows.take(torch.cat([kind[::every] for kind in strata(rows.labels)]))
 
 
 def recipe_bytes(rows: int, features: int) -> int:
@@ -94,43 +77,9 @@ class Anchor:
         return (self.weights * entropy).sum() + self.weights.mean() * (away @ away) / 2
 
 
-@dataclass(frozen=True)
-class Scaling:
-    """Mean and spread of each feature on the training rows; a constant feature is left as it is."""
-
-    mean: Tensor
-    spread: Tensor
-
-    @classmethod
-    def of(cls, x: Tensor, weights: Tensor) -> Scaling:
-        shares = (weights / weights.sum()).double().split(AT_ONCE)
-        parts = x.split(AT_ONCE)
-        zero = torch.zeros(x.shape[1], dtype=torch.float64)
-        mean = sum((share @ part.double() for share, part in zip(shares, parts)), zero)
-        square = sum((share @ (part.double() - mean).square_() for share, part in zip(shares, parts)), zero)
-        spread = square.sqrt()
-        return cls(mean, torch.where(spread > 1e-12 * mean.abs().clamp(min=1e-300), spread, 1.0))
-
-    def apply(self, x: Tensor) -> Tensor:
-        """Standardised, in float64, with a last column of ones; of few rows at a time, that they stay in the cache."""
-        scaled = torch.ones(len(x), x.shape[1] + 1, dtype=torch.float64)
-        for part, out in zip(x.split(AT_ONCE), scaled.split(AT_ONCE)):
-            torch.div(part.double() - self.mean, self.spread, out=out[:, :-1])
-        return scaled
-
-    def undo(self, theta: Tensor) -> tuple[Tensor, Tensor]:
-        """Weights and bias on the raw features that give the same scores."""
-        weight = theta[:-1] / self.spread
-        return weight, theta[-1] - weight @ self.mean
-
-    def redo(self, weight: Tensor, bias: Tensor) -> Tensor:
-        """The parameters on scaled features of a linear layer on raw ones."""
-        return torch.cat([weight * self.spread, (bias + weight @ self.mean).reshape(1)])
-
-
 def class_weights(rows: Rows, ratio: float) -> Tensor:
     """Sample weights with positives `ratio` times as heavy, of mean 1."""
-    weights = torch.where(rows.labels > 0, ratio * rows.weights, rows.weights)
+    weights = torch.where(rows.labels > 0, ratio * rows.weights_or_ones, rows.weights_or_ones)
     return weights / weights.mean()
 
 
@@ -141,9 +90,9 @@ def cross_entropy(rows: Rows, weights: Tensor, start: Tensor | None = None) -> T
     """
     if start is not None or len(rows.x) <= 2 * MATCH_ROWS:
         return _newton(rows, weights, start)[0]
-    some = replace(rows, weights=weights).take(MATCH_ROWS)
-    start, curvature = _newton(some, some.weights, None)
-    return _newton(rows, weights, start, curvature * (weights.sum() / some.weights.sum()))[0]
+    some = some_rows(replace(rows, weights=weights), MATCH_ROWS)
+    start, curvature = _newton(some, some.weights_or_ones, None)
+    return _newton(rows, weights, start, curvature * (weights.sum() / some.weights_or_ones.sum()))[0]
 
 
 def _newton(
@@ -200,7 +149,7 @@ def match(problem: Problem, rows: Rows) -> tuple[Tensor, Tensor]:
     if bound is None:
         weights = class_weights(rows, 1.0)
         return cross_entropy(rows, weights), weights
-    sought = rows.take(MATCH_ROWS)
+    sought = some_rows(rows, MATCH_ROWS)
     rate = bound.quantity
     assert isinstance(rate, Rate)
     low, high, theta = math.log(1e-6), math.log(1e6), None
@@ -232,8 +181,8 @@ def anchor_strength(problem: Problem, rows: Rows) -> float:
     fewer where it is large: hence s, half way from alpha to 1 %. Each of m thresholds has its own. Without a bound that
     says how much lies beyond the threshold (F-scores, precision, errors), a fixed share of both classes.
     """
-    positives = float((rows.weights * rows.labels).sum())
-    negatives = float(rows.weights.sum()) - positives
+    positives = float((rows.weights_or_ones * rows.labels).sum())
+    negatives = float(rows.weights_or_ones.sum()) - positives
     bound = deciding_bound(problem)
     beyond, other = FREE_SHARE * positives, FREE_SHARE * negatives
     if bound is not None:
@@ -244,7 +193,8 @@ def anchor_strength(problem: Problem, rows: Rows) -> float:
         if whole == (1, 1, 1, 1):
             bounded = positives + negatives
         beyond = problem.n_thresholds * math.sqrt(allowed * USUAL_SHARE) * bounded
-    return (rows.x.shape[1] - 1) * (1 / max(beyond, 1e-9) + 1 / max(other, 1e-9))
+    features: int = rows.x.shape[1] - 1
+    return features * (1 / max(beyond, 1e-9) + 1 / max(other, 1e-9))
 
 
 def refine(
@@ -263,7 +213,7 @@ def refine(
 
     def loss_of(scores: Tensor) -> Tensor:
         # The rows were checked when they were read, and need not be at every step.
-        return solver.judged(Sample(scores, rows.labels, rows.weights, rows.groups), every)
+        return solver.judged(rows.sample(scores), every)
 
     theta = start.clone().requires_grad_()
     optimizer = torch.optim.Adam([theta, *solver.parameters()], lr=RATE)

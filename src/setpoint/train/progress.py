@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import copy
-from collections import OrderedDict
+import itertools
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 
-from setpoint.data.batch import Batch, Coming, read_batches
+from setpoint.data.rows import Rows, read_batches
 from setpoint.errors import BadFile
 from setpoint.measure.sample import Sample
 from setpoint.processes import ALONE, Processes
@@ -23,6 +24,24 @@ from setpoint.train.together import in_step
 
 #: The most rows of an epoch whose scores are kept to judge it by.
 MOST_SEEN = 262_144
+
+T = TypeVar("T")
+
+
+class Coming(Iterator[T]):
+    """An iterator whose next items can be looked at before they are taken."""
+
+    def __init__(self, items: Iterable[T]) -> None:
+        self.items = iter(items)
+        self.read: deque[T] = deque()
+
+    def __next__(self) -> T:
+        return self.read.popleft() if self.read else next(self.items)
+
+    def peek(self, number: int) -> list[T]:
+        """The next items, so many or as many as there are."""
+        self.read.extend(itertools.islice(self.items, max(number - len(self.read), 0)))
+        return [*itertools.islice(self.read, number)]
 
 
 @dataclass
@@ -52,7 +71,7 @@ class Progress:
     best: tuple[bool, float] | None = None
     best_state: dict[str, Any] | None = None
     at_start: dict[str, Any] | None = None
-    coming: Coming[list[Batch] | None] = field(default_factory=lambda: Coming(()))
+    coming: Coming[list[Rows] | None] = field(default_factory=lambda: Coming(()))
 
     def resume(self, checkpoint: Checkpoint, identity: dict[str, Any]) -> None:
         """Go on from a checkpoint that holds this very work, or begin one."""
@@ -66,7 +85,7 @@ class Progress:
 
     def batches(
         self, loader: Iterable[Any], device: torch.device, checkpoint: Checkpoint, at_once: int = 1
-    ) -> Iterator[list[Batch]]:
+    ) -> Iterator[list[Rows]]:
         """The batches of this epoch that are not taken yet, so many `at_once`; a state is saved between them when due.
 
         There are none in a list when this process has no more of them, but another has.
@@ -93,7 +112,7 @@ class Progress:
             if not self.coming.read and checkpoint.is_due():
                 checkpoint.save(self.state())
 
-    def ahead(self, number: int) -> list[list[Batch]]:
+    def ahead(self, number: int) -> list[list[Rows]]:
         """The batches that come next in this epoch, so many or as many as there are; they will still come."""
         return [batch or [] for batch in self.coming.peek(number)]
 

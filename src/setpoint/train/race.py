@@ -12,8 +12,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from setpoint.data.batch import read_batches
 from setpoint.data.parts import Data
+from setpoint.data.rows import read_batches
+from setpoint.data.split import every_other, strata
 from setpoint.errors import BadProblem, DivergedPrices
 from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
@@ -32,7 +33,7 @@ from setpoint.train.history import History, device_of, score
 from setpoint.train.identity import identity_of
 from setpoint.train.method import Trained
 from setpoint.train.together import every_batch
-from setpoint.train.trial import Trial, choose, judge, merit, strata
+from setpoint.train.trial import Trial, choose, judge, merit
 from setpoint.train.tune import search
 from setpoint.train.work import Work
 
@@ -139,7 +140,7 @@ class _Course:
     def tuned(self, warm: Candidate, make: Callable[..., Solver], epochs: int, trials: int, seed: int) -> Candidate:
         """The best of several trials, judged on every other held-out row: the rest can speak against it."""
         assert warm.sample is not None
-        rows = torch.cat([kind[::2] for kind in strata(warm.sample.labels, warm.sample.groups)])
+        rows = every_other(strata(warm.sample.labels, warm.sample.groups), 0)
         tried: dict[str, Candidate] = {}
 
         def name(settings: dict[str, float]) -> str:

@@ -11,6 +11,7 @@ from typing import ClassVar, Literal, Protocol, TypeGuard
 import torch
 from torch import Tensor, nn
 
+from setpoint.data.rows import Rows
 from setpoint.errors import BadProblem, BadSetting
 from setpoint.problem.problem import Problem
 from setpoint.solve.augmented import AugmentedLagrangian
@@ -18,7 +19,7 @@ from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.lagrangian import Lagrangian
 from setpoint.solve.pairwise import PairwiseArea
 from setpoint.solve.solver import Solver
-from setpoint.train.linear import Anchor, Rows, class_weights, cross_entropy, deciding_bound, match, refine
+from setpoint.train.linear import Anchor, class_weights, cross_entropy, deciding_bound, match, refine
 
 #: Few, and far apart: among 21 weights it is noise that is chosen.
 CLASS_WEIGHTS = (0.25, 4.0)
@@ -52,7 +53,7 @@ class Recipes:
     def weighted(self, ratio: float | None = None) -> Tensor:
         """Cross-entropy with positives so many times as heavy; None balances the classes."""
         if ratio is None:
-            ratio = Ridge("balanced").ratio(self.rows.labels, self.rows.weights)
+            ratio = Ridge("balanced").ratio(self.rows.labels, self.rows.weights_or_ones)
         return self.cross_entropy(ratio, self.plain)
 
     def start_alone(self) -> Tensor:
@@ -61,7 +62,7 @@ class Recipes:
 
     def ridge(self, ridge: Ridge) -> Tensor:
         """Cross-entropy under the class weight that `ridge` names."""
-        return self.cross_entropy(ridge.ratio(self.rows.labels, self.rows.weights))
+        return self.cross_entropy(ridge.ratio(self.rows.labels, self.rows.weights_or_ones))
 
     def matched(self) -> Tensor:
         if deciding_bound(self.problem) is None:

@@ -11,8 +11,10 @@ import math
 import torch
 from torch.nn import functional as F
 
+from setpoint.data.rows import Rows
+from setpoint.data.standardise import Standardiser
 from setpoint.measure.sample import Sample
-from setpoint.train.linear import Rows, Scaling, cross_entropy
+from setpoint.train.linear import cross_entropy
 
 
 @torch.no_grad()
@@ -26,7 +28,7 @@ def refined_loss(sample: Sample) -> float:
     if not 0 < share < 1:
         return 0.0
     guess = -share * math.log(share) - (1 - share) * math.log(1 - share)
-    scaled = Scaling.of(scores.unsqueeze(-1), weights).apply(scores.unsqueeze(-1))
+    scaled = Standardiser.of(scores.unsqueeze(-1), weights).with_ones(scores.unsqueeze(-1))
     theta = cross_entropy(Rows(scaled, labels, weights), weights)
     # Scores the wrong way round tell no more than a guess.
     fitted = F.binary_cross_entropy_with_logits(scaled @ theta, labels, weights, reduction="sum") / weights.sum()

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-import torch
 from torch import Tensor
 
-from setpoint.data.batch import Batch, Batches, join_batches, read_batch
+from setpoint.data.batch import Batches, batches_like, resident
+from setpoint.data.rows import Rows, read_batch
+from setpoint.data.split import deal
 from setpoint.errors import BadSetting
-from setpoint.train.trial import strata
 
 
 @dataclass(frozen=True)
@@ -69,30 +67,17 @@ class Splits(Seeds):
         Raises:
             BadSetting: the rows are not in memory, or not tensors.
         """
-        rows, size = join_batches([_in_memory(train), _in_memory(held_out)]), len(_in_memory(held_out).labels)
-        kept, out = stratified(rows.labels, rows.groups, size, seed)
-        return _like(train, rows, kept, seed), _like(held_out, rows, out, seed)
+        rows, size = Rows.join([_in_memory(train), _in_memory(held_out)]), len(_in_memory(held_out).labels)
+        kept, out = deal(rows.labels, rows.groups, size, seed)
+        return batches_like(train, rows.take(kept), seed), batches_like(held_out, rows.take(out), seed)
 
 
-def stratified(labels: Tensor, groups: Tensor | None, size: int, seed: int) -> tuple[Tensor, Tensor]:
-    """Rows dealt at random into two parts, of which the second has exactly `size`, each class in its share.
-
-    The rows of each class in each group, shuffled, are laid in one line, and every n / size-th of the line is taken:
-    a class of m rows gives m * size / n of them, rounded up or down.
-    """
-    draw = torch.Generator().manual_seed(seed)
-    line = torch.cat([kind[torch.randperm(len(kind), generator=draw)] for kind in strata(labels.cpu(), groups)])
-    taken = (torch.arange(len(line) + 1) * size // max(len(line), 1)).diff() > 0
-    return line[~taken], line[taken]
-
-
-def _in_memory(loader: Iterable[Any]) -> Batch:
+def _in_memory(loader: Iterable[Any]) -> Rows:
     """All rows of a loader."""
-    if isinstance(loader, Batches):
-        whole = loader.whole
-    elif isinstance(loader, list | tuple) and loader:
-        whole = join_batches([read_batch(item) for item in loader])
-    else:
+    whole = resident(loader)
+    if isinstance(loader, list | tuple) and loader:
+        whole = Rows.join([read_batch(item) for item in loader])
+    if whole is None:
         raise BadSetting(
             f"an ensemble over splits deals the rows out anew, so it takes them in memory, as sp.Batches or a list of "
             f"batches, not as {type(loader).__name__}; or name a number, ensemble=10, for one over seeds"
@@ -100,21 +85,3 @@ def _in_memory(loader: Iterable[Any]) -> Batch:
     if not isinstance(whole.x, Tensor):
         raise BadSetting(f"an ensemble over splits takes dense tensors, but x is a {type(whole.x).__name__}")
     return whole
-
-
-def _like(loader: Iterable[Any], rows: Batch, chosen: Tensor, seed: int) -> Batches:
-    """A loader of the chosen rows in batches of the same size, in an order of its own."""
-    if isinstance(loader, Batches):
-        fresh = copy.copy(loader)
-        fresh.content = None if loader.content is None else f"{loader.content}, split {seed}"
-    else:
-        sizes = [len(read_batch(item).labels) for item in loader]
-        fresh = Batches(rows.x, rows.labels, batch_size=max(sizes))
-    picked = rows.map(partial(_pick, chosen))
-    fresh.whole = Batch(picked.x, picked.labels, picked.weights, picked.groups, torch.arange(len(chosen)))
-    fresh.generator = torch.Generator().manual_seed(seed)
-    return fresh
-
-
-def _pick(chosen: Tensor, part: Tensor) -> Tensor:
-    return part[chosen.to(part.device)]

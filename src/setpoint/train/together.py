@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from setpoint.data.batch import Batch, OnEach, read_batch
+from setpoint.data.batch import OnEach, is_on_each
+from setpoint.data.rows import Rows, read_batch
 from setpoint.processes import Processes
 from setpoint.train.history import scores_of
 
@@ -52,12 +53,12 @@ def average_gradients(model: nn.Module, processes: Processes) -> None:
                 parameter.grad = gradient.view_as(parameter)
 
 
-def nothing_of(batch: Batch | None) -> Batch:
+def nothing_of(batch: Rows | None) -> Rows:
     """A batch like this one, without rows: how a process takes part in a step for which it has none."""
-    return Batch(None, torch.zeros(0)) if batch is None else batch.map(lambda part: part[:0])
+    return Rows(None, torch.zeros(0)) if batch is None else batch.take(slice(0))
 
 
-def training_scores(model: nn.Module, batch: Batch) -> Tensor:
+def training_scores(model: nn.Module, batch: Rows) -> Tensor:
     """The scores of a batch; of none without asking the model, unless its wrapper waits for every process."""
     if len(batch.labels) or (averages_itself(model) and batch.x is not None):
         return scores_of(model, batch)
@@ -78,19 +79,11 @@ def in_step(batches: Iterable[T], processes: Processes) -> Iterator[T | None]:
 
 def every_batch(loader: Iterable[Any], processes: Processes) -> Iterable[Any]:
     """The batches of all processes, in the order of ranks, on each of them: for what is done on all rows at once."""
-    if processes.alone or isinstance(loader, OnEach):
+    if processes.alone or is_on_each(loader):
         return loader
     return OnEach(batch for part in processes.all_objects([read_batch(item) for item in loader]) for batch in part)
 
 
-def whole_batch(batch: Batch, processes: Processes) -> Batch:
-    """The rows of all processes as one batch."""
-    if processes.alone:
-        return batch
-    parts = [part for part in processes.all_objects(batch) if len(part.labels)]
-
-    def cat(name: str) -> Any:
-        columns = [getattr(part, name) for part in parts]
-        return None if any(column is None for column in columns) else torch.cat(columns)
-
-    return Batch(cat("x"), cat("labels"), cat("weights"), cat("groups"), cat("index"))
+def whole_rows(rows: Rows, processes: Processes) -> Rows:
+    """The rows of all processes."""
+    return rows if processes.alone else Rows.join([part for part in processes.all_objects(rows) if len(part.labels)])

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from setpoint.data.split import strata
 from setpoint.decide.calibrate import evaluate
 from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
@@ -71,26 +72,16 @@ def merit(point: OperatingPoint) -> float:
 
 def judge(problem: Problem, sample: Sample, rows: Tensor | None = None) -> OperatingPoint:
     """The best cut of a sample, or of some of its rows."""
-    parts = (sample.scores, sample.labels, sample.weights, sample.groups)
-    scores, labels, weights, groups = (p if p is None or rows is None else p[rows] for p in parts)
-    return evaluate(problem, scores, labels, weights=weights, groups=groups)
-
-
-def strata(labels: Tensor, groups: Tensor | None) -> list[Tensor]:
-    """The rows of each class, or of each class in each group."""
-    kinds = labels.long() if groups is None else 2 * groups.long() + labels.long()
-    return [(kinds == kind).nonzero().squeeze(-1) for kind in kinds.unique()]
+    sample = sample if rows is None else sample.take(rows)
+    return evaluate(problem, sample.scores, sample.labels, weights=sample.weights, groups=sample.groups)
 
 
 def halves(sample: Sample) -> list[Tensor]:
     """Random halves of the rows, stratum by stratum, the same at every call."""
     draw = torch.Generator().manual_seed(0)
-    found = []
+    found, kinds = [], strata(sample.labels, sample.groups)
     for _ in range(HALVES // 2):
-        shuffled = [
-            rows[torch.randperm(len(rows), generator=draw).to(rows.device)]
-            for rows in strata(sample.labels, sample.groups)
-        ]
+        shuffled = [rows[torch.randperm(len(rows), generator=draw).to(rows.device)] for rows in kinds]
         # A stratum of one row would be missing from every second half: it is in both.
         found += [torch.cat([rows[side::2] if len(rows) > 1 else rows for rows in shuffled]) for side in (0, 1)]
     return found

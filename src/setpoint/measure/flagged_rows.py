@@ -11,7 +11,7 @@ from setpoint.measure.constraint import Quantity, Relation
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Rows(Quantity):
+class FlaggedRows(Quantity):
     """The number of flagged rows, tp + fp; a row of weight w counts as w rows.
 
     It depends on how many rows there are, so that a bound on it is about the rows at hand; `Problem.among` turns it
@@ -38,4 +38,4 @@ class Rows(Quantity):
         return f"flagged {relation} {bound:.0f} rows"
 
     def __repr__(self) -> str:
-        return "Rows(flagged)"
+        return "FlaggedRows()"

@@ -1,0 +1,85 @@
+"""Splitting rows that are in memory: at random, with the same mix of classes (and of groups) in every part.
+
+Rows of a stream are split by a hash of their numbers (`data/stream.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from setpoint.data.rows import Rows, read_batch
+from setpoint.errors import BadSetting, TooFewSamples
+
+
+def strata(labels: Tensor, groups: Tensor | None = None) -> list[Tensor]:
+    """The row numbers of each class, or of each class in each group."""
+    kinds = labels.long() if groups is None else 2 * groups.long() + labels.long()
+    return [(kinds == kind).nonzero().squeeze(-1) for kind in kinds.unique()]
+
+
+def every_other(kinds: list[Tensor], side: int) -> Tensor:
+    """Every second row of each stratum, from its first (side 0) or its second (side 1) row on."""
+    return torch.cat([rows[side::2] for rows in kinds])
+
+
+def split(labels: Tensor, shares: Sequence[float], seed: int, groups: Tensor | None = None) -> list[Tensor]:
+    """Row numbers of one part per share, in ascending order, drawn at random from each class (in each group) apart.
+
+    A class (of a group) with too few rows for one in each part that has a share is refused.
+
+    Example:
+        >>> [rows.tolist() for rows in split(torch.tensor([0, 0, 1, 1]), (0.5, 0.5), seed=0)]
+        [[1, 2], [0, 3]]
+    """
+    draw = torch.Generator().manual_seed(seed)
+    edges = torch.tensor(shares, dtype=torch.float64).cumsum(0)
+    part_of = torch.full((len(labels),), len(shares), dtype=torch.uint8)
+    for kind in reversed(strata(labels, groups)):
+        rows = kind[torch.randperm(len(kind), generator=draw)]
+        ends = [0, *(edges * len(rows)).round().long().tolist()]
+        for place, (start, end) in enumerate(pairwise(ends)):
+            if start >= end and shares[place] > 0:
+                held = f"{len(rows)} row{'' if len(rows) == 1 else 's'}{'' if groups is None else ' in one group'}"
+                parts = [share for share in shares if share > 0]
+                raise TooFewSamples(
+                    f"the {'positive' if labels[rows[0]] > 0 else 'negative'} class has {held}, too few to split into "
+                    f"{len(parts)} parts with at least one in each; {math.ceil(1 / min(parts))} are enough"
+                )
+            part_of[rows[start:end]] = place
+    return [(part_of == place).nonzero().squeeze(-1) for place in range(len(shares))]
+
+
+def deal(labels: Tensor, groups: Tensor | None, size: int, seed: int) -> tuple[Tensor, Tensor]:
+    """Rows dealt at random into two parts, of which the second has exactly `size`, each class in its share.
+
+    The rows of each class in each group, shuffled, are laid in one line, and every n / size-th of the line is taken:
+    a class of m rows gives m * size / n of them, rounded up or down.
+    """
+    draw = torch.Generator().manual_seed(seed)
+    line = torch.cat([kind[torch.randperm(len(kind), generator=draw)] for kind in strata(labels.cpu(), groups)])
+    taken = (torch.arange(len(line) + 1) * size // max(len(line), 1)).diff() > 0
+    return line[~taken], line[taken]
+
+
+def halves(loader: Iterable[Any]) -> tuple[list[Rows], list[Rows]]:
+    """Two loaders, of one random half of the rows each, always the same ones; the batches are kept in memory."""
+    draw = torch.Generator().manual_seed(0)
+    first: list[Rows] = []
+    second: list[Rows] = []
+    seen = 0
+    for batch in map(read_batch, loader):
+        if not isinstance(batch.x, Tensor):
+            kind = type(batch.x).__name__
+            raise BadSetting(f"batches of {kind} cannot be split in two; pass calibration=, data that choose nothing")
+        rows = torch.randperm(len(batch.labels), generator=draw)
+        size = (seen + len(rows)) // 2 - seen // 2
+        seen += len(rows)
+        first.append(batch.take(rows[size:]))
+        second.append(batch.take(rows[:size]))
+    return [b for b in first if len(b.labels)], [b for b in second if len(b.labels)]

@@ -1,0 +1,63 @@
+"""Standardising: features less their mean, in deviations, as the training rows have them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+#: Rows that are computed on together, so that they stay in the cache.
+AT_ONCE = 4096
+
+
+@dataclass(frozen=True)
+class Standardiser:
+    """Mean and spread (standard deviation) per feature on the training rows, float64.
+
+    Example:
+        >>> scale = Standardiser.of(torch.tensor([[1.0, 7.0], [3.0, 7.0]]))
+        >>> scale.apply(torch.tensor([[5.0, 8.0]])).tolist()
+        [[3.0, 1.0]]
+        >>> weight, bias = scale.undo(torch.tensor([2.0, 0.0, 1.0]).double())
+        >>> float(weight @ torch.tensor([5.0, 8.0]).double() + bias)
+        7.0
+    """
+
+    mean: Tensor
+    spread: Tensor
+
+    @classmethod
+    def of(cls, x: Tensor, weights: Tensor | None = None, constant: float = 1.0) -> Standardiser:
+        """Learn from rows, which may be weighted; a `constant` spread of inf makes constant features 0 ever after."""
+        weights = x.new_ones(len(x), dtype=torch.float64) if weights is None else weights
+        shares = (weights / weights.sum()).double().split(AT_ONCE)
+        # Squares of huge numbers overflow, those of tiny ones vanish: hence in units of a power of 2, which is exact.
+        exponent = torch.frexp(torch.maximum(x.amax(0), -x.amin(0)).double())[1] - 1
+        unit = torch.pow(2.0, exponent.clamp(-1022, 1023).double())
+        parts, zero = x.split(AT_ONCE), torch.zeros_like(unit)
+        mean = sum((share @ (part.double() / unit) for share, part in zip(shares, parts)), zero)
+        square = sum((share @ (part.double() / unit - mean).square_() for share, part in zip(shares, parts)), zero)
+        spread = square.sqrt()
+        varies = (spread > 1e-12 * mean.abs()) & (spread * unit > 0)
+        return cls(mean * unit, torch.where(varies, spread * unit, constant))
+
+    def apply(self, x: Tensor) -> Tensor:
+        """Standardised features."""
+        return (x - self.mean) / self.spread
+
+    def with_ones(self, x: Tensor) -> Tensor:
+        """Standardised features in float64 with a last column of ones, which the bias is the weight of."""
+        scaled = torch.ones(len(x), x.shape[1] + 1, dtype=torch.float64)
+        for part, out in zip(x.split(AT_ONCE), scaled.split(AT_ONCE)):
+            out[:, :-1] = self.apply(part)
+        return scaled
+
+    def undo(self, theta: Tensor) -> tuple[Tensor, Tensor]:
+        """Weights and bias on the raw features that give the scores of `theta` on standardised ones (the bias last)."""
+        weight = theta[:-1] / self.spread
+        return weight, theta[-1] - weight @ self.mean
+
+    def redo(self, weight: Tensor, bias: Tensor) -> Tensor:
+        """The parameters on standardised features of a linear layer on raw ones, the bias last."""
+        return torch.cat([weight * self.spread, (bias + weight @ self.mean).reshape(1)])

@@ -1,0 +1,93 @@
+"""Rows of a table that is larger than memory: split by a hash of their numbers, read in chunks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from setpoint.data.rows import Rows
+from setpoint.data.scan import Chunk, Scan
+from setpoint.data.schema import Schema
+
+#: The most rows of a part that are kept, but for those that are trained on.
+MOST_ROWS = 131_072
+#: Chunks that are mixed before they are cut into batches.
+JOINED = 4
+
+
+@dataclass(frozen=True)
+class Division:
+    """Which part each row of a table belongs to: `edges` cut the numbers from 0 to 1 that rows are hashed to."""
+
+    seed: int
+    edges: tuple[float, ...]
+    sample: float
+
+    @classmethod
+    def of(cls, rows: int, shares: tuple[float, ...], seed: int, most: int = MOST_ROWS) -> Division:
+        """Shares of the rows, but of no part beside train more than `most`."""
+        kept = [min(share, most / rows) for share in shares[1:]]
+        train = 1 - sum(kept)
+        edges = np.cumsum([train, *kept[:-1]])
+        return cls(seed, tuple(edges.tolist()), min(train, most / rows))
+
+    def parts(self, chunk: Chunk) -> NDArray[np.int64]:
+        """The number of the part of each row, train being 0."""
+        return np.searchsorted(np.array(self.edges), self._place(chunk), side="right")
+
+    def sampled(self, chunk: Chunk) -> NDArray[np.bool_]:
+        """The training rows that are kept to judge by."""
+        return self._place(chunk) < self.sample
+
+    def _place(self, chunk: Chunk) -> NDArray[np.float64]:
+        """A number from 0 to 1 a row, by the finaliser of SplitMix64."""
+        rows = np.arange(chunk.first, chunk.first + chunk.rows, dtype=np.uint64)
+        mixed = _mix(rows + _mix(np.array([(self.seed + 0x9E3779B97F4A7C15) % 2**64], dtype=np.uint64)))
+        return (mixed >> np.uint64(11)).astype(np.float64) / 2.0**53
+
+
+def _mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(z ^ (z >> np.uint64(31)))
+
+
+class StreamedBatches:
+    """A loader over the training rows of a table on disk.
+
+    Each pass draws a new order of the chunks, and of the rows of every `JOINED` chunks together: rows that lie far
+    apart in the file never meet in a batch, so a table sorted by its target should be shuffled once beforehand.
+    """
+
+    resident: Rows | None = None
+    #: The run knows the file.
+    fingerprint: str | None = None
+
+    def __init__(self, scan: Scan, schema: Schema, division: Division, rows: int, batch_size: int, seed: int) -> None:
+        self.scan, self.schema, self.division = scan, schema, division
+        self.rows, self.batch_size = rows, batch_size
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def __len__(self) -> int:
+        return math.ceil(self.rows / self.batch_size)
+
+    def __iter__(self) -> Iterator[Rows]:
+        groups = torch.randperm(len(self.scan.chunks), generator=self.generator).split(JOINED)
+        left: list[Rows] = []
+        for place, group in enumerate(groups, start=1):
+            read = [*left, *(self._read(self.scan.chunks[chunk]) for chunk in group.tolist())]
+            mixed = Rows.join(read)
+            order = torch.randperm(len(mixed.labels), generator=self.generator)
+            whole = len(order) if place == len(groups) else len(order) // self.batch_size * self.batch_size
+            for rows in order[:whole].split(self.batch_size):
+                yield mixed.take(rows)
+            left = [mixed.take(order[whole:])]
+
+    def _read(self, chunk: Chunk) -> Rows:
+        frame = self.scan.read(chunk).filter(self.division.parts(chunk) == 0)
+        return Rows(self.schema.encode(frame), self.schema.labels(frame))
