@@ -176,9 +176,10 @@ def test_a_mask_of_true_and_false_is_no_group_but_whole_numbers_of_any_size_are(
         (([[1, 2]], [-1]), BadLabels, "labels must be class numbers from 0 to 1, but hold -1"),
         (([[1, 2]], [0.5]), BadLabels, "labels must be class numbers from 0 to 1, but hold 0.5"),
         (([[1, 2]], [0], [1, 1]), ShapeMismatch, "1 rows of scores came with weights of shape (2,)"),
-        ((["a"], [0]), ShapeMismatch, "scores must be numbers, but could not be read: "),
-        (([[1, 2]], ["a"]), ShapeMismatch, "labels must be numbers, but could not be read: "),
-        (([[1, 2]], [0], ["a"]), ShapeMismatch, "weights must be numbers, but could not be read: "),
+        ((["a"], [0]), BadScores, "scores must be numbers, but hold words such as 'a'"),
+        (([[1, 2]], ["a"]), BadLabels, "labels must be numbers, but hold words such as 'a'; number the classes from 0"),
+        (([[1, 2]], [0], ["a"]), BadWeights, "weights must be numbers, but hold words such as 'a'"),
+        (([[1j, 2]], [0]), BadScores, "scores must be real numbers, but are complex"),
     ],
 )
 def test_every_word_of_a_refusal_of_classes(arguments, error, whole):

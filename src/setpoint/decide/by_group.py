@@ -32,25 +32,15 @@ PAIRS = 2**15
 
 def find_by_group(problem: Problem, sample: Sample) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Thresholds `(1, G)`, true counts `(1, G, 4)`, whether every bound holds, and which are active `(k,)`."""
-    curves = [_curve_of(sample, group) for group in range(sample.n_groups or 0)]
+    assert sample.groups is not None
+    parts = [sample.take(sample.groups == group) for group in range(sample.n_groups or 0)]
+    curves = [curve(part.scores, part.labels, part.weights) for part in parts]
     heaviest = 1.0 if sample.weights is None else float(sample.weights.max())
     search = _Search(problem, [c.counts for c in curves], heaviest)
     cuts = search.improved(search.best())
     counts = search.counts(cuts)
     thresholds = torch.stack([_threshold(c, cut) for c, cut in zip(curves, cuts)]).unsqueeze(0)
     return thresholds, counts, problem.holding(counts, heaviest), search.active(cuts)
-
-
-def _curve_of(sample: Sample, group: int) -> Curve:
-    assert sample.groups is not None
-    inside = sample.groups == group
-    if sample.weights is not None:
-        inside &= sample.weights > 0
-    if not bool(inside.any()):
-        nothing = torch.zeros(1, dtype=torch.float64, device=sample.scores.device)
-        return Curve(sample.scores.new_zeros(0), nothing, nothing)
-    weights = None if sample.weights is None else sample.weights[inside]
-    return curve(sample.scores[inside], sample.labels[inside], weights)
 
 
 def _threshold(cuts: Curve, cut: int) -> Tensor:
@@ -135,7 +125,7 @@ class _Search:
     def improved(self, cuts: list[int]) -> list[int]:
         """The same cuts, or better ones that break no bound further, reached by moves of one group or two."""
         least = [self._allowed(c) - c.bound if isinstance(c.quantity, Gap) else SLACK for c in self.problem.constraints]
-        most = torch.maximum(self._violations(self.counts(cuts)), self.total.new_tensor(least).unsqueeze(-1))
+        most = self.problem.violations_per_cut(self.counts(cuts)).maximum(self.total.new_tensor(least).unsqueeze(-1))
         for _ in range(ROUNDS if self.others else 0):
             before = cuts
             for moving in self._moves():
@@ -158,16 +148,13 @@ class _Search:
         tried = self.counts(cuts).repeat(len(grid), 1, 1)
         for group, places in zip(moving, grid.T):
             tried[:, group] = self.tables[group][places]
-        cost = self.problem.costs(tried).masked_fill((self._violations(tried) > most).any(0), torch.inf)
+        worse = (self.problem.violations_per_cut(tried) > most).any(0)
+        cost = self.problem.costs(tried).masked_fill(worse, torch.inf)
         best = int(cost.argmin())
         if cost[best] >= self.problem.cost(self.counts(cuts)) - SLACK:
             return cuts
         moved = dict(zip(moving, grid[best].tolist()))
         return [moved.get(group, cut) for group, cut in enumerate(cuts)]
-
-    def _violations(self, counts: Tensor) -> Tensor:
-        """How far each bound is broken `(k, m)` by counts `(m, G, 4)`."""
-        return torch.stack([c.violation(self.problem.seen_by(c, counts)) for c in self.problem.constraints])
 
     def _within_bounds(self, cost: Tensor) -> list[int]:
         """The cheapest cuts under the global bounds, each of which is linear too: (part - bound whole) . counts."""

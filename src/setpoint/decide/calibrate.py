@@ -6,13 +6,15 @@ import warnings
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+import torch
+
 from setpoint.decide.certify import certify, is_certifiable
 from setpoint.decide.certify_groups import certify_each_group, certify_gap
 from setpoint.decide.cut import find
 from setpoint.decide.estimate import estimate
-from setpoint.decide.gathered import gathered
 from setpoint.decide.samples_needed import refuse_confidence
-from setpoint.errors import BadGroups, BadProblem, BadSetting, NotCertified, TooFewSamples
+from setpoint.errors import BadGroups, BadProblem, BadSetting, NotCertified, SetpointError, TooFewSamples
 from setpoint.measure.sample import Sample, check_sample, name_groups
 from setpoint.problem.language import read_problem
 from setpoint.problem.point import Certificate, OperatingPoint, refuse_absent_classes
@@ -36,7 +38,7 @@ def evaluate(
     With a `process_group`, of the data of all its processes, as in `calibrate`.
     """
     problem = read_problem(problem, rows=True)
-    columns = gathered(scores, labels, weights, groups, Processes.of(process_group))
+    columns = _gathered(scores, labels, weights, groups, Processes.of(process_group))
     sample, names = _judged_sample(problem, *columns)
     return OperatingPoint.at(problem, find(problem, sample).thresholds, sample, names)
 
@@ -69,11 +71,10 @@ def calibrate(
     counted again by each, and a certificate be false.
     """
     problem = read_problem(problem)
-    processes = Processes.of(process_group)
-    scores, labels, weights, groups = gathered(scores, labels, weights, groups, processes)
+    columns = _gathered(scores, labels, weights, groups, Processes.of(process_group))
     if per_group and (problem.group is not None or problem.over is not None or confidence is None):
         raise BadSetting("per_group certifies plain bounds in every group: it needs confidence=, and no gap or area")
-    sample, names = _judged_sample(problem, scores, labels, weights, groups, by_group=per_group)
+    sample, names = _judged_sample(problem, *columns, by_group=per_group)
     if confidence is None:
         return OperatingPoint.at(problem, find(problem, sample).thresholds, sample, names)
     refuse_confidence(confidence)
@@ -126,3 +127,35 @@ def _judged_sample(
     if names:
         wide = replace(wide, n_groups=len(names))
     return wide, names
+
+
+def _gathered(scores: Any, labels: Any, weights: Any, groups: Any, processes: Processes) -> tuple[Any, Any, Any, Any]:
+    """Scores, labels, weights and the names of groups of all processes; of none of them if one was given bad ones."""
+    if processes.alone:
+        return scores, labels, weights, groups
+    own: Any
+    try:
+        sample = check_sample(scores, labels, weights).double()
+        names = None
+        if groups is not None:
+            codes, known = name_groups(groups)
+            names = np.array(known, dtype=object)[codes.numpy()]
+        own = (sample.scores.cpu(), sample.labels.cpu(), None if weights is None else sample.weights, names)
+    except SetpointError as cause:
+        own = cause
+    parts = [part for part in processes.all_objects(own) if isinstance(part, SetpointError) or len(part[0])]
+    for part in parts:
+        if isinstance(part, SetpointError):
+            raise part
+    if not parts:
+        return scores, labels, weights, groups
+    some_weights = any(part[2] is not None for part in parts)
+    some_groups = any(part[3] is not None for part in parts)
+    if some_groups and any(part[3] is None for part in parts):
+        raise BadGroups("some processes pass groups and others do not; pass groups= on all of them")
+    return (
+        torch.cat([part[0] for part in parts]),
+        torch.cat([part[1] for part in parts]),
+        torch.cat([torch.ones_like(p[0]) if p[2] is None else p[2].cpu() for p in parts]) if some_weights else None,
+        np.concatenate([part[3] for part in parts]) if some_groups else None,
+    )

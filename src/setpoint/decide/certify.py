@@ -21,6 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from setpoint.decide.by_rank import EQUAL
 from setpoint.decide.samples_needed import refusal, refuse_the_impossible, safe_side
 from setpoint.errors import BadProblem, TooFewSamples
 from setpoint.measure.constraint import Constraint
@@ -85,12 +86,13 @@ def _chosen(
     problem: Problem, cuts: Curve, certified: NDArray[np.int64], confidence: float, method: str
 ) -> tuple[Tensor, Certificate]:
     """The best of the certified cuts, with its certificate."""
-    best = _best_of(problem, cuts, torch.from_numpy(certified))
+    cost = problem.costs(cuts.counts[certified])
+    # Among equals the last, which is nearest to the bound.
+    best = int(certified[(cost <= cost.min() + EQUAL).nonzero()[-1]])
     counts = cuts.counts[best].numpy()
     only = problem.constraints[0] if len(problem.constraints) == 1 else None
     samples = int(counts.sum()) if only is None else int(trials(only, counts))
-    statement = " and ".join(map(str, problem.constraints))
-    return cuts.thresholds(torch.tensor([best])), Certificate(statement, confidence, samples, method)
+    return cuts.thresholds(torch.tensor([best])), Certificate(problem.promise, confidence, samples, method)
 
 
 def unweighted(sample: Sample) -> Sample:
@@ -127,12 +129,6 @@ def _doubt(bounds: Sequence[Constraint], counts: NDArray[np.float64]) -> NDArray
     """The p-value of "one of the bounds is broken", a cut."""
     worst: NDArray[np.float64] = np.max([p_if_broken(c, counts) for c in bounds], axis=0)
     return worst
-
-
-def _best_of(problem: Problem, cuts: Curve, certified: Tensor) -> int:
-    """The cut of the best objective, among equals the last, which is nearest to the bound."""
-    cost = problem.objective(cuts.counts[certified]) * (-1 if problem.maximize else 1)
-    return int(certified[(cost <= cost.min() + 1e-12).nonzero()[-1]])
 
 
 def _ways(problem: Problem) -> tuple[int, ...]:

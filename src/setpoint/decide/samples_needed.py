@@ -12,11 +12,17 @@ from numpy.typing import NDArray
 
 from setpoint.errors import BadProblem, BadSetting
 from setpoint.measure.constraint import Constraint, percent
-from setpoint.measure.rate import Gap, Rate
+from setpoint.measure.rate import Gap, Rate, rate_within
 from setpoint.problem.evidence import p_if_broken, p_if_gap_exceeds, trials
 from setpoint.problem.problem import Problem
 
 Counts = NDArray[np.float64]
+#: Names of the samples that a rate is a share of, by the counts (tp, fp, fn, tn) among them.
+_KINDS: dict[tuple[int, ...], str] = {
+    (1, 0, 1, 0): "positives",
+    (0, 1, 0, 1): "negatives",
+    (1, 1, 0, 0): "flagged samples",
+}
 #: Beyond two to this power no number of samples is named.
 _MOST = 24
 
@@ -39,14 +45,7 @@ def safe_side(constraint: Constraint) -> int:
 
 def counted(constraint: Constraint) -> str:
     """The samples that the bound is a share of, in a word."""
-    rate = constraint.quantity.rate if isinstance(constraint.quantity, Gap) else constraint.quantity
-    assert isinstance(rate, Rate)
-    kinds: dict[tuple[int, ...], str] = {
-        (1, 0, 1, 0): "positives",
-        (0, 1, 0, 1): "negatives",
-        (1, 1, 0, 0): "flagged samples",
-    }
-    return kinds.get(tuple(int(weight > 0) for weight in rate.whole), "samples")
+    return _KINDS.get(tuple(weight > 0 for weight in rate_within(constraint.quantity).whole), "samples")
 
 
 def refuse_confidence(confidence: float) -> None:
@@ -83,15 +82,15 @@ def refusal_of_gap(problem: Problem, tested: Counts, everything: Counts, names: 
     A group of too few samples is named, with the number of *its* samples that is needed.
     """
     level = 1 - confidence
-    seen = [(c, tested if isinstance(c.quantity, Gap) else tested.sum(0)) for c in problem.constraints]
-    constraint, at = max(seen, key=lambda pair: float(p_if_broken(*pair)))
+    constraint = max(problem.constraints, key=lambda c: float(p_if_broken(c, problem.seen_by(c, tested))))
     if not isinstance(constraint.quantity, Gap):
-        return refusal(replace(problem, constraints=(constraint,)), at, confidence, level)
+        return refusal(replace(problem, constraints=(constraint,)), tested.sum(0), confidence, level)
     asked, kind = f"{constraint} at confidence {confidence:g}", counted(constraint)
     sizes, there = trials(constraint, tested), trials(constraint, everything)
     enough = _enough_of_each(constraint, tested, level)
     if enough is None or (sizes >= enough).all():
-        return f"{asked} is not certified: {_seen(constraint, at, [f' of group {name!r}' for name in names], level)}"
+        named = [f" of group {name!r}" for name in names]
+        return f"{asked} is not certified: {_seen(constraint, tested, named, level)}"
     # A random half of the samples tests: twice as many, and two standard errors of the drawing more.
     asked_for = math.ceil(2 * enough + 2 * math.sqrt(2 * enough))
     short = [f"{int(there[g])} of group {names[g]!r}" for g in np.flatnonzero(sizes < enough)]

@@ -69,7 +69,7 @@ def _point(problem: Problem, shifts: Tensor, sample: Sample) -> ShiftPoint:
         objective=float(problem.objective(counts)[0]),
         rates={str(quantity): float(quantity(counts)[0]) for quantity in quantities},
         feasible=problem.holds(counts, float(sample.weights.max())),
-        violation=max((float(c.violation(counts)[0]) for c in problem.constraints), default=0.0),
+        violation=max(problem.violations(counts), default=0.0),
     )
 
 

@@ -14,28 +14,27 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.distributed as dist
 from numpy.typing import NDArray
 from torch import Tensor
 
+from setpoint.decide.by_rank import EQUAL
 from setpoint.decide.certify import certify_among, is_certifiable, walked_from_the_ends
-from setpoint.decide.cut import find_among
+from setpoint.decide.cut import criteria, find_among
 from setpoint.decide.samples_needed import refuse_confidence, safe_side
 from setpoint.errors import BadProblem, BadScores, BadSetting
-from setpoint.measure.constraint import SLACK, Quantity
+from setpoint.measure.constraint import Quantity
 from setpoint.measure.curve import Curve
 from setpoint.measure.rate import CATALOGUE, Rate
 from setpoint.measure.sample import Sample, check_sample
 from setpoint.problem.language import read_problem
 from setpoint.problem.point import OperatingPoint, refuse_absent_classes
 from setpoint.problem.problem import Problem
+from setpoint.processes import Processes
 
 BITS = 20
 BUCKETS = 2**BITS
 _HALF, _SHIFT = BUCKETS // 2, 32 - BITS
 _FLOOR = np.nextafter(-np.finfo(np.float64).max, 0)
-#: Two costs that differ by less are the same.
-_EQUAL = 1e-12
 
 
 @dataclass(frozen=True)
@@ -101,11 +100,9 @@ class ScoreTally:
 
     def all_reduce(self, group: Any = None) -> ScoreTally:
         """Make this the tally of all processes; every process must call it."""
-        counts = torch.from_numpy(self.counts)
-        dist.all_reduce(counts, group=group)
-        parts: list[Any] = [None] * dist.get_world_size(group)
-        dist.all_gather_object(parts, (self.values, self.times), group=group)
-        self.counts = counts.numpy()
+        processes = Processes.of(True if group is None else group)
+        parts = processes.all_objects((self.values, self.times))
+        self.counts = processes.sum(torch.from_numpy(self.counts)).numpy()
         self.values, self.times = np.zeros(0), np.zeros((2, 0), dtype=np.int64)
         for values, times in parts:
             self._look(values, times)
@@ -163,38 +160,29 @@ class ScoreTally:
             *(torch.from_numpy(part) for part in (-np.arange(len(tp) - 1.0), tp, fp, -np.arange(len(tp) - 1.0)))
         )
         corners = torch.stack([_box(plain, above, beside) for above in (0, 1) for beside in (0, 1)])
-        sign = -1 if problem.maximize else 1
-        cost = (sign * problem.objective(corners)).amin(0)
+        cost = problem.costs(corners).amin(0)
         if confidence is not None:
-            return self._certain(problem, plain, confidence, cost, sign)
+            return self._certain(problem, plain, confidence, cost)
         best = find_among(problem, plain).counts
         excess = [c.excess(corners) for c in problem.constraints]
-        low = [e.amin(0) for e in excess]
-        # An equality may be met within the box if its corners lie on either side.
-        near = [torch.where((e.amin(0) < 0) & (e.amax(0) > 0), 0.0, e.abs().amin(0)) for e in excess]
-        far = [(e.abs() if c.relation == "==" else e).amax(0) for c, e in zip(problem.constraints, excess)]
-        at = [c.violation(best)[0] for c in problem.constraints]
         is_target = [c.relation == "==" for c in problem.constraints]
-        zeros, zero = torch.zeros_like(cost), torch.zeros((), dtype=torch.float64)
-        # In the order of `find`: bounds, equalities, the objective, and then the cut nearest to its bounds.
-        bounded = [value.clamp(min=SLACK) for value, target in zip(low, is_target) if not target]
-        least = (
-            sum(bounded, zeros), sum((v for v, target in zip(near, is_target) if target), zeros), cost,
-            -sum(far, zeros),
-        )  # fmt: skip
-        found = (
-            sum((v.clamp(min=SLACK) for v, target in zip(at, is_target) if not target), zero),
-            sum((v for v, target in zip(at, is_target) if target), zero),
-            sign * problem.objective(best)[0], -sum(at, zero),
-        )  # fmt: skip
+        # An equality may be met within the box if its corners lie on either side.
+        near = [
+            torch.where((e.amin(0) < 0) & (e.amax(0) > 0), 0.0, e.abs().amin(0)) if target else e.amin(0)
+            for e, target in zip(excess, is_target)
+        ]
+        far = [(e.abs() if target else e).amax(0) for e, target in zip(excess, is_target)]
+        none, at, best_cost = cost.new_zeros(0, len(cost)), problem.violations_per_cut(best), problem.costs(best)
+        least = criteria(problem, torch.stack(near) if near else none, cost, torch.stack(far) if far else none)
+        found = criteria(problem, at, best_cost, at)
         possible, tied = torch.zeros_like(cost, dtype=torch.bool), torch.ones_like(cost, dtype=torch.bool)
         for here, known in zip(least, found):
-            possible |= tied & (here < known - _EQUAL)
-            tied &= here <= known + _EQUAL
-        return (possible | tied).numpy(), cost.numpy(), float(found[2])
+            possible |= tied & (here < known - EQUAL)
+            tied &= here <= known + EQUAL
+        return (possible | tied).numpy(), cost.numpy(), float(best_cost)
 
     def _certain(
-        self, problem: Problem, plain: Curve, confidence: float, cost: Tensor, sign: int
+        self, problem: Problem, plain: Curve, confidence: float, cost: Tensor
     ) -> tuple[NDArray[np.bool_], NDArray[np.float64], float]:
         """The same where the cut must be certified: a bucket may be entered from the side that is."""
         entered = np.ones(len(cost), dtype=bool)
@@ -204,9 +192,9 @@ class ScoreTally:
             reached[walked] = True
             entered &= reached[:-1] if side > 0 else reached[1:]
             both &= reached
-        costs = sign * problem.objective(plain.counts)
+        costs = problem.costs(plain.counts)
         best = float(costs[torch.from_numpy(both)].min()) if both.any() else float("inf")
-        return entered & (cost.numpy() <= best + _EQUAL), cost.numpy(), best
+        return entered & (cost.numpy() <= best + EQUAL), cost.numpy(), best
 
     def _checked(self, problem: Problem | str, confidence: float | None) -> Problem:
         problem = read_problem(problem)

@@ -10,15 +10,14 @@ from abc import ABC
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from setpoint.errors import BadLabels, BadProblem, BadScores, ShapeMismatch
+from setpoint.errors import BadLabels, BadProblem, BadScores, BadWeights, ShapeMismatch
 from setpoint.measure.constraint import Quantity
 from setpoint.measure.rate import Metric, Rate
-from setpoint.measure.sample import Sample, refuse_huge_scores, refuse_odd_weights, refuse_overflown_weights
+from setpoint.measure.sample import Sample, check_weights, read_numbers, refuse_huge_scores
 
 
 def predict_class(scores: Tensor, shifts: Tensor | float = 0.0) -> Tensor:
@@ -149,7 +148,8 @@ def check_classes(scores: Any, labels: Any, weights: Any = None, *, n_classes: i
 
     Tensors, arrays or lists in; a `Sample` out, its labels int64, or one clear error.
     """
-    scores, labels = _tensor(scores, "scores"), _tensor(labels, "labels")
+    scores = read_numbers(scores, "scores", BadScores)
+    labels = read_numbers(labels, "labels", BadLabels, "; number the classes from 0 up first")
     if scores.dim() != 2 or scores.shape[1] < 2 or (n_classes is not None and scores.shape[1] != n_classes):
         expected = "two classes or more" if n_classes is None else f"here (n, {n_classes})"
         raise ShapeMismatch(f"scores have shape {tuple(scores.shape)}; give (samples, classes), {expected}")
@@ -159,28 +159,13 @@ def check_classes(scores: Any, labels: Any, weights: Any = None, *, n_classes: i
     if odd:
         raise BadScores(f"{odd} of {len(scores)} rows of scores are not finite; lower the learning rate")
     refuse_huge_scores(scores)
-    if labels.shape != scores.shape[:1]:
-        raise ShapeMismatch(f"{len(scores)} rows of scores came with labels of shape {tuple(labels.shape)}")
+    weights = torch.ones_like(scores[:, 0]) if weights is None else read_numbers(weights, "weights", BadWeights)
+    for name, other in (("labels", labels), ("weights", weights)):
+        if other.shape != scores.shape[:1]:
+            raise ShapeMismatch(f"{len(scores)} rows of scores came with {name} of shape {tuple(other.shape)}")
     whole = labels.long()
     wrong = (whole != labels) | (whole < 0) | (whole >= scores.shape[1])
     if bool(wrong.any()):
         found = float(labels[wrong][0])
         raise BadLabels(f"labels must be class numbers from 0 to {scores.shape[1] - 1}, but hold {found:g}")
-    if weights is None:
-        return Sample(scores, whole.to(scores.device), torch.ones_like(scores[:, 0]).detach())
-    weights = _tensor(weights, "weights").detach()
-    if weights.shape != scores.shape[:1]:
-        raise ShapeMismatch(f"{len(scores)} rows of scores came with weights of shape {tuple(weights.shape)}")
-    refuse_odd_weights(weights)
-    weights = weights.to(device=scores.device, dtype=scores.dtype)
-    refuse_overflown_weights(weights)
-    return Sample(scores, whole.to(scores.device), weights)
-
-
-def _tensor(values: Any, name: str) -> Tensor:
-    if isinstance(values, Tensor):
-        return values
-    try:
-        return torch.from_numpy(np.ascontiguousarray(np.asarray(values)))
-    except (TypeError, ValueError) as cause:
-        raise ShapeMismatch(f"{name} must be numbers, but could not be read: {cause}") from cause
+    return Sample(scores, whole.to(scores.device), check_weights(weights, scores[:, 0]))

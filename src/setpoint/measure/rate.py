@@ -169,6 +169,13 @@ class Gap(Quantity):
         return f"Gap({self.name})"
 
 
+def rate_within(quantity: Quantity) -> Rate:
+    """The rate that a gap compares between groups; any other quantity must be a rate itself."""
+    rate = quantity.rate if isinstance(quantity, Gap) else quantity
+    assert isinstance(rate, Rate)
+    return rate
+
+
 @dataclass(frozen=True)
 class Range:
     """A stretch `low ... high` of a rate, with the number of points at which training looks at it."""

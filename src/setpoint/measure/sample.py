@@ -114,13 +114,9 @@ def check_sample(scores: Any, labels: Any, weights: Any = None, groups: Any = No
         raise ShapeMismatch(f"scores {tuple(scores.shape)} must hold one number a sample, shape (n,){hint}")
     labels = _labels(labels, scores, look)
     if weights is not None:
-        if look:
-            refuse_odd_weights(_tensor(weights, "weights", BadWeights))
-        weights = _like(weights, scores, "weights", BadWeights)
-        if look:
-            refuse_overflown_weights(weights)
+        weights = check_weights(weights, scores, look=look)
     if groups is not None:
-        groups = _tensor(groups, "groups", BadGroups).to(scores.device)
+        groups = read_numbers(groups, "groups", BadGroups).to(scores.device)
         if groups.shape != scores.shape:
             raise ShapeMismatch(f"groups {tuple(groups.shape)} and scores {tuple(scores.shape)} must match")
         if groups.is_floating_point() or groups.dtype == torch.bool or (look and bool((groups < 0).any())):
@@ -131,7 +127,7 @@ def check_sample(scores: Any, labels: Any, weights: Any = None, groups: Any = No
 
 def check_scores(given: Any, *, look: bool = True) -> Tensor:
     """Finite floating-point scores of any shape, or one clear error."""
-    scores = _tensor(given, "scores", BadScores)
+    scores = read_numbers(given, "scores", BadScores)
     if not scores.is_floating_point():
         scores = scores.double()
     if not look:
@@ -211,10 +207,14 @@ def _labels(values: Any, scores: Tensor, look: bool = True) -> Tensor:
     raise BadLabels(f"labels must be 0 or 1, but hold {found:g}{hint}")
 
 
-def refuse_overflown_weights(weights: Tensor) -> None:
-    """Weights that have been made the dtype of the scores and did not fit."""
-    if weights.dtype == torch.float16 and not bool(torch.isfinite(weights).all()):
+def check_weights(given: Any, scores: Tensor, *, look: bool = True) -> Tensor:
+    """Weights in the dtype of the scores `(n,)`, one per sample, or one clear error."""
+    if look:
+        refuse_odd_weights(read_numbers(given, "weights", BadWeights))
+    weights = _like(given, scores, "weights", BadWeights)
+    if look and weights.dtype == torch.float16 and not bool(torch.isfinite(weights).all()):
         raise BadWeights("weights beyond 65504 do not fit float16 scores; divide the weights by their mean")
+    return weights
 
 
 def refuse_odd_weights(weights: Tensor, whose: str = "weights") -> None:
@@ -245,7 +245,8 @@ def _largest(dtype: torch.dtype) -> float:
     return min(LARGEST_SCORE, torch.finfo(dtype).max / 16)
 
 
-def _tensor(values: Any, name: str, error: type[SetpointError]) -> Tensor:
+def read_numbers(values: Any, name: str, error: type[SetpointError], hint: str | None = None) -> Tensor:
+    """A tensor as it is, an array or a list as a tensor of real numbers, or one clear error."""
     if isinstance(values, Tensor):
         if values.is_complex():
             raise error(_COMPLEX.format(name=name))
@@ -260,7 +261,7 @@ def _tensor(values: Any, name: str, error: type[SetpointError]) -> Tensor:
             raise error(f"{name} must be numbers, one a sample, but are records of several fields")
         words = array.flat if array.dtype.kind in "OUS" else ()
         for word in (str(value) for value in words if isinstance(value, str | bytes)):
-            raise error(f"{name} must be numbers, but hold words such as {word!r}{_WORDS.get(name, '')}")
+            raise error(f"{name} must be numbers, but hold words such as {word!r}{hint or _WORDS.get(name, '')}")
         if array.dtype.kind in "Mm":
             raise error(f"{name} must be numbers, but hold dates or times; turn them into numbers first")
         # Booleans and numbers that a table has mixed with None: what is None becomes NaN, and is named as such later.
@@ -274,7 +275,7 @@ def _tensor(values: Any, name: str, error: type[SetpointError]) -> Tensor:
 
 
 def _like(values: Any, scores: Tensor, name: str, error: type[SetpointError]) -> Tensor:
-    tensor = _tensor(values, name, error)
+    tensor = read_numbers(values, name, error)
     if tensor.shape != scores.shape:
         hint = f"; use {name}.squeeze(-1)" if tensor.shape == (*scores.shape, 1) else ""
         raise ShapeMismatch(f"scores {tuple(scores.shape)} and {name} {tuple(tensor.shape)} must match{hint}")

@@ -13,8 +13,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from setpoint.measure.constraint import Constraint
-from setpoint.measure.rate import Gap, Rate
+from setpoint.measure.constraint import Constraint, Quantity
+from setpoint.measure.rate import Gap, Rate, rate_within
 
 Numbers = NDArray[np.float64]
 #: What is spent on narrowing down the rate that two groups are compared at.
@@ -43,9 +43,9 @@ def p_if_broken(constraint: Constraint, counts: Any) -> Numbers:
     """
     if constraint.relation == "==":
         return np.ones(np.shape(counts)[:-1])
-    if isinstance(constraint.quantity, Gap):
-        return np.asarray(p_if_gap_exceeds(*_trials(constraint.quantity.rate, counts), constraint.bound))
     part, whole = _trials(constraint.quantity, counts)
+    if isinstance(constraint.quantity, Gap):
+        return np.asarray(p_if_gap_exceeds(part, whole, constraint.bound))
     tail = at_most if constraint.relation == "<=" else at_least
     return tail(part, whole, constraint.bound)
 
@@ -65,12 +65,11 @@ def p_if_kept(constraint: Constraint, counts: Any) -> Numbers:
 
     A group without samples is no evidence against a gap; `check_bound` names such groups.
     """
+    part, whole = _trials(constraint.quantity, counts)
     if isinstance(constraint.quantity, Gap):
-        part, whole = _trials(constraint.quantity.rate, counts)
         # The mirror image: those who fell on the other side of the threshold, and the groups' order turned round.
         each = [_not_less(*pair, -constraint.bound) for pair in _pairs(whole - part, whole)]
         return np.asarray(min(1.0, len(each) * min(each)) if each else 1.0)
-    part, whole = _trials(constraint.quantity, counts)
     low, high = at_most(part, whole, constraint.bound), at_least(part, whole, constraint.bound)
     if constraint.relation == "==":
         both: Numbers = np.clip(2 * np.minimum(low, high), 0.0, 1.0)
@@ -80,29 +79,31 @@ def p_if_kept(constraint: Constraint, counts: Any) -> Numbers:
 
 def trials(constraint: Constraint, counts: Any) -> Numbers:
     """How many samples the bound is a share of."""
-    quantity = constraint.quantity
-    return _trials(quantity.rate if isinstance(quantity, Gap) else quantity, counts)[1]
+    return _trials(constraint.quantity, counts)[1]
 
 
-def at_most(part: Any, whole: Any, share: float) -> Numbers:
+def at_most(part: Any, whole: Any, share: Any) -> Numbers:
     """P(Binomial(whole, share) <= part); 1 where there is nothing to count."""
     part, whole = np.asarray(part, dtype=np.float64), np.asarray(whole, dtype=np.float64)
-    inside = part < whole
-    first, second = np.where(inside, whole - part, 1.0), np.where(inside, part + 1, 1.0)
-    return np.where(inside, scipy.special.betainc(first, second, 1 - share), 1.0)
+    return _beta_tail(whole - part, part + 1, 1 - share)
 
 
-def at_least(part: Any, whole: Any, share: float) -> Numbers:
+def at_least(part: Any, whole: Any, share: Any) -> Numbers:
     """P(Binomial(whole, share) >= part); 1 where there is nothing to count."""
     part, whole = np.asarray(part, dtype=np.float64), np.asarray(whole, dtype=np.float64)
-    inside = part > 0
-    first, second = np.where(inside, part, 1.0), np.where(inside, whole - part + 1, 1.0)
-    return np.where(inside, scipy.special.betainc(first, second, share), 1.0)
+    return _beta_tail(part, whole - part + 1, share)
+
+
+def _beta_tail(first: Numbers, second: Numbers, share: Any) -> Numbers:
+    """The regularised incomplete beta function; 1 where `first` is 0 or less."""
+    inside = first > 0
+    return np.where(inside, scipy.special.betainc(np.where(inside, first, 1.0), second, share), 1.0)
 
 
 def interval(part: Any, whole: Any, confidence: float) -> tuple[Numbers, Numbers]:
     """The exact two-sided interval of a share (Clopper and Pearson), 0 ... 1 where there is nothing to count."""
     part, whole = np.asarray(part, dtype=np.float64), np.asarray(whole, dtype=np.float64)
+    # Not binomtest(...).proportion_ci: scipy.stats is slow to import, and binomtest takes a single pair of counts.
     tail = (1 - confidence) / 2
     some, short = part > 0, part < whole
     low = scipy.special.betaincinv(np.where(some, part, 1.0), whole - part + 1, tail)
@@ -110,11 +111,10 @@ def interval(part: Any, whole: Any, confidence: float) -> tuple[Numbers, Numbers
     return np.where(some, low, 0.0), np.where(short, high, 1.0)
 
 
-def _trials(quantity: Any, counts: Any) -> tuple[Numbers, Numbers]:
-    assert isinstance(quantity, Rate)
-    values = np.asarray(counts, dtype=np.float64)
-    unit = max(quantity.whole)
-    return np.rint(values @ np.array(quantity.part) / unit), np.rint(values @ np.array(quantity.whole) / unit)
+def _trials(quantity: Quantity, counts: Any) -> tuple[Numbers, Numbers]:
+    rate, values = rate_within(quantity), np.asarray(counts, dtype=np.float64)
+    unit = max(rate.whole)
+    return np.rint(values @ np.array(rate.part) / unit), np.rint(values @ np.array(rate.whole) / unit)
 
 
 def _pairs(part: Numbers, whole: Numbers) -> list[tuple[float, float, float, float]]:
@@ -152,7 +152,7 @@ def _share_below(difference: float, whole_a: float, rates_a: Numbers, whole_b: f
     part_b = np.arange(first, last + 1, dtype=np.float64)
     chance_b = _chance(part_b, whole_b, rates_b[:, None])
     part_a = np.floor(whole_a * (difference + part_b / whole_b) + 1e-9)
-    below_a = np.where(part_a < 0, 0.0, at_most(np.maximum(part_a, 0.0), whole_a, rates_a[:, None]))  # type: ignore[arg-type]
+    below_a = np.where(part_a < 0, 0.0, at_most(np.maximum(part_a, 0.0), whole_a, rates_a[:, None]))
     below: Numbers = (chance_b * below_a).sum(-1)
     return below
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from setpoint.errors import BadProblem
@@ -13,6 +15,9 @@ from setpoint.measure.constraint import SLACK, Constraint, Quantity
 from setpoint.measure.looks import constant_like
 from setpoint.measure.rate import Gap, Range, Rate, flagged
 from setpoint.measure.rows import Rows
+
+#: Counts are tensors or, in tests of bounds, arrays.
+Counts = TypeVar("Counts", Tensor, NDArray[np.float64])
 
 
 @dataclass(frozen=True)
@@ -63,8 +68,13 @@ class Problem:
         if self.over is not None:
             text += f" over {self.over}"
         if self.constraints:
-            text += " where " + " and ".join(map(str, self.constraints))
+            text += f" where {self.promise}"
         return text
+
+    @property
+    def promise(self) -> str:
+        """All constraints in words, as a certificate states them."""
+        return " and ".join(map(str, self.constraints))
 
     @property
     def group(self) -> str | None:
@@ -123,7 +133,7 @@ class Problem:
                     "flagged == 1%, or say of how many rows with problem.among(10_000)"
                 )
 
-    def pool(self, counts: Tensor) -> Tensor:
+    def pool(self, counts: Counts) -> Counts:
         """Counts of all groups together, `(m, 4)`."""
         return counts.sum(-2) if self.group is not None else counts
 
@@ -144,7 +154,7 @@ class Problem:
             return pooled.new_zeros(0)
         return torch.stack([c.excess(self.seen_by(c, counts))[0] for c in self.constraints])
 
-    def seen_by(self, constraint: Constraint, counts: Tensor) -> Tensor:
+    def seen_by(self, constraint: Constraint, counts: Counts) -> Counts:
         """The counts that a bound is about: of each group for a gap, else of all together."""
         return counts if isinstance(constraint.quantity, Gap) else self.pool(counts)
 
@@ -161,9 +171,10 @@ class Problem:
         """How far each constraint is broken by true counts, in the worst group if each has its own threshold."""
         return [float(c.violation(self.seen_by(c, counts)).max()) for c in self.constraints]
 
-    def better(self, value: float, than: float) -> bool:
-        """Whether one value of the objective beats another."""
-        return value > than if self.maximize else value < than
+    def violations_per_cut(self, counts: Tensor) -> Tensor:
+        """How far each constraint is broken at each of m cuts: `(k, m)` from counts `(m, 4)` or `(m, G, 4)`."""
+        broken = [c.violation(self.seen_by(c, counts)) for c in self.constraints]
+        return torch.stack(broken) if broken else counts.new_zeros(0, len(counts))
 
 
 def _upper_limit(constraint: Constraint, quantity: Quantity) -> float | None:

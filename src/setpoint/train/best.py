@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from setpoint.data.parts import Data
 from setpoint.decide.cut import find
+from setpoint.decide.order import merit
 from setpoint.errors import BadProblem, DivergedPrices
 from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
@@ -22,7 +23,7 @@ from setpoint.train.linear import Rows
 from setpoint.train.method import Trained
 from setpoint.train.recipes import RECIPES, Only, Recipe, Recipes, Ridge
 from setpoint.train.together import every_batch
-from setpoint.train.trial import Trial, choose, judge, merit, strata
+from setpoint.train.trial import Trial, choose, judge, strata
 from setpoint.train.tune import search
 from setpoint.train.work import Work
 
