@@ -141,10 +141,7 @@ def pair_sum(
 
 
 def concordance(
-    positives: Tensor,
-    negatives: Tensor,
-    positive_weights: Tensor | None = None,
-    negative_weights: Tensor | None = None,
+    positives: Tensor, negatives: Tensor, positive_weights: Tensor | None = None, negative_weights: Tensor | None = None
 ) -> Tensor:
     """The weighted share of pairs in the right order: P(s_j > s_k) + P(s_j = s_k) / 2, which is the ROC area.
 
