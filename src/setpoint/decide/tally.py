@@ -1,10 +1,10 @@
-"""Scores too many to sort: counted by class in buckets, added up over processes, and then looked at once more.
+"""Tallies of scores that are too many to sort: counts per class and bucket, added up over parts and processes.
 
 A score falls into one of `BUCKETS` by its first 20 bits as a float32, rounded down: 2,048 buckets between 1 and 2, as
-many between 2 and 4, and so on. Buckets keep the order of the scores, so the cuts between them are true cuts, at which
-the counts are exact. What is not known is the order within a bucket. Between its two cuts a bucket can hold only
-counts within a box, whose corners bound every rate: buckets whose best corner is no match for the best cut found so far
-are done with, and a second look at the same scores needs to sort only those in the few that are left.
+many between 2 and 4, and so on. Buckets keep the order of the scores, so the counts at the cuts between them are exact;
+only the order within a bucket is unknown. The counts at a cut within a bucket lie in a box, whose corners bound every
+rate. A bucket whose best corner is worse than the best cut found so far cannot hold the best cut, and a second look at
+the same scores has to sort only those in the few other buckets.
 """
 
 from __future__ import annotations
@@ -49,19 +49,27 @@ class _Cuts(Curve):
 
 
 class ScoreTally:
-    """How many scores of each class there are in every bucket: 16 MB, however many scores.
+    """The number of scores of each class per bucket, in 16 MB however many scores there are.
 
-        tally = sp.ScoreTally()
-        for scores, labels in parts:
-            tally.update(scores, labels)
-        closer = tally.around("minimize fnr where fpr <= 1%")
-        for scores, labels in parts:
-            closer.update(scores, labels)
-        point = closer.calibrate("minimize fnr where fpr <= 1%", confidence=0.95)
+    Two passes over the scores give the point that `sp.calibrate` gives on all of them at once (without estimates).
+    After one pass `calibrate` gives a threshold with exact rates, and `doubt` says how far its objective may fall short
+    of the best.
 
-    The point is that of `sp.calibrate` on all scores at once (without estimates). `tally.calibrate(...)` does without
-    the second look: its rates are exact too, and `tally.doubt(...)` is the most by which its objective falls short of
-    the best. `merge` adds the counts of another tally, `all_reduce` those of all processes.
+    Args:
+        windows: Which buckets keep their scores one by one; `around` sets it.
+
+    Example:
+        >>> import setpoint as sp, torch
+        >>> ask = "minimize fnr where fpr <= 1%"
+        >>> parts = [(part, part > 0.6) for part in torch.rand(100_000).split(10_000)]
+        >>> tally = sp.ScoreTally()
+        >>> for scores, labels in parts:
+        ...     tally = tally.update(scores, labels)
+        >>> closer = tally.around(ask)
+        >>> for scores, labels in parts:
+        ...     closer = closer.update(scores, labels)
+        >>> closer.calibrate(ask, confidence=0.95).feasible
+        True
     """
 
     def __init__(self, windows: NDArray[np.bool_] | None = None) -> None:
@@ -71,7 +79,15 @@ class ScoreTally:
         self.times = np.zeros((2, 0), dtype=np.int64)
 
     def update(self, scores: Any, labels: Any) -> ScoreTally:
-        """Count more scores, with a label of 0 or 1 each."""
+        """Count more scores.
+
+        Args:
+            scores: Scores `(n,)`, as a tensor, an array or a list.
+            labels: Labels `(n,)` of 0 and 1.
+
+        Returns:
+            This tally.
+        """
         sample = check_sample(scores, labels)
         values = sample.scores.detach().double().cpu().numpy() + 0.0
         positive = (sample.labels > 0).cpu().numpy()
@@ -84,14 +100,24 @@ class ScoreTally:
         return self
 
     def _look(self, values: NDArray[np.float64], times: NDArray[np.int64]) -> None:
-        """Add samples of scores that are kept one by one."""
+        """Add scores of the windows, which are kept one by one."""
         joined, where = np.unique(np.concatenate([self.values, values]), return_inverse=True)
         both = np.concatenate([self.times, times], axis=1)
         added = [np.bincount(where, weights=row, minlength=len(joined)) for row in both]
         self.values, self.times = joined, np.rint(added).astype(np.int64)
 
     def merge(self, other: ScoreTally) -> ScoreTally:
-        """Add the counts of another tally with the same windows."""
+        """Add the counts of another tally.
+
+        Args:
+            other: A tally with the same windows.
+
+        Returns:
+            This tally.
+
+        Raises:
+            BadSetting: If the other tally has other windows.
+        """
         if not np.array_equal(self.windows, other.windows):
             raise BadSetting("tallies of a first and of a second look, or around two problems, do not add up")
         self.counts += other.counts
@@ -99,7 +125,17 @@ class ScoreTally:
         return self
 
     def all_reduce(self, group: Any = None) -> ScoreTally:
-        """Make this the tally of all processes; every process must call it."""
+        """Add up the tallies of all processes; every process must call it.
+
+        Args:
+            group: The process group; None is the default one.
+
+        Returns:
+            This tally, the same on every process.
+
+        Raises:
+            BadSetting: If torch.distributed has not been initialised.
+        """
         processes = Processes.of(True if group is None else group)
         parts = processes.all_objects((self.values, self.times))
         self.counts = processes.sum(torch.from_numpy(self.counts)).numpy()
@@ -110,7 +146,7 @@ class ScoreTally:
 
     @property
     def cuts(self) -> Curve:
-        """The true cuts that are known: between buckets, and within those that were looked at."""
+        """The true cuts that are known: between buckets, and within the windows."""
         used = np.flatnonzero(self.counts.sum(0) * ~self.windows)
         low = np.concatenate([_lowest(used), self.values])
         high = np.concatenate([np.nextafter(_lowest(used + 1), -np.inf), self.values])
@@ -120,7 +156,18 @@ class ScoreTally:
         return _Cuts(*(torch.from_numpy(np.ascontiguousarray(part)) for part in (low[order], tp, fp, high[order])))
 
     def calibrate(self, problem: Problem | str, confidence: float | None = None) -> OperatingPoint:
-        """The threshold to run at, with its exact rates; with `confidence`, certified."""
+        """Set the threshold to run at.
+
+        Args:
+            problem: A problem with one threshold, or the text of an ask.
+            confidence: The probability with which the bounds are to hold, if they are to be certified.
+
+        Returns:
+            The threshold with its exact rates and, with `confidence`, its certificate.
+
+        Raises:
+            BadProblem: If the problem needs several thresholds, or bounds that a tally cannot certify.
+        """
         problem = self._checked(problem, confidence)
         cuts, certificate = self.cuts, None
         if confidence is None:
@@ -133,7 +180,15 @@ class ScoreTally:
         return replace(point, feasible=problem.holds(counts.unsqueeze(0)))
 
     def around(self, problem: Problem | str, confidence: float | None = None) -> ScoreTally:
-        """An empty tally for a second look at the same scores, one by one where the best cut can be."""
+        """An empty tally for a second pass over the same scores, which keeps those near the best cut one by one.
+
+        Args:
+            problem: The problem that will be calibrated.
+            confidence: The confidence that will be asked for.
+
+        Returns:
+            A tally to update with the same scores.
+        """
         problem = self._checked(problem, confidence)
         # Both buckets beside the best cut have it as a corner, so both neighbours of its threshold are seen.
         windows = np.zeros(BUCKETS, dtype=bool)
@@ -141,7 +196,15 @@ class ScoreTally:
         return ScoreTally(windows)
 
     def doubt(self, problem: Problem | str, confidence: float | None = None) -> float:
-        """The most by which a cut within a bucket could better the objective of `calibrate`; after a second look, 0."""
+        """The most by which the objective of `calibrate` may fall short of the best; 0 after a second pass.
+
+        Args:
+            problem: The problem that is calibrated.
+            confidence: The confidence that is asked for.
+
+        Returns:
+            A difference of the objective, 0 or more.
+        """
         problem = self._checked(problem, confidence)
         possible, cost, best = self._possible(problem, confidence)
         unsure = possible & ~self.windows[self._used()]

@@ -1,7 +1,7 @@
-"""Exact tests: what true counts say for a bound, and against it, whatever the distribution of the scores.
+"""Exact tests for and against a bound from true counts, whatever the distribution of the scores.
 
-At a threshold that was fixed beforehand, the number of samples on the wrong side is binomial. For a share of what
-was flagged (precision) it is so too, given how many were flagged.
+At a threshold that was fixed beforehand, the number of samples on the wrong side is binomial. So it is for a share of
+the flagged samples (precision), given how many are flagged.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from setpoint.measure.constraint import Constraint, Quantity
 from setpoint.measure.rate import Gap, Rate, rate_within
 
 Numbers = NDArray[np.float64]
-#: What is spent on narrowing down the rate that two groups are compared at.
+#: The probability spent on narrowing down the common rate at which two groups are compared.
 _BOOS = 1e-3
 _GRID = 33
 
@@ -36,7 +36,7 @@ def is_testable(constraint: Constraint) -> bool:
 
 
 def p_if_broken(constraint: Constraint, counts: Any) -> Numbers:
-    """How likely counts so good would be if the bound were broken: small is evidence *for* the bound.
+    """The probability of counts this good if the bound were broken: a small one is evidence *for* the bound.
 
     Counts `(..., 4)`, or `(G, 4)` for a gap. Equalities cannot be shown to hold: 1. A gap is that of all groups, so
     nothing speaks for it while one of them has no samples: 1.
@@ -51,7 +51,7 @@ def p_if_broken(constraint: Constraint, counts: Any) -> Numbers:
 
 
 def p_if_gap_exceeds(part: Numbers, whole: Numbers, bound: float) -> float:
-    """How likely shares so near to each other, `part` of `whole` in each group, would be with a gap above the bound.
+    """The probability of shares this close, `part` of `whole` in each group, if the gap were above the bound.
 
     1 when a group has no samples: its share may be anything.
     """
@@ -61,7 +61,7 @@ def p_if_gap_exceeds(part: Numbers, whole: Numbers, bound: float) -> float:
 
 
 def p_if_kept(constraint: Constraint, counts: Any) -> Numbers:
-    """How likely counts so bad would be if the bound were kept: small is evidence *against* the bound.
+    """The probability of counts this bad if the bound were kept: a small one is evidence *against* the bound.
 
     A group without samples is no evidence against a gap; `check_bound` names such groups.
     """
