@@ -1,4 +1,4 @@
-"""A directory that one process at a time writes to. The second is refused, and told who holds it."""
+"""Locks on directories: one process writes at a time, and the second is told which process holds the lock."""
 
 from __future__ import annotations
 

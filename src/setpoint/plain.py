@@ -1,7 +1,4 @@
-"""Plain data that was read from a file: each function returns the value as what it should be, or raises a TypeError.
-
-So a reader checks kinds, ranges and sizes once, at the border, and nothing odd is met behind it.
-"""
+"""Readers of plain data from a file: each returns a value of the expected type and range, or raises a TypeError."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ MOST_BYTES, MOST_ENTRIES, MOST_LETTERS = 64 * 2**20, 1_000_000, 10_000
 
 
 def read_json(path: str | os.PathLike[str]) -> Any:
-    """What a JSON file holds.
+    """Read a JSON file.
 
     Raises:
         ValueError: it is no JSON, holds NaN or infinities, or is too large or too deeply nested to be ours.

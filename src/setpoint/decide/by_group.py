@@ -1,11 +1,11 @@
-"""Find one threshold a group: the best cuts under which groups differ by no more than is allowed.
+"""The best thresholds per group under which the groups differ by no more than is allowed.
 
 A gap bound `rate.gap <= g` holds when the rates of all groups lie in some window of width g, and `rate.gap == 0` when
-they lie in a window as wide as one sample of the smallest group. For each window every group has a run of cuts, of
-which it takes the cheapest (a range minimum); the best window wins. This is exact for costs that are linear in the
-counts. Ratios such as precision become linear by Dinkelbach's method, global bounds by a price in the cost, found by
-bisection. A price finds cuts on the hull of what can be had, and points of the objective may lie between two of them:
-from there one group or two at a time move to better cuts, while that keeps every bound.
+they lie in a window as wide as one sample of the smallest group. In each window every group has a run of cuts and takes
+the cheapest of them (a range minimum); the best window wins. This is exact for costs that are linear in the counts.
+Ratios such as precision become linear by Dinkelbach's method, global bounds by a price in the cost, found by bisection.
+A price reaches only cuts on the convex hull, and a better cut may lie inside it: so one or two groups at a time then
+move to better cuts, as long as every bound holds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from setpoint.problem.problem import Problem
 WINDOWS = 4096
 #: Times that every group may move to a better cut.
 ROUNDS = 10
-#: Pairs of cuts, times groups, up to which those of two groups are all tried: two groups of 128 cuts get the best.
+#: All pairs of cuts of two groups are tried up to this many, times groups: two groups of 128 cuts get the best.
 PAIRS = 2**15
 
 
@@ -193,7 +193,7 @@ class _Search:
         return sign * high, excess(sign * high)[1]
 
     def _cheapest(self, cost: Tensor) -> list[int]:
-        """The cheapest cut of each group in the best window, among equals the one that flags more."""
+        """The cheapest cut of each group in the best window; among equal cuts, flagging more wins."""
         picks = [_range_argmin(table @ cost, a, b) for table, a, b in zip(self.tables, self.first, self.last)]
         value = torch.stack([(table @ cost)[pick] for table, pick in zip(self.tables, picks)]).sum(0)
         best = int(value.argmin())

@@ -161,7 +161,7 @@ def _judged_sample(
     if problem.group is not None or by_group:
         if groups is None:
             why = f"'{problem}' compares groups of {problem.group}" if problem.group else "per_group is set"
-            raise BadGroups(f"{why}; pass groups=, one a sample")
+            raise BadGroups(f"{why}; pass groups=, one per sample")
         groups, names = name_groups(groups)
     wide = check_sample(scores, labels, weights, groups if names else None).double()
     refuse_absent_classes(problem, wide)

@@ -1,4 +1,4 @@
-"""Thresholds by group with a proof: for bounds that compare the groups, and for bounds that each group must keep."""
+"""Certified thresholds per group: for bounds that compare groups, and for bounds that each group must keep."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def certify_gap(problem: Problem, sample: Sample, names: list[str], confidence: 
 def certify_each_group(
     problem: Problem, sample: Sample, names: list[str], confidence: float
 ) -> tuple[Tensor, Certificate]:
-    """One threshold a group `(1, G)`, at which every bound holds in every group at once.
+    """One threshold per group, `(1, G)`, at which every bound holds in every group at once.
 
-    Groups are drawn apart from each other, so that G promises of confidence^(1/G) make one of `confidence`.
+    Groups are independent samples, so G certificates of confidence^(1/G) make one of `confidence`.
     """
     sample = unweighted(sample)
     assert sample.groups is not None

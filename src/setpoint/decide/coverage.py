@@ -1,4 +1,4 @@
-"""The correction: shifts at which every class is predicted as often as its bounds allow.
+"""Corrections of shifts, so that every class is predicted as often as its bounds allow.
 
 With coverage bounds `low <= coverage <= high` (0 and 1 where nothing is asked) the shifts t minimise a convex
 function, the dual of the transport program "give each sample a class, for the largest sum of scores":
@@ -23,8 +23,8 @@ from setpoint.measure.classes import OfClass, class_shares
 from setpoint.measure.rate import flagged
 from setpoint.problem.problem import Problem
 
-#: The temperature is raised by this factor, from 1 over the spread of the scores, until the true counts are right;
-#: at most so many times, or until so many levels in a row have brought nothing (ties, unequal weights).
+#: The temperature is raised by a factor, from 1 over the spread of the scores, until the true counts are right: at
+#: most `_LEVELS` times, and no further after `_PATIENCE` levels without improvement (ties, unequal weights).
 _HOTTER, _LEVELS, _PATIENCE = 4.0, 18, 9
 
 

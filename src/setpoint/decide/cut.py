@@ -1,4 +1,4 @@
-"""Find the thresholds: the best feasible among all cuts, exactly, from one sort or, where that will do, by rank."""
+"""The best thresholds: the best feasible of all cuts, exactly, from one sort or by rank."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from setpoint.problem.problem import Problem
 class Found:
     """Thresholds `(m,)`, the true counts there `(m, 4)`, and which bounds hold them in place `(k,)`.
 
-    With one threshold a group: `(1, G)` and `(1, G, 4)`.
+    With one threshold per group: `(1, G)` and `(1, G, 4)`.
     """
 
     thresholds: Tensor
@@ -49,7 +49,7 @@ def find(problem: Problem, sample: Sample) -> Found:
 
 
 def find_among(problem: Problem, cuts: Curve, heaviest: float | Tensor = 1.0) -> Found:
-    """The same from the cuts themselves, of samples of a weight of `heaviest` at most; groups have no such cuts."""
+    """The best of the given cuts; no sample weighs more than `heaviest`. Not for problems that compare groups."""
     counts = cuts.counts
     if problem.over is not None:
         chosen = _cuts_at_levels(problem, problem.over, counts)
@@ -93,7 +93,7 @@ def _sum(parts: list[Tensor]) -> list[Tensor]:
 
 
 def _cuts_at_levels(problem: Problem, over: Range, counts: Tensor) -> Tensor:
-    """For each bound the cut whose rate is nearest, and of several such the better one."""
+    """The cut whose rate is nearest to each point of the range; among equally near cuts the better one."""
     level, last = over.rate(counts), len(counts) - 1
     falling = over.rate.direction < 0
     level = level.flip(0) if falling else level

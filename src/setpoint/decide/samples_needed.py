@@ -1,4 +1,4 @@
-"""How many samples a certificate needs, and the refusal that says so when there are too few."""
+"""The number of samples that a certificate needs, and the message when there are too few."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def counted(constraint: Constraint) -> str:
 
 
 def refuse_confidence(confidence: float) -> None:
-    """A confidence is a probability short of certainty."""
+    """Refuse a confidence that is not strictly between 0 and 1."""
     if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 < confidence < 1:
         raise BadSetting(f"confidence must lie between 0 and 1, such as 0.95, got {confidence!r}")
 
 
 def refuse_the_impossible(problem: Problem) -> None:
-    """Bounds that no number of samples can show to hold."""
+    """Refuse bounds that no number of samples can show to hold."""
     for constraint in problem.constraints:
         if constraint.relation == "==":
             raise BadProblem(f"no data can show that {constraint} holds exactly; certify <= or >= instead")
@@ -64,7 +64,7 @@ def refuse_the_impossible(problem: Problem) -> None:
 
 
 def refusal(problem: Problem, counts: Counts, confidence: float, level: float) -> str:
-    """What the counts `(4,)` at the most promising threshold lack: how many are needed, and what they could certify."""
+    """The message for counts `(4,)` that certify no bound: how many are needed, and what these could certify."""
     constraint = max(problem.constraints, key=lambda c: float(p_if_broken(c, counts)))
     size, asked = int(trials(constraint, counts)), f"{constraint} at confidence {confidence:g}"
     if safe_side(constraint):
@@ -77,9 +77,9 @@ def refusal(problem: Problem, counts: Counts, confidence: float, level: float) -
 
 
 def refusal_of_gap(problem: Problem, tested: Counts, everything: Counts, names: list[str], confidence: float) -> str:
-    """The same for groups that are compared: counts `(G, 4)` of the samples that test, and of all of them.
+    """The message for groups that are compared, from counts `(G, 4)` of the tested samples and of all samples.
 
-    A group of too few samples is named, with the number of *its* samples that is needed.
+    It names each group with too few samples, and how many samples of that group are needed.
     """
     level = 1 - confidence
     constraint = max(problem.constraints, key=lambda c: float(p_if_broken(c, problem.seen_by(c, tested))))
@@ -102,9 +102,9 @@ def refusal_of_gap(problem: Problem, tested: Counts, everything: Counts, names: 
 
 
 def _enough_of_each(constraint: Constraint, counts: Counts, level: float) -> int | None:
-    """How many samples each group must have at the least, if the groups were all alike; None where that is too many.
+    """The fewest samples that each group needs if all groups have the same rate; None if there are too many.
 
-    A group that has more keeps what it has.
+    A group that has more samples keeps them.
     """
     assert isinstance(constraint.quantity, Gap)
     sizes, share = trials(constraint, counts), float(constraint.quantity.rate(torch.from_numpy(counts.sum(0))))

@@ -1,4 +1,4 @@
-"""Find the shifts that are best for an objective: all cuts of one class at a time, exactly, until none pays.
+"""The best shifts for an objective: the best of all cuts of one class at a time, until no move improves it.
 
 A class k is predicted where its margin over its best rival, s_k - max_j(s_j - t_j), lies above t_k. All n + 1 cuts
 of that margin are counted from one sort and one cumulative sum, whatever the objective.
@@ -23,9 +23,10 @@ from setpoint.problem.problem import Problem
 def search_shifts(problem: Problem, sample: Sample, start: Tensor | None = None, sweeps: int = 20) -> Tensor:
     """The best shifts `(K,)` found for the objective, bounds aside, in float64.
 
-    From `start`; without one from no shifts, from those at which each class is predicted as often as it occurs, and
-    from those at which all are equally often, whichever ends best. No move of a single shift improves the result
-    (unless `sweeps` ran out); for two classes that makes it the best there is, for more it may be a local optimum.
+    The search begins at `start`. Without one it begins three times: with no shifts, with those at which each class is
+    predicted as often as it occurs, and with those at which all classes are predicted equally often; the best end is
+    taken. No move of a single shift improves the result (unless `sweeps` ran out), which for two classes makes it the
+    optimum; for more classes it may be a local one.
     """
     wide = replace(sample.double(), labels=sample.labels)
     n_classes = wide.scores.shape[1]
@@ -52,7 +53,7 @@ def _descend(problem: Problem, sample: Sample, shifts: Tensor, sweeps: int) -> t
             costs = problem.costs(counts)
             if float(costs.min()) < lowest - EQUAL:
                 equal = costs <= costs.min() + EQUAL
-                # Of equally good cuts the one that moves least.
+                # Among equally good cuts the nearest.
                 distance = (thresholds - shifts[k]).abs().masked_fill(~equal, torch.inf)
                 shifts[k] = thresholds[distance.argmin()]
                 lowest = float(costs.min())

@@ -247,7 +247,7 @@ class ScoreTally:
     def _certain(
         self, problem: Problem, plain: Curve, confidence: float, cost: Tensor
     ) -> tuple[NDArray[np.bool_], NDArray[np.float64], float]:
-        """The same where the cut must be certified: a bucket may be entered from the side that is."""
+        """The same for a cut to be certified: a bucket can hold it only if the cut beside the bucket is certified."""
         entered = np.ones(len(cost), dtype=bool)
         both = np.ones(len(cost) + 1, dtype=bool)
         for side, walked in walked_from_the_ends(problem, plain, confidence).items():

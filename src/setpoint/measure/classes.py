@@ -27,9 +27,9 @@ def predict_class(scores: Tensor, shifts: Tensor | float = 0.0) -> Tensor:
 
 
 def class_shares(scores: Tensor, shifts: Tensor | float = 0.0, temperature: Tensor | float | None = None) -> Tensor:
-    """How much each sample counts as predicted of each class, `(n, K)`, rows of sum 1.
+    """The share of each sample that counts as predicted as each class, `(n, K)`; each row sums to 1.
 
-    softmax(temperature * (scores - shifts)); without a temperature the truth, 1 for the predicted class.
+    softmax(temperature * (scores - shifts)); without a temperature 1 for the predicted class and 0 for the others.
     """
     if temperature is None:
         return F.one_hot(predict_class(scores, shifts), scores.shape[-1]).double()

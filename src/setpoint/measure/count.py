@@ -1,4 +1,4 @@
-"""Counts: how much of each class passes. The one currency of the library.
+"""Counts: the weight of each class above and below a threshold; every rate is a function of them.
 
 Counts are a tensor whose last dimension holds (tp, fp, fn, tn). They are sums over samples, so a sample
 weight is a repetition, and the counts of two halves add up to the counts of the whole.
@@ -27,8 +27,8 @@ def count(
 ) -> Tensor:
     """Weighted confusion counts at one threshold `(4,)` or at m thresholds `(m, 4)`, in one pass.
 
-    With `groups` (whole numbers from 0 up, one a sample) the counts are split by group: `(..., G, 4)`.
-    Thresholds are then shared by all groups, unless they come as `(m, G)`: a row a question, a column a group.
+    With `groups` (whole numbers from 0 up, one per sample) the counts are split by group: `(..., G, 4)`.
+    Thresholds are then shared by all groups, unless they come as `(m, G)`, one column per group.
     Hard counts are added up in float64, soft ones in the precision of the scores, float32 at least.
     """
     # Half of a half-precision score and its threshold is lost in their difference.
@@ -62,12 +62,12 @@ def _sides(labels: Tensor, weights: Tensor | None, dtype: torch.dtype) -> Tensor
 
 
 def _passing(margin: Tensor, sides: Tensor, step: Step) -> tuple[Tensor, Tensor]:
-    """How much of each side lies above, and below."""
+    """The weight of each side above, and below."""
     return step.above(margin).to(sides.dtype) @ sides, step.below(margin).to(sides.dtype) @ sides
 
 
 def count_sorted(scores: Tensor, labels: Tensor, thresholds: Tensor, weights: Tensor | None = None) -> Tensor:
-    """True counts at m thresholds, `(m, 4)`, as `count` has them, without a number for every score and threshold.
+    """True counts at m thresholds, `(m, 4)`, equal to those of `count`, in memory that does not grow as n times m.
 
     Each score is put between two of the sorted thresholds, and the weights there are added up.
     """

@@ -1,7 +1,7 @@
 """Steps: how far a score counts as above its threshold; hard to judge, smooth to learn.
 
-A step maps margins (score - threshold) to how much they count as above and as below. The slope of a smooth step
-is itself a step, so that counting with it gives the derivative of the counts.
+A step maps a margin (score minus threshold) to its share above and its share below the threshold. The slope of a
+smooth step is a step too, so counting with the slope gives the derivative of the counts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 
 class Step(Protocol):
-    """How much a margin counts as above, and as below, the threshold."""
+    """A function from margins to their shares above and below the threshold."""
 
     def above(self, margin: Tensor) -> Tensor: ...
 
