@@ -94,16 +94,11 @@ def sync_directory(path: Path) -> None:
 
 def make_directory(path: Path) -> list[Path]:
     """Make a directory and those above it; the ones that were made, the deepest first."""
-    made = missing_directories(path)
+    made = list(itertools.takewhile(lambda place: not place.is_dir(), (path, *path.parents)))
     for place in reversed(made):
         place.mkdir(exist_ok=True)
         sync_directory(place.parent)
     return made
-
-
-def missing_directories(path: Path) -> list[Path]:
-    """The directory and those above it, as far as they are not there, the deepest first."""
-    return list(itertools.takewhile(lambda place: not place.is_dir(), (path, *path.parents)))
 
 
 def remove_empty(directories: list[Path]) -> None:

@@ -174,7 +174,7 @@ class ScoreTally:
             thresholds = find_among(problem, cuts).thresholds
         else:
             thresholds, certificate = certify_among(problem, cuts, confidence)
-        counts = _counts_at(cuts, float(thresholds[0]))
+        counts = cuts.counts[int((cuts.values > thresholds[0]).sum())]
         point = OperatingPoint.at(problem, thresholds, sample_of(counts), None, certificate)
         # An equality is met within one sample, not within all that are counted together.
         return replace(point, feasible=problem.holds(counts.unsqueeze(0)))
@@ -286,11 +286,6 @@ def sample_of(counts: Tensor) -> Sample:
     """Four weighted samples with these counts (tp, fp, fn, tn) at any threshold."""
     scores = torch.tensor([torch.inf, torch.inf, -torch.inf, -torch.inf], dtype=torch.float64)
     return Sample(scores, torch.tensor([1.0, 0.0, 1.0, 0.0], dtype=torch.float64), counts)
-
-
-def _counts_at(cuts: Curve, threshold: float) -> Tensor:
-    passed = int((cuts.values > threshold).sum())
-    return cuts.counts[passed]
 
 
 def _is_bounded_by_corners(quantity: Quantity) -> bool:
