@@ -26,7 +26,7 @@ def refuse_beyond_memory(what: str, needed: float, remedy: str) -> None:
 
 
 def amount(size: float) -> str:
-    """`1.5 GB`."""
+    """A number of bytes in words, such as `1.5 GB`."""
     power = min(max(int(math.log10(max(size, 1))) // 3, 0), len(_UNITS) - 1)
     return f"{size / 1000**power:.3g} {_UNITS[power]}"
 

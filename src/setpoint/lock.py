@@ -58,7 +58,7 @@ def _held(path: Path) -> Iterator[None]:
 
 
 def _take(path: Path) -> int:
-    """The lock file, open and locked, once it is certain to be the one in its place."""
+    """Open and lock the lock file, and make sure that it was not removed meanwhile."""
     while True:
         make_directory(path.parent)
         try:

@@ -81,21 +81,21 @@ def truth(value: Any) -> bool:
 
 
 def text(value: Any, most: int = MOST_LETTERS) -> str:
-    """A text of at most so many letters."""
+    """A text of at most `most` letters."""
     if not isinstance(value, str) or len(value) > most:
         raise TypeError(f"expected a text of at most {most} letters, found {brief(value)}")
     return value
 
 
 def listed(value: Any, each: Callable[[Any], Value], most: int = MOST_ENTRIES) -> list[Value]:
-    """A list of at most so many, each of them read."""
+    """A list of at most `most` entries, each read by `each`."""
     if not isinstance(value, list) or len(value) > most:
         raise TypeError(f"expected a list of at most {most}, found {brief(value)}")
     return [each(part) for part in value]
 
 
 def named(value: Any, each: Callable[[Any], Value], most: int = MOST_ENTRIES) -> dict[str, Value]:
-    """A dict of at most so many by name, each of them read."""
+    """A dict of at most `most` entries by name, each read by `each`."""
     if not isinstance(value, dict) or len(value) > most:
         raise TypeError(f"expected a dict of at most {most}, found {brief(value)}")
     return {text(name): each(part) for name, part in value.items()}

@@ -56,7 +56,7 @@ class Processes:
 
     @property
     def leads(self) -> bool:
-        """Whether this is the one process that writes and speaks."""
+        """Whether this is the first process, which alone writes files and prints."""
         return self.rank == 0
 
     @property
@@ -71,7 +71,7 @@ class Processes:
         return part + (self.gain - 1) * (part - part.detach())
 
     def sum(self, part: Tensor) -> Tensor:
-        """The sum over all processes; its gradient flows to the own part, larger by `gain`."""
+        """The sum over all processes; its gradient flows to the part of this process, times `gain`."""
         if self.alone:
             return part
         whole = part.detach().clone()
@@ -79,7 +79,7 @@ class Processes:
         return whole + self.gain * (part - part.detach()) if part.requires_grad else whole
 
     def largest(self, *numbers: float) -> list[float]:
-        """The largest that any process has of each number."""
+        """The maximum of each number over all processes."""
         if self.alone:
             return [*numbers]
         # NCCL knows no other memory than that of its devices.

@@ -77,7 +77,7 @@ class _Search:
         return torch.stack([table[cut] for table, cut in zip(self.tables, cuts)]).unsqueeze(0)
 
     def _windows(self) -> tuple[Tensor, Tensor]:
-        """First and last cut of each group `(G, W)` in each window; windows that leave a group nothing go."""
+        """First and last cut of each group `(G, W)` in each window; windows without a cut of some group are dropped."""
         limit = WINDOWS if len(self.gaps) == 1 else int(WINDOWS ** (1 / len(self.gaps)))
         ranges = []
         for constraint in self.gaps:
@@ -142,7 +142,7 @@ class _Search:
         return [*((group,) for group in range(len(sizes))), *(pairs if few else [])]
 
     def _moved(self, cuts: list[int], moving: tuple[int, ...], most: Tensor) -> list[int]:
-        """The best of all cuts of the groups that move, if they are better than those now."""
+        """The best of all cuts of the groups that move, if better than the present ones; the other groups stay."""
         grid = torch.cartesian_prod(*(torch.arange(len(self.tables[g]), device=most.device) for g in moving))
         grid = grid.view(-1, len(moving))
         tried = self.counts(cuts).repeat(len(grid), 1, 1)

@@ -39,7 +39,7 @@ _SHORT = 0.8
 
 
 def is_certifiable(problem: Problem) -> bool:
-    """Whether each bound can be shown to hold; if not, an estimate is all there is."""
+    """Whether each bound can be certified; if not, its rate can only be estimated."""
     return bool(problem.constraints) and all(is_testable(c) and c.relation != "==" for c in problem.constraints)
 
 
@@ -139,7 +139,7 @@ def _ways(problem: Problem) -> tuple[int, ...]:
 
 
 def _most_certain(problem: Problem, sample: Sample, steps: tuple[int, ...]) -> Tensor:
-    """A threshold near the one at which these samples speak most clearly for all bounds."""
+    """A threshold near the cut of these samples with the smallest p-value."""
     cuts = curve(sample.scores, sample.labels)
     doubt = _doubt(problem.constraints, cuts.counts.numpy())
     cut, last = int(doubt.argmin()), len(doubt) - 1

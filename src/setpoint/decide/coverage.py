@@ -29,7 +29,7 @@ _HOTTER, _LEVELS, _PATIENCE = 4.0, 18, 9
 
 
 def coverage_bounds(problem: Problem, n_classes: int) -> tuple[Tensor, Tensor]:
-    """The lowest and the highest coverage asked of each class, `(K,)` each, 0 and 1 where nothing is."""
+    """The lowest and the highest coverage asked of each class, `(K,)` each, 0 and 1 for a class without bounds."""
     low, high = [0.0] * n_classes, [1.0] * n_classes
     for constraint in problem.constraints:
         quantity = constraint.quantity
@@ -170,7 +170,7 @@ class _Task:
         return (best, 0.0) if lowest[0] <= 0 else self.past_ties(best, spread)
 
     def past_ties(self, shifts: Tensor, spread: float) -> tuple[Tensor, float]:
-        """Tied samples pass together: move the class that breaks its bound most just past its tie, while that helps."""
+        """Move the class that breaks its bound most just past its tie, as long as that helps; ties pass together."""
         broken = self.violation(shifts)
         for _ in range(2 * len(self.low)):
             beyond = self.beyond(self.coverage(shifts))

@@ -88,7 +88,7 @@ def _first_best(criteria: list[Tensor]) -> Tensor:
 
 
 def _sum(parts: list[Tensor]) -> list[Tensor]:
-    """Their sum, if there are any."""
+    """A list with the sum of the parts, or an empty list."""
     return [torch.stack(parts).sum(0)] if len(parts) > 1 else parts
 
 

@@ -41,7 +41,7 @@ _DRAWS, _WORK, _FEWEST = 2000, 20_000_000, 200
 def estimate(
     problem: Problem, thresholds: Tensor, sample: Sample, confidence: float, *, found_here: bool
 ) -> tuple[Estimate, ...]:
-    """The objective and each bound that cannot be tested exactly, at the thresholds; or the area.
+    """Estimates of the objective and of each bound without an exact test, at the thresholds; or of the area.
 
     `found_here` says that the thresholds are the best on this very sample.
     """

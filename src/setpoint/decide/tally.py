@@ -289,7 +289,7 @@ def sample_of(counts: Tensor) -> Sample:
 
 
 def _is_bounded_by_corners(quantity: Quantity) -> bool:
-    """Whether the best value within a box of counts is at a corner: of quotients of linear functions, and of ours."""
+    """Whether the best value in a box of counts is at a corner, as for rates and for the metrics of setpoint."""
     return isinstance(quantity, Rate) or CATALOGUE.get(quantity.name) is quantity
 
 

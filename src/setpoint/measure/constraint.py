@@ -129,7 +129,7 @@ class Constraint:
         return -distance if self.relation == ">=" else distance
 
     def violation(self, counts: Tensor) -> Tensor:
-        """Positive when broken: the excess, or its size for `==`."""
+        """The excess, or its absolute value for `==`; positive when the bound is broken."""
         excess = self.excess(counts)
         return excess.abs() if self.relation == "==" else excess
 

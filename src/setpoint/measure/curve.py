@@ -26,12 +26,12 @@ class Curve:
 
     @property
     def tops(self) -> Tensor:
-        """The highest score that each of the values stands for: itself."""
+        """The highest score of each value: here the value itself; a tally has ranges of scores."""
         return self.values
 
     @property
     def counts(self) -> Tensor:
-        """`(K + 1, 4)`."""
+        """The counts at each cut, `(K + 1, 4)`."""
         return torch.stack([self.tp, self.fp, self.tp[-1] - self.tp, self.fp[-1] - self.fp], dim=-1)
 
     def thresholds(self, cuts: Tensor) -> Tensor:
@@ -58,7 +58,7 @@ class Curve:
 
 
 def curve(scores: Tensor, labels: Tensor, weights: Tensor | None = None) -> Curve:
-    """The counts at all cuts. Tied scores pass together; a sample of weight 0 is not there at all."""
+    """The counts at all cuts. Tied scores pass together; samples of weight 0 are ignored."""
     scores = scores.detach()
     if scores.dtype in (torch.float16, torch.bfloat16):
         scores = scores.float()
@@ -103,7 +103,7 @@ def curve_of_fixed_length(scores: Tensor, labels: Tensor, weights: Tensor | None
 
 
 def _from_zero(passed: Tensor) -> Tensor:
-    """The cut that flags nothing, put in front."""
+    """The same numbers with a 0 in front, for the cut that flags nothing."""
     out = torch.zeros(len(passed) + 1, dtype=torch.float64, device=passed.device)
     out[1:] = passed
     return out

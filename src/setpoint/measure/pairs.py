@@ -176,7 +176,7 @@ def _sums(upper: Tensor, lower: Tensor, weights: Tensor | None, surrogate: Surro
 
 
 def _broadcast_sums(upper: Tensor, lower: Tensor, weights: Tensor, surrogate: Surrogate, at_once: int) -> Tensor:
-    """The same, pair by pair; in blocks that are computed again on the way back, so that memory stays bounded."""
+    """The same, pair by pair, in blocks that the backward pass computes again, so that memory stays bounded."""
 
     def block(part: Tensor, lower: Tensor, weights: Tensor) -> Tensor:
         return surrogate(surrogate.margin + (part.double().unsqueeze(1) - lower.double())) @ weights

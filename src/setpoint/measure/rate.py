@@ -97,7 +97,7 @@ class Rate(Quantity):
 
     @property
     def direction(self) -> int:
-        """+1 if the rate can only rise as more is flagged, -1 if it can only fall, 0 if either."""
+        """+1 if the rate can only rise as more is flagged, -1 if it can only fall, 0 if it can do both."""
         if not self.has_fixed_whole:
             return 0
         tp, fp, fn, tn = self.part
@@ -181,7 +181,7 @@ class Metric(Quantity):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Gap(Quantity):
-    """The largest difference of a rate between groups, from counts split by group `(..., G, 4)`."""
+    """The largest difference of a rate between any two groups, from counts per group `(..., G, 4)`."""
 
     rate: Rate
     group: str
@@ -203,7 +203,7 @@ class Gap(Quantity):
         return torch.where(empty.all(-1), torch.zeros_like(highest), highest - lowest)
 
     def resolution(self, counts: Tensor, heaviest: float | Tensor) -> Tensor:
-        """One sample moves the gap most in the smallest group."""
+        """The change by one sample in the smallest group, where it is largest."""
         return self.rate.resolution(counts, heaviest).amax(-1)
 
     def identity(self) -> tuple[object, ...]:

@@ -24,7 +24,7 @@ class Rows(Quantity):
         return counts[..., 0] + counts[..., 1]
 
     def resolution(self, counts: Tensor, heaviest: float | Tensor) -> Tensor:
-        """One row, or the heaviest."""
+        """The weight of the heaviest row."""
         return counts.new_ones(counts.shape[:-1]) * heaviest
 
     def identity(self) -> tuple[object, ...]:

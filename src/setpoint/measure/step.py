@@ -23,7 +23,7 @@ class Step(Protocol):
 
 
 def adds_up(step: Step) -> bool:
-    """Whether above and below are 1 together, so that soft counts add up to the number of samples."""
+    """Whether above and below add up to 1, so that soft counts add up to the number of samples."""
     return not isinstance(step, SoftplusStep | HingeStep)
 
 

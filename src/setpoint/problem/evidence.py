@@ -23,7 +23,7 @@ _GRID = 33
 
 
 def is_testable(constraint: Constraint) -> bool:
-    """Whether the bound is on a count among a count, or holds down or closes the gap of such a share between groups."""
+    """Whether an exact test is known: the bound is on a share of counts, or holds down or closes the gap of one."""
     quantity = constraint.quantity
     closed = constraint.relation == "==" and constraint.bound == 0
     if isinstance(quantity, Gap) and constraint.relation != "<=" and not closed:
@@ -78,7 +78,7 @@ def p_if_kept(constraint: Constraint, counts: Any) -> Numbers:
 
 
 def trials(constraint: Constraint, counts: Any) -> Numbers:
-    """How many samples the bound is a share of."""
+    """The number of samples that the bound is a share of."""
     return _trials(constraint.quantity, counts)[1]
 
 
