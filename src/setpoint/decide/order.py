@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 
@@ -17,6 +20,13 @@ def worth(problem: Problem, objective: float) -> float:
 def preference(point: OperatingPoint) -> tuple[bool, float]:
     """Feasible points by their objective, then infeasible ones by how little they break; larger is better."""
     return point.feasible, worth(point.problem, point.objective) if point.feasible else -point.violation
+
+
+def preference_of_row(problem: Problem, row: Mapping[str, Any]) -> tuple[bool, float]:
+    """The same order for a row of a training's history, by its held-out rows."""
+    if row["feasible"]:
+        return True, worth(problem, row["held_out"])
+    return False, -max(c.violation_at(float(row["bounds"][str(c)]["held_out"])) for c in problem.constraints)
 
 
 def merit(point: OperatingPoint) -> float:

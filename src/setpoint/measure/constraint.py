@@ -7,13 +7,14 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from torch import Tensor
 
 from setpoint.errors import BadProblem
 
 Relation = Literal["<=", ">=", "=="]
+Value = TypeVar("Value", float, Tensor)
 #: Rounding allowed when a rate is compared with its bound.
 SLACK = 1e-9
 
@@ -125,13 +126,18 @@ class Constraint:
 
     def excess(self, counts: Tensor) -> Tensor:
         """The distance of the value beyond the bound, negative when the bound holds; for `==` the signed distance."""
-        distance = self.quantity(counts) - self.bound
-        return -distance if self.relation == ">=" else distance
+        return self._beyond(self.quantity(counts))
 
     def violation(self, counts: Tensor) -> Tensor:
         """The excess, or its absolute value for `==`; positive when the bound is broken."""
-        excess = self.excess(counts)
-        return excess.abs() if self.relation == "==" else excess
+        return self.violation_at(self.quantity(counts))
+
+    def violation_at(self, value: Value) -> Value:
+        """The violation when the quantity has this value."""
+        return abs(self._beyond(value)) if self.relation == "==" else self._beyond(value)
+
+    def _beyond(self, value: Value) -> Value:
+        return self.bound - value if self.relation == ">=" else value - self.bound
 
     def holds(self, counts: Tensor, heaviest: float | Tensor = 1.0) -> Tensor:
         """Whether the bound is met; an equality is met within one sample, of weight `heaviest`."""

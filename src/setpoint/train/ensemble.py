@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from setpoint.data.parts import Data
-from setpoint.decide.order import worth
+from setpoint.decide.order import preference_of_row
 from setpoint.errors import BadSetting
 from setpoint.problem.problem import Problem
 from setpoint.train.history import History
@@ -93,8 +93,8 @@ class Ensembled:
             starts.append(len(history))
             history += [{**row, "member": member} for row in run.history]
             runs.append(run)
-        rows = [run.history[run.best] for run in runs]
-        best = max(range(len(rows)), key=lambda i: (bool(rows[i]["feasible"]), worth(problem, rows[i]["held_out"])))
+        ranks = [preference_of_row(problem, run.history[run.best]) for run in runs]
+        best = ranks.index(max(ranks))
         return Trained(
             Ensemble(run.model for run in runs).eval(), history, starts[best] + runs[best].best, runs[best].settled,
             runs[best].trials,
