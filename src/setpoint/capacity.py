@@ -1,4 +1,4 @@
-"""How much memory there is, and one sentence, before the work starts, when that is not enough."""
+"""The free memory, and an error before the work starts when it is not enough."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 
 
 def available_memory() -> int | None:
-    """Bytes that can still be had: what the machine has left, or a container's limit if that is less."""
+    """The free bytes of the machine, or of the container if those are fewer; None if unknown."""
     known = [size for size in (_machine(), _container()) if size is not None]
     return min(known, default=None)
 
 
 def refuse_beyond_memory(what: str, needed: float, remedy: str) -> None:
-    """An error with both numbers if `what` needs more than there is."""
+    """Raise `NotEnoughMemory`, with both numbers, if `what` needs more than there is."""
     lacking = beyond_memory(what, needed)
     if lacking is not None:
         raise NotEnoughMemory(f"{lacking}; {remedy}")
@@ -34,7 +34,7 @@ def beyond_memory(what: str, needed: float) -> str | None:
 
 
 def amount(size: float) -> str:
-    """`1.5 GB`."""
+    """A number of bytes in words, such as `1.5 GB`."""
     power = min(max(int(math.log10(max(size, 1))) // 3, 0), len(_UNITS) - 1)
     return f"{size / 1000**power:.3g} {_UNITS[power]}"
 
@@ -52,7 +52,7 @@ def _machine() -> int | None:
 
 
 def _container() -> int | None:
-    """What a control group has left, of version 2 or of version 1; None where there is no limit."""
+    """The free bytes of the control group, version 2 or 1; None where there is no limit."""
     for limit, used, detail, cache in (
         ("memory.max", "memory.current", "memory.stat", "inactive_file"),
         ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat", "total_inactive_file"),

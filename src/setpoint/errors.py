@@ -1,8 +1,17 @@
-"""The ways an input can be wrong. Each message names what came, what was expected and what to do."""
+"""The errors and warnings of setpoint. Each message says what came, what was expected and what to do."""
 
 
 class SetpointError(ValueError):
-    """Base of every error this library raises on purpose."""
+    """The base of every error that setpoint raises on purpose; a `ValueError`.
+
+    Example:
+        >>> import setpoint as sp
+        >>> try:
+        ...     sp.ask("minimize fnr where fpr < 1%")
+        ... except sp.SetpointError as refusal:
+        ...     print(type(refusal).__name__, refusal)
+        BadAsk fpr < ...: bounds are never strict; write <= in the ask ...
+    """
 
 
 class ShapeMismatch(SetpointError):
@@ -30,15 +39,15 @@ class BadFeatures(SetpointError):
 
 
 class MissingClass(SetpointError):
-    """A rate was asked of data that lacks the class it is a share of."""
+    """A rate was asked for on data without the class that it is a share of."""
 
 
 class BadProblem(SetpointError):
-    """A question that contradicts itself or that nobody could answer."""
+    """A problem that contradicts itself or has no answer."""
 
 
 class BadAsk(BadProblem):
-    """A text that is not a question in the language of asks."""
+    """A text that is not an ask such as `minimize fnr where fpr <= 1%`."""
 
 
 class BadProgram(SetpointError):
@@ -50,7 +59,7 @@ class BadTable(SetpointError):
 
 
 class BadFile(SetpointError):
-    """A saved file that is missing, damaged, or not ours."""
+    """A saved file that is missing, damaged, or not written by setpoint."""
 
 
 class BadSetting(SetpointError):
@@ -58,11 +67,11 @@ class BadSetting(SetpointError):
 
 
 class MissingPackage(SetpointError, ImportError):
-    """A package that this part of the library stands on is not installed."""
+    """An optional package that is needed here is not installed."""
 
 
 def missing(package: str, extra: str, cause: ImportError) -> ImportError:
-    """The one sentence that names the package and how to get it; an import that failed otherwise speaks for itself."""
+    """The error that names a missing package and how to install it; any other failed import is returned as it is."""
     if not isinstance(cause, ModuleNotFoundError) or str(cause.name).split(".")[0] != package:
         return cause
     refusal = MissingPackage(f"this needs the package {package}; install it with: pip install 'setpoint[{extra}]'")
@@ -71,7 +80,7 @@ def missing(package: str, extra: str, cause: ImportError) -> ImportError:
 
 
 class TooFewSamples(SetpointError):
-    """Too few samples for the promise that was asked for."""
+    """Too few samples for the certificate that was asked for; the message says how many are needed."""
 
 
 class CannotPool(ShapeMismatch):
@@ -79,11 +88,11 @@ class CannotPool(ShapeMismatch):
 
 
 class NotEnoughMemory(SetpointError):
-    """Work that would not fit into the memory there is, refused before it starts."""
+    """Work that needs more memory than there is, refused before it starts."""
 
 
 class DivergedPrices(SetpointError):
-    """A price that grew beyond all measure: its bound is out of reach, or the prices climb too fast."""
+    """A price that grew without end: its bound cannot be met, or prices are raised too fast."""
 
 
 class BadIndex(SetpointError):
@@ -91,8 +100,8 @@ class BadIndex(SetpointError):
 
 
 class NotCertified(UserWarning):
-    """A model was trained, but the promise asked of its threshold cannot be made; the threshold is a plain one."""
+    """A model was trained, but its threshold could not be certified; the threshold is set without a certificate."""
 
 
 class SharedData(UserWarning):
-    """A threshold was set on the data that chose the model, where its rates look better than they are."""
+    """A threshold was set on the data that chose the model, so its rates look better than they are."""

@@ -1,4 +1,4 @@
-"""Files that are whole or not there, and places that one process writes to at a time.
+"""Files that are written whole or not at all.
 
 A file is written aside, under a name that nobody can guess, flushed to the disk and moved into its place. A kill, a
 crash or a full disk leaves the old file or the new one, never a part. Where the path is a link, the link stays and the
@@ -71,7 +71,7 @@ def is_stream(path: Path) -> bool:
 
 @contextlib.contextmanager
 def naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Let an error of the system that names no file, or one that is still being written, name this one."""
+    """Make a system error name this path if it names no file, or a file that is still being written."""
     try:
         yield
     except OSError as cause:
@@ -81,7 +81,7 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def sync_directory(path: Path) -> None:
-    """Flush the names in a directory; where directories cannot be opened, as on Windows, nothing."""
+    """Flush the names in a directory; does nothing where directories cannot be opened, as on Windows."""
     if os.name != "posix":
         return
     with naming(path):
@@ -94,16 +94,11 @@ def sync_directory(path: Path) -> None:
 
 def make_directory(path: Path) -> list[Path]:
     """Make a directory and those above it; the ones that were made, the deepest first."""
-    made = missing_directories(path)
+    made = list(itertools.takewhile(lambda place: not place.is_dir(), (path, *path.parents)))
     for place in reversed(made):
         place.mkdir(exist_ok=True)
         sync_directory(place.parent)
     return made
-
-
-def missing_directories(path: Path) -> list[Path]:
-    """The directory and those above it, as far as they are not there, the deepest first."""
-    return list(itertools.takewhile(lambda place: not place.is_dir(), (path, *path.parents)))
 
 
 def remove_empty(directories: list[Path]) -> None:

@@ -1,4 +1,4 @@
-"""A directory that one process at a time writes to. The second is refused, and told who holds it."""
+"""Locks on directories: one process writes at a time, and the second is told which process holds the lock."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _held(path: Path) -> Iterator[None]:
 
 
 def _take(path: Path) -> int:
-    """The lock file, open and locked, once it is certain to be the one in its place."""
+    """Open and lock the lock file, and make sure that it was not removed meanwhile."""
     while True:
         make_directory(path.parent)
         try:

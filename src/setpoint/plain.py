@@ -1,7 +1,4 @@
-"""Plain data that was read from a file: each function returns the value as what it should be, or raises a TypeError.
-
-So a reader checks kinds, ranges and sizes once, at the border, and nothing odd is met behind it.
-"""
+"""Readers of plain data from a file: each returns a value of the expected type and range, or raises a TypeError."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ MOST_BYTES, MOST_ENTRIES, MOST_LETTERS = 64 * 2**20, 1_000_000, 10_000
 
 
 def read_json(path: str | os.PathLike[str]) -> Any:
-    """What a JSON file holds.
+    """Read a JSON file.
 
     Raises:
         ValueError: it is no JSON, holds NaN or infinities, or is too large or too deeply nested to be ours.
@@ -84,21 +81,21 @@ def truth(value: Any) -> bool:
 
 
 def text(value: Any, most: int = MOST_LETTERS) -> str:
-    """A text of at most so many letters."""
+    """A text of at most `most` letters."""
     if not isinstance(value, str) or len(value) > most:
         raise TypeError(f"expected a text of at most {most} letters, found {brief(value)}")
     return value
 
 
 def listed(value: Any, each: Callable[[Any], Value], most: int = MOST_ENTRIES) -> list[Value]:
-    """A list of at most so many, each of them read."""
+    """A list of at most `most` entries, each read by `each`."""
     if not isinstance(value, list) or len(value) > most:
         raise TypeError(f"expected a list of at most {most}, found {brief(value)}")
     return [each(part) for part in value]
 
 
 def named(value: Any, each: Callable[[Any], Value], most: int = MOST_ENTRIES) -> dict[str, Value]:
-    """A dict of at most so many by name, each of them read."""
+    """A dict of at most `most` entries by name, each read by `each`."""
     if not isinstance(value, dict) or len(value) > most:
         raise TypeError(f"expected a dict of at most {most}, found {brief(value)}")
     return {text(name): each(part) for name, part in value.items()}

@@ -1,7 +1,7 @@
-"""The processes that train together: what each of them has is a part of the whole.
+"""Processes that train together, each with its own part of the rows.
 
-Every process must ask for the same, in the same order; one that has nothing takes part with nothing. Gradients flow
-to the own part only, since each process is the one that can hand them on to its own rows.
+Every process must make the same calls in the same order, also when it has no rows. Gradients flow only to the part of
+the calling process, which alone can pass them on to its rows.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Processes:
-    """How many processes there are, and which of them this one is.
+    """The number of processes and the rank of this one.
 
-    `averaged` says what becomes of the gradients of all processes. DistributedDataParallel and FSDP take their mean, so
-    each must come out `size` times as large as its part of the whole; for those who add them up, set it to False.
+    `averaged` says whether the gradients of all processes are averaged, as DistributedDataParallel and FSDP do, or
+    added up. Where they are averaged, the gradient of each part is made `size` times as large.
     """
 
     size: int = 1
@@ -56,12 +56,12 @@ class Processes:
 
     @property
     def leads(self) -> bool:
-        """Whether this is the one process that writes and speaks."""
+        """Whether this is the first process, which alone writes files and prints."""
         return self.rank == 0
 
     @property
     def gain(self) -> int:
-        """How much larger the gradient of a part must be for all of them to end as the gradient of the whole."""
+        """The factor on the gradient of a part, so that all parts together give the gradient of the whole."""
         return self.size if self.averaged else 1
 
     def felt(self, part: Tensor) -> Tensor:
@@ -71,7 +71,7 @@ class Processes:
         return part + (self.gain - 1) * (part - part.detach())
 
     def sum(self, part: Tensor) -> Tensor:
-        """The sum over all processes; its gradient flows to the own part, larger by `gain`."""
+        """The sum over all processes; its gradient flows to the part of this process, times `gain`."""
         if self.alone:
             return part
         whole = part.detach().clone()
@@ -79,7 +79,7 @@ class Processes:
         return whole + self.gain * (part - part.detach()) if part.requires_grad else whole
 
     def largest(self, *numbers: float) -> list[float]:
-        """The largest that any process has of each number."""
+        """The maximum of each number over all processes."""
         if self.alone:
             return [*numbers]
         # NCCL knows no other memory than that of its devices.
@@ -102,7 +102,7 @@ class Processes:
             dist.broadcast(tensor, group=self.group, group_src=0)
 
     def all_objects(self, part: T) -> list[T]:
-        """What all processes have, in the order of ranks. Pickled: for what is asked once an epoch, not once a step."""
+        """The objects of all processes, by rank. They are pickled: call it once per epoch, not once per step."""
         if self.alone:
             return [part]
         parts: list[Any] = [None] * self.size
@@ -110,7 +110,7 @@ class Processes:
         return parts
 
     def from_first(self, value: T) -> T:
-        """What the first process has; those of the others are not looked at."""
+        """The value of the first process; those of the others are ignored."""
         if self.alone:
             return value
         box = [value]

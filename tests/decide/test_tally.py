@@ -183,3 +183,8 @@ def test_what_a_tally_cannot_do_is_refused():
         tally.merge(second)
     with pytest.raises(BadScores, match="no scores were counted"):
         second.calibrate("maximize f1")
+
+
+def test_a_tally_is_not_added_up_without_processes():
+    with pytest.raises(BadSetting, match="init_process_group"):
+        ScoreTally().update(*both(0)).all_reduce()

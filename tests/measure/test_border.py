@@ -26,10 +26,10 @@ LABELS = torch.tensor([0.0, 1.0, 0.0, 1.0])
 WEIGHTS = torch.tensor([1.0, 2.0, 0.5, 0.0])
 
 
-UNREAD = "must be numbers, one a sample, but could not be read: values of type"
+UNREAD = "must be numbers, one per sample, but could not be read: values of type"
 
 
-FLAT = "must hold one number a sample, shape (n,)"
+FLAT = "must hold one number per sample, shape (n,)"
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ FLAT = "must hold one number a sample, shape (n,)"
         (
             ([0.1], [0], None, [True]),
             BadGroups,
-            "groups must be whole numbers from 0 up, one a sample; encode names as numbers first",
+            "groups must be whole numbers from 0 up, one per sample; encode names as numbers first",
         ),
         (
             ([0.1], [0], [-1.0]),
@@ -176,9 +176,10 @@ def test_a_mask_of_true_and_false_is_no_group_but_whole_numbers_of_any_size_are(
         (([[1, 2]], [-1]), BadLabels, "labels must be class numbers from 0 to 1, but hold -1"),
         (([[1, 2]], [0.5]), BadLabels, "labels must be class numbers from 0 to 1, but hold 0.5"),
         (([[1, 2]], [0], [1, 1]), ShapeMismatch, "1 rows of scores came with weights of shape (2,)"),
-        ((["a"], [0]), ShapeMismatch, "scores must be numbers, but could not be read: "),
-        (([[1, 2]], ["a"]), ShapeMismatch, "labels must be numbers, but could not be read: "),
-        (([[1, 2]], [0], ["a"]), ShapeMismatch, "weights must be numbers, but could not be read: "),
+        ((["a"], [0]), BadScores, "scores must be numbers, but hold words such as 'a'"),
+        (([[1, 2]], ["a"]), BadLabels, "labels must be numbers, but hold words such as 'a'; number the classes from 0"),
+        (([[1, 2]], [0], ["a"]), BadWeights, "weights must be numbers, but hold words such as 'a'"),
+        (([[1j, 2]], [0]), BadScores, "scores must be real numbers, but are complex"),
     ],
 )
 def test_every_word_of_a_refusal_of_classes(arguments, error, whole):
@@ -218,21 +219,21 @@ class Unreadable:
 @pytest.mark.parametrize(
     ("values", "says"),
     [
-        (None, "scores are missing; pass one number a sample"),
+        (None, "scores are missing; pass one number per sample"),
         (torch.tensor([1j]), "scores must be real numbers, but are complex; pass scores.real or scores.abs()"),
         (np.array([1j]), "scores must be real numbers, but are complex; pass scores.real or scores.abs()"),
-        (RECORDS, "scores must be numbers, one a sample, but are records of several fields"),
+        (RECORDS, "scores must be numbers, one per sample, but are records of several fields"),
         (["high"], "scores must be numbers, but hold words such as 'high'"),
         ([1.0, "high"], "scores must be numbers, but hold words such as '1.0'"),
         (np.array([1.0, "high", b"low"], dtype=object), "scores must be numbers, but hold words such as 'high'"),
         (np.array([b"low"]), "scores must be numbers, but hold words such as \"b'low'\""),
         (np.array(["2020-01-01"], dtype="datetime64[D]"), "scores must be numbers, but hold dates or times; turn them"),
         (np.array([3], dtype="timedelta64[s]"), "scores must be numbers, but hold dates or times"),
-        ([[1.0], [1.0, 2.0]], "scores must be numbers, one a sample, but this list could not be read as such"),
-        ({1: 2}, "scores must be numbers, one a sample, but this dict could not be read as such"),
-        (Unreadable(), "scores must be numbers, one a sample, but this Unreadable could not be read as such"),
-        ([datetime.date(2020, 1, 1)], "scores must be numbers, one a sample, but this list could not be read as such"),
-        ([10**400], "scores must be numbers, one a sample, but this list could not be read as such"),
+        ([[1.0], [1.0, 2.0]], "scores must be numbers, one per sample, but this list could not be read as such"),
+        ({1: 2}, "scores must be numbers, one per sample, but this dict could not be read as such"),
+        (Unreadable(), "scores must be numbers, one per sample, but this Unreadable could not be read as such"),
+        ([datetime.date(2020, 1, 1)], "scores must be numbers, one per sample, but this list could not be read"),
+        ([10**400], "scores must be numbers, one per sample, but this list could not be read as such"),
         ([1.0, None], "1 of 2 scores are not finite (1 NaN); "),
         ([1.0, HUGE], "1 of 2 scores are not finite (0 NaN); "),
         ([-HUGE, NAN, 0.0], "2 of 3 scores are not finite (1 NaN); "),
@@ -248,7 +249,7 @@ def test_scores_that_are_none(values, says):
     ("arguments", "error", "says"),
     [
         (([0.1], ["no"]), BadLabels, "labels must be numbers, but hold words such as 'no'; compare them"),
-        (([0.1], None), BadLabels, "labels are missing; pass one number a sample"),
+        (([0.1], None), BadLabels, "labels are missing; pass one number per sample"),
         (([0.1], [1j]), BadLabels, "labels must be real numbers"),
         (([0.1, 0.2], [1, None]), BadLabels, "labels are missing (NaN or None) for 1 of 2 samples; drop those samples"),
         (([0.1], [0], ["a"]), BadWeights, "weights must be numbers, but hold words such as 'a'"),
@@ -258,10 +259,10 @@ def test_scores_that_are_none(values, says):
         (([0.1], [[0]]), ShapeMismatch, "scores (1,) and labels (1, 1) must match; use labels.squeeze(-1)"),
         (([0.1], [0], [[1.0]]), ShapeMismatch, "scores (1,) and weights (1, 1) must match; use weights.squeeze(-1)"),
         (([0.1], [[0, 1]]), ShapeMismatch, "scores (1,) and labels (1, 2) must match"),
-        (([[0.1, 0.2]], [0]), ShapeMismatch, "scores (1, 2) must hold one number a sample, shape (n,); of two classes"),
-        (([[1, 2, 3]], [0]), ShapeMismatch, "scores (1, 3) must hold one number a sample, shape (n,)"),
-        ((0.1, [0]), ShapeMismatch, "scores () must hold one number a sample, shape (n,)"),
-        (([[[0.1]]], [0]), ShapeMismatch, "scores (1, 1, 1) must hold one number a sample, shape (n,)"),
+        (([[0.1, 0.2]], [0]), ShapeMismatch, "scores (1, 2) must hold one number per sample, shape (n,); of two"),
+        (([[1, 2, 3]], [0]), ShapeMismatch, "scores (1, 3) must hold one number per sample, shape (n,)"),
+        ((0.1, [0]), ShapeMismatch, "scores () must hold one number per sample, shape (n,)"),
+        (([[[0.1]]], [0]), ShapeMismatch, "scores (1, 1, 1) must hold one number per sample, shape (n,)"),
         ((torch.zeros(1).half(), [0], [7e4]), BadWeights, "weights beyond 65504 do not fit float16 scores; divide"),
     ],
 )  # fmt: skip

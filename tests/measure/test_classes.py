@@ -145,7 +145,11 @@ def test_quantities_of_nothing_are_refused(build):
         (torch.full((3, 4), float("nan")), [0, 1, 2], None, BadScores),
         (torch.zeros(3, 4), [0, 1, 2], [1.0, -1.0, 1.0], BadWeights),
         (torch.zeros(3, 4), [0, 1, 2], [1.0, 1.0], ShapeMismatch),
-        ([["a", "b"]], [0], None, ShapeMismatch),
+        ([["a", "b"]], [0], None, BadScores),
+        (torch.zeros(3, 4), ["a", "b", "c"], None, BadLabels),
+        (torch.zeros(3, 4, dtype=torch.complex64), [0, 1, 2], None, BadScores),
+        (torch.zeros(3, 4), None, None, BadLabels),
+        (torch.zeros(3, 4, dtype=torch.float16), [0, 1, 2], [1.0, 1e6, 1.0], BadWeights),
     ],
 )
 def test_bad_input_is_refused_by_name(scores, labels, weights, error):

@@ -124,13 +124,13 @@ def test_processes_that_pass_different_things_are_told_which():
     grouped, plain, wide = part(2, draw, groups=True), part(2, draw), part(2, draw, width=(3,))
     marked = replace(plain, labels=torch.zeros(2, 2))
     for parts, says in (
-        ([grouped, plain], "process 1 has 0 numbers a sample for groups, another has 1"),
-        ([plain, wide], "process 0 has 1 numbers a sample for scores, another has 3"),
-        ([plain, marked], "process 0 has 1 numbers a sample for labels, another has 2"),
+        ([grouped, plain], "process 1 has 0 numbers per sample for groups, another has 1"),
+        ([plain, wide], "process 0 has 1 numbers per sample for scores, another has 3"),
+        ([plain, marked], "process 0 has 1 numbers per sample for labels, another has 2"),
     ):
         with pytest.raises(ShapeMismatch, match=says):
             join(parts)
-    with pytest.raises(ShapeMismatch, match="process 1 has 0 numbers a sample for index, another has 1"):
+    with pytest.raises(ShapeMismatch, match="process 1 has 0 numbers per sample for index, another has 1"):
         join([plain, plain], [torch.arange(2), None])
     for index in (torch.arange(3), torch.arange(2.0), torch.zeros(2, 1, dtype=torch.long)):
         with pytest.raises(BadIndex, match="2 samples came with an index"):

@@ -118,6 +118,9 @@ def test_the_slope_of_a_rate_is_what_autograd_says(rate):
     counts = counts.double().requires_grad_()
     (expected,) = torch.autograd.grad(rate(counts).sum(), counts)
     torch.testing.assert_close(rate.slope(counts.detach()), expected)
+    # One row of counts, or rows per threshold and group, have the same slopes.
+    torch.testing.assert_close(rate.slope(counts.detach()[0]), expected[0])
+    torch.testing.assert_close(rate.slope(counts.detach().view(2, 2, 4)), expected.view(2, 2, 4))
 
 
 @pytest.mark.parametrize("rate", [sp.fpr, sp.fnr, sp.flagged, sp.precision], ids=str)

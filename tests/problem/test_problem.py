@@ -79,13 +79,6 @@ def test_a_bound_without_a_gap_holds_in_the_worst_group():
     assert even.holds(TWO[:1], 3.0) is True
 
 
-def test_which_value_is_better():
-    assert sp.maximize(sp.recall).better(0.6, 0.5)
-    assert not sp.maximize(sp.recall).better(0.5, 0.5)
-    assert sp.minimize(sp.fnr).better(0.4, 0.5)
-    assert not sp.minimize(sp.fnr).better(0.5, 0.5)
-
-
 @pytest.mark.parametrize(
     ("problem", "tightest"),
     [

@@ -217,3 +217,19 @@ def test_fit_numbers_the_samples_and_tells_the_metric_to_solvers_with_a_price_a_
     assert not priced[labels == 0].any()
     assert float(solver.metric) >= -1.0
     assert float(solver.mu) == pytest.approx(1e-3 * 2**5)
+
+
+def test_of_members_that_break_the_bound_the_one_that_breaks_it_least_is_the_best():
+    problem, members = sp.ask(ASK), iter([(0.0, 0.5), (0.6, 0.2), (0.3, 0.4)])
+
+    class Broken:
+        def __init__(self, make):
+            self.make = make
+
+        def train(self, problem, data, work):
+            missed, flagged = next(members)
+            bounds = {str(bound): {"train": flagged, "held_out": flagged} for bound in problem.constraints}
+            return Trained(self.make(), [{"held_out": missed, "feasible": False, "bounds": bounds}], 0, self)
+
+    trained = Ensembled(Broken, net(), Seeds(3)).train(problem, Data([], []), Work())
+    assert trained.best == 1

@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from setpoint.decide.order import worth
 from setpoint.measure.constraint import Constraint, Quantity, percent
 from setpoint.problem.point import OperatingPoint
 from setpoint.run.table import TableRun
@@ -201,7 +202,7 @@ def _comparison(run: TableRun) -> list[str]:
         verdict = "just as well"
     elif abs(first - second) <= noise:
         verdict, remark = "about as well", f" (a difference within the noise of {size['rows']} rows)"
-    elif run.problem.better(second, first):
+    elif worth(run.problem, second) > worth(run.problem, first):
         verdict, remark = "better", f"; --solver {BASELINE} takes it"
     return [
         f"Plain cross-entropy did {verdict} on test: {objective_text(theirs)} against "

@@ -1,11 +1,11 @@
-"""Find one threshold a group: the best cuts under which groups differ by no more than is allowed.
+"""The best thresholds per group under which the groups differ by no more than is allowed.
 
 A gap bound `rate.gap <= g` holds when the rates of all groups lie in some window of width g, and `rate.gap == 0` when
-they lie in a window as wide as one sample of the smallest group. For each window every group has a run of cuts, of
-which it takes the cheapest (a range minimum); the best window wins. This is exact for costs that are linear in the
-counts. Ratios such as precision become linear by Dinkelbach's method, global bounds by a price in the cost, found by
-bisection. A price finds cuts on the hull of what can be had, and points of the objective may lie between two of them:
-from there one group or two at a time move to better cuts, while that keeps every bound.
+they lie in a window as wide as one sample of the smallest group. In each window every group has a run of cuts and takes
+the cheapest of them (a range minimum); the best window wins. This is exact for costs that are linear in the counts.
+Ratios such as precision become linear by Dinkelbach's method, global bounds by a price in the cost, found by bisection.
+A price reaches only cuts on the convex hull, and a better cut may lie inside it: so one or two groups at a time then
+move to better cuts, as long as every bound holds.
 """
 
 from __future__ import annotations
@@ -26,31 +26,21 @@ from setpoint.problem.problem import Problem
 WINDOWS = 4096
 #: Times that every group may move to a better cut.
 ROUNDS = 10
-#: Pairs of cuts, times groups, up to which those of two groups are all tried: two groups of 128 cuts get the best.
+#: All pairs of cuts of two groups are tried up to this many, times groups: two groups of 128 cuts get the best.
 PAIRS = 2**15
 
 
 def find_by_group(problem: Problem, sample: Sample) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Thresholds `(1, G)`, true counts `(1, G, 4)`, whether every bound holds, and which are active `(k,)`."""
-    curves = [_curve_of(sample, group) for group in range(sample.n_groups or 0)]
+    assert sample.groups is not None
+    parts = [sample.take(sample.groups == group) for group in range(sample.n_groups or 0)]
+    curves = [curve(part.scores, part.labels, part.weights) for part in parts]
     heaviest = 1.0 if sample.weights is None else float(sample.weights.max())
     search = _Search(problem, [c.counts for c in curves], heaviest)
     cuts = search.improved(search.best())
     counts = search.counts(cuts)
     thresholds = torch.stack([_threshold(c, cut) for c, cut in zip(curves, cuts)]).unsqueeze(0)
     return thresholds, counts, problem.holding(counts, heaviest), search.active(cuts)
-
-
-def _curve_of(sample: Sample, group: int) -> Curve:
-    assert sample.groups is not None
-    inside = sample.groups == group
-    if sample.weights is not None:
-        inside &= sample.weights > 0
-    if not bool(inside.any()):
-        nothing = torch.zeros(1, dtype=torch.float64, device=sample.scores.device)
-        return Curve(sample.scores.new_zeros(0), nothing, nothing)
-    weights = None if sample.weights is None else sample.weights[inside]
-    return curve(sample.scores[inside], sample.labels[inside], weights)
 
 
 def _threshold(cuts: Curve, cut: int) -> Tensor:
@@ -87,7 +77,7 @@ class _Search:
         return torch.stack([table[cut] for table, cut in zip(self.tables, cuts)]).unsqueeze(0)
 
     def _windows(self) -> tuple[Tensor, Tensor]:
-        """First and last cut of each group `(G, W)` in each window; windows that leave a group nothing go."""
+        """First and last cut of each group `(G, W)` in each window; windows without a cut of some group are dropped."""
         limit = WINDOWS if len(self.gaps) == 1 else int(WINDOWS ** (1 / len(self.gaps)))
         ranges = []
         for constraint in self.gaps:
@@ -135,7 +125,7 @@ class _Search:
     def improved(self, cuts: list[int]) -> list[int]:
         """The same cuts, or better ones that break no bound further, reached by moves of one group or two."""
         least = [self._allowed(c) - c.bound if isinstance(c.quantity, Gap) else SLACK for c in self.problem.constraints]
-        most = torch.maximum(self._violations(self.counts(cuts)), self.total.new_tensor(least).unsqueeze(-1))
+        most = self.problem.violations_per_cut(self.counts(cuts)).maximum(self.total.new_tensor(least).unsqueeze(-1))
         for _ in range(ROUNDS if self.others else 0):
             before = cuts
             for moving in self._moves():
@@ -152,22 +142,19 @@ class _Search:
         return [*((group,) for group in range(len(sizes))), *(pairs if few else [])]
 
     def _moved(self, cuts: list[int], moving: tuple[int, ...], most: Tensor) -> list[int]:
-        """The best of all cuts of the groups that move, if they are better than those now."""
+        """The best of all cuts of the groups that move, if better than the present ones; the other groups stay."""
         grid = torch.cartesian_prod(*(torch.arange(len(self.tables[g]), device=most.device) for g in moving))
         grid = grid.view(-1, len(moving))
         tried = self.counts(cuts).repeat(len(grid), 1, 1)
         for group, places in zip(moving, grid.T):
             tried[:, group] = self.tables[group][places]
-        cost = self.problem.costs(tried).masked_fill((self._violations(tried) > most).any(0), torch.inf)
+        worse = (self.problem.violations_per_cut(tried) > most).any(0)
+        cost = self.problem.costs(tried).masked_fill(worse, torch.inf)
         best = int(cost.argmin())
         if cost[best] >= self.problem.cost(self.counts(cuts)) - SLACK:
             return cuts
         moved = dict(zip(moving, grid[best].tolist()))
         return [moved.get(group, cut) for group, cut in enumerate(cuts)]
-
-    def _violations(self, counts: Tensor) -> Tensor:
-        """How far each bound is broken `(k, m)` by counts `(m, G, 4)`."""
-        return torch.stack([c.violation(self.problem.seen_by(c, counts)) for c in self.problem.constraints])
 
     def _within_bounds(self, cost: Tensor) -> list[int]:
         """The cheapest cuts under the global bounds, each of which is linear too: (part - bound whole) . counts."""
@@ -206,7 +193,7 @@ class _Search:
         return sign * high, excess(sign * high)[1]
 
     def _cheapest(self, cost: Tensor) -> list[int]:
-        """The cheapest cut of each group in the best window, among equals the one that flags more."""
+        """The cheapest cut of each group in the best window; among equal cuts, flagging more wins."""
         picks = [_range_argmin(table @ cost, a, b) for table, a, b in zip(self.tables, self.first, self.last)]
         value = torch.stack([(table @ cost)[pick] for table, pick in zip(self.tables, picks)]).sum(0)
         best = int(value.argmin())

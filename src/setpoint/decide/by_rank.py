@@ -1,4 +1,4 @@
-"""The best cut by rank alone: where a bound looks at one class and the objective at the other, no sort is needed.
+"""The best cut by rank: if the bound is about one class and the objective about the other, no sort is needed.
 
 `fpr <= 1%` lets so many negatives pass, hence recall is best right above the next of them; `recall >= 95%` lets so many
 positives be missed, hence the false positive rate is best right below the next of those. A selection finds either in
@@ -19,7 +19,7 @@ from setpoint.problem.problem import Problem
 
 #: Two cuts that differ by less are equally good.
 EQUAL = 1e-12
-#: Those who would flag more, or less, and the bounds that forbid it, by what is maximised or not.
+#: Objectives (and whether they are maximised) that improve by flagging more, or less, and the bounds that limit it.
 _MORE, _HELD_BACK = {(recall, True), (fnr, False)}, {(fpr, "<="), (tnr, ">=")}
 _LESS, _KEPT_UP = {(tnr, True), (fpr, False)}, {(recall, ">="), (fnr, "<=")}
 
@@ -35,7 +35,7 @@ def find_by_rank(problem: Problem, scores: Tensor, labels: Tensor) -> tuple[Tens
         return None
     values = scores.detach().to(torch.promote_types(scores.dtype, torch.float32)).numpy()
     positive = labels.numpy() > 0
-    # To flag less is to flag more of what is turned upside down.
+    # Flagging less is flagging more of the negated scores.
     side, bounded = (values, values[~positive]) if more else (-values, -values[positive])
     if not 0 < len(bounded) < len(values):
         return None
@@ -54,12 +54,12 @@ def find_by_rank(problem: Problem, scores: Tensor, labels: Tensor) -> tuple[Tens
 
 
 def _excess(bound: Constraint, wrong: int, size: int) -> float:
-    """How far the bound is broken, if so many of so many samples of its class are decided wrongly."""
+    """The excess of the bound if `wrong` of `size` samples of its class are decided wrongly."""
     return wrong / size - bound.bound if bound.relation == "<=" else bound.bound - (size - wrong) / size
 
 
 def _most(bound: Constraint, size: int) -> int:
-    """How many samples of its class the bound lets be decided wrongly."""
+    """The number of samples of its class that the bound allows to be decided wrongly."""
     share = bound.bound if bound.relation == "<=" else 1 - bound.bound
     most = min(int(share * size) + 2, size)
     # A step down at most three times: the shares of whole numbers decide, not the product.

@@ -1,4 +1,4 @@
-"""From scores to an operating point: the best cut on these data, or the threshold to run at."""
+"""Operating points from scores: the best cut on these data, or the threshold to run at."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import warnings
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+import torch
+
 from setpoint.decide.certify import certify, is_certifiable
 from setpoint.decide.certify_groups import certify_each_group, certify_gap
 from setpoint.decide.cut import find
 from setpoint.decide.estimate import estimate
-from setpoint.decide.gathered import gathered
 from setpoint.decide.samples_needed import refuse_confidence
-from setpoint.errors import BadGroups, BadProblem, BadSetting, NotCertified, TooFewSamples
+from setpoint.errors import BadGroups, BadProblem, BadSetting, NotCertified, SetpointError, TooFewSamples
 from setpoint.measure.sample import Sample, check_sample, name_groups
 from setpoint.problem.language import read_problem
 from setpoint.problem.point import Certificate, OperatingPoint, refuse_absent_classes
@@ -29,14 +31,34 @@ def evaluate(
     groups: Any = None,
     process_group: ProcessGroup = False,
 ) -> OperatingPoint:
-    """The best feasible cut on these very data: a point of their curve, not a promise for others.
+    """Find the best threshold on these very data: a point of their curve, not a promise for other data.
 
-    A bound in rows, `flagged == 100 rows`, is about these rows: the cut at which the 100 highest scores pass. Of rows
-    with tied scores all pass or none, so that the nearest number that can be had is taken.
-    With a `process_group`, of the data of all its processes, as in `calibrate`.
+    A bound in rows such as `flagged == 100 rows` is about these rows: the 100 highest scores pass. Rows with tied
+    scores all pass or none does, so the nearest possible number is taken.
+
+    Args:
+        problem: A problem, or the text of an ask.
+        scores: Scores `(n,)`, as a tensor, an array or a list.
+        labels: Labels `(n,)` of 0 and 1.
+        weights: Weights `(n,)`, if any.
+        groups: The group of each sample, by name or number; needed when the problem compares groups.
+        process_group: The processes whose data are judged together, as in `sp.calibrate`.
+
+    Returns:
+        The threshold, or one per group, with the true rates there. If no threshold meets the bounds, `feasible` is
+        False and the threshold breaks them least.
+
+    Raises:
+        MissingClass: If a rate of the problem has no samples to be a share of.
+
+    Example:
+        >>> import setpoint as sp
+        >>> point = sp.evaluate("minimize fnr where fpr <= 25%", [0.1, 0.3, 0.6, 0.2, 0.5, 0.9], [0, 0, 0, 0, 1, 1])
+        >>> point.threshold, point.rates["fpr"], point.rates["fnr"]
+        (0.4, 0.25, 0.0)
     """
     problem = read_problem(problem, rows=True)
-    columns = gathered(scores, labels, weights, groups, Processes.of(process_group))
+    columns = _gathered(scores, labels, weights, groups, Processes.of(process_group))
     sample, names = _judged_sample(problem, *columns)
     return OperatingPoint.at(problem, find(problem, sample).thresholds, sample, names)
 
@@ -52,28 +74,48 @@ def calibrate(
     per_group: bool = False,
     process_group: ProcessGroup = False,
 ) -> OperatingPoint:
-    """The threshold to run at, set on data that the model was not trained on.
+    """Set the threshold to run at, on data that the model was not trained on.
 
-    Without `confidence` it is the best cut of these data (plug-in), which on new data breaks its bound about
-    half the time. With `confidence` the threshold is moved to the safe side until the bounds hold with that
-    probability, and the point carries a certificate; if there are too few samples for that, the error says how many
-    are needed and what these could certify. Where no promise can be made (areas, F-scores, metrics, or no bound at
-    all) the point is the plug-in one with an estimate of its objective, and no certificate.
+    Without `confidence` it is the best threshold on these data, which breaks its bound on new data about half the
+    time. With `confidence` the threshold is moved to the safe side until the bounds hold with that probability, and
+    the point carries a certificate. Areas, F-scores, metrics and problems without bounds cannot be certified: the
+    point is then the best one on these data, with an estimate of its objective.
 
-    `groups`, names or numbers, one a sample, are needed when the problem compares groups, each of which gets a
-    threshold. With `per_group` each of them gets one though the problem does not compare them, and every bound is
-    certified in every group at once.
+    Args:
+        problem: A problem, or the text of an ask.
+        scores: Scores `(n,)`, as a tensor, an array or a list.
+        labels: Labels `(n,)` of 0 and 1.
+        confidence: The probability with which the bounds are to hold, such as 0.95.
+        weights: Weights `(n,)`, if any; unequal weights cannot be certified.
+        groups: The group of each sample, by name or number; needed when the problem compares groups, and then each
+            group gets a threshold.
+        per_group: Give each group a threshold though the problem does not compare groups, and certify every bound in
+            every group at once.
+        process_group: The processes whose data are taken together; True for the default group. Each process calls
+            this with its own data, or with none. It is never assumed: data that every process holds in full would be
+            counted once per process, and the certificate would be false.
 
-    With a `process_group` (True: the default one) the point is that of the data of all its processes, each of which
-    makes this call with data of its own, or with none. Never by itself: data that every process has all of would be
-    counted again by each, and a certificate be false.
+    Returns:
+        The threshold, or one per group, with the true rates there, and with a certificate or estimates if `confidence`
+        is given.
+
+    Raises:
+        TooFewSamples: If the samples cannot certify the bounds; the message says how many are needed, and which
+            weaker bound they could certify.
+        BadProblem: If no number of samples could certify the bounds.
+
+    Example:
+        >>> import setpoint as sp, torch
+        >>> scores = torch.linspace(0, 1, 1000)
+        >>> point = sp.calibrate("minimize fnr where fpr <= 1%", scores, scores > 0.7, confidence=0.95)
+        >>> print(point.certificate)
+        fpr <= 1% with confidence 95%, from 700 samples (order statistic of the calibration scores)
     """
     problem = read_problem(problem)
-    processes = Processes.of(process_group)
-    scores, labels, weights, groups = gathered(scores, labels, weights, groups, processes)
+    columns = _gathered(scores, labels, weights, groups, Processes.of(process_group))
     if per_group and (problem.group is not None or problem.over is not None or confidence is None):
         raise BadSetting("per_group certifies plain bounds in every group: it needs confidence=, and no gap or area")
-    sample, names = _judged_sample(problem, scores, labels, weights, groups, by_group=per_group)
+    sample, names = _judged_sample(problem, *columns, by_group=per_group)
     if confidence is None:
         return OperatingPoint.at(problem, find(problem, sample).thresholds, sample, names)
     refuse_confidence(confidence)
@@ -93,9 +135,9 @@ def calibrate(
 def settle(
     problem: Problem, scores: Any, labels: Any, confidence: float | None, *, weights: Any = None, groups: Any = None
 ) -> tuple[OperatingPoint, str | None]:
-    """As `calibrate`, but where the rows allow no certificate: the plain point, and the sentence that says why.
+    """Calibrate with a certificate if the rows allow one; otherwise without one, and say why in a sentence.
 
-    A trained model is not thrown away for want of a certificate.
+    So a trained model is not lost when it cannot be certified.
     """
     try:
         return calibrate(problem, scores, labels, confidence=confidence, weights=weights, groups=groups), None
@@ -106,7 +148,7 @@ def settle(
 
 
 def warn_of_refusal(refusal: str | None) -> None:
-    """Warn that a threshold carries no certificate, if it was to carry one."""
+    """Warn that a threshold has no certificate, if there is a sentence that says why."""
     if refusal is not None:
         warnings.warn(f"{refusal}; the threshold is set without a certificate", NotCertified, stacklevel=3)
 
@@ -119,10 +161,42 @@ def _judged_sample(
     if problem.group is not None or by_group:
         if groups is None:
             why = f"'{problem}' compares groups of {problem.group}" if problem.group else "per_group is set"
-            raise BadGroups(f"{why}; pass groups=, one a sample")
+            raise BadGroups(f"{why}; pass groups=, one per sample")
         groups, names = name_groups(groups)
     wide = check_sample(scores, labels, weights, groups if names else None).double()
     refuse_absent_classes(problem, wide)
     if names:
         wide = replace(wide, n_groups=len(names))
     return wide, names
+
+
+def _gathered(scores: Any, labels: Any, weights: Any, groups: Any, processes: Processes) -> tuple[Any, Any, Any, Any]:
+    """Scores, labels, weights and names of groups of all processes, by rank; an error in one is raised in all."""
+    if processes.alone:
+        return scores, labels, weights, groups
+    own: Any
+    try:
+        sample = check_sample(scores, labels, weights).double()
+        names = None
+        if groups is not None:
+            codes, known = name_groups(groups)
+            names = np.array(known, dtype=object)[codes.numpy()]
+        own = (sample.scores.cpu(), sample.labels.cpu(), None if weights is None else sample.weights, names)
+    except SetpointError as cause:
+        own = cause
+    parts = [part for part in processes.all_objects(own) if isinstance(part, SetpointError) or len(part[0])]
+    for part in parts:
+        if isinstance(part, SetpointError):
+            raise part
+    if not parts:
+        return scores, labels, weights, groups
+    some_weights = any(part[2] is not None for part in parts)
+    some_groups = any(part[3] is not None for part in parts)
+    if some_groups and any(part[3] is None for part in parts):
+        raise BadGroups("some processes pass groups and others do not; pass groups= on all of them")
+    return (
+        torch.cat([part[0] for part in parts]),
+        torch.cat([part[1] for part in parts]),
+        torch.cat([torch.ones_like(p[0]) if p[2] is None else p[2].cpu() for p in parts]) if some_weights else None,
+        np.concatenate([part[3] for part in parts]) if some_groups else None,
+    )

@@ -1,13 +1,13 @@
-"""A threshold with a proof: every bound holds on new data with a given probability, whatever the distribution.
+"""Certified thresholds: every bound holds on new data with a given probability, whatever the distribution.
 
-Walk from a threshold that these data did not choose, cut by cut, as long as the exact test of each bound rejects
-"it is broken". The promise then holds for all cuts walked over, so that the best of them may be chosen freely: to
-end at a broken cut, the walk must have passed the first broken one, whose test errs with probability 1 - confidence.
+The walk starts at a threshold that these data did not choose and goes on, cut by cut, as long as the exact test of each
+bound rejects "it is broken". The best of all cuts passed may then be chosen freely: to reach a broken cut, the walk
+must pass the first broken one, whose test errs with probability 1 - confidence.
 
-Bounds that are kept by flagging less (fpr, flagged) or by flagging more (recall, fnr) start from the end that keeps
-them, where nothing or everything is flagged: that is the order statistic of the binomial tail; with bounds of both
-kinds each kind has half of the doubt. With others among them (precision), which either end may break, the walk starts
-where a fifth of the samples, set aside, make it most certain.
+For bounds that are kept by flagging less (fpr, flagged) or by flagging more (recall, fnr) the walk starts at the end
+that keeps them, where nothing or everything is flagged; this is the order statistic of the binomial tail. With bounds
+of both kinds each kind gets half of the error probability. Either end may break other bounds (precision): the walk then
+starts where a fifth of the samples, set aside, are most certain that all bounds hold.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from setpoint.decide.by_rank import EQUAL
 from setpoint.decide.samples_needed import refusal, refuse_the_impossible, safe_side
 from setpoint.errors import BadProblem, TooFewSamples
 from setpoint.measure.constraint import Constraint
@@ -33,12 +34,12 @@ from setpoint.problem.problem import Problem
 
 #: The share of the samples that choose where the walk starts, when neither end will do.
 SET_ASIDE = 0.2
-#: The walk sets out this much short of the cut they are most certain of, which flatters itself.
+#: The walk starts at this share of the way to the cut of which they are most certain, since that cut is optimistic.
 _SHORT = 0.8
 
 
 def is_certifiable(problem: Problem) -> bool:
-    """Whether each bound can be shown to hold; if not, an estimate is all there is."""
+    """Whether each bound can be certified; if not, its rate can only be estimated."""
     return bool(problem.constraints) and all(is_testable(c) and c.relation != "==" for c in problem.constraints)
 
 
@@ -62,7 +63,7 @@ def certify(problem: Problem, sample: Sample, confidence: float) -> tuple[Tensor
 
 
 def certify_among(problem: Problem, cuts: Curve, confidence: float) -> tuple[Tensor, Certificate]:
-    """The same from the cuts themselves, for bounds that one end of them keeps."""
+    """The best of the given cuts at which all bounds hold with that confidence; one end must keep each bound."""
     refuse_the_impossible(problem)
     certified = reduce(np.intersect1d, walked_from_the_ends(problem, cuts, confidence).values())
     if len(certified) == 0:
@@ -85,16 +86,17 @@ def _chosen(
     problem: Problem, cuts: Curve, certified: NDArray[np.int64], confidence: float, method: str
 ) -> tuple[Tensor, Certificate]:
     """The best of the certified cuts, with its certificate."""
-    best = _best_of(problem, cuts, torch.from_numpy(certified))
+    cost = problem.costs(cuts.counts[certified])
+    # Among equals the last, which is nearest to the bound.
+    best = int(certified[(cost <= cost.min() + EQUAL).nonzero()[-1]])
     counts = cuts.counts[best].numpy()
     only = problem.constraints[0] if len(problem.constraints) == 1 else None
     samples = int(counts.sum()) if only is None else int(trials(only, counts))
-    statement = " and ".join(map(str, problem.constraints))
-    return cuts.thresholds(torch.tensor([best])), Certificate(statement, confidence, samples, method)
+    return cuts.thresholds(torch.tensor([best])), Certificate(problem.promise, confidence, samples, method)
 
 
 def unweighted(sample: Sample) -> Sample:
-    """The samples without their weights, which must be alike; those of weight 0 are not there."""
+    """The samples without their weights, which must be equal; samples of weight 0 are dropped."""
     if sample.weights is None:
         return sample
     there = sample.weights > 0
@@ -108,7 +110,7 @@ def unweighted(sample: Sample) -> Sample:
 
 
 def drawn_apart(sample: Sample, share: float) -> tuple[Sample, Sample]:
-    """Two parts, drawn at random; the same samples in the same order always give the same two."""
+    """Two random parts; the same samples in the same order always give the same two."""
     order = torch.randperm(len(sample.scores), generator=torch.Generator().manual_seed(0))
     size = max(1, round(share * len(order)))
     return sample.take(order[:size]), sample.take(order[size:])
@@ -124,15 +126,9 @@ def _walk(
 
 
 def _doubt(bounds: Sequence[Constraint], counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The p-value of "one of the bounds is broken", a cut."""
+    """The p-value of "one of the bounds is broken" at each cut."""
     worst: NDArray[np.float64] = np.max([p_if_broken(c, counts) for c in bounds], axis=0)
     return worst
-
-
-def _best_of(problem: Problem, cuts: Curve, certified: Tensor) -> int:
-    """The cut of the best objective, among equals the last, which is nearest to the bound."""
-    cost = problem.objective(cuts.counts[certified]) * (-1 if problem.maximize else 1)
-    return int(certified[(cost <= cost.min() + 1e-12).nonzero()[-1]])
 
 
 def _ways(problem: Problem) -> tuple[int, ...]:
@@ -143,7 +139,7 @@ def _ways(problem: Problem) -> tuple[int, ...]:
 
 
 def _most_certain(problem: Problem, sample: Sample, steps: tuple[int, ...]) -> Tensor:
-    """A threshold near the one at which these samples speak most clearly for all bounds."""
+    """A threshold near the cut of these samples with the smallest p-value."""
     cuts = curve(sample.scores, sample.labels)
     doubt = _doubt(problem.constraints, cuts.counts.numpy())
     cut, last = int(doubt.argmin()), len(doubt) - 1

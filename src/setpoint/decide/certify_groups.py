@@ -1,4 +1,4 @@
-"""Thresholds by group with a proof: for bounds that compare the groups, and for bounds that each group must keep."""
+"""Certified thresholds per group: for bounds that compare groups, and for bounds that each group must keep."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from setpoint.decide.samples_needed import refusal_of_gap, refuse_the_impossible
 from setpoint.errors import TooFewSamples
 from setpoint.measure.constraint import Constraint
 from setpoint.measure.count import count
-from setpoint.measure.rate import Gap, Rate
+from setpoint.measure.rate import Gap, rate_within
 from setpoint.measure.sample import Sample
 from setpoint.problem.evidence import p_if_broken
 from setpoint.problem.point import Certificate
@@ -39,9 +39,10 @@ def certify_gap(problem: Problem, sample: Sample, names: list[str], confidence: 
     found = find(problem, first)
     certified: list[Tensor] = []
     for degree in np.linspace(1, 0, _STEPS):
-        thresholds = find(_tightened(problem, found.counts[0], degree), first).thresholds
+        stricter = [_pulled_in(c, found.counts[0], degree) for c in problem.constraints]
+        thresholds = find(replace(problem, constraints=tuple(stricter)), first).thresholds
         counts = _counts(thresholds, second)
-        if max(_p_if_broken(c, counts) for c in problem.constraints) > 1 - confidence:
+        if max(float(p_if_broken(c, problem.seen_by(c, counts))) for c in problem.constraints) > 1 - confidence:
             if not certified:
                 everything = _counts(thresholds, sample)
                 raise TooFewSamples(refusal_of_gap(problem, counts, everything, names, confidence))
@@ -50,15 +51,15 @@ def certify_gap(problem: Problem, sample: Sample, names: list[str], confidence: 
     costs = [float(problem.cost(torch.from_numpy(_counts(each, sample)).unsqueeze(0))) for each in certified]
     best = min(range(len(costs)), key=lambda place: (costs[place], -place))
     method = f"thresholds found on {len(first.scores)} samples, tested in sequence on {len(second.scores)} others"
-    return certified[best], Certificate(_statement(problem), confidence, len(second.scores), method)
+    return certified[best], Certificate(problem.promise, confidence, len(second.scores), method)
 
 
 def certify_each_group(
     problem: Problem, sample: Sample, names: list[str], confidence: float
 ) -> tuple[Tensor, Certificate]:
-    """One threshold a group `(1, G)`, at which every bound holds in every group at once.
+    """One threshold per group, `(1, G)`, at which every bound holds in every group at once.
 
-    Groups are drawn apart from each other, so that G promises of confidence^(1/G) make one of `confidence`.
+    Groups are independent samples, so G certificates of confidence^(1/G) make one of `confidence`.
     """
     sample = unweighted(sample)
     assert sample.groups is not None
@@ -73,7 +74,7 @@ def certify_each_group(
         thresholds.append(threshold)
         fewest = min(fewest, certificate.samples)
     method = f"in each of {len(names)} groups at confidence {own:.4g}, the smallest of them counted"
-    return torch.stack(thresholds, dim=1), Certificate(_statement(problem), confidence, fewest, method)
+    return torch.stack(thresholds, dim=1), Certificate(problem.promise, confidence, fewest, method)
 
 
 def _counts(thresholds: Tensor, sample: Sample) -> NDArray[np.float64]:
@@ -83,19 +84,9 @@ def _counts(thresholds: Tensor, sample: Sample) -> NDArray[np.float64]:
     return each
 
 
-def _p_if_broken(constraint: Constraint, counts: NDArray[np.float64]) -> float:
-    return float(p_if_broken(constraint, counts if isinstance(constraint.quantity, Gap) else counts.sum(0)))
-
-
-def _tightened(problem: Problem, counts: Tensor, degree: float) -> Problem:
-    """The same question with each bound pulled in by `degree` times five of its standard errors."""
-    return replace(problem, constraints=tuple(_pulled_in(c, counts, degree) for c in problem.constraints))
-
-
 def _pulled_in(constraint: Constraint, counts: Tensor, degree: float) -> Constraint:
-    compared = isinstance(constraint.quantity, Gap)
-    rate = constraint.quantity.rate if isinstance(constraint.quantity, Gap) else constraint.quantity
-    assert isinstance(rate, Rate)
+    """The same bound, made stricter by `degree` times five of its standard errors."""
+    compared, rate = isinstance(constraint.quantity, Gap), rate_within(constraint.quantity)
     pooled = counts.sum(0)
     level = float(rate(pooled)) if compared else constraint.bound
     # A gap lies between two groups; those of the fewest samples are the least certain.
@@ -105,7 +96,3 @@ def _pulled_in(constraint: Constraint, counts: Tensor, degree: float) -> Constra
     # No gap is closer to nothing than a sample: two groups are rarely alike but where all pass, or none.
     nearest = min(constraint.bound, 2 / float(sizes.min())) if compared else 0.0
     return replace(constraint, bound=min(max(constraint.bound - margin, nearest), 1.0))
-
-
-def _statement(problem: Problem) -> str:
-    return " and ".join(map(str, problem.constraints))

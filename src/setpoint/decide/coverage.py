@@ -1,4 +1,4 @@
-"""The correction: shifts at which every class is predicted as often as its bounds allow.
+"""Corrections of shifts, so that every class is predicted as often as its bounds allow.
 
 With coverage bounds `low <= coverage <= high` (0 and 1 where nothing is asked) the shifts t minimise a convex
 function, the dual of the transport program "give each sample a class, for the largest sum of scores":
@@ -13,6 +13,8 @@ limit of high temperature.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import torch
 from torch import Tensor
 
@@ -21,13 +23,13 @@ from setpoint.measure.classes import OfClass, class_shares
 from setpoint.measure.rate import flagged
 from setpoint.problem.problem import Problem
 
-#: The temperature is raised by this factor, from 1 over the spread of the scores, until the true counts are right;
-#: at most so many times, or until so many levels in a row have brought nothing (ties, unequal weights).
+#: The temperature is raised by a factor, from 1 over the spread of the scores, until the true counts are right: at
+#: most `_LEVELS` times, and no further after `_PATIENCE` levels without improvement (ties, unequal weights).
 _HOTTER, _LEVELS, _PATIENCE = 4.0, 18, 9
 
 
 def coverage_bounds(problem: Problem, n_classes: int) -> tuple[Tensor, Tensor]:
-    """The lowest and the highest coverage asked of each class, `(K,)` each, 0 and 1 where nothing is."""
+    """The lowest and the highest coverage asked of each class, `(K,)` each, 0 and 1 for a class without bounds."""
     low, high = [0.0] * n_classes, [1.0] * n_classes
     for constraint in problem.constraints:
         quantity = constraint.quantity
@@ -58,10 +60,8 @@ def soft_correction(
     start: Tensor | None = None,
 ) -> Tensor:
     """The shifts `(K,)`, in float64, at which the soft coverages meet their bounds, exactly but for rounding."""
-    scores = scores.detach().double()
-    weights = torch.ones_like(scores[:, 0]) if weights is None else weights.double()
-    shifts = torch.zeros_like(low) if start is None else _allowed(start.double(), low, high)
-    return _newton(scores, weights / weights.sum(), low, high, float(temperature), shifts)
+    task = _Task.of(scores, low, high, weights)
+    return task.newton(float(temperature), task.allowed(start))
 
 
 @torch.no_grad()
@@ -72,158 +72,161 @@ def true_correction(
 
     Bounds are first rounded to whole samples; the shifts then lie between those of neighbouring assignments, and
     the bounds are met to the sample, unless scores are tied. With unequal weights there is no such rounding: the
-    bounds are met within the heaviest sample a class, and the safe side is tried for. A good `start` saves time.
+    bounds are met within the heaviest sample per class, and the safe side is tried for. A good `start` saves time.
     """
-    scores = scores.detach().double()
-    weights = torch.ones_like(scores[:, 0]) if weights is None else weights.double()
-    present = weights > 0
-    scores, weights = scores[present], weights[present]
+    if weights is not None:
+        scores, weights = scores[weights > 0], weights[weights > 0]
     if not bool(((low > 0) | (high < 1)).any()) or not len(scores):
         return torch.zeros_like(low)
-    weights = weights / weights.sum()
-    if bool((weights == weights[0]).all()):
-        return _anneal(scores, weights, *_whole_samples(low, high, len(scores)), start)[0]
-    tight_low, tight_high = low, high
-    best, broken = _anneal(scores, weights, low, high, start)
+    task = _Task.of(scores, low, high, weights)
+    if bool((task.weights == task.weights[0]).all()):
+        low, high = _whole_samples(low, high, len(scores))
+        return replace(task, low=low, high=high).anneal(start)[0]
+    tight = task
+    best, broken = task.anneal(start)
     for _ in range(3):
-        coverage = _coverage(scores, weights, best)
-        over, under = (coverage - high).clamp(min=0), (low - coverage).clamp(min=0)
-        if not bool(((over + under) > 1e-12).any()):
+        beyond = task.beyond(task.coverage(best))
+        if not bool((beyond.abs() > 1e-12).any()):
             break
         inequality = low < high
-        tight_high = torch.where(inequality, (tight_high - over).clamp(min=0), tight_high)
-        tight_low = torch.where(inequality, (tight_low + under).clamp(max=1), tight_low)
+        tight_high = torch.where(inequality, (tight.high - beyond.clamp(min=0)).clamp(min=0), tight.high)
+        tight_low = torch.where(inequality, (tight.low - beyond.clamp(max=0)).clamp(max=1), tight.low)
         if float(tight_low.sum()) > 1 or float(tight_high.sum()) < 1 or bool((tight_low > tight_high).any()):
             break
-        tried, _ = _anneal(scores, weights, tight_low, tight_high, best)
-        violation = _violation(_coverage(scores, weights, tried), low, high)
+        tight = replace(task, low=tight_low, high=tight_high)
+        tried, _ = tight.anneal(best)
+        violation = task.violation(tried)
         if violation < broken:
             best, broken = tried, violation
     return best
 
 
-def _anneal(scores: Tensor, weights: Tensor, low: Tensor, high: Tensor, start: Tensor | None) -> tuple[Tensor, float]:
-    """The soft correction at ever higher temperature, until the true coverages prove it best."""
-    centred = scores - scores.mean(-1, keepdim=True)
-    outer = float(centred.std(correction=0)) or 1.0
-    # Classes may lie much farther apart than the samples within them; only these are told apart by the bounds.
-    spread = float((centred - centred.mean(0)).std(correction=0))
-    spread = spread if spread > 1e-12 * outer else outer
-    shifts = best = torch.zeros_like(low) if start is None else _allowed(start, low, high)
-    lowest = (float("inf"), float("inf"))
-    temperature = best_at = 1 / outer if start is None else _HOTTER**4 / spread
-    stale = 0
-    while temperature * spread < _HOTTER**_LEVELS:
-        # A hundredth of a sample decides nothing; the last digits are not worth their steps on the way.
-        shifts = _newton(scores, weights, low, high, temperature, shifts, 0.01 / len(scores))
-        coverage = _coverage(scores, weights, shifts)
-        # A class that is shifted although its bound is not reached: then the bounds hold, but not at the best.
-        idle = (high - coverage) * (shifts > 0) + (coverage - low) * (shifts < 0)
-        judged = (_violation(coverage, low, high), float(idle.clamp(min=0).sum()))
-        stale = 0 if judged < lowest or temperature * spread < 1 else stale + 1
-        if judged < lowest:
-            best, best_at, lowest = shifts, temperature, judged
-        if max(lowest) <= 1e-12 or stale >= _PATIENCE:
-            break
-        temperature *= _HOTTER
-    # Where the search stopped short must not decide: all shifts that are as good differ, and last digits would.
-    settled = _newton(scores, weights, low, high, best_at, best)
-    best = settled if _violation(_coverage(scores, weights, settled), low, high) <= lowest[0] else best
-    return (best, 0.0) if lowest[0] <= 0 else _past_ties(scores, weights, low, high, best, spread)
+@dataclass(frozen=True)
+class _Task:
+    """Scores `(n, K)` in float64, weights `(n,)` of sum 1, and the bounds `(K,)` on the coverage of each class."""
 
+    scores: Tensor
+    weights: Tensor
+    low: Tensor
+    high: Tensor
 
-def _past_ties(
-    scores: Tensor, weights: Tensor, low: Tensor, high: Tensor, shifts: Tensor, spread: float
-) -> tuple[Tensor, float]:
-    """Tied samples pass together: move the class that breaks its bound most just past its tie, while that helps."""
-    broken = _violation(_coverage(scores, weights, shifts), low, high)
-    for _ in range(2 * len(low)):
-        coverage = _coverage(scores, weights, shifts)
-        beyond = (coverage - high).clamp(min=0) - (low - coverage).clamp(min=0)
-        k = int(beyond.abs().argmax())
-        nudges = [float(beyond[k].sign()) * spread * 10.0**power for power in range(-9, 1)]
-        tries = [shifts.index_add(0, torch.tensor([k], device=low.device), low.new_tensor([n])) for n in nudges]
-        after = [_violation(_coverage(scores, weights, tried), low, high) for tried in tries]
-        if min(after) >= broken:
-            break
-        broken = min(after)
-        shifts = tries[after.index(broken)]
-    return shifts, broken
+    @classmethod
+    def of(cls, scores: Tensor, low: Tensor, high: Tensor, weights: Tensor | None) -> _Task:
+        scores = scores.detach().double()
+        weights = torch.ones_like(scores[:, 0]) if weights is None else weights.double()
+        return cls(scores, weights / weights.sum(), low, high)
 
+    def coverage(self, shifts: Tensor, temperature: float | None = None) -> Tensor:
+        return self.weights @ class_shares(self.scores, shifts, temperature)
 
-def _coverage(scores: Tensor, weights: Tensor, shifts: Tensor) -> Tensor:
-    return weights @ class_shares(scores, shifts)
+    def beyond(self, coverage: Tensor) -> Tensor:
+        """How far each coverage lies above its bounds, or below them (negative)."""
+        return (coverage - self.high).clamp(min=0) - (self.low - coverage).clamp(min=0)
 
+    def violation(self, shifts: Tensor) -> float:
+        """How far all bounds together are broken at the true coverages."""
+        total = float(self.beyond(self.coverage(shifts)).abs().sum())
+        return total if total > 1e-12 else 0.0
 
-def _violation(coverage: Tensor, low: Tensor, high: Tensor) -> float:
-    beyond = (coverage - high).clamp(min=0) + (low - coverage).clamp(min=0)
-    total = float(beyond.sum())
-    return total if total > 1e-12 else 0.0
+    def slope(self, coverage: Tensor, shifts: Tensor) -> Tensor:
+        """Bound minus coverage; at the kink, 0 within the bounds."""
+        below = torch.where(shifts < 0, self.low - coverage, -self.beyond(coverage))
+        return torch.where(shifts > 0, self.high - coverage, below)
 
+    def allowed(self, start: Tensor | None) -> Tensor:
+        """A start on the sides that the bounds can push to: down for a floor, up for a ceiling; without one, 0."""
+        if start is None:
+            return torch.zeros_like(self.low)
+        start = torch.where(self.low > 0, start.double(), start.double().clamp(min=0))
+        return torch.where(self.high < 1, start, start.clamp(max=0))
 
-def _newton(
-    scores: Tensor,
-    weights: Tensor,
-    low: Tensor,
-    high: Tensor,
-    temperature: float,
-    shifts: Tensor,
-    tolerance: float = 1e-13,
-) -> Tensor:
-    """Newton's method within the orthant that the slopes point into; a shift that would change sign stops at 0."""
-    kinked = low < high
-    widest = float((scores.amax(0) - scores.amin(0)).max()) + float((scores.amax(-1) - scores.amin(-1)).max())
-
-    def cost(at: Tensor) -> float:
-        soft_max = torch.logsumexp(temperature * (scores - at), -1) / temperature
-        return float(weights @ soft_max + high @ at.clamp(min=0) + low @ at.clamp(max=0))
-
-    value = cost(shifts)
-    for _ in range(60):
-        shares = class_shares(scores, shifts, temperature)
-        coverage = weights @ shares
-        slope = _slope(coverage, low, high, shifts)
-        if float(slope.abs().max()) <= tolerance:
-            break
-        moving = (slope != 0).double()
-        curvature = torch.diag(coverage) - shares.T @ (weights.unsqueeze(-1) * shares)
-        curvature = temperature * curvature * moving * moving.unsqueeze(-1)
-        curvature = curvature + torch.diag((1 - moving) + 1e-11 * temperature * float(coverage.max()))
-        if bool(moving.all()) and abs(float(slope.sum())) <= 1e-12:
-            # Nothing is gained by moving all shifts alike; left to rounding, that is most of the step.
-            curvature = curvature + temperature * coverage.mean()
-        direction = -torch.linalg.solve(curvature, slope)
-        longest = float(direction.abs().max())
-        direction = direction * min(1.0, max(widest, 1 / temperature) / longest)
-        side = torch.where(shifts != 0, shifts.sign(), -slope.sign())
-        for halving in range(40):
-            tried = shifts + 0.5**halving * direction
-            tried = torch.where(kinked & (tried.sign() != side), 0.0, tried)
-            there = cost(tried)
-            promised = float(slope @ (tried - shifts))
-            if there <= value + 1e-4 * min(promised, 0.0):
+    def anneal(self, start: Tensor | None) -> tuple[Tensor, float]:
+        """The soft correction at ever higher temperature, until the true coverages prove it best."""
+        centred = self.scores - self.scores.mean(-1, keepdim=True)
+        outer = float(centred.std(correction=0)) or 1.0
+        # Classes may lie much farther apart than the samples within them; only these are told apart by the bounds.
+        spread = float((centred - centred.mean(0)).std(correction=0))
+        spread = spread if spread > 1e-12 * outer else outer
+        shifts = best = self.allowed(start)
+        lowest = (float("inf"), float("inf"))
+        temperature = best_at = 1 / outer if start is None else _HOTTER**4 / spread
+        stale = 0
+        while temperature * spread < _HOTTER**_LEVELS:
+            # A hundredth of a sample decides nothing; the last digits are not worth their steps on the way.
+            shifts = self.newton(temperature, shifts, 0.01 / len(self.scores))
+            coverage = self.coverage(shifts)
+            # A class that is shifted although its bound is not reached: then the bounds hold, but not at the best.
+            idle = (self.high - coverage) * (shifts > 0) + (coverage - self.low) * (shifts < 0)
+            judged = (self.violation(shifts), float(idle.clamp(min=0).sum()))
+            stale = 0 if judged < lowest or temperature * spread < 1 else stale + 1
+            if judged < lowest:
+                best, best_at, lowest = shifts, temperature, judged
+            if max(lowest) <= 1e-12 or stale >= _PATIENCE:
                 break
-            # Where the cost has no more digits to tell, its slope still has.
-            if abs(there - value) <= 1e-14 * (1 + abs(value)):
-                steep = _slope(weights @ class_shares(scores, tried, temperature), low, high, tried)
-                if float(steep.abs().max()) < 0.9 * float(slope.abs().max()):
+            temperature *= _HOTTER
+        # Where the search stopped short must not decide: all shifts that are as good differ, and last digits would.
+        settled = self.newton(best_at, best)
+        best = settled if self.violation(settled) <= lowest[0] else best
+        return (best, 0.0) if lowest[0] <= 0 else self.past_ties(best, spread)
+
+    def past_ties(self, shifts: Tensor, spread: float) -> tuple[Tensor, float]:
+        """Move the class that breaks its bound most just past its tie, as long as that helps; ties pass together."""
+        broken = self.violation(shifts)
+        for _ in range(2 * len(self.low)):
+            beyond = self.beyond(self.coverage(shifts))
+            k = int(beyond.abs().argmax())
+            tries = shifts.repeat(10, 1)
+            tries[:, k] += shifts.new_tensor([float(beyond[k].sign()) * spread * 10.0**p for p in range(-9, 1)])
+            after = [self.violation(tried) for tried in tries]
+            if min(after) >= broken:
+                break
+            broken = min(after)
+            shifts = tries[after.index(broken)]
+        return shifts, broken
+
+    def newton(self, temperature: float, shifts: Tensor, tolerance: float = 1e-13) -> Tensor:
+        """Newton's method within the orthant that the slopes point into; a shift that would change sign stops at 0."""
+        scores, weights, kinked = self.scores, self.weights, self.low < self.high
+        widest = float((scores.amax(0) - scores.amin(0)).max()) + float((scores.amax(-1) - scores.amin(-1)).max())
+
+        def cost(at: Tensor) -> float:
+            soft_max = torch.logsumexp(temperature * (scores - at), -1) / temperature
+            return float(weights @ soft_max + self.high @ at.clamp(min=0) + self.low @ at.clamp(max=0))
+
+        value = cost(shifts)
+        for _ in range(60):
+            shares = class_shares(scores, shifts, temperature)
+            coverage = weights @ shares
+            slope = self.slope(coverage, shifts)
+            if float(slope.abs().max()) <= tolerance:
+                break
+            moving = (slope != 0).double()
+            curvature = torch.diag(coverage) - shares.T @ (weights.unsqueeze(-1) * shares)
+            curvature = temperature * curvature * moving * moving.unsqueeze(-1)
+            curvature = curvature + torch.diag((1 - moving) + 1e-11 * temperature * float(coverage.max()))
+            if bool(moving.all()) and abs(float(slope.sum())) <= 1e-12:
+                # Nothing is gained by moving all shifts alike; left to rounding, that is most of the step.
+                curvature = curvature + temperature * coverage.mean()
+            direction = -torch.linalg.solve(curvature, slope)
+            longest = float(direction.abs().max())
+            direction = direction * min(1.0, max(widest, 1 / temperature) / longest)
+            side = torch.where(shifts != 0, shifts.sign(), -slope.sign())
+            for halving in range(40):
+                tried = shifts + 0.5**halving * direction
+                tried = torch.where(kinked & (tried.sign() != side), 0.0, tried)
+                there = cost(tried)
+                promised = float(slope @ (tried - shifts))
+                if there <= value + 1e-4 * min(promised, 0.0):
                     break
-        else:
-            break
-        shifts, value = tried, there
-    return shifts
-
-
-def _slope(coverage: Tensor, low: Tensor, high: Tensor, shifts: Tensor) -> Tensor:
-    """Bound minus coverage; at the kink, 0 within the bounds."""
-    at_kink = -(coverage - high).clamp(min=0) + (low - coverage).clamp(min=0)
-    return torch.where(shifts > 0, high - coverage, torch.where(shifts < 0, low - coverage, at_kink))
-
-
-def _allowed(start: Tensor, low: Tensor, high: Tensor) -> Tensor:
-    """A start on the sides that the bounds can push to: down for a floor, up for a ceiling."""
-    start = torch.where(low > 0, start, start.clamp(min=0))
-    return torch.where(high < 1, start, start.clamp(max=0))
+                # Where the cost has no more digits to tell, its slope still has.
+                if abs(there - value) <= 1e-14 * (1 + abs(value)):
+                    steep = self.slope(self.coverage(tried, temperature), tried)
+                    if float(steep.abs().max()) < 0.9 * float(slope.abs().max()):
+                        break
+            else:
+                break
+            shifts, value = tried, there
+        return shifts
 
 
 def _whole_samples(low: Tensor, high: Tensor, size: int) -> tuple[Tensor, Tensor]:

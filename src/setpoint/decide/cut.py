@@ -1,4 +1,4 @@
-"""Find the thresholds: the best feasible among all cuts, exactly, from one sort or, where that will do, by rank."""
+"""The best thresholds: the best feasible of all cuts, exactly, from one sort or by rank."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from setpoint.decide.by_group import find_by_group
 from setpoint.decide.by_rank import EQUAL, find_by_rank
 from setpoint.measure.constraint import SLACK
 from setpoint.measure.curve import Curve, curve, curve_of_fixed_length
-from setpoint.measure.looks import constant_like, may_look
+from setpoint.measure.looks import constant, constant_like, may_look
 from setpoint.measure.rate import Range
 from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
@@ -21,7 +21,7 @@ from setpoint.problem.problem import Problem
 class Found:
     """Thresholds `(m,)`, the true counts there `(m, 4)`, and which bounds hold them in place `(k,)`.
 
-    With one threshold a group: `(1, G)` and `(1, G, 4)`.
+    With one threshold per group: `(1, G)` and `(1, G, 4)`.
     """
 
     thresholds: Tensor
@@ -49,35 +49,37 @@ def find(problem: Problem, sample: Sample) -> Found:
 
 
 def find_among(problem: Problem, cuts: Curve, heaviest: float | Tensor = 1.0) -> Found:
-    """The same from the cuts themselves, of samples of a weight of `heaviest` at most; groups have no such cuts."""
+    """The best of the given cuts; no sample weighs more than `heaviest`. Not for problems that compare groups."""
     counts = cuts.counts
     if problem.over is not None:
         chosen = _cuts_at_levels(problem, problem.over, counts)
         chosen = chosen if cuts.places is None else cuts.places[chosen]
         active = torch.ones(len(chosen), dtype=torch.bool, device=counts.device)
         return Found(cuts.thresholds(chosen), counts[chosen], problem.holding(counts), active)
-    violations = torch.stack([c.violation(counts) for c in problem.constraints]) if problem.constraints else None
-    cost = problem.objective(counts) * (-1 if problem.maximize else 1)
-    best = _best_cut(problem, cost, violations)
+    violations = problem.violations_per_cut(counts)
+    best = _first_best(criteria(problem, violations, problem.costs(counts), violations))
     chosen = best.view(1)
-    active = torch.zeros(0, dtype=torch.bool, device=counts.device)
-    if violations is not None:
-        equality = torch.stack(
-            [torch.full_like(best, c.relation == "==", dtype=torch.bool) for c in problem.constraints]
-        )
-        active = equality | (violations[:, cuts.beside(best)] > SLACK).any(1)
+    equality = constant(tuple(c.relation == "==" for c in problem.constraints), torch.bool, counts.device)
+    active = equality | (violations[:, cuts.beside(best)] > SLACK).any(1)
     return Found(cuts.thresholds(chosen), counts[chosen], problem.holding(counts[chosen], heaviest), active)
 
 
-def _best_cut(problem: Problem, cost: Tensor, violations: Tensor | None) -> Tensor:
-    """The place of the best cut; of equals the first."""
-    if violations is None:
-        return (cost <= cost.min() + EQUAL).byte().argmax()
+def criteria(problem: Problem, violations: Tensor, cost: Tensor, farthest: Tensor) -> list[Tensor]:
+    """The criteria by which cuts are compared, one after the other; smaller is better in each.
+
+    The violation of all bounds, the distance from all equalities, the cost, and then the nearness to the bounds.
+    `violations` and `farthest` are `(k, m)`, `cost` and each criterion `(m,)`.
+    """
     bounds = [v.clamp(min=SLACK) for v, c in zip(violations, problem.constraints) if c.relation != "=="]
     targets = [v for v, c in zip(violations, problem.constraints) if c.relation == "=="]
+    return [*_sum(bounds), *_sum(targets), cost, *([-farthest.sum(0)] if problem.constraints else [])]
+
+
+def _first_best(criteria: list[Tensor]) -> Tensor:
+    """The place of the best cut; of equals the first."""
     # From the first criterion to the last, keep only the cuts that are as good as the best.
     alive: Tensor | None = None
-    for criterion in (*_sum(bounds), *_sum(targets), cost, -violations.sum(0)):
+    for criterion in criteria:
         lowest = (criterion if alive is None else torch.where(alive, criterion, torch.inf)).min()
         as_good = criterion <= lowest + EQUAL
         alive = as_good if alive is None else alive & as_good
@@ -86,12 +88,12 @@ def _best_cut(problem: Problem, cost: Tensor, violations: Tensor | None) -> Tens
 
 
 def _sum(parts: list[Tensor]) -> list[Tensor]:
-    """Their sum, if there are any."""
+    """A list with the sum of the parts, or an empty list."""
     return [torch.stack(parts).sum(0)] if len(parts) > 1 else parts
 
 
 def _cuts_at_levels(problem: Problem, over: Range, counts: Tensor) -> Tensor:
-    """For each bound the cut whose rate is nearest, and of several such the better one."""
+    """The cut whose rate is nearest to each point of the range; among equally near cuts the better one."""
     level, last = over.rate(counts), len(counts) - 1
     falling = over.rate.direction < 0
     level = level.flip(0) if falling else level
@@ -103,5 +105,5 @@ def _cuts_at_levels(problem: Problem, over: Range, counts: Tensor) -> Tensor:
     final = torch.searchsorted(level, near, right=True) - 1
     if falling:
         first, final = last - first, last - final
-    value = problem.objective(counts) * (-1 if problem.maximize else 1)
-    return torch.where(value[first] <= value[final], first, final)
+    cost = problem.costs(counts)
+    return torch.where(cost[first] <= cost[final], first, final)

@@ -1,14 +1,14 @@
-"""Intervals for what no exact test is known: estimates, not promises.
+"""Intervals for quantities without an exact test: estimates, not promises.
 
-At a threshold a row is one of four kinds, tp, fp, fn or tn, and counts for its weight w. The influence of a row of kind
-k on a quantity q of the counts is w dq/dk, and the squares of all influences add up to the variance of q, whatever the
-weights are. The interval is q plus and minus that standard error times a quantile of Student's t, on the scale of
-log-odds where q is a share. The degrees of freedom are as many as there are rows that decide: (sum of squares)^2 / (sum
-of fourth powers), as far as that is owed to unequal weights. They are few when a few heavy rows decide, and the
-interval is then wide; with equal weights Student's t is the normal distribution.
+At a threshold each row is of one of four kinds, tp, fp, fn or tn, and counts for its weight w. The influence of a row
+of kind k on a quantity q of the counts is w dq/dk, and the squares of all influences add up to the variance of q,
+whatever the weights are. The interval is q plus and minus that standard error times a quantile of Student's t, on the
+scale of log-odds where q is a share. The degrees of freedom are as many as there are rows that decide: (sum of
+squares)^2 / (sum of fourth powers), as far as that is owed to unequal weights. They are few when a few heavy rows
+decide, and the interval is then wide; with equal weights Student's t is the normal distribution.
 
-A threshold that was found on the same rows flatters itself, so the rows are then counted in five parts, each at the
-threshold that the other four give. Areas have no threshold; their interval is that of a bootstrap of the rows.
+The rates at a threshold that was found on the same rows are too good, so the rows are then counted in five parts, each
+at the threshold that the other four give. Areas have no threshold; their interval is that of a bootstrap of the rows.
 `python -m benchmarks.studies.estimates` measures how often these intervals and others hold the truth.
 """
 
@@ -41,7 +41,7 @@ _DRAWS, _WORK, _FEWEST = 2000, 20_000_000, 200
 def estimate(
     problem: Problem, thresholds: Tensor, sample: Sample, confidence: float, *, found_here: bool
 ) -> tuple[Estimate, ...]:
-    """The objective and each bound that cannot be tested exactly, at the thresholds; or the area.
+    """Estimates of the objective and of each bound without an exact test, at the thresholds; or of the area.
 
     `found_here` says that the thresholds are the best on this very sample.
     """
@@ -109,7 +109,7 @@ class _Kinds:
         return Estimate(str(quantity), value, min(low, value), max(high, value), confidence, samples, method)
 
     def _freedom(self, slopes: Tensor) -> float:
-        """How many rows decide, as far as their number is smaller for the weights' sake."""
+        """The degrees of freedom: how many rows decide, where unequal weights make them few."""
         mean = self.counts / self.rows.clamp(min=1)
         few = _inverse_number(slopes, self.squares, self.fourths)
         few -= _inverse_number(slopes, self.rows * mean**2, self.rows * mean**4)
@@ -140,7 +140,7 @@ def _folds(sample: Sample) -> Tensor | None:
 
 
 def _worth(sample: Sample) -> str:
-    """Say how many equal weights unequal ones are worth: (sum of weights)^2 / sum of squares."""
+    """A phrase that says how many equal weights the unequal ones are worth: (sum of weights)^2 / sum of squares."""
     if sample.weights is None:
         return ""
     equal = float(sample.weights.sum() ** 2 / (sample.weights**2).sum())

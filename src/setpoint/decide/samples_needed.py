@@ -1,4 +1,4 @@
-"""How many samples a certificate needs, and the refusal that says so when there are too few."""
+"""The number of samples that a certificate needs, and the message when there are too few."""
 
 from __future__ import annotations
 
@@ -12,11 +12,17 @@ from numpy.typing import NDArray
 
 from setpoint.errors import BadProblem, BadSetting
 from setpoint.measure.constraint import Constraint, percent
-from setpoint.measure.rate import Gap, Rate
+from setpoint.measure.rate import Gap, Rate, rate_within
 from setpoint.problem.evidence import p_if_broken, p_if_gap_exceeds, trials
 from setpoint.problem.problem import Problem
 
 Counts = NDArray[np.float64]
+#: Names of the samples that a rate is a share of, by the counts (tp, fp, fn, tn) among them.
+_KINDS: dict[tuple[int, ...], str] = {
+    (1, 0, 1, 0): "positives",
+    (0, 1, 0, 1): "negatives",
+    (1, 1, 0, 0): "flagged samples",
+}
 #: Beyond two to this power no number of samples is named.
 _MOST = 24
 
@@ -39,24 +45,17 @@ def safe_side(constraint: Constraint) -> int:
 
 def counted(constraint: Constraint) -> str:
     """The samples that the bound is a share of, in a word."""
-    rate = constraint.quantity.rate if isinstance(constraint.quantity, Gap) else constraint.quantity
-    assert isinstance(rate, Rate)
-    kinds: dict[tuple[int, ...], str] = {
-        (1, 0, 1, 0): "positives",
-        (0, 1, 0, 1): "negatives",
-        (1, 1, 0, 0): "flagged samples",
-    }
-    return kinds.get(tuple(int(weight > 0) for weight in rate.whole), "samples")
+    return _KINDS.get(tuple(weight > 0 for weight in rate_within(constraint.quantity).whole), "samples")
 
 
 def refuse_confidence(confidence: float) -> None:
-    """A confidence is a probability short of certainty."""
+    """Refuse a confidence that is not strictly between 0 and 1."""
     if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 < confidence < 1:
         raise BadSetting(f"confidence must lie between 0 and 1, such as 0.95, got {confidence!r}")
 
 
 def refuse_the_impossible(problem: Problem) -> None:
-    """Bounds that no number of samples can show to hold."""
+    """Refuse bounds that no number of samples can show to hold."""
     for constraint in problem.constraints:
         if constraint.relation == "==":
             raise BadProblem(f"no data can show that {constraint} holds exactly; certify <= or >= instead")
@@ -65,7 +64,7 @@ def refuse_the_impossible(problem: Problem) -> None:
 
 
 def refusal(problem: Problem, counts: Counts, confidence: float, level: float) -> str:
-    """What the counts `(4,)` at the most promising threshold lack: how many are needed, and what they could certify."""
+    """The message for counts `(4,)` that certify no bound: how many are needed, and what these could certify."""
     constraint = max(problem.constraints, key=lambda c: float(p_if_broken(c, counts)))
     size, asked = int(trials(constraint, counts)), f"{constraint} at confidence {confidence:g}"
     if safe_side(constraint):
@@ -78,20 +77,20 @@ def refusal(problem: Problem, counts: Counts, confidence: float, level: float) -
 
 
 def refusal_of_gap(problem: Problem, tested: Counts, everything: Counts, names: list[str], confidence: float) -> str:
-    """The same for groups that are compared: counts `(G, 4)` of the samples that test, and of all of them.
+    """The message for groups that are compared, from counts `(G, 4)` of the tested samples and of all samples.
 
-    A group of too few samples is named, with the number of *its* samples that is needed.
+    It names each group with too few samples, and how many samples of that group are needed.
     """
     level = 1 - confidence
-    seen = [(c, tested if isinstance(c.quantity, Gap) else tested.sum(0)) for c in problem.constraints]
-    constraint, at = max(seen, key=lambda pair: float(p_if_broken(*pair)))
+    constraint = max(problem.constraints, key=lambda c: float(p_if_broken(c, problem.seen_by(c, tested))))
     if not isinstance(constraint.quantity, Gap):
-        return refusal(replace(problem, constraints=(constraint,)), at, confidence, level)
+        return refusal(replace(problem, constraints=(constraint,)), tested.sum(0), confidence, level)
     asked, kind = f"{constraint} at confidence {confidence:g}", counted(constraint)
     sizes, there = trials(constraint, tested), trials(constraint, everything)
     enough = _enough_of_each(constraint, tested, level)
     if enough is None or (sizes >= enough).all():
-        return f"{asked} is not certified: {_seen(constraint, at, [f' of group {name!r}' for name in names], level)}"
+        named = [f" of group {name!r}" for name in names]
+        return f"{asked} is not certified: {_seen(constraint, tested, named, level)}"
     # A random half of the samples tests: twice as many, and two standard errors of the drawing more.
     asked_for = math.ceil(2 * enough + 2 * math.sqrt(2 * enough))
     short = [f"{int(there[g])} of group {names[g]!r}" for g in np.flatnonzero(sizes < enough)]
@@ -103,9 +102,9 @@ def refusal_of_gap(problem: Problem, tested: Counts, everything: Counts, names: 
 
 
 def _enough_of_each(constraint: Constraint, counts: Counts, level: float) -> int | None:
-    """How many samples each group must have at the least, if the groups were all alike; None where that is too many.
+    """The fewest samples that each group needs if all groups have the same rate; None if there are too many.
 
-    A group that has more keeps what it has.
+    A group that has more samples keeps them.
     """
     assert isinstance(constraint.quantity, Gap)
     sizes, share = trials(constraint, counts), float(constraint.quantity.rate(torch.from_numpy(counts.sum(0))))

@@ -1,4 +1,4 @@
-"""The shifts to run at: best for the objective, corrected for the bounds, with the true rates there."""
+"""Shifts per class to run a model at: best for the objective, corrected for the bounds, with the true rates."""
 
 from __future__ import annotations
 
@@ -19,11 +19,24 @@ from setpoint.problem.problem import Problem
 
 @dataclass(frozen=True)
 class ShiftPoint:
-    """Where to run a model of K classes, and what that brings.
+    """The shifts at which to run a model of K classes, and the true rates there.
 
-    `shifts` are taken from the scores before the largest is chosen. `objective` and `rates` are true values on the
-    data that the point was found on. `feasible` says whether every bound holds there; where ties make it False,
-    the shifts are those that break the bounds least.
+    A shift per class is subtracted from the scores before the largest is chosen.
+
+    Attributes:
+        problem: The problem that the shifts answer.
+        shifts: One shift per class.
+        objective: The true value of the objective on the data that the point was found on.
+        rates: The true values of the objective and of every bounded rate on those data.
+        feasible: Whether every bound holds there. Where ties make it False, the shifts break the bounds least.
+        violation: How far the worst bound is broken; 0 or less when all hold.
+
+    Example:
+        >>> import setpoint as sp
+        >>> scores, labels = [[3.0, 0, 0], [2, 1, 0], [1, 2, 0], [0, 0, 1]], [0, 1, 1, 2]
+        >>> point = sp.classes.evaluate_shifts(sp.maximize(sp.classes.Macro(sp.recall)), scores, labels)
+        >>> point.objective, point.predict(scores).tolist()
+        (1.0, [0, 1, 1, 2])
     """
 
     problem: Problem
@@ -34,20 +47,57 @@ class ShiftPoint:
     violation: float
 
     def predict(self, scores: Any) -> Any:
-        """The class of the largest score after the shifts, of tied ones the lowest; a tensor gives a tensor."""
+        """Predict the class of the largest score after the shifts; among tied classes the lowest.
+
+        Args:
+            scores: Scores `(n, K)`, as a tensor, an array or lists.
+
+        Returns:
+            Class numbers `(n,)`: a tensor for a tensor, otherwise a NumPy array.
+        """
         values = scores.detach() if isinstance(scores, Tensor) else torch.as_tensor(scores)
         answer = predict_class(values.double(), torch.tensor(self.shifts, dtype=torch.float64))
         return answer if isinstance(scores, Tensor) else answer.numpy()
 
     def judge(self, scores: Any, labels: Any, *, weights: Any = None) -> ShiftPoint:
-        """The same shifts on other data."""
+        """Evaluate the same shifts on other data.
+
+        Args:
+            scores: Scores `(n, K)`.
+            labels: Class numbers `(n,)`.
+            weights: Weights `(n,)`, if any.
+
+        Returns:
+            A point with the same shifts and the rates of those data.
+        """
         sample = check_classes(scores, labels, weights, n_classes=len(self.shifts))
         return _point(self.problem, torch.tensor(self.shifts, dtype=torch.float64), sample)
 
 
 def evaluate_shifts(problem: Problem, scores: Any, labels: Any, *, weights: Any = None) -> ShiftPoint:
-    """The shifts to run at, set on these data by true counts: the bounds hold here, and elsewhere about as often
-    as not.
+    """Find the shifts per class that answer a problem on these data, by true counts.
+
+    The bounds hold on these data; on new data they hold about half the time.
+
+    Args:
+        problem: A problem with an objective such as `Macro(sp.recall)` and bounds such as
+            `OfClass(sp.flagged, 0) <= 0.3`.
+        scores: Scores `(n, K)`, as a tensor, an array or lists.
+        labels: Class numbers `(n,)`, from 0 to K - 1.
+        weights: Weights `(n,)`, if any.
+
+    Returns:
+        The shifts, and the true rates there.
+
+    Raises:
+        BadProblem: If the problem is not one of many classes, or its coverages cannot be had together.
+
+    Example:
+        >>> import setpoint as sp
+        >>> problem = sp.minimize(sp.classes.Micro(sp.fnr), sp.classes.OfClass(sp.flagged, 0) <= 0.5)
+        >>> point = sp.classes.evaluate_shifts(problem, [[2.0, 0], [1, 0], [0.5, 0], [0, 1]], [0, 0, 1, 1])
+        >>> point.rates["flagged of class 0"], point.objective
+        (0.5, 0.0)
     """
     check_class_problem(problem)
     sample = check_classes(scores, labels, weights)
@@ -69,7 +119,7 @@ def _point(problem: Problem, shifts: Tensor, sample: Sample) -> ShiftPoint:
         objective=float(problem.objective(counts)[0]),
         rates={str(quantity): float(quantity(counts)[0]) for quantity in quantities},
         feasible=problem.holds(counts, float(sample.weights.max())),
-        violation=max((float(c.violation(counts)[0]) for c in problem.constraints), default=0.0),
+        violation=max(problem.violations(counts), default=0.0),
     )
 
 
@@ -82,10 +132,10 @@ def find_shifts(
     start: tuple[Tensor, Tensor] | None = None,
     temperature: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The shifts best for the objective, and what the bounds add to them: `(K,)` each, in float64.
+    """The best shifts for the objective, and the correction for the bounds: `(K,)` each, in float64.
 
-    `start` is a former answer for scores that have changed little since: one sweep of the search is then enough.
-    Soft coverages are met, at `temperature`, when there is one; true ones if not.
+    `start` is an earlier answer for scores that have changed little since: one sweep of the search is then enough.
+    With a `temperature` the bounds are met by soft coverages, otherwise by true ones.
     """
     scores = sample.scores.detach().double()
     base, correction = (None, None) if start is None else start

@@ -1,4 +1,4 @@
-"""Find the shifts that are best for an objective: all cuts of one class at a time, exactly, until none pays.
+"""The best shifts for an objective: the best of all cuts of one class at a time, until no move improves it.
 
 A class k is predicted where its margin over its best rival, s_k - max_j(s_j - t_j), lies above t_k. All n + 1 cuts
 of that margin are counted from one sort and one cumulative sum, whatever the objective.
@@ -6,28 +6,29 @@ of that margin are counted from one sort and one cumulative sum, whatever the ob
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from setpoint.decide.by_rank import EQUAL
 from setpoint.decide.coverage import true_correction
 from setpoint.measure.classes import count_classes
 from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
-
-#: A cut must be better by more than this to be moved to.
-_EQUAL = 1e-12
 
 
 @torch.no_grad()
 def search_shifts(problem: Problem, sample: Sample, start: Tensor | None = None, sweeps: int = 20) -> Tensor:
     """The best shifts `(K,)` found for the objective, bounds aside, in float64.
 
-    From `start`; without one from no shifts, from those at which each class is predicted as often as it occurs, and
-    from those at which all are equally often, whichever ends best. No move of a single shift improves the result
-    (unless `sweeps` ran out); for two classes that makes it the best there is, for more it may be a local optimum.
+    The search begins at `start`. Without one it begins three times: with no shifts, with those at which each class is
+    predicted as often as it occurs, and with those at which all classes are predicted equally often; the best end is
+    taken. No move of a single shift improves the result (unless `sweeps` ran out), which for two classes makes it the
+    optimum; for more classes it may be a local one.
     """
-    wide = _wide(sample)
+    wide = replace(sample.double(), labels=sample.labels)
     n_classes = wide.scores.shape[1]
     if start is None:
         weights = torch.ones_like(wide.scores[:, 0]) if wide.weights is None else wide.weights
@@ -50,9 +51,9 @@ def _descend(problem: Problem, sample: Sample, shifts: Tensor, sweeps: int) -> t
         for k in range(len(shifts)):
             thresholds, counts = class_cuts(sample, shifts, k)
             costs = problem.costs(counts)
-            if float(costs.min()) < lowest - _EQUAL:
-                equal = costs <= costs.min() + _EQUAL
-                # Of equally good cuts the one that moves least.
+            if float(costs.min()) < lowest - EQUAL:
+                equal = costs <= costs.min() + EQUAL
+                # Among equally good cuts the nearest.
                 distance = (thresholds - shifts[k]).abs().masked_fill(~equal, torch.inf)
                 shifts[k] = thresholds[distance.argmin()]
                 lowest = float(costs.min())
@@ -81,8 +82,8 @@ def class_cuts(sample: Sample, shifts: Tensor, k: int) -> tuple[Tensor, Tensor]:
     to_class[:, k] = weights
     truly = (members > 0).to(mass.dtype)
     # A sample that passes the cut leaves its rival for class k.
-    flagged = to_rival.sum(0) + _from_zero(to_class - to_rival)
-    hits = (to_rival * truly).sum(0) + _from_zero((to_class - to_rival) * truly)
+    flagged = to_rival.sum(0) + F.pad((to_class - to_rival).cumsum(0), (0, 0, 1, 0))
+    hits = (to_rival * truly).sum(0) + F.pad(((to_class - to_rival) * truly).cumsum(0), (0, 0, 1, 0))
     size, whole = members.sum(0), weights.sum()
     counts = torch.stack([hits, flagged - hits, size - hits, whole - size - flagged + hits], dim=-1)
     step = (margin[:1] - margin[-1:]) / len(margin) + 1e-6 * margin.abs().max() + 1e-12
@@ -90,12 +91,3 @@ def class_cuts(sample: Sample, shifts: Tensor, k: int) -> tuple[Tensor, Tensor]:
     thresholds = padded[1:] / 2 + padded[:-1] / 2
     apart = padded[1:] < padded[:-1]
     return thresholds[apart], counts.clamp(min=0)[apart]
-
-
-def _from_zero(moves: Tensor) -> Tensor:
-    return torch.cat([torch.zeros_like(moves[:1]), moves.cumsum(0)])
-
-
-def _wide(sample: Sample) -> Sample:
-    weights = None if sample.weights is None else sample.weights.double()
-    return Sample(sample.scores.detach().double(), sample.labels, weights)

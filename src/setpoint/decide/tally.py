@@ -1,10 +1,10 @@
-"""Scores too many to sort: counted by class in buckets, added up over processes, and then looked at once more.
+"""Tallies of scores that are too many to sort: counts per class and bucket, added up over parts and processes.
 
 A score falls into one of `BUCKETS` by its first 20 bits as a float32, rounded down: 2,048 buckets between 1 and 2, as
-many between 2 and 4, and so on. Buckets keep the order of the scores, so the cuts between them are true cuts, at which
-the counts are exact. What is not known is the order within a bucket. Between its two cuts a bucket can hold only
-counts within a box, whose corners bound every rate: buckets whose best corner is no match for the best cut found so far
-are done with, and a second look at the same scores needs to sort only those in the few that are left.
+many between 2 and 4, and so on. Buckets keep the order of the scores, so the counts at the cuts between them are exact;
+only the order within a bucket is unknown. The counts at a cut within a bucket lie in a box, whose corners bound every
+rate. A bucket whose best corner is worse than the best cut found so far cannot hold the best cut, and a second look at
+the same scores has to sort only those in the few other buckets.
 """
 
 from __future__ import annotations
@@ -14,28 +14,27 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.distributed as dist
 from numpy.typing import NDArray
 from torch import Tensor
 
+from setpoint.decide.by_rank import EQUAL
 from setpoint.decide.certify import certify_among, is_certifiable, walked_from_the_ends
-from setpoint.decide.cut import find_among
+from setpoint.decide.cut import criteria, find_among
 from setpoint.decide.samples_needed import refuse_confidence, safe_side
 from setpoint.errors import BadProblem, BadScores, BadSetting
-from setpoint.measure.constraint import SLACK, Quantity
+from setpoint.measure.constraint import Quantity
 from setpoint.measure.curve import Curve
 from setpoint.measure.rate import CATALOGUE, Rate
 from setpoint.measure.sample import Sample, check_sample
 from setpoint.problem.language import read_problem
 from setpoint.problem.point import OperatingPoint, refuse_absent_classes
 from setpoint.problem.problem import Problem
+from setpoint.processes import Processes
 
 BITS = 20
 BUCKETS = 2**BITS
 _HALF, _SHIFT = BUCKETS // 2, 32 - BITS
 _FLOOR = np.nextafter(-np.finfo(np.float64).max, 0)
-#: Two costs that differ by less are the same.
-_EQUAL = 1e-12
 
 
 @dataclass(frozen=True)
@@ -50,19 +49,27 @@ class _Cuts(Curve):
 
 
 class ScoreTally:
-    """How many scores of each class there are in every bucket: 16 MB, however many scores.
+    """The number of scores of each class per bucket, in 16 MB however many scores there are.
 
-        tally = sp.ScoreTally()
-        for scores, labels in parts:
-            tally.update(scores, labels)
-        closer = tally.around("minimize fnr where fpr <= 1%")
-        for scores, labels in parts:
-            closer.update(scores, labels)
-        point = closer.calibrate("minimize fnr where fpr <= 1%", confidence=0.95)
+    Two passes over the scores give the point that `sp.calibrate` gives on all of them at once (without estimates).
+    After one pass `calibrate` gives a threshold with exact rates, and `doubt` says how far its objective may fall short
+    of the best.
 
-    The point is that of `sp.calibrate` on all scores at once (without estimates). `tally.calibrate(...)` does without
-    the second look: its rates are exact too, and `tally.doubt(...)` is the most by which its objective falls short of
-    the best. `merge` adds the counts of another tally, `all_reduce` those of all processes.
+    Args:
+        windows: Which buckets keep their scores one by one; `around` sets it.
+
+    Example:
+        >>> import setpoint as sp, torch
+        >>> ask = "minimize fnr where fpr <= 1%"
+        >>> parts = [(part, part > 0.6) for part in torch.rand(100_000).split(10_000)]
+        >>> tally = sp.ScoreTally()
+        >>> for scores, labels in parts:
+        ...     tally = tally.update(scores, labels)
+        >>> closer = tally.around(ask)
+        >>> for scores, labels in parts:
+        ...     closer = closer.update(scores, labels)
+        >>> closer.calibrate(ask, confidence=0.95).feasible
+        True
     """
 
     def __init__(self, windows: NDArray[np.bool_] | None = None) -> None:
@@ -72,7 +79,15 @@ class ScoreTally:
         self.times = np.zeros((2, 0), dtype=np.int64)
 
     def update(self, scores: Any, labels: Any) -> ScoreTally:
-        """Count more scores, with a label of 0 or 1 each."""
+        """Count more scores.
+
+        Args:
+            scores: Scores `(n,)`, as a tensor, an array or a list.
+            labels: Labels `(n,)` of 0 and 1.
+
+        Returns:
+            This tally.
+        """
         sample = check_sample(scores, labels)
         values = sample.scores.detach().double().cpu().numpy() + 0.0
         positive = (sample.labels > 0).cpu().numpy()
@@ -85,14 +100,24 @@ class ScoreTally:
         return self
 
     def _look(self, values: NDArray[np.float64], times: NDArray[np.int64]) -> None:
-        """Add samples of scores that are kept one by one."""
+        """Add scores of the windows, which are kept one by one."""
         joined, where = np.unique(np.concatenate([self.values, values]), return_inverse=True)
         both = np.concatenate([self.times, times], axis=1)
         added = [np.bincount(where, weights=row, minlength=len(joined)) for row in both]
         self.values, self.times = joined, np.rint(added).astype(np.int64)
 
     def merge(self, other: ScoreTally) -> ScoreTally:
-        """Add the counts of another tally with the same windows."""
+        """Add the counts of another tally.
+
+        Args:
+            other: A tally with the same windows.
+
+        Returns:
+            This tally.
+
+        Raises:
+            BadSetting: If the other tally has other windows.
+        """
         if not np.array_equal(self.windows, other.windows):
             raise BadSetting("tallies of a first and of a second look, or around two problems, do not add up")
         self.counts += other.counts
@@ -100,12 +125,20 @@ class ScoreTally:
         return self
 
     def all_reduce(self, group: Any = None) -> ScoreTally:
-        """Make this the tally of all processes; every process must call it."""
-        counts = torch.from_numpy(self.counts)
-        dist.all_reduce(counts, group=group)
-        parts: list[Any] = [None] * dist.get_world_size(group)
-        dist.all_gather_object(parts, (self.values, self.times), group=group)
-        self.counts = counts.numpy()
+        """Add up the tallies of all processes; every process must call it.
+
+        Args:
+            group: The process group; None is the default one.
+
+        Returns:
+            This tally, the same on every process.
+
+        Raises:
+            BadSetting: If torch.distributed has not been initialised.
+        """
+        processes = Processes.of(True if group is None else group)
+        parts = processes.all_objects((self.values, self.times))
+        self.counts = processes.sum(torch.from_numpy(self.counts)).numpy()
         self.values, self.times = np.zeros(0), np.zeros((2, 0), dtype=np.int64)
         for values, times in parts:
             self._look(values, times)
@@ -113,7 +146,7 @@ class ScoreTally:
 
     @property
     def cuts(self) -> Curve:
-        """The true cuts that are known: between buckets, and within those that were looked at."""
+        """The true cuts that are known: between buckets, and within the windows."""
         used = np.flatnonzero(self.counts.sum(0) * ~self.windows)
         low = np.concatenate([_lowest(used), self.values])
         high = np.concatenate([np.nextafter(_lowest(used + 1), -np.inf), self.values])
@@ -123,20 +156,39 @@ class ScoreTally:
         return _Cuts(*(torch.from_numpy(np.ascontiguousarray(part)) for part in (low[order], tp, fp, high[order])))
 
     def calibrate(self, problem: Problem | str, confidence: float | None = None) -> OperatingPoint:
-        """The threshold to run at, with its exact rates; with `confidence`, certified."""
+        """Set the threshold to run at.
+
+        Args:
+            problem: A problem with one threshold, or the text of an ask.
+            confidence: The probability with which the bounds are to hold, if they are to be certified.
+
+        Returns:
+            The threshold with its exact rates and, with `confidence`, its certificate.
+
+        Raises:
+            BadProblem: If the problem needs several thresholds, or bounds that a tally cannot certify.
+        """
         problem = self._checked(problem, confidence)
         cuts, certificate = self.cuts, None
         if confidence is None:
             thresholds = find_among(problem, cuts).thresholds
         else:
             thresholds, certificate = certify_among(problem, cuts, confidence)
-        counts = _counts_at(cuts, float(thresholds[0]))
+        counts = cuts.counts[int((cuts.values > thresholds[0]).sum())]
         point = OperatingPoint.at(problem, thresholds, sample_of(counts), None, certificate)
         # An equality is met within one sample, not within all that are counted together.
         return replace(point, feasible=problem.holds(counts.unsqueeze(0)))
 
     def around(self, problem: Problem | str, confidence: float | None = None) -> ScoreTally:
-        """An empty tally for a second look at the same scores, one by one where the best cut can be."""
+        """An empty tally for a second pass over the same scores, which keeps those near the best cut one by one.
+
+        Args:
+            problem: The problem that will be calibrated.
+            confidence: The confidence that will be asked for.
+
+        Returns:
+            A tally to update with the same scores.
+        """
         problem = self._checked(problem, confidence)
         # Both buckets beside the best cut have it as a corner, so both neighbours of its threshold are seen.
         windows = np.zeros(BUCKETS, dtype=bool)
@@ -144,7 +196,15 @@ class ScoreTally:
         return ScoreTally(windows)
 
     def doubt(self, problem: Problem | str, confidence: float | None = None) -> float:
-        """The most by which a cut within a bucket could better the objective of `calibrate`; after a second look, 0."""
+        """The most by which the objective of `calibrate` may fall short of the best; 0 after a second pass.
+
+        Args:
+            problem: The problem that is calibrated.
+            confidence: The confidence that is asked for.
+
+        Returns:
+            A difference of the objective, 0 or more.
+        """
         problem = self._checked(problem, confidence)
         possible, cost, best = self._possible(problem, confidence)
         unsure = possible & ~self.windows[self._used()]
@@ -163,40 +223,31 @@ class ScoreTally:
             *(torch.from_numpy(part) for part in (-np.arange(len(tp) - 1.0), tp, fp, -np.arange(len(tp) - 1.0)))
         )
         corners = torch.stack([_box(plain, above, beside) for above in (0, 1) for beside in (0, 1)])
-        sign = -1 if problem.maximize else 1
-        cost = (sign * problem.objective(corners)).amin(0)
+        cost = problem.costs(corners).amin(0)
         if confidence is not None:
-            return self._certain(problem, plain, confidence, cost, sign)
+            return self._certain(problem, plain, confidence, cost)
         best = find_among(problem, plain).counts
         excess = [c.excess(corners) for c in problem.constraints]
-        low = [e.amin(0) for e in excess]
-        # An equality may be met within the box if its corners lie on either side.
-        near = [torch.where((e.amin(0) < 0) & (e.amax(0) > 0), 0.0, e.abs().amin(0)) for e in excess]
-        far = [(e.abs() if c.relation == "==" else e).amax(0) for c, e in zip(problem.constraints, excess)]
-        at = [c.violation(best)[0] for c in problem.constraints]
         is_target = [c.relation == "==" for c in problem.constraints]
-        zeros, zero = torch.zeros_like(cost), torch.zeros((), dtype=torch.float64)
-        # In the order of `find`: bounds, equalities, the objective, and then the cut nearest to its bounds.
-        bounded = [value.clamp(min=SLACK) for value, target in zip(low, is_target) if not target]
-        least = (
-            sum(bounded, zeros), sum((v for v, target in zip(near, is_target) if target), zeros), cost,
-            -sum(far, zeros),
-        )  # fmt: skip
-        found = (
-            sum((v.clamp(min=SLACK) for v, target in zip(at, is_target) if not target), zero),
-            sum((v for v, target in zip(at, is_target) if target), zero),
-            sign * problem.objective(best)[0], -sum(at, zero),
-        )  # fmt: skip
+        # An equality may be met within the box if its corners lie on either side.
+        near = [
+            torch.where((e.amin(0) < 0) & (e.amax(0) > 0), 0.0, e.abs().amin(0)) if target else e.amin(0)
+            for e, target in zip(excess, is_target)
+        ]
+        far = [(e.abs() if target else e).amax(0) for e, target in zip(excess, is_target)]
+        none, at, best_cost = cost.new_zeros(0, len(cost)), problem.violations_per_cut(best), problem.costs(best)
+        least = criteria(problem, torch.stack(near) if near else none, cost, torch.stack(far) if far else none)
+        found = criteria(problem, at, best_cost, at)
         possible, tied = torch.zeros_like(cost, dtype=torch.bool), torch.ones_like(cost, dtype=torch.bool)
         for here, known in zip(least, found):
-            possible |= tied & (here < known - _EQUAL)
-            tied &= here <= known + _EQUAL
-        return (possible | tied).numpy(), cost.numpy(), float(found[2])
+            possible |= tied & (here < known - EQUAL)
+            tied &= here <= known + EQUAL
+        return (possible | tied).numpy(), cost.numpy(), float(best_cost)
 
     def _certain(
-        self, problem: Problem, plain: Curve, confidence: float, cost: Tensor, sign: int
+        self, problem: Problem, plain: Curve, confidence: float, cost: Tensor
     ) -> tuple[NDArray[np.bool_], NDArray[np.float64], float]:
-        """The same where the cut must be certified: a bucket may be entered from the side that is."""
+        """The same for a cut to be certified: a bucket can hold it only if the cut beside the bucket is certified."""
         entered = np.ones(len(cost), dtype=bool)
         both = np.ones(len(cost) + 1, dtype=bool)
         for side, walked in walked_from_the_ends(problem, plain, confidence).items():
@@ -204,9 +255,9 @@ class ScoreTally:
             reached[walked] = True
             entered &= reached[:-1] if side > 0 else reached[1:]
             both &= reached
-        costs = sign * problem.objective(plain.counts)
+        costs = problem.costs(plain.counts)
         best = float(costs[torch.from_numpy(both)].min()) if both.any() else float("inf")
-        return entered & (cost.numpy() <= best + _EQUAL), cost.numpy(), best
+        return entered & (cost.numpy() <= best + EQUAL), cost.numpy(), best
 
     def _checked(self, problem: Problem | str, confidence: float | None) -> Problem:
         problem = read_problem(problem)
@@ -237,13 +288,8 @@ def sample_of(counts: Tensor) -> Sample:
     return Sample(scores, torch.tensor([1.0, 0.0, 1.0, 0.0], dtype=torch.float64), counts)
 
 
-def _counts_at(cuts: Curve, threshold: float) -> Tensor:
-    passed = int((cuts.values > threshold).sum())
-    return cuts.counts[passed]
-
-
 def _is_bounded_by_corners(quantity: Quantity) -> bool:
-    """Whether the best value within a box of counts is at a corner: of quotients of linear functions, and of ours."""
+    """Whether the best value in a box of counts is at a corner, as for rates and for the metrics of setpoint."""
     return isinstance(quantity, Rate) or CATALOGUE.get(quantity.name) is quantity
 
 

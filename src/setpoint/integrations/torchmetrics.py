@@ -51,7 +51,9 @@ class OperatingPointMetric(Metric):
         batch = check_sample(scores, labels, weights, groups if self.problem.group is not None else None)
         if self.problem.group is not None:
             if batch.groups is None:
-                raise BadGroups(f"'{self.problem}' compares groups of {self.problem.group}; pass groups=, one a sample")
+                raise BadGroups(
+                    f"'{self.problem}' compares groups of {self.problem.group}; pass groups=, one per sample"
+                )
             self.groups.append(batch.groups.double())
         self.scores.append(batch.scores.detach().double())
         self.labels.append(batch.labels.double())

@@ -1,1 +1,1 @@
-"""What happened at a threshold: steps, counts, rates, curves and areas. Knows only tensors."""
+"""Measuring: steps, counts, rates, curves and areas at a threshold, computed on tensors alone."""

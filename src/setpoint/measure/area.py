@@ -1,10 +1,10 @@
-"""Areas: an objective averaged over a stretch of another rate, exactly.
+"""Areas: the exact mean of an objective over a range of another rate.
 
-One definition, for every pair of rates. If the objective is a share of a fixed whole (recall, fpr, ...) both
-rates are linear between neighbouring cuts, and so is the curve: the trapezoid, which for the full ROC area is
-the share of correctly ordered pairs, ties counted half. Otherwise (precision, ...) the value at level r is that
-of the first cut whose rate reaches r: a step function, whose full area over recall is the average precision.
-All areas are divided by the width of the stretch, so that they are means and lie on the scale of the objective.
+If the objective is a share of a fixed whole (recall, fpr, ...), both rates are linear between neighbouring cuts and the
+trapezoid is exact; for the full ROC area it is the share of correctly ordered pairs, ties counted half. Otherwise
+(precision, ...) the value at level r is that of the first cut whose rate reaches r: a step function, whose full area
+over recall is the average precision. All areas are divided by the width of the range, so they are on the scale of the
+objective.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Counts a class: one of K classes is predicted, and each class is counted against the rest.
+"""Counts per class: one of K classes is predicted, and each class is counted against the rest.
 
-The prediction is the class of the largest `score - shift`. Counts are `(..., K, 4)`: a row a class, the last
-dimension its (tp, fp, fn, tn). Every rate of the catalogue then has a value a class, and three ways to one number.
+The prediction is the class of the largest `score - shift`. Counts are `(..., K, 4)`: one row per class, with its
+(tp, fp, fn, tn) in the last dimension. Every rate of the catalogue then has one value per class, and `OfClass`,
+`Macro` and `Micro` make one number of them.
 """
 
 from __future__ import annotations
@@ -10,26 +11,25 @@ from abc import ABC
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from setpoint.errors import BadLabels, BadProblem, BadScores, ShapeMismatch
+from setpoint.errors import BadLabels, BadProblem, BadScores, BadWeights, ShapeMismatch
 from setpoint.measure.constraint import Quantity
 from setpoint.measure.rate import Metric, Rate
-from setpoint.measure.sample import Sample, refuse_huge_scores, refuse_odd_weights, refuse_overflown_weights
+from setpoint.measure.sample import Sample, check_weights, read_numbers, refuse_huge_scores
 
 
 def predict_class(scores: Tensor, shifts: Tensor | float = 0.0) -> Tensor:
-    """argmax_k(score_k - shift_k), `(n, K) -> (n,)`; of tied classes the lowest."""
+    """The predicted class, argmax_k(score_k - shift_k), `(n, K) -> (n,)`; among tied classes the lowest."""
     return (scores - shifts).argmax(-1)
 
 
 def class_shares(scores: Tensor, shifts: Tensor | float = 0.0, temperature: Tensor | float | None = None) -> Tensor:
-    """How much each sample counts as predicted of each class, `(n, K)`, rows of sum 1.
+    """The share of each sample that counts as predicted as each class, `(n, K)`; each row sums to 1.
 
-    softmax(temperature * (scores - shifts)); without a temperature the truth, 1 for the predicted class.
+    softmax(temperature * (scores - shifts)); without a temperature 1 for the predicted class and 0 for the others.
     """
     if temperature is None:
         return F.one_hot(predict_class(scores, shifts), scores.shape[-1]).double()
@@ -81,7 +81,20 @@ class ClassQuantity(Quantity, ABC):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OfClass(ClassQuantity):
-    """The rate of one class against the rest: `OfClass(flagged, 2)` is the coverage of class 2."""
+    """The rate of one class against the rest.
+
+    `OfClass(sp.flagged, 2)` is the coverage of class 2: the share of samples predicted as class 2.
+
+    Args:
+        rate: A rate or metric such as `sp.recall`.
+        k: The number of the class, from 0 up.
+
+    Example:
+        >>> import setpoint as sp
+        >>> problem = sp.minimize(sp.classes.Micro(sp.fnr), sp.classes.OfClass(sp.flagged, 2) <= 0.3)
+        >>> print(problem)
+        minimize micro fnr where flagged of class 2 <= 30%
+    """
 
     rate: Rate | Metric
     k: int
@@ -107,7 +120,19 @@ class OfClass(ClassQuantity):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Macro(ClassQuantity):
-    """The mean over the K classes of the rate of each. A class of which there is nothing has rate 0."""
+    """The mean of a rate over the K classes; every class counts alike.
+
+    A class without samples has a rate of 0.
+
+    Args:
+        rate: A rate or metric such as `sp.recall`.
+
+    Example:
+        >>> import setpoint as sp, torch
+        >>> counts = torch.tensor([[8.0, 1.0, 2.0, 9.0], [4.0, 2.0, 4.0, 10.0]])
+        >>> round(float(sp.classes.Macro(sp.recall)(counts)), 3)
+        0.65
+    """
 
     rate: Rate | Metric
 
@@ -125,10 +150,19 @@ class Macro(ClassQuantity):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Micro(ClassQuantity):
-    """The rate of the counts of all classes together: `Micro(fnr)` is the share predicted wrong, the error.
+    """A rate of the counts of all classes added up; every sample counts alike.
 
-    Each sample is predicted once, so that as many are falsely in as are falsely out of their class, and micro
-    precision, recall and F-score are all the accuracy.
+    Each sample is predicted as one class, so a false negative of one class is a false positive of another:
+    `Micro(sp.fnr)` is the share of samples predicted wrongly, and micro precision, recall and F-score are the accuracy.
+
+    Args:
+        rate: A rate or metric such as `sp.fnr`.
+
+    Example:
+        >>> import setpoint as sp, torch
+        >>> counts = torch.tensor([[8.0, 4.0, 2.0, 6.0], [6.0, 2.0, 4.0, 8.0]])
+        >>> round(float(sp.classes.Micro(sp.fnr)(counts)), 3)
+        0.3
     """
 
     rate: Rate | Metric
@@ -145,11 +179,12 @@ class Micro(ClassQuantity):
 
 
 def check_classes(scores: Any, labels: Any, weights: Any = None, *, n_classes: int | None = None) -> Sample:
-    """The border: scores `(n, K)`, labels that are class numbers `(n,)`, weights `(n,)`, which are 1 if not given.
+    """Check scores `(n, K)`, class numbers `(n,)` and weights `(n,)`, given as tensors, arrays or lists.
 
-    Tensors, arrays or lists in; a `Sample` out, its labels int64, or one clear error.
+    Labels come out as int64; weights that are not given are 1.
     """
-    scores, labels = _tensor(scores, "scores"), _tensor(labels, "labels")
+    scores = read_numbers(scores, "scores", BadScores)
+    labels = read_numbers(labels, "labels", BadLabels, "; number the classes from 0 up first")
     if scores.dim() != 2 or scores.shape[1] < 2 or (n_classes is not None and scores.shape[1] != n_classes):
         expected = "two classes or more" if n_classes is None else f"here (n, {n_classes})"
         raise ShapeMismatch(f"scores have shape {tuple(scores.shape)}; give (samples, classes), {expected}")
@@ -159,28 +194,13 @@ def check_classes(scores: Any, labels: Any, weights: Any = None, *, n_classes: i
     if odd:
         raise BadScores(f"{odd} of {len(scores)} rows of scores are not finite; lower the learning rate")
     refuse_huge_scores(scores)
-    if labels.shape != scores.shape[:1]:
-        raise ShapeMismatch(f"{len(scores)} rows of scores came with labels of shape {tuple(labels.shape)}")
+    weights = torch.ones_like(scores[:, 0]) if weights is None else read_numbers(weights, "weights", BadWeights)
+    for name, other in (("labels", labels), ("weights", weights)):
+        if other.shape != scores.shape[:1]:
+            raise ShapeMismatch(f"{len(scores)} rows of scores came with {name} of shape {tuple(other.shape)}")
     whole = labels.long()
     wrong = (whole != labels) | (whole < 0) | (whole >= scores.shape[1])
     if bool(wrong.any()):
         found = float(labels[wrong][0])
         raise BadLabels(f"labels must be class numbers from 0 to {scores.shape[1] - 1}, but hold {found:g}")
-    if weights is None:
-        return Sample(scores, whole.to(scores.device), torch.ones_like(scores[:, 0]).detach())
-    weights = _tensor(weights, "weights").detach()
-    if weights.shape != scores.shape[:1]:
-        raise ShapeMismatch(f"{len(scores)} rows of scores came with weights of shape {tuple(weights.shape)}")
-    refuse_odd_weights(weights)
-    weights = weights.to(device=scores.device, dtype=scores.dtype)
-    refuse_overflown_weights(weights)
-    return Sample(scores, whole.to(scores.device), weights)
-
-
-def _tensor(values: Any, name: str) -> Tensor:
-    if isinstance(values, Tensor):
-        return values
-    try:
-        return torch.from_numpy(np.ascontiguousarray(np.asarray(values)))
-    except (TypeError, ValueError) as cause:
-        raise ShapeMismatch(f"{name} must be numbers, but could not be read: {cause}") from cause
+    return Sample(scores, whole.to(scores.device), check_weights(weights, scores[:, 0]))

@@ -1,4 +1,4 @@
-"""A quantity held against a number: `fpr <= 0.01`. Its excess is positive when the bound is broken."""
+"""Constraints: a quantity compared with a number, as in `fpr <= 0.01`; the excess is positive when it is broken."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from torch import Tensor
 
 from setpoint.errors import BadProblem
 
 Relation = Literal["<=", ">=", "=="]
+Value = TypeVar("Value", float, Tensor)
 #: Rounding allowed when a rate is compared with its bound.
 SLACK = 1e-9
 
@@ -34,7 +35,7 @@ class Quantity(ABC):
 
     @abstractmethod
     def identity(self) -> tuple[object, ...]:
-        """What makes two quantities the same."""
+        """The values by which two quantities of one type are compared."""
 
     @property
     def is_share(self) -> bool:
@@ -50,11 +51,11 @@ class Quantity(ABC):
             raise BadProblem(f"{self} {relation} {bound:g} is a share outside 0 ... 1; {remedy}")
 
     def text(self, relation: Relation, bound: float) -> str:
-        """A bound on this quantity, in the words of an ask."""
+        """The text of a bound on this quantity, as an ask has it."""
         return f"{self} {relation} {percent(bound) if self.is_share else repr(bound)}"
 
     def resolution(self, counts: Tensor, heaviest: float | Tensor) -> Tensor:
-        """The most that the value can change when one sample, of weight `heaviest`, moves across."""
+        """The largest change of the value when one sample of weight `heaviest` crosses the threshold."""
         return counts.new_zeros(counts.shape[:-1])
 
     def __le__(self, bound: float) -> Constraint:
@@ -87,7 +88,24 @@ class Quantity(ABC):
 
 @dataclass(frozen=True)
 class Constraint:
-    """`quantity <= bound`, `>= bound` or `== bound`."""
+    """A bound on a rate or metric: `quantity <= bound`, `>= bound` or `== bound`.
+
+    Comparing a rate with a number makes one. An equality holds when it is met within one sample.
+
+    Args:
+        quantity: The rate, metric or gap that is bounded.
+        relation: `"<="`, `">="` or `"=="`.
+        bound: The number it is compared with; a share such as 0.01 for rates.
+
+    Raises:
+        BadProblem: If the quantity cannot have that bound, such as a share above 1.
+
+    Example:
+        >>> import setpoint as sp
+        >>> bound = sp.fpr <= 0.01
+        >>> print(bound, bound.relation, bound.bound)
+        fpr <= 1% <= 0.01
+    """
 
     quantity: Quantity
     relation: Relation
@@ -107,14 +125,19 @@ class Constraint:
         self.quantity.refuse(self.relation, self.bound)
 
     def excess(self, counts: Tensor) -> Tensor:
-        """How far the value lies beyond the bound; for `==` the signed distance."""
-        distance = self.quantity(counts) - self.bound
-        return -distance if self.relation == ">=" else distance
+        """The distance of the value beyond the bound, negative when the bound holds; for `==` the signed distance."""
+        return self._beyond(self.quantity(counts))
 
     def violation(self, counts: Tensor) -> Tensor:
-        """Positive when broken: the excess, or its size for `==`."""
-        excess = self.excess(counts)
-        return excess.abs() if self.relation == "==" else excess
+        """The excess, or its absolute value for `==`; positive when the bound is broken."""
+        return self.violation_at(self.quantity(counts))
+
+    def violation_at(self, value: Value) -> Value:
+        """The violation when the quantity has this value."""
+        return abs(self._beyond(value)) if self.relation == "==" else self._beyond(value)
+
+    def _beyond(self, value: Value) -> Value:
+        return self.bound - value if self.relation == ">=" else value - self.bound
 
     def holds(self, counts: Tensor, heaviest: float | Tensor = 1.0) -> Tensor:
         """Whether the bound is met; an equality is met within one sample, of weight `heaviest`."""

@@ -1,4 +1,4 @@
-"""Counts: how much of each class passes. The one currency of the library.
+"""Counts: the weight of each class above and below a threshold; every rate is a function of them.
 
 Counts are a tensor whose last dimension holds (tp, fp, fn, tn). They are sums over samples, so a sample
 weight is a repetition, and the counts of two halves add up to the counts of the whole.
@@ -27,51 +27,47 @@ def count(
 ) -> Tensor:
     """Weighted confusion counts at one threshold `(4,)` or at m thresholds `(m, 4)`, in one pass.
 
-    With `groups` (whole numbers from 0 up, one a sample) the counts are split by group: `(..., G, 4)`.
-    Thresholds are then shared by all groups, unless they come as `(m, G)`: a row a question, a column a group.
+    With `groups` (whole numbers from 0 up, one per sample) the counts are split by group: `(..., G, 4)`.
+    Thresholds are then shared by all groups, unless they come as `(m, G)`, one column per group.
     Hard counts are added up in float64, soft ones in the precision of the scores, float32 at least.
     """
     # Half of a half-precision score and its threshold is lost in their difference.
     scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
     dtype = torch.float64 if isinstance(step, HardStep) else scores.dtype
     thresholds = torch.as_tensor(thresholds, dtype=scores.dtype, device=scores.device)
-    positive = labels.to(dtype)
-    sides = torch.stack([positive, 1 - positive], dim=-1)
-    if weights is not None:
-        sides = sides * weights.to(dtype).unsqueeze(-1)
+    sides = _sides(labels, weights, dtype)
     per_group = groups is not None and thresholds.dim() == 2
-    spread = thresholds[:, groups] if per_group else thresholds.unsqueeze(-1)
-    margin = scores - spread
+    margin = scores - (thresholds[:, groups] if per_group else thresholds.unsqueeze(-1))
     if groups is None:
-        return _passing(margin, sides, step)
+        return torch.cat(_passing(margin, sides, step), dim=-1)
     size = n_groups if n_groups is not None else int(groups.max()) + 1 if groups.numel() else 1
     by_group = (F.one_hot(groups, size).to(dtype).unsqueeze(-1) * sides.unsqueeze(-2)).flatten(1)
-    shape = (*margin.shape[:-1], size, 2)
-    above = (step.above(margin).to(dtype) @ by_group).reshape(shape)
-    below = (step.below(margin).to(dtype) @ by_group).reshape(shape)
-    return torch.cat([above, below], dim=-1)
+    return torch.cat([part.unflatten(-1, (size, 2)) for part in _passing(margin, by_group, step)], dim=-1)
 
 
 def count_by_steps(
     scores: Tensor, labels: Tensor, thresholds: Tensor, steps: Sequence[Step], weights: Tensor | None = None
 ) -> list[Tensor]:
     """Counts at m thresholds under several smooth steps, each `(m, 4)`, from the same margins."""
-    positive = labels.to(scores.dtype)
-    sides = torch.stack([positive, 1 - positive], dim=-1)
-    if weights is not None:
-        sides = sides * weights.to(scores.dtype).unsqueeze(-1)
+    sides = _sides(labels, weights, scores.dtype)
     margin = scores - thresholds.to(scores.dtype).unsqueeze(-1)
-    return [_passing(margin, sides, step) for step in steps]
+    return [torch.cat(_passing(margin, sides, step), dim=-1) for step in steps]
 
 
-def _passing(margin: Tensor, sides: Tensor, step: Step) -> Tensor:
-    """How much of either side lies above, and below."""
-    above, below = step.above(margin).to(sides.dtype), step.below(margin).to(sides.dtype)
-    return torch.cat([above @ sides, below @ sides], dim=-1)
+def _sides(labels: Tensor, weights: Tensor | None, dtype: torch.dtype) -> Tensor:
+    """The weight of each sample as a positive and as a negative, `(n, 2)`; one of the two is 0."""
+    positive = labels.to(dtype)
+    sides = torch.stack([positive, 1 - positive], dim=-1)
+    return sides if weights is None else sides * weights.to(dtype).unsqueeze(-1)
+
+
+def _passing(margin: Tensor, sides: Tensor, step: Step) -> tuple[Tensor, Tensor]:
+    """The weight of each side above, and below."""
+    return step.above(margin).to(sides.dtype) @ sides, step.below(margin).to(sides.dtype) @ sides
 
 
 def count_sorted(scores: Tensor, labels: Tensor, thresholds: Tensor, weights: Tensor | None = None) -> Tensor:
-    """True counts at m thresholds, `(m, 4)`, as `count` has them, without a number for every score and threshold.
+    """True counts at m thresholds, `(m, 4)`, equal to those of `count`, in memory that does not grow as n times m.
 
     Each score is put between two of the sorted thresholds, and the weights there are added up.
     """

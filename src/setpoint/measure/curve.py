@@ -10,13 +10,13 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Curve:
-    """All cuts of a set of scores, from the one that flags nothing to the one that flags everything.
+    """All cuts of a set of scores, from flagging nothing to flagging everything.
 
     Cut k flags the k highest *distinct* scores (`values`), so there are K + 1 cuts. `tp` and `fp` hold the
     weight of each class that passes, in float64.
 
-    In the form of fixed length there is a cut for every score, and those that would part a tie, or flag what is not
-    there, stand for the cut before them: `places` has the cut that each stands for.
+    The form of fixed length has one cut per score. A cut that would part a tie, or flag a sample of weight 0, repeats
+    the cut before it; `places` holds the number of the cut that each one repeats.
     """
 
     values: Tensor
@@ -26,12 +26,12 @@ class Curve:
 
     @property
     def tops(self) -> Tensor:
-        """The highest score that each of the values stands for: itself."""
+        """The highest score of each value: here the value itself; a tally has ranges of scores."""
         return self.values
 
     @property
     def counts(self) -> Tensor:
-        """`(K + 1, 4)`."""
+        """The counts at each cut, `(K + 1, 4)`."""
         return torch.stack([self.tp, self.fp, self.tp[-1] - self.tp, self.fp[-1] - self.fp], dim=-1)
 
     def thresholds(self, cuts: Tensor) -> Tensor:
@@ -58,7 +58,7 @@ class Curve:
 
 
 def curve(scores: Tensor, labels: Tensor, weights: Tensor | None = None) -> Curve:
-    """The counts at all cuts. Tied scores pass together; a sample of weight 0 is not there at all."""
+    """The counts at all cuts. Tied scores pass together; samples of weight 0 are ignored."""
     scores = scores.detach()
     if scores.dtype in (torch.float16, torch.bfloat16):
         scores = scores.float()
@@ -87,7 +87,7 @@ def curve(scores: Tensor, labels: Tensor, weights: Tensor | None = None) -> Curv
 
 
 def curve_of_fixed_length(scores: Tensor, labels: Tensor, weights: Tensor | None = None) -> Curve:
-    """The same cuts, without a length that depends on the scores: for devices that are not to be waited for."""
+    """The same cuts in a fixed length that does not depend on the scores, so that no device is waited for."""
     scores = scores.detach().to(torch.promote_types(scores.dtype, torch.float32))
     weight = torch.ones_like(scores, dtype=torch.float64) if weights is None else weights.detach().double()
     # What is not there comes last.
@@ -103,7 +103,7 @@ def curve_of_fixed_length(scores: Tensor, labels: Tensor, weights: Tensor | None
 
 
 def _from_zero(passed: Tensor) -> Tensor:
-    """The cut that flags nothing, put in front."""
+    """The same numbers with a 0 in front, for the cut that flags nothing."""
     out = torch.zeros(len(passed) + 1, dtype=torch.float64, device=passed.device)
     out[1:] = passed
     return out

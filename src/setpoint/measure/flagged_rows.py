@@ -1,4 +1,4 @@
-"""How many rows are flagged, as a number of rows and not as a share: `flagged == 100 rows`."""
+"""The number of flagged rows, for bounds in rows instead of shares: `flagged == 100 rows`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from setpoint.measure.constraint import Quantity, Relation
 class FlaggedRows(Quantity):
     """The number of flagged rows, tp + fp; a row of weight w counts as w rows.
 
-    It depends on how many rows there are, so that a bound on it is about the rows at hand; `Problem.among` turns it
-    into a share.
+    The number depends on how many rows there are, so a bound on it is about the rows at hand; `Problem.among` turns
+    the bound into a share.
     """
 
     name: str = "flagged rows"
@@ -24,7 +24,7 @@ class FlaggedRows(Quantity):
         return counts[..., 0] + counts[..., 1]
 
     def resolution(self, counts: Tensor, heaviest: float | Tensor) -> Tensor:
-        """One row, or the heaviest."""
+        """The weight of the heaviest row."""
         return counts.new_ones(counts.shape[:-1]) * heaviest
 
     def identity(self) -> tuple[object, ...]:

@@ -1,4 +1,4 @@
-"""One batch of the batches of all processes, in the order of ranks: a round for the sizes, a round for the numbers."""
+"""Join the batches of all processes into one, by rank: one round for the sizes, one for the numbers."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ _NAMES = ("scores", "labels", "weights", "groups", "index")
 
 
 def joined(part: Sample, index: Tensor | None = None) -> tuple[Sample, Tensor | None]:
-    """The samples of all processes, and the `index` of each; alone, those that came.
+    """The samples of all processes and their `index`; with a single process, its own.
 
-    Scores keep their gradient where they are this process's own. A process without samples need not have groups or an
-    index; weights that a process does not give are 1. The sizes of the parts decide the shapes of what follows, so a
-    device has to be waited for once.
+    Only the scores of this process keep their gradient. A process without samples needs no groups and no index; weights
+    that a process does not give are 1. The sizes of the parts decide the shapes, so a device is waited for once.
     """
     processes = part.processes
     if processes.alone:
@@ -59,13 +58,13 @@ def joined(part: Sample, index: Tensor | None = None) -> tuple[Sample, Tensor | 
 
 
 def _widest(table: list[list[int]]) -> list[int]:
-    """How many numbers a sample has in each column; processes with samples must agree on all but weights."""
+    """The width of each column; processes with samples must agree on all but weights."""
     widest = [max(column) for column in list(zip(*table))[2:]]
     for rank, (size, _, *widths) in enumerate(table):
         for name, own, width in zip(_NAMES, widths, widest):
             if size and own != width and not (name == "weights" and own == 0):
                 raise ShapeMismatch(
-                    f"process {rank} has {own} numbers a sample for {name}, another has {width}; let all processes "
+                    f"process {rank} has {own} numbers per sample for {name}, another has {width}; let all processes "
                     f"pass the same, or keep this solver to its own process with across(False)"
                 )
     return widest

@@ -1,4 +1,4 @@
-"""Looking at numbers: free on the processor, a wait for the device elsewhere, a break in what is being compiled."""
+"""Reading numbers off a tensor: free on the CPU, a wait on other devices, a graph break while compiling."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from torch import Tensor
 
 
 def may_look(numbers: Tensor) -> bool:
-    """Whether what a tensor holds may decide what is done next.
+    """Whether Python code may branch on the numbers of a tensor.
 
-    Where it may not, the step takes both ways and lets the device choose, with shapes that never depend on numbers.
+    Where it may not, both branches are computed and the device chooses; no shape then depends on the numbers.
     """
     return numbers.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
 def constant(numbers: tuple[float, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Fixed numbers on a device, sent there once: sending them makes the device be waited for. Never written to."""
-    # What is compiled keeps its constants by itself.
+    """Fixed numbers on a device, cached because sending them waits for the device; never write to the result."""
+    # Compiled code keeps its constants by itself.
     make = _made.__wrapped__ if torch.compiler.is_compiling() else _made
     return make(numbers, dtype, device)
 

@@ -75,7 +75,7 @@ def _check(scores: Tensor, labels: Tensor, weights: Tensor | None) -> None:
     n, n_classes = scores.shape
     for name, other in (("labels", labels), ("weights", weights)):
         if other is not None and other.shape != (n,):
-            raise ShapeMismatch(f"{n} samples came with {name} of shape {tuple(other.shape)}; give one a sample")
+            raise ShapeMismatch(f"{n} samples came with {name} of shape {tuple(other.shape)}; give one per sample")
     if not bool(((labels >= 0) & (labels < n_classes) & (labels == labels.long())).all()):
         raise BadLabels(f"labels must be whole numbers from 0 to {n_classes - 1}, one for each column of the scores")
     if weights is not None:

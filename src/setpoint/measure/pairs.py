@@ -97,7 +97,7 @@ def pairs_per_positive(
     weights: Tensor | None = None,
     broadcast_up_to: int = BROADCAST_UP_TO,
 ) -> Tensor:
-    """What each positive pays against all negatives: q_j = sum_k w_k l(margin - (s_j - s_k)), shape (n_pos,).
+    """The cost of each positive against all negatives: q_j = sum_k w_k l(margin - (s_j - s_k)), shape (n_pos,).
 
     `weights` belong to the negatives. Without negatives every q_j is 0. Beyond `broadcast_up_to` pairs the hinges
     are sorted and other surrogates go block by block. The result has the dtype of the scores, float32 at least.
@@ -115,7 +115,7 @@ def pairs_per_negative(
     weights: Tensor | None = None,
     broadcast_up_to: int = BROADCAST_UP_TO,
 ) -> Tensor:
-    """What each negative pays against all positives: r_k = sum_j w_j l(margin - (s_j - s_k)), shape (n_neg,).
+    """The cost of each negative against all positives: r_k = sum_j w_j l(margin - (s_j - s_k)), shape (n_neg,).
 
     `weights` belong to the positives; all else is as in `pairs_per_positive`.
     """
@@ -133,7 +133,7 @@ def pair_sum(
     negative_weights: Tensor | None = None,
     broadcast_up_to: int = BROADCAST_UP_TO,
 ) -> Tensor:
-    """What all pairs pay together: sum_jk v_j w_k l(margin - (s_j - s_k)); 0 if a side is empty."""
+    """The cost of all pairs: sum_jk v_j w_k l(margin - (s_j - s_k)); 0 if a side is empty."""
     _check(positives, negatives, positive_weights, negative_weights)
     sums = _sums(-positives, -negatives, negative_weights, surrogate, broadcast_up_to)
     total = sums.sum() if positive_weights is None else sums @ positive_weights.double()
@@ -141,10 +141,7 @@ def pair_sum(
 
 
 def concordance(
-    positives: Tensor,
-    negatives: Tensor,
-    positive_weights: Tensor | None = None,
-    negative_weights: Tensor | None = None,
+    positives: Tensor, negatives: Tensor, positive_weights: Tensor | None = None, negative_weights: Tensor | None = None
 ) -> Tensor:
     """The weighted share of pairs in the right order: P(s_j > s_k) + P(s_j = s_k) / 2, which is the ROC area.
 
@@ -179,7 +176,7 @@ def _sums(upper: Tensor, lower: Tensor, weights: Tensor | None, surrogate: Surro
 
 
 def _broadcast_sums(upper: Tensor, lower: Tensor, weights: Tensor, surrogate: Surrogate, at_once: int) -> Tensor:
-    """The same, pair by pair; in blocks that are computed again on the way back, so that memory stays bounded."""
+    """The same, pair by pair, in blocks that the backward pass computes again, so that memory stays bounded."""
 
     def block(part: Tensor, lower: Tensor, weights: Tensor) -> Tensor:
         return surrogate(surrogate.margin + (part.double().unsqueeze(1) - lower.double())) @ weights

@@ -1,4 +1,4 @@
-"""Rates and metrics: what people judge by, as functions of the counts (tp, fp, fn, tn)."""
+"""Rates and metrics: functions of the confusion counts (tp, fp, fn, tn)."""
 
 from __future__ import annotations
 
@@ -34,9 +34,20 @@ def weigh(counts: Tensor, weights: Four) -> Tensor:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rate(Quantity):
-    """A share of the confusion counts: `part` among `whole`, as weights on (tp, fp, fn, tn).
+    """A share of the confusion counts: `part` divided by `whole`.
 
-    An empty share (nothing in `whole`) is 0, never NaN.
+    A rate compared with a number is a constraint. A share of nothing (`whole` is 0) is 0, never NaN.
+
+    Args:
+        name: The name of the rate in an ask and in reports.
+        part: The weights of (tp, fp, fn, tn) in the numerator.
+        whole: The weights of (tp, fp, fn, tn) in the denominator.
+
+    Example:
+        >>> import setpoint as sp, torch
+        >>> npv = sp.Rate("npv", part=(0, 0, 0, 1), whole=(0, 0, 1, 1))
+        >>> npv(torch.tensor([30.0, 5.0, 10.0, 90.0]))
+        tensor(0.9000)
     """
 
     name: str
@@ -55,10 +66,10 @@ class Rate(Quantity):
         return self.with_slope(counts)[1]
 
     def with_slope(self, counts: Tensor, totals: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """The rate and its derivative by each count, of which either needs the same sums.
+        """The rate and its derivative by each count.
 
-        Where steps do not add up to one, so that soft counts do not tell how large a class is, `totals` do: counts
-        that all pass, `(4,)`. They are the whole of a share of a class or of everything.
+        `totals` are the counts when every sample passes, `(4,)`. They give the size of a class where the soft counts
+        do not, because above and below of the step do not add up to 1.
         """
         part, whole = constant_like(self.part, counts), constant_like(self.whole, counts)
         if totals is not None and self.has_fixed_whole:
@@ -86,7 +97,7 @@ class Rate(Quantity):
 
     @property
     def direction(self) -> int:
-        """+1 if the rate can only rise as more is flagged, -1 if it can only fall, 0 if either."""
+        """+1 if the rate can only rise as more is flagged, -1 if it can only fall, 0 if it can do both."""
         if not self.has_fixed_whole:
             return 0
         tp, fp, fn, tn = self.part
@@ -96,18 +107,44 @@ class Rate(Quantity):
         return -1 if max(moves) <= 0 and min(moves) < 0 else 0
 
     def between(self, low: float, high: float, points: int = 10) -> Range:
-        """The stretch of this rate over which an objective is averaged: a (partial) area."""
+        """A range of this rate over which an objective is averaged: a full or partial area.
+
+        Args:
+            low: The lower end, a share.
+            high: The upper end, a share.
+            points: The number of thresholds that training looks at; the area itself is exact.
+
+        Returns:
+            The range, for `over=` of `sp.minimize` and `sp.maximize`.
+
+        Example:
+            >>> import setpoint as sp
+            >>> print(sp.maximize(sp.recall, over=sp.fpr.between(0, 0.05)))
+            maximize recall over fpr in [0%, 5%] with 10 points
+        """
         return Range(self, low, high, points)
 
     @property
     def rows(self) -> FlaggedRows:
-        """The number of flagged rows, for bounds such as `sp.flagged.rows == 100`; only `flagged` is counted so."""
+        """The number of flagged rows, for bounds such as `sp.flagged.rows == 100`; only `flagged` has it."""
         if self.identity() != flagged.identity():
             raise BadProblem(f"{self} is not counted in rows; only flagged is, as in sp.flagged.rows == 100")
         return FlaggedRows()
 
     def gap(self, group: str) -> Gap:
-        """The largest difference of this rate between any two groups of the column `group`."""
+        """The largest difference of this rate between any two groups of a column.
+
+        Args:
+            group: The name of the column of groups.
+
+        Returns:
+            A quantity to bound from above, or to set to 0.
+
+        Example:
+            >>> import setpoint as sp
+            >>> print(sp.minimize(sp.fnr, sp.recall.gap("sex") <= 0.05))
+            minimize fnr where recall.gap(sex) <= 5%
+        """
         return Gap(self, group)
 
     def __repr__(self) -> str:
@@ -116,7 +153,18 @@ class Rate(Quantity):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Metric(Quantity):
-    """Any function of the counts: `Metric("g_mean", lambda tp, fp, fn, tn: ...)`, in torch operations."""
+    """Any function of the four counts that torch can differentiate.
+
+    Args:
+        name: The name of the metric in an ask and in reports.
+        function: A function of tp, fp, fn and tn, four tensors of one shape, made of torch operations.
+
+    Example:
+        >>> import setpoint as sp, torch
+        >>> cost = sp.Metric("cost", lambda tp, fp, fn, tn: fp + 5 * fn)
+        >>> float(cost(torch.tensor([30.0, 5.0, 10.0, 90.0])))
+        55.0
+    """
 
     name: str
     function: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
@@ -133,7 +181,7 @@ class Metric(Quantity):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Gap(Quantity):
-    """The largest difference of a rate between groups, from counts split by group `(..., G, 4)`."""
+    """The largest difference of a rate between any two groups, from counts per group `(..., G, 4)`."""
 
     rate: Rate
     group: str
@@ -155,7 +203,7 @@ class Gap(Quantity):
         return torch.where(empty.all(-1), torch.zeros_like(highest), highest - lowest)
 
     def resolution(self, counts: Tensor, heaviest: float | Tensor) -> Tensor:
-        """One sample moves the gap most in the smallest group."""
+        """The change by one sample in the smallest group, where it is largest."""
         return self.rate.resolution(counts, heaviest).amax(-1)
 
     def identity(self) -> tuple[object, ...]:
@@ -169,9 +217,16 @@ class Gap(Quantity):
         return f"Gap({self.name})"
 
 
+def rate_within(quantity: Quantity) -> Rate:
+    """The rate that a gap compares between groups; any other quantity must be a rate itself."""
+    rate = quantity.rate if isinstance(quantity, Gap) else quantity
+    assert isinstance(rate, Rate)
+    return rate
+
+
 @dataclass(frozen=True)
 class Range:
-    """A stretch `low ... high` of a rate, with the number of points at which training looks at it."""
+    """A range `low ... high` of a rate, and the number of points at which training looks at it."""
 
     rate: Rate
     low: float
@@ -202,27 +257,48 @@ class Range:
 
 
 fpr = Rate("fpr", part=(0, 1, 0, 0), whole=(0, 1, 0, 1))
-"""False positive rate: fp / (fp + tn), the share of negatives that are flagged."""
+"""The false positive rate, fp / (fp + tn): the share of negatives that are flagged."""
 fnr = Rate("fnr", part=(0, 0, 1, 0), whole=(1, 0, 1, 0))
-"""False negative rate: fn / (tp + fn), the share of positives that are missed."""
+"""The false negative rate, fn / (tp + fn): the share of positives that are missed."""
 recall = Rate("recall", part=(1, 0, 0, 0), whole=(1, 0, 1, 0))
-"""tp / (tp + fn), the share of positives that are found; also `tpr` and `sensitivity` in an ask."""
+"""The true positive rate, tp / (tp + fn): the share of positives that are found.
+
+An ask may also call it `tpr` or `sensitivity`.
+"""
 tnr = Rate("tnr", part=(0, 0, 0, 1), whole=(0, 1, 0, 1))
-"""tn / (fp + tn), the share of negatives that are passed over; also `specificity` in an ask."""
+"""The true negative rate, tn / (fp + tn): the share of negatives that are not flagged.
+
+An ask may also call it `specificity`.
+"""
 precision = Rate("precision", part=(1, 0, 0, 0), whole=(1, 1, 0, 0))
-"""tp / (tp + fp), the share of what is flagged that is positive; 0 when nothing is flagged."""
+"""Precision, tp / (tp + fp): the share of flagged samples that are positive; 0 when nothing is flagged."""
 flagged = Rate("flagged", part=(1, 1, 0, 0), whole=(1, 1, 1, 1))
-"""(tp + fp) / all, the share of everything that is flagged."""
+"""The flagged share, (tp + fp) / (tp + fp + fn + tn); `sp.flagged.rows` counts rows instead."""
 accuracy = Rate("accuracy", part=(1, 0, 0, 1), whole=(1, 1, 1, 1))
-"""(tp + tn) / all, the share that is decided rightly."""
+"""Accuracy, (tp + tn) / (tp + fp + fn + tn): the share of samples that are decided correctly."""
 error = Rate("error", part=(0, 1, 1, 0), whole=(1, 1, 1, 1))
-"""(fp + fn) / all, the share that is decided wrongly."""
+"""The error rate, (fp + fn) / (tp + fp + fn + tn): the share of samples that are decided wrongly."""
 jaccard = Rate("jaccard", part=(1, 0, 0, 0), whole=(1, 1, 1, 0))
-"""tp / (tp + fp + fn), intersection over union."""
+"""The Jaccard index, tp / (tp + fp + fn): intersection over union. An ask may also call it `iou`."""
 
 
 def f_score(beta: float = 1.0) -> Rate:
-    """(1 + b^2) tp / ((1 + b^2) tp + b^2 fn + fp): recall counts b times as much as precision."""
+    """The F-score, (1 + b^2) tp / ((1 + b^2) tp + b^2 fn + fp) with b = `beta`.
+
+    Args:
+        beta: How many times as much recall counts as precision, from 1e-6 to 1e6.
+
+    Returns:
+        A rate; in an ask `f_score(2)`, or `f1` for a beta of 1.
+
+    Raises:
+        BadProblem: If beta lies outside its range.
+
+    Example:
+        >>> import setpoint as sp, torch
+        >>> float(sp.f_score(1)(torch.tensor([30.0, 10.0, 10.0, 50.0])))
+        0.75
+    """
     if not 1e-6 <= beta <= 1e6:
         raise BadProblem(f"f_score needs a beta above 0, from 1e-6 to 1e6, got {beta:.6g}")
     squared = float(beta) ** 2
@@ -251,11 +327,11 @@ def _kappa(tp: Tensor, fp: Tensor, fn: Tensor, tn: Tensor) -> Tensor:
 
 
 g_mean = Metric("g_mean", _g_mean)
-"""The geometric mean of recall and tnr."""
+"""The geometric mean of recall and tnr, from 0 to 1."""
 mcc = Metric("mcc", _mcc)
-"""Matthews' correlation of decisions with labels, from -1 to 1."""
+"""Matthews' correlation between decisions and labels, from -1 to 1."""
 kappa = Metric("kappa", _kappa)
-"""Cohen's kappa: agreement of decisions with labels beyond that of chance."""
+"""Cohen's kappa: the agreement of decisions with labels beyond the agreement by chance, from -1 to 1."""
 
 CATALOGUE: dict[str, Rate | Metric] = {
     quantity.name: quantity

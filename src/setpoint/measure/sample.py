@@ -1,4 +1,4 @@
-"""The border: scores and what is known of them, checked once, as tensors."""
+"""Samples: scores, labels, weights and groups as tensors, checked once where they come in."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from torch import Tensor
 from setpoint.errors import BadGroups, BadLabels, BadScores, BadWeights, SetpointError, ShapeMismatch
 from setpoint.processes import ALONE, Processes
 
-#: What to do with scores of one or two columns.
+#: Hints for scores of one or two columns.
 _HINTS = {1: "; use scores.squeeze(-1)", 2: "; of two classes' logits pass the difference, scores[:, 1] - scores[:, 0]"}
-#: What to do with words.
+#: Hints for words in the place of numbers.
 _WORDS = {
     "labels": "; compare them with the positive class first, as in np.asarray(labels) == 'yes'",
     "groups": "; number the groups from 0 up first",
 }
 
 _COMPLEX = "{name} must be real numbers, but are complex; pass {name}.real or {name}.abs()"
-#: Beyond this a score to train on is that of a model that has diverged, and sums of scores leave float32.
+#: A larger score comes from a model that has diverged, and sums of such scores overflow float32.
 LARGEST_SCORE = 1e35
-#: Weights that are not 0 lie between these; only their ratios matter, so that any others can be scaled to do so.
+#: Weights other than 0 lie between these; only their ratios matter, so any others can be scaled.
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-12, 1e12
 
 
@@ -32,7 +32,7 @@ SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-12, 1e12
 class Sample:
     """Scores, labels (0 or 1, in the dtype of the scores), and, where given, weights and groups.
 
-    Of several `processes` each has a part of the sample; what is asked of it below is asked of that part.
+    With several `processes` each holds a part of the sample, and the properties below are those of that part.
     """
 
     scores: Tensor
@@ -56,7 +56,7 @@ class Sample:
 
     @property
     def totals(self) -> Tensor:
-        """The counts when everything passes, `(4,)`: how much there is of either class."""
+        """The counts when everything passes, `(4,)`: the weight of each class."""
         labels = self.labels.to(self.dtype)
         weights = torch.ones_like(labels) if self.weights is None else self.weights.to(self.dtype)
         positive = (weights * labels).sum()
@@ -76,7 +76,7 @@ class Sample:
 
     @property
     def holds_both_classes(self) -> Tensor:
-        """The same as a truth value where the labels are, at which nobody has looked yet."""
+        """The same as a boolean tensor on the device of the labels, which is not waited for."""
         sides = torch.stack([self.labels > 0, self.labels == 0])
         there = sides if self.weights is None else sides & (self.weights > 0)
         return there.any(1).all()
@@ -85,12 +85,12 @@ class Sample:
         return Sample(self.scores.detach(), self.labels, self.weights, self.groups, self.n_groups)
 
     def take(self, rows: Tensor) -> Sample:
-        """Some of the rows, by number or by a truth value each."""
+        """Some of the rows, by their numbers or by a boolean mask."""
         weights, groups = (None if part is None else part[rows] for part in (self.weights, self.groups))
         return replace(self, scores=self.scores[rows], labels=self.labels[rows], weights=weights, groups=groups)
 
     def widened(self) -> Sample:
-        """In the precision to count in; the gradient goes back in that of the scores."""
+        """The sample in the precision to count in; the gradient flows back in that of the scores."""
         if self.scores.dtype == self.dtype:
             return self
         labels = self.labels.to(self.dtype) if self.labels.is_floating_point() else self.labels
@@ -98,40 +98,36 @@ class Sample:
         return replace(self, scores=self.scores.to(self.dtype), labels=labels, weights=weights)
 
     def double(self) -> Sample:
-        """Detached and in float64, as everything that is judged."""
+        """The sample detached and in float64, in which everything is judged."""
         weights = None if self.weights is None else self.weights.double()
         return Sample(self.scores.detach().double(), self.labels.double(), weights, self.groups, self.n_groups)
 
 
 def check_sample(scores: Any, labels: Any, weights: Any = None, groups: Any = None, *, look: bool = True) -> Sample:
-    """Tensors, arrays or lists in; a `Sample` out, or one clear error.
+    """Check scores, labels, weights and groups, given as tensors, arrays or lists, and make a `Sample` of them.
 
-    Without `look` only kinds and shapes are checked, not the numbers: those are left to `doubts_of`.
+    Without `look` only types and shapes are checked; the numbers are left to `doubts_of`.
     """
     scores = check_scores(scores, look=look)
     if scores.dim() != 1:
         hint = _HINTS.get(scores.shape[1], "") if scores.dim() == 2 else ""
-        raise ShapeMismatch(f"scores {tuple(scores.shape)} must hold one number a sample, shape (n,){hint}")
+        raise ShapeMismatch(f"scores {tuple(scores.shape)} must hold one number per sample, shape (n,){hint}")
     labels = _labels(labels, scores, look)
     if weights is not None:
-        if look:
-            refuse_odd_weights(_tensor(weights, "weights", BadWeights))
-        weights = _like(weights, scores, "weights", BadWeights)
-        if look:
-            refuse_overflown_weights(weights)
+        weights = check_weights(weights, scores, look=look)
     if groups is not None:
-        groups = _tensor(groups, "groups", BadGroups).to(scores.device)
+        groups = read_numbers(groups, "groups", BadGroups).to(scores.device)
         if groups.shape != scores.shape:
             raise ShapeMismatch(f"groups {tuple(groups.shape)} and scores {tuple(scores.shape)} must match")
         if groups.is_floating_point() or groups.dtype == torch.bool or (look and bool((groups < 0).any())):
-            raise BadGroups("groups must be whole numbers from 0 up, one a sample; encode names as numbers first")
+            raise BadGroups("groups must be whole numbers from 0 up, one per sample; encode names as numbers first")
         groups = groups.long()
     return Sample(scores, labels, weights, groups)
 
 
 def check_scores(given: Any, *, look: bool = True) -> Tensor:
     """Finite floating-point scores of any shape, or one clear error."""
-    scores = _tensor(given, "scores", BadScores)
+    scores = read_numbers(given, "scores", BadScores)
     if not scores.is_floating_point():
         scores = scores.double()
     if not look:
@@ -170,7 +166,7 @@ def name_groups(groups: Any) -> tuple[Tensor, list[str]]:
     return torch.from_numpy(codes.reshape(values.shape).astype(np.int64)), [str(name) for name in names]
 
 
-#: What may be wrong with the numbers of a batch that nobody has looked at, in the order of `doubts_of`.
+#: Errors that the numbers of an unchecked batch may hold, in the order of `doubts_of`.
 DOUBTS: tuple[tuple[type[SetpointError], str], ...] = (
     (BadScores, "scores were not finite, or too large to train on: lower the learning rate or standardise the input"),
     (BadLabels, "labels were other than 0 and 1: map your classes to 0 and 1 first"),
@@ -181,7 +177,7 @@ DOUBTS: tuple[tuple[type[SetpointError], str], ...] = (
 
 
 def doubts_of(sample: Sample) -> Tensor:
-    """Which of the `DOUBTS` are right, `(4,)`, as truth values where the sample is."""
+    """Which of the `DOUBTS` apply, `(4,)`, as a boolean tensor on the device of the sample."""
     scores, labels, weights = sample.scores.detach(), sample.labels, sample.weights
     right = torch.ones((), dtype=torch.bool, device=scores.device)
     return ~torch.stack(
@@ -211,14 +207,18 @@ def _labels(values: Any, scores: Tensor, look: bool = True) -> Tensor:
     raise BadLabels(f"labels must be 0 or 1, but hold {found:g}{hint}")
 
 
-def refuse_overflown_weights(weights: Tensor) -> None:
-    """Weights that have been made the dtype of the scores and did not fit."""
-    if weights.dtype == torch.float16 and not bool(torch.isfinite(weights).all()):
+def check_weights(given: Any, scores: Tensor, *, look: bool = True) -> Tensor:
+    """Weights in the dtype of the scores `(n,)`, one per sample, or one clear error."""
+    if look:
+        refuse_odd_weights(read_numbers(given, "weights", BadWeights))
+    weights = _like(given, scores, "weights", BadWeights)
+    if look and weights.dtype == torch.float16 and not bool(torch.isfinite(weights).all()):
         raise BadWeights("weights beyond 65504 do not fit float16 scores; divide the weights by their mean")
+    return weights
 
 
 def refuse_odd_weights(weights: Tensor, whose: str = "weights") -> None:
-    """Finite, not negative, and of a size that sums and quotients survive."""
+    """Refuse weights that are negative, not finite, or so large or small that sums and quotients fail."""
     if not bool(((weights >= 0) & weights.isfinite()).all()):
         raise BadWeights(f"{whose} must be finite and not negative; drop such samples or set their weight to 0")
     present = weights.detach()[weights > 0]
@@ -230,7 +230,7 @@ def refuse_odd_weights(weights: Tensor, whose: str = "weights") -> None:
 
 
 def refuse_huge_scores(scores: Tensor) -> None:
-    """Scores whose squares and differences are numbers too."""
+    """Refuse scores so large that their squares or differences overflow."""
     largest = float(scores.detach().abs().max()) if scores.numel() else 0.0
     most = _largest(scores.dtype)
     if largest > most:
@@ -241,26 +241,27 @@ def refuse_huge_scores(scores: Tensor) -> None:
 
 
 def _largest(dtype: torch.dtype) -> float:
-    """Half precision ends at 65504, and slopes of squares must fit too."""
+    """The largest score to train on; half precision ends at 65504, and slopes of squares must fit too."""
     return min(LARGEST_SCORE, torch.finfo(dtype).max / 16)
 
 
-def _tensor(values: Any, name: str, error: type[SetpointError]) -> Tensor:
+def read_numbers(values: Any, name: str, error: type[SetpointError], hint: str | None = None) -> Tensor:
+    """A tensor as it is, an array or a list as a tensor of real numbers, or one clear error."""
     if isinstance(values, Tensor):
         if values.is_complex():
             raise error(_COMPLEX.format(name=name))
         return values
     if values is None:
-        raise error(f"{name} are missing; pass one number a sample")
+        raise error(f"{name} are missing; pass one number per sample")
     try:
         array = np.asarray(values)
         if array.dtype.kind == "c":
             raise error(_COMPLEX.format(name=name))
         if array.dtype.kind == "V":
-            raise error(f"{name} must be numbers, one a sample, but are records of several fields")
+            raise error(f"{name} must be numbers, one per sample, but are records of several fields")
         words = array.flat if array.dtype.kind in "OUS" else ()
         for word in (str(value) for value in words if isinstance(value, str | bytes)):
-            raise error(f"{name} must be numbers, but hold words such as {word!r}{_WORDS.get(name, '')}")
+            raise error(f"{name} must be numbers, but hold words such as {word!r}{hint or _WORDS.get(name, '')}")
         if array.dtype.kind in "Mm":
             raise error(f"{name} must be numbers, but hold dates or times; turn them into numbers first")
         # Booleans and numbers that a table has mixed with None: what is None becomes NaN, and is named as such later.
@@ -270,11 +271,11 @@ def _tensor(values: Any, name: str, error: type[SetpointError]) -> Tensor:
         if isinstance(cause, SetpointError):
             raise
         kind = type(values).__name__
-        raise error(f"{name} must be numbers, one a sample, but this {kind} could not be read as such") from cause
+        raise error(f"{name} must be numbers, one per sample, but this {kind} could not be read as such") from cause
 
 
 def _like(values: Any, scores: Tensor, name: str, error: type[SetpointError]) -> Tensor:
-    tensor = _tensor(values, name, error)
+    tensor = read_numbers(values, name, error)
     if tensor.shape != scores.shape:
         hint = f"; use {name}.squeeze(-1)" if tensor.shape == (*scores.shape, 1) else ""
         raise ShapeMismatch(f"scores {tuple(scores.shape)} and {name} {tuple(tensor.shape)} must match{hint}")

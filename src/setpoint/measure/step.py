@@ -1,7 +1,7 @@
-"""The step: does a score pass its threshold? Hard for the truth, smooth for gradients.
+"""Steps: how far a score counts as above its threshold; hard to judge, smooth to learn.
 
-A step maps margins (score - threshold) to how much they count as above and as below. The slope of a smooth step
-is itself a step, so that counting with it gives the derivative of the counts.
+A step maps a margin (score minus threshold) to its share above and its share below the threshold. The slope of a
+smooth step is a step too, so counting with the slope gives the derivative of the counts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 
 class Step(Protocol):
-    """How much a margin counts as above, and as below, the threshold."""
+    """A function from margins to their shares above and below the threshold."""
 
     def above(self, margin: Tensor) -> Tensor: ...
 
@@ -23,7 +23,7 @@ class Step(Protocol):
 
 
 def adds_up(step: Step) -> bool:
-    """Whether above and below are 1 together, so that soft counts add up to the number of samples."""
+    """Whether above and below add up to 1, so that soft counts add up to the number of samples."""
     return not isinstance(step, SoftplusStep | HingeStep)
 
 
@@ -36,7 +36,15 @@ class SmoothStep(Step, Protocol):
 
 @dataclass(frozen=True)
 class HardStep:
-    """The truth: 1 when strictly above. A margin of exactly zero does not pass."""
+    """The step by which models are judged: 1 for a margin strictly above 0, otherwise 0.
+
+    A margin is a score minus its threshold, so a score that equals the threshold does not pass.
+
+    Example:
+        >>> import setpoint as sp, torch
+        >>> sp.steps.HardStep().above(torch.tensor([-0.5, 0.0, 0.5]))
+        tensor([0., 0., 1.])
+    """
 
     def above(self, margin: Tensor) -> Tensor:
         return (margin > 0).to(margin.dtype)
@@ -47,7 +55,18 @@ class HardStep:
 
 @dataclass(frozen=True)
 class SigmoidStep:
-    """1 / (1 + exp(-temperature * margin)). The larger the temperature, the harder the step."""
+    """The smooth step 1 / (1 + exp(-temperature * margin)).
+
+    Above and below add up to 1, so soft counts add up to the number of samples.
+
+    Args:
+        temperature: The steepness; the larger the temperature, the harder the step.
+
+    Example:
+        >>> import setpoint as sp, torch
+        >>> sp.steps.SigmoidStep(temperature=10.0).above(torch.tensor([-0.5, 0.0, 0.5]))
+        tensor([0.0067, 0.5000, 0.9933])
+    """
 
     temperature: float | Tensor = 1.0
 
@@ -76,7 +95,18 @@ class _SigmoidSlope:
 
 @dataclass(frozen=True)
 class SoftplusStep:
-    """log(1 + exp(temperature * margin)): convex, unbounded, so that above + below is not 1."""
+    """The convex, unbounded step log(1 + exp(temperature * margin)).
+
+    Above and below do not add up to 1, so sizes of classes are taken from the true counts.
+
+    Args:
+        temperature: The steepness; the larger the temperature, the sharper the bend at a margin of 0.
+
+    Example:
+        >>> import setpoint as sp, torch
+        >>> sp.steps.SoftplusStep().above(torch.tensor([-2.0, 0.0, 2.0]))
+        tensor([0.1269, 0.6931, 2.1269])
+    """
 
     temperature: float | Tensor = 1.0
 
@@ -104,7 +134,18 @@ class _SoftplusSlope:
 
 @dataclass(frozen=True)
 class HingeStep:
-    """max(0, 1 + temperature * margin): convex, and never below the hard step."""
+    """The convex step max(0, 1 + temperature * margin), which is never below the hard step.
+
+    Above and below do not add up to 1, so sizes of classes are taken from the true counts.
+
+    Args:
+        temperature: The steepness; a margin below -1 / temperature counts 0.
+
+    Example:
+        >>> import setpoint as sp, torch
+        >>> sp.steps.HingeStep().above(torch.tensor([-2.0, 0.0, 2.0]))
+        tensor([0., 1., 3.])
+    """
 
     temperature: float | Tensor = 1.0
 

@@ -1,1 +1,1 @@
-"""What is asked, and what an answer looks like."""
+"""Problems and answers: an ask, its language, and the operating point that answers it."""

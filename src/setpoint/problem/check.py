@@ -1,4 +1,4 @@
-"""Does the promise still hold? Each bound against later data, by an exact test."""
+"""Checks of a promise: an exact test of each bound on later data."""
 
 from __future__ import annotations
 
@@ -14,10 +14,15 @@ from setpoint.problem.evidence import is_testable, p_if_kept, trials
 
 @dataclass(frozen=True)
 class BoundCheck:
-    """One bound on later data: the true rate there, among how many samples, and how likely so bad a rate would be
-    if the bound were kept; None where no exact test is known.
+    """The exact test of one bound on later data.
 
-    `unseen` are the groups that have no sample to judge the bound by: nothing is known of them.
+    Attributes:
+        bound: The bound in words, such as `fpr <= 1%`.
+        rate: The true rate on the later data.
+        samples: The number of samples that the rate is a share of; for a gap, one number per group.
+        p_value: The probability of a rate this bad if the bound were kept; None where no exact test is known.
+        group: The group that the bound was tested in, if each group has its own test.
+        unseen: The groups without a sample to judge the bound by; nothing is known about them.
     """
 
     bound: str
@@ -36,11 +41,24 @@ class BoundCheck:
 
 @dataclass(frozen=True)
 class Check:
-    """Whether later data speak against the bounds, taken together, at a level.
+    """The tests of all bounds on later data, and whether they speak against the promise.
 
-    `p_value` is that of all bounds: the smallest, times their number. A promise that holds is called broken with
-    probability `level` at most *per look*: of many looks, some will call it broken. A promise that is broken may escape
-    a small batch.
+    A promise that is kept is called broken with probability `level` at most *per look*, so among many looks some will
+    be false alarms. A broken promise may go unnoticed in a small batch.
+
+    Attributes:
+        bounds: The test of each bound.
+        level: The probability of a false alarm per look.
+        p_value: The p-value of all bounds together: the smallest one times their number.
+        holds: Whether the data are consistent with the promise.
+
+    Example:
+        >>> import setpoint as sp
+        >>> scores, labels = [0.1, 0.4, 0.2, 0.9, 0.7, 0.8], [0, 0, 0, 1, 1, 1]
+        >>> point = sp.calibrate("minimize fnr where fpr <= 10%", scores, labels)
+        >>> check = point.check([0.95] * 5 + [0.9], [0] * 5 + [1])
+        >>> check.holds, f"{check.p_value:.0e}"
+        (False, '1e-05')
     """
 
     bounds: tuple[BoundCheck, ...]
@@ -53,7 +71,7 @@ class Check:
 
     @property
     def holds(self) -> bool:
-        """Whether the data are in keeping with the promise."""
+        """Whether the data are consistent with the promise."""
         return self.p_value > self.level
 
     def __str__(self) -> str:
@@ -75,7 +93,7 @@ def check_bound(
     group: str | None = None,
     names: Sequence[str] = (),
 ) -> BoundCheck:
-    """One bound against true counts `(4,)`, perhaps of one `group`; a gap against those of all `names`, `(G, 4)`."""
+    """Test one bound on true counts `(4,)`, those of a `group` if given; or a gap on those of all `names`, `(G, 4)`."""
     if not is_testable(constraint):
         return BoundCheck(str(constraint), rate, (int(counts.sum()),), None, group)
     samples = tuple(int(n) for n in np.atleast_1d(trials(constraint, counts)))

@@ -1,7 +1,7 @@
-"""Exact tests: what true counts say for a bound, and against it, whatever the distribution of the scores.
+"""Exact tests for and against a bound from true counts, whatever the distribution of the scores.
 
-At a threshold that was fixed beforehand, the number of samples on the wrong side is binomial. For a share of what
-was flagged (precision) it is so too, given how many were flagged.
+At a threshold that was fixed beforehand, the number of samples on the wrong side is binomial. So it is for a share of
+the flagged samples (precision), given how many are flagged.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from setpoint.measure.constraint import Constraint
-from setpoint.measure.rate import Gap, Rate
+from setpoint.measure.constraint import Constraint, Quantity
+from setpoint.measure.rate import Gap, Rate, rate_within
 
 Numbers = NDArray[np.float64]
-#: What is spent on narrowing down the rate that two groups are compared at.
+#: The probability spent on narrowing down the common rate at which two groups are compared.
 _BOOS = 1e-3
 _GRID = 33
 
 
 def is_testable(constraint: Constraint) -> bool:
-    """Whether the bound is on a count among a count, or holds down or closes the gap of such a share between groups."""
+    """Whether an exact test is known: the bound is on a share of counts, or holds down or closes the gap of one."""
     quantity = constraint.quantity
     closed = constraint.relation == "==" and constraint.bound == 0
     if isinstance(quantity, Gap) and constraint.relation != "<=" and not closed:
@@ -36,22 +36,22 @@ def is_testable(constraint: Constraint) -> bool:
 
 
 def p_if_broken(constraint: Constraint, counts: Any) -> Numbers:
-    """How likely counts so good would be if the bound were broken: small is evidence *for* the bound.
+    """The probability of counts this good if the bound were broken: a small one is evidence *for* the bound.
 
     Counts `(..., 4)`, or `(G, 4)` for a gap. Equalities cannot be shown to hold: 1. A gap is that of all groups, so
     nothing speaks for it while one of them has no samples: 1.
     """
     if constraint.relation == "==":
         return np.ones(np.shape(counts)[:-1])
-    if isinstance(constraint.quantity, Gap):
-        return np.asarray(p_if_gap_exceeds(*_trials(constraint.quantity.rate, counts), constraint.bound))
     part, whole = _trials(constraint.quantity, counts)
+    if isinstance(constraint.quantity, Gap):
+        return np.asarray(p_if_gap_exceeds(part, whole, constraint.bound))
     tail = at_most if constraint.relation == "<=" else at_least
     return tail(part, whole, constraint.bound)
 
 
 def p_if_gap_exceeds(part: Numbers, whole: Numbers, bound: float) -> float:
-    """How likely shares so near to each other, `part` of `whole` in each group, would be with a gap above the bound.
+    """The probability of shares this close, `part` of `whole` in each group, if the gap were above the bound.
 
     1 when a group has no samples: its share may be anything.
     """
@@ -61,16 +61,15 @@ def p_if_gap_exceeds(part: Numbers, whole: Numbers, bound: float) -> float:
 
 
 def p_if_kept(constraint: Constraint, counts: Any) -> Numbers:
-    """How likely counts so bad would be if the bound were kept: small is evidence *against* the bound.
+    """The probability of counts this bad if the bound were kept: a small one is evidence *against* the bound.
 
     A group without samples is no evidence against a gap; `check_bound` names such groups.
     """
+    part, whole = _trials(constraint.quantity, counts)
     if isinstance(constraint.quantity, Gap):
-        part, whole = _trials(constraint.quantity.rate, counts)
         # The mirror image: those who fell on the other side of the threshold, and the groups' order turned round.
         each = [_not_less(*pair, -constraint.bound) for pair in _pairs(whole - part, whole)]
         return np.asarray(min(1.0, len(each) * min(each)) if each else 1.0)
-    part, whole = _trials(constraint.quantity, counts)
     low, high = at_most(part, whole, constraint.bound), at_least(part, whole, constraint.bound)
     if constraint.relation == "==":
         both: Numbers = np.clip(2 * np.minimum(low, high), 0.0, 1.0)
@@ -79,30 +78,32 @@ def p_if_kept(constraint: Constraint, counts: Any) -> Numbers:
 
 
 def trials(constraint: Constraint, counts: Any) -> Numbers:
-    """How many samples the bound is a share of."""
-    quantity = constraint.quantity
-    return _trials(quantity.rate if isinstance(quantity, Gap) else quantity, counts)[1]
+    """The number of samples that the bound is a share of."""
+    return _trials(constraint.quantity, counts)[1]
 
 
-def at_most(part: Any, whole: Any, share: float) -> Numbers:
+def at_most(part: Any, whole: Any, share: Any) -> Numbers:
     """P(Binomial(whole, share) <= part); 1 where there is nothing to count."""
     part, whole = np.asarray(part, dtype=np.float64), np.asarray(whole, dtype=np.float64)
-    inside = part < whole
-    first, second = np.where(inside, whole - part, 1.0), np.where(inside, part + 1, 1.0)
-    return np.where(inside, scipy.special.betainc(first, second, 1 - share), 1.0)
+    return _beta_tail(whole - part, part + 1, 1 - share)
 
 
-def at_least(part: Any, whole: Any, share: float) -> Numbers:
+def at_least(part: Any, whole: Any, share: Any) -> Numbers:
     """P(Binomial(whole, share) >= part); 1 where there is nothing to count."""
     part, whole = np.asarray(part, dtype=np.float64), np.asarray(whole, dtype=np.float64)
-    inside = part > 0
-    first, second = np.where(inside, part, 1.0), np.where(inside, whole - part + 1, 1.0)
-    return np.where(inside, scipy.special.betainc(first, second, share), 1.0)
+    return _beta_tail(part, whole - part + 1, share)
+
+
+def _beta_tail(first: Numbers, second: Numbers, share: Any) -> Numbers:
+    """The regularised incomplete beta function; 1 where `first` is 0 or less."""
+    inside = first > 0
+    return np.where(inside, scipy.special.betainc(np.where(inside, first, 1.0), second, share), 1.0)
 
 
 def interval(part: Any, whole: Any, confidence: float) -> tuple[Numbers, Numbers]:
     """The exact two-sided interval of a share (Clopper and Pearson), 0 ... 1 where there is nothing to count."""
     part, whole = np.asarray(part, dtype=np.float64), np.asarray(whole, dtype=np.float64)
+    # Not binomtest(...).proportion_ci: scipy.stats is slow to import, and binomtest takes a single pair of counts.
     tail = (1 - confidence) / 2
     some, short = part > 0, part < whole
     low = scipy.special.betaincinv(np.where(some, part, 1.0), whole - part + 1, tail)
@@ -110,11 +111,10 @@ def interval(part: Any, whole: Any, confidence: float) -> tuple[Numbers, Numbers
     return np.where(some, low, 0.0), np.where(short, high, 1.0)
 
 
-def _trials(quantity: Any, counts: Any) -> tuple[Numbers, Numbers]:
-    assert isinstance(quantity, Rate)
-    values = np.asarray(counts, dtype=np.float64)
-    unit = max(quantity.whole)
-    return np.rint(values @ np.array(quantity.part) / unit), np.rint(values @ np.array(quantity.whole) / unit)
+def _trials(quantity: Quantity, counts: Any) -> tuple[Numbers, Numbers]:
+    rate, values = rate_within(quantity), np.asarray(counts, dtype=np.float64)
+    unit = max(rate.whole)
+    return np.rint(values @ np.array(rate.part) / unit), np.rint(values @ np.array(rate.whole) / unit)
 
 
 def _pairs(part: Numbers, whole: Numbers) -> list[tuple[float, float, float, float]]:
@@ -152,7 +152,7 @@ def _share_below(difference: float, whole_a: float, rates_a: Numbers, whole_b: f
     part_b = np.arange(first, last + 1, dtype=np.float64)
     chance_b = _chance(part_b, whole_b, rates_b[:, None])
     part_a = np.floor(whole_a * (difference + part_b / whole_b) + 1e-9)
-    below_a = np.where(part_a < 0, 0.0, at_most(np.maximum(part_a, 0.0), whole_a, rates_a[:, None]))  # type: ignore[arg-type]
+    below_a = np.where(part_a < 0, 0.0, at_most(np.maximum(part_a, 0.0), whole_a, rates_a[:, None]))
     below: Numbers = (chance_b * below_a).sum(-1)
     return below
 

@@ -1,4 +1,4 @@
-"""The language of asks: `minimize fnr where fpr <= 1%`. Problems write themselves; this reads them.
+"""The language of asks, such as `minimize fnr where fpr <= 1%`, read into problems.
 
 ask         = ("minimize" | "maximize") rate [ where | over ]
 where       = "where" bound { "and" bound }
@@ -34,10 +34,26 @@ _TOKEN = re.compile(
 
 
 def ask(text: str, metrics: Iterable[Metric] = ()) -> Problem:
-    """The problem that a text asks for; `str(problem)` gives the text back.
+    """Read a problem from its text; `str(problem)` gives the text back.
 
-    Percent signs, `tpr`, `sensitivity`, `specificity`, `f1`, `=`, `≤` are understood. Metrics of your own are
-    known by name when handed over in `metrics`.
+    Percent signs, `=`, `≤`, and the names `tpr`, `sensitivity`, `specificity` and `f1` are understood.
+
+    Args:
+        text: An ask such as `minimize fnr where fpr <= 1%`.
+        metrics: Metrics of your own that the text may name.
+
+    Returns:
+        The problem.
+
+    Raises:
+        BadAsk: If the text cannot be read; the message says where, and which word was probably meant.
+        BadProblem: If the bounds contradict each other or cannot be had.
+
+    Example:
+        >>> import setpoint as sp
+        >>> problem = sp.ask("maximise sensitivity where fpr ≤ 1% and flagged <= 5%")
+        >>> print(problem)
+        maximize recall where fpr <= 1% and flagged <= 5%
     """
     if not isinstance(text, str):
         raise BadAsk(f"an ask is a text such as 'minimize fnr where fpr <= 1%', got {type(text).__name__}")
@@ -45,7 +61,7 @@ def ask(text: str, metrics: Iterable[Metric] = ()) -> Problem:
 
 
 def read_problem(problem: Problem | str, *, rows: bool = False) -> Problem:
-    """The problem that was handed over, as it is or as the text of an ask; bounds in `rows` are refused unless set."""
+    """A problem as it is, or read from the text of an ask; bounds in rows are refused unless `rows` is set."""
     if isinstance(problem, str):
         problem = ask(problem)
     if not isinstance(problem, Problem):

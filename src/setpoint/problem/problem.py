@@ -1,11 +1,13 @@
-"""The question: an objective, its direction, and the bounds or the stretch under which it is judged."""
+"""Problems: an objective to minimise or maximise, under bounds or on average over a range of a rate."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from setpoint.errors import BadProblem
@@ -14,13 +16,33 @@ from setpoint.measure.flagged_rows import FlaggedRows
 from setpoint.measure.looks import constant_like
 from setpoint.measure.rate import Gap, Range, Rate, flagged
 
+#: Counts are tensors or, in tests of bounds, arrays.
+Counts = TypeVar("Counts", Tensor, NDArray[np.float64])
+
 
 @dataclass(frozen=True)
 class Problem:
-    """Minimise or maximise `objective` under `constraints`, or on average `over` a stretch of a rate.
+    """An objective to minimise or maximise, under constraints or on average over a range of a rate.
 
-    Counts handed to a problem have one row a threshold, `(m, 4)`, and are split by group, `(m, G, 4)`, when a
-    constraint compares groups (`group` is then the name of the column).
+    `sp.minimize`, `sp.maximize` and `sp.ask` make problems; `str(problem)` is the ask. Counts passed to the methods
+    have one row per threshold, `(m, 4)`, or per threshold and group, `(m, G, 4)`, when a constraint compares groups.
+
+    Args:
+        objective: The rate or metric to minimise or maximise.
+        maximize: Whether larger values of the objective are better.
+        constraints: The bounds that must hold, such as `sp.fpr <= 0.01`.
+        over: A range such as `sp.fpr.between(0, 0.05)`, over which the objective is averaged; it excludes constraints.
+
+    Raises:
+        BadProblem: If the parts do not fit together or the bounds contradict each other.
+
+    Example:
+        >>> import setpoint as sp
+        >>> problem = sp.minimize(sp.fnr, sp.fpr <= 0.01)
+        >>> print(problem)
+        minimize fnr where fpr <= 1%
+        >>> problem == sp.ask(str(problem))
+        True
     """
 
     objective: Quantity
@@ -50,7 +72,7 @@ class Problem:
         return {c.quantity.group for c in self.constraints if isinstance(c.quantity, Gap)}
 
     def _refuse_contradictions(self) -> None:
-        """Two bounds on one rate, or on a rate and its complement (recall and fnr), that leave nothing between."""
+        """Refuse two bounds on one rate, or on a rate and its complement (recall and fnr), that exclude each other."""
         for low in (c for c in self.constraints if c.relation in (">=", "==")):
             for high in self.constraints:
                 limit = _upper_limit(high, low.quantity)
@@ -63,8 +85,13 @@ class Problem:
         if self.over is not None:
             text += f" over {self.over}"
         if self.constraints:
-            text += " where " + " and ".join(map(str, self.constraints))
+            text += f" where {self.promise}"
         return text
+
+    @property
+    def promise(self) -> str:
+        """All constraints in words, as a certificate states them."""
+        return " and ".join(map(str, self.constraints))
 
     @property
     def group(self) -> str | None:
@@ -73,12 +100,12 @@ class Problem:
 
     @property
     def n_thresholds(self) -> int:
-        """One, or one a point of the stretch."""
+        """The number of thresholds: one, or for an area one per point of its range."""
         return 1 if self.over is None else self.over.points
 
     @property
     def bounds(self) -> tuple[Constraint, ...]:
-        """The constraints, or for an area one equality a point of the stretch."""
+        """The constraints, or for an area one equality per point of its range."""
         if self.over is None:
             return self.constraints
         return tuple(Constraint(self.over.rate, "==", bound) for bound in self.over.bounds)
@@ -90,10 +117,13 @@ class Problem:
         return min((share for share in shares if share > 0), default=None)
 
     def among(self, rows: int) -> Problem:
-        """The same problem with bounds in rows as shares of so many rows: `flagged == 100 rows` of 10,000 is 1 %.
+        """The same problem with bounds in rows turned into shares: `flagged == 100 rows` among 10,000 is 1 %.
 
         Args:
-            rows: How many rows the threshold is to be run on at a time.
+            rows: The number of rows that the threshold will be applied to at a time.
+
+        Returns:
+            The problem, with shares in the place of rows.
 
         Raises:
             BadProblem: If a bound asks for more rows than there are, or there are none.
@@ -115,7 +145,7 @@ class Problem:
         return replace(self, constraints=tuple(bounds))
 
     def refuse_rows(self) -> None:
-        """A bound in rows has a meaning for the rows at hand alone."""
+        """Refuse a bound in rows, which has a meaning only for the rows at hand."""
         for c in self.constraints:
             if isinstance(c.quantity, FlaggedRows):
                 raise BadProblem(
@@ -123,20 +153,20 @@ class Problem:
                     "flagged == 1%, or say of how many rows with problem.among(10_000)"
                 )
 
-    def pool(self, counts: Tensor) -> Tensor:
+    def pool(self, counts: Counts) -> Counts:
         """Counts of all groups together, `(m, 4)`."""
         return counts.sum(-2) if self.group is not None else counts
 
     def costs(self, counts: Tensor) -> Tensor:
-        """What each threshold adds to the cost, `(m,)`: its share of the objective, with the sign of a loss."""
+        """The part of each threshold in the cost, `(m,)`: the objective over m, with the sign of a loss."""
         return self.objective(self.pool(counts)) / (-self.n_thresholds if self.maximize else self.n_thresholds)
 
     def cost(self, counts: Tensor) -> Tensor:
-        """What is to be minimised: the objective, averaged over the thresholds, with the sign of a loss."""
+        """The objective, averaged over the thresholds, with the sign of a loss: smaller is better."""
         return self.costs(counts).sum()
 
     def excesses(self, counts: Tensor) -> Tensor:
-        """One number a bound, positive when it is broken: `(k,)`."""
+        """The excess of each bound, `(k,)`, positive when the bound is broken."""
         pooled = self.pool(counts)
         if self.over is not None:
             return self.over.rate(pooled) - constant_like(tuple(self.over.bounds), pooled)
@@ -144,8 +174,8 @@ class Problem:
             return pooled.new_zeros(0)
         return torch.stack([c.excess(self.seen_by(c, counts))[0] for c in self.constraints])
 
-    def seen_by(self, constraint: Constraint, counts: Tensor) -> Tensor:
-        """The counts that a bound is about: of each group for a gap, else of all together."""
+    def seen_by(self, constraint: Constraint, counts: Counts) -> Counts:
+        """The counts that a constraint is about: those of each group for a gap, else those of all groups together."""
         return counts if isinstance(constraint.quantity, Gap) else self.pool(counts)
 
     def holds(self, counts: Tensor, heaviest: float | Tensor = 1.0) -> bool:
@@ -153,7 +183,7 @@ class Problem:
         return bool(self.holding(counts, heaviest))
 
     def holding(self, counts: Tensor, heaviest: float | Tensor = 1.0) -> Tensor:
-        """The same as a truth value where the counts are, at which nobody has looked yet."""
+        """The same as a boolean tensor on the device of the counts, which is not waited for."""
         held = [c.holds(self.seen_by(c, counts), heaviest).all() for c in self.constraints]
         return torch.stack(held).all() if held else torch.ones((), dtype=torch.bool, device=counts.device)
 
@@ -161,13 +191,14 @@ class Problem:
         """How far each constraint is broken by true counts, in the worst group if each has its own threshold."""
         return [float(c.violation(self.seen_by(c, counts)).max()) for c in self.constraints]
 
-    def better(self, value: float, than: float) -> bool:
-        """Whether one value of the objective beats another."""
-        return value > than if self.maximize else value < than
+    def violations_per_cut(self, counts: Tensor) -> Tensor:
+        """How far each constraint is broken at each of m cuts: `(k, m)` from counts `(m, 4)` or `(m, G, 4)`."""
+        broken = [c.violation(self.seen_by(c, counts)) for c in self.constraints]
+        return torch.stack(broken) if broken else counts.new_zeros(0, len(counts))
 
 
 def _upper_limit(constraint: Constraint, quantity: Quantity) -> float | None:
-    """The most that a constraint allows a quantity, if it is about that one or its complement."""
+    """The highest value that a constraint allows a quantity, if it bounds that quantity or its complement."""
     other = constraint.quantity
     if constraint.relation in ("<=", "==") and bool(other == quantity):
         return constraint.bound
@@ -179,12 +210,46 @@ def _upper_limit(constraint: Constraint, quantity: Quantity) -> float | None:
 
 
 def minimize(objective: Quantity, *constraints: Constraint, over: Range | None = None) -> Problem:
-    """`minimize(fnr, fpr <= 0.01)`: the question whose answer has the smallest objective."""
+    """The problem of minimising an objective under constraints, or on average over a range of a rate.
+
+    Args:
+        objective: The rate or metric to minimise.
+        *constraints: The bounds that must hold, such as `sp.fpr <= 0.01`.
+        over: A range such as `sp.recall.between(0.9, 1)` over which the objective is averaged; it excludes constraints.
+
+    Returns:
+        The problem, to hand to `sp.fit`, `sp.calibrate` or a solver.
+
+    Raises:
+        BadProblem: If the parts do not fit together or the bounds contradict each other.
+
+    Example:
+        >>> import setpoint as sp
+        >>> print(sp.minimize(sp.fnr, sp.fpr <= 0.01))
+        minimize fnr where fpr <= 1%
+    """
     return _problem(objective, False, constraints, over)
 
 
 def maximize(objective: Quantity, *constraints: Constraint, over: Range | None = None) -> Problem:
-    """`maximize(precision, recall >= 0.95)`: the question whose answer has the largest objective."""
+    """The problem of maximising an objective under constraints, or on average over a range of a rate.
+
+    Args:
+        objective: The rate or metric to maximise.
+        *constraints: The bounds that must hold, such as `sp.recall >= 0.95`.
+        over: A range such as `sp.fpr.between(0, 0.05)` over which the objective is averaged; it excludes constraints.
+
+    Returns:
+        The problem, to hand to `sp.fit`, `sp.calibrate` or a solver.
+
+    Raises:
+        BadProblem: If the parts do not fit together or the bounds contradict each other.
+
+    Example:
+        >>> import setpoint as sp
+        >>> print(sp.maximize(sp.precision, sp.recall >= 0.95))
+        maximize precision where recall >= 95%
+    """
     return _problem(objective, True, constraints, over)
 
 

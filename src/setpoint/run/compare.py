@@ -11,6 +11,7 @@ from typing import Any
 import scipy
 
 from setpoint.data.frame import Frame
+from setpoint.decide.order import worth
 from setpoint.errors import BadSetting, SetpointError
 from setpoint.problem.problem import Problem
 from setpoint.run.run import Run
@@ -198,8 +199,8 @@ def verdict(comparison: Comparison) -> str:
     judged = [standing for standing in others if standing.margin is not None]
     if not judged:
         return "The bounds were met on too few splits to compare anything."
-    better = [s for s in judged if s.is_clear and problem.better(s.difference or 0.0, 0.0)]
-    worse = [s for s in judged if s.is_clear and not problem.better(s.difference or 0.0, 0.0)]
+    better = [s for s in judged if s.is_clear and worth(problem, s.difference or 0.0) > 0]
+    worse = [s for s in judged if s.is_clear and s not in better]
     parts = []
     for group, word in ((better, "better"), (worse, "worse")):
         if group:

@@ -15,6 +15,7 @@ from setpoint.data.parts import Data
 from setpoint.data.rows import Rows
 from setpoint.data.split import strata
 from setpoint.decide.cut import find
+from setpoint.decide.order import merit
 from setpoint.errors import BadProblem, DivergedPrices
 from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
@@ -24,7 +25,7 @@ from setpoint.train.history import History, record, score
 from setpoint.train.method import Trained
 from setpoint.train.recipes import RECIPES, Only, Recipe, Recipes, Ridge
 from setpoint.train.together import every_batch
-from setpoint.train.trial import Trial, choose, judge, merit
+from setpoint.train.trial import Trial, choose, judge
 from setpoint.train.tune import search
 from setpoint.train.work import Work
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from setpoint.data.parts import Data
+from setpoint.decide.order import preference_of_row
 from setpoint.errors import BadSetting
 from setpoint.problem.problem import Problem
 from setpoint.train.history import History
@@ -97,13 +98,9 @@ class Ensembled:
             starts.append(len(history))
             history += [{**row, "member": member} for row in run.history]
             runs.append(run)
-        best = max(range(len(runs)), key=lambda place: _merit(problem, runs[place]))
+        ranks = [preference_of_row(problem, run.history[run.best]) for run in runs]
+        best = ranks.index(max(ranks))
         return Trained(
             Ensemble(run.model for run in runs).eval(), history, starts[best] + runs[best].best, runs[best].settled,
             runs[best].trials, all(run.again for run in runs),
         )  # fmt: skip
-
-
-def _merit(problem: Problem, run: Trained) -> tuple[bool, float]:
-    row = run.history[run.best]
-    return bool(row["feasible"]), row["held_out"] if problem.maximize else -row["held_out"]

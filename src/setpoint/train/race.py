@@ -15,6 +15,7 @@ from torch import nn
 from setpoint.data.parts import Data
 from setpoint.data.rows import read_batches
 from setpoint.data.split import every_other, strata
+from setpoint.decide.order import merit
 from setpoint.errors import BadProblem, DivergedPrices
 from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
@@ -33,7 +34,7 @@ from setpoint.train.history import History, device_of, score
 from setpoint.train.identity import identity_of
 from setpoint.train.method import Trained
 from setpoint.train.together import every_batch
-from setpoint.train.trial import Trial, choose, judge, merit
+from setpoint.train.trial import Trial, choose, judge
 from setpoint.train.tune import search
 from setpoint.train.work import Work
 

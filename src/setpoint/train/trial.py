@@ -11,14 +11,13 @@ from torch import Tensor
 
 from setpoint.data.split import strata
 from setpoint.decide.calibrate import evaluate
+from setpoint.decide.order import merit
 from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 
 #: Random halves of the rows, in pairs that are each other's rest, over which the noise of a difference is measured.
 HALVES = 40
-#: What a broken bound costs beside the objective, as in `ImplicitThreshold`.
-BROKEN_PRICE = 10.0
 
 
 @dataclass(frozen=True)
@@ -62,12 +61,6 @@ class Gain:
 
     def __str__(self) -> str:
         return "breaks a bound" if self.noise == float("inf") else f"{self.value:+.4f} ± {self.noise:.4f}"
-
-
-def merit(point: OperatingPoint) -> float:
-    """One number, larger is better: the objective, less what the bounds are broken by at a flat price."""
-    value = point.objective if point.problem.maximize else -point.objective
-    return value if point.feasible else value - BROKEN_PRICE * point.violation
 
 
 def judge(problem: Problem, sample: Sample, rows: Tensor | None = None) -> OperatingPoint:
