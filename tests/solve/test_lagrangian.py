@@ -307,7 +307,7 @@ def test_the_matrix_moves_as_published():
         matrix = matrix * np.exp(0.3 * np.outer(gains, shares))
         matrix /= matrix.sum(0)
         true = torch.tensor(excess, dtype=torch.float64)
-        prices.climb(true, true)
+        prices.climb(true)
         np.testing.assert_allclose(prices.log_matrix.exp().numpy(), matrix, atol=1e-12)
 
 
@@ -317,9 +317,9 @@ def test_the_matrix_moves_as_published():
 def test_prices_climb_while_broken_fall_while_idle_and_stop_at_zero_and_at_the_ceiling():
     ascent = Ascent((sp.fpr <= 0.1, sp.recall >= 0.8, sp.flagged == 0.3), Climb(lr=1.0, ceiling=0.9)).double()
     true = torch.tensor([0.05, -0.1, -0.06], dtype=torch.float64)
-    ascent.climb(torch.zeros(3).double(), true)
+    ascent.climb(true)
     torch.testing.assert_close(ascent.prices, torch.tensor([0.5, 0.0, -0.2], dtype=torch.float64))
-    ascent.climb(torch.ones(3).double(), true)
+    ascent.climb(true)
     torch.testing.assert_close(ascent.prices, torch.tensor([0.9, 0.0, -0.4], dtype=torch.float64))
 
 

@@ -32,7 +32,7 @@ class Prices(Protocol):
 
     def felt(self, excesses: Tensor) -> tuple[Tensor, Tensor]: ...
 
-    def climb(self, soft: Tensor, true: Tensor) -> None: ...
+    def climb(self, excesses: Tensor) -> None: ...
 
     def look(self) -> None: ...
 
@@ -127,7 +127,7 @@ class Lagrangian(Solver):
         weighed: Expansion = replace(here, cost=weight * here.cost, cost_slope=weight * here.cost_slope)
         loss = weighed.loss(prices, count_at(batch, thresholds, step), batch.mass / reference.mass)
         if self.training:
-            self.ascent.climb(here.excesses, true)
+            self.ascent.climb(true)
         return loss
 
     @torch.no_grad()

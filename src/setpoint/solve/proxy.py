@@ -65,9 +65,9 @@ class SwapRegret(nn.Module):
         shares = stationary(self.log_matrix.exp()).to(excesses.dtype)
         return shares[0], shares[1:] @ self.sides.to(excesses.dtype)
 
-    def climb(self, soft: Tensor, true: Tensor) -> None:
+    def climb(self, excesses: Tensor) -> None:
         """Shift weight to what is broken, in proportion to what it had."""
-        gain = self.sides.double() @ (true.double() / self.rooms.double())
+        gain = self.sides.double() @ (excesses.double() / self.rooms.double())
         gain = torch.cat([gain.new_zeros(1), gain])
         shares = stationary(self.log_matrix.exp())
         moved = self.log_matrix.double() + self.lr * torch.outer(gain, shares)
