@@ -298,7 +298,7 @@ def test_a_value_beyond_the_dtype_of_the_costs_is_not_solved():
         torch.tensor([1e4], dtype=torch.float16), torch.zeros(0, 1), torch.zeros(0),
         torch.tensor([[1.0]]), torch.tensor([7.0]),
     )  # fmt: skip
-    assert sp.lp.solve(program).outcome is sp.lp.Outcome.STALLED
+    assert sp.lp.solve(program).status is sp.lp.Status.STALLED
 
 
 def test_a_breach_that_costs_everything_is_refused():
@@ -328,7 +328,7 @@ def test_a_schema_that_names_a_level_twice():
 def test_a_setting_of_an_engine_that_is_a_truth_value_is_one():
     program = sp.lp.LinearProgram(torch.ones(2), -torch.eye(2), -torch.ones(2))
     found = sp.lp.solve(program, sp.lp.Newton(sharpest=True, start=True))
-    assert found.outcome in (sp.lp.Outcome.SOLVED, sp.lp.Outcome.STALLED)
+    assert found.status in (sp.lp.Status.SOLVED, sp.lp.Status.STALLED)
 
 
 def test_a_factorization_in_half_precision_is_refused():

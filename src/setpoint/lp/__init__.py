@@ -10,14 +10,13 @@ from setpoint.lp.newton import Newton
 from setpoint.lp.penalty import ExteriorPenalty
 from setpoint.lp.program import Entries, LinearProgram, Operator
 from setpoint.lp.reduce import Reduction, random_directions, sliced_inverse_directions, solve_reduced
-from setpoint.lp.solution import Certificate, Outcome, Solution
+from setpoint.lp.solution import OptimalityProof, Solution, Status
 from setpoint.lp.structure import Dense, Iterative
 
 __all__ = [
     "ActiveSet",
     "Arrow",
     "BurnIn",
-    "Certificate",
     "Dense",
     "Engine",
     "Entries",
@@ -30,9 +29,10 @@ __all__ = [
     "LinearProgram",
     "Newton",
     "Operator",
-    "Outcome",
+    "OptimalityProof",
     "Reduction",
     "Solution",
+    "Status",
     "Unrolled",
     "closed",
     "factorize",

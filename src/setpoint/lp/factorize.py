@@ -12,7 +12,7 @@ from setpoint.errors import BadProgram
 from setpoint.lp.highs import Highs
 from setpoint.lp.layer import Engine, solve
 from setpoint.lp.program import LinearProgram
-from setpoint.lp.solution import Outcome
+from setpoint.lp.solution import Status
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,10 @@ def factorize(V: Tensor, rank: int, *, engine: Engine | None = None, seed: int =
     generator = torch.Generator().manual_seed(seed)
     distinct = 1 + torch.rand(len(rows), generator=generator, dtype=torch.float64)
     found = solve(separable_program(rows, rank, distinct), engine)
-    exact = found.outcome is Outcome.SOLVED
+    exact = found.status is Status.SOLVED
     if not exact:
         found = solve(nearest_program(rows, rank, distinct), engine)
-        if found.outcome is not Outcome.SOLVED:
+        if found.status is not Status.SOLVED:
             raise BadProgram(f"no factorisation of rank {rank}: the program is {found.message}")
     coefficients = found.x[: len(rows) ** 2].reshape(len(rows), len(rows))
     anchors = coefficients.diagonal().topk(rank).indices.sort().values

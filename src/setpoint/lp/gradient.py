@@ -15,12 +15,12 @@ from torch import Tensor
 from setpoint.errors import BadSetting
 from setpoint.lp.penalty import descend, stacked
 from setpoint.lp.program import LinearProgram
-from setpoint.lp.solution import Candidate
+from setpoint.lp.solution import RawSolution
 from setpoint.lp.structure import Structure, choose
 
 
 class Attached(NamedTuple):
-    """A candidate with gradients: float64, in the shape of the program."""
+    """A raw solution with gradients: float64, in the shape of the program."""
 
     x: Tensor
     dual: Tensor
@@ -32,7 +32,7 @@ class Attached(NamedTuple):
 class Gradient(Protocol):
     """How a solution is differentiated: hangs point, prices and value into the graph of the program's tensors."""
 
-    def attach(self, program: LinearProgram, candidate: Candidate) -> Attached: ...
+    def attach(self, program: LinearProgram, raw: RawSolution) -> Attached: ...
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class Envelope:
     of its subgradients where the program is degenerate. Point and prices carry no gradient.
     """
 
-    def attach(self, program: LinearProgram, candidate: Candidate) -> Attached:
-        x, dual, equality_dual = candidate.x, candidate.dual, candidate.equality_dual
+    def attach(self, program: LinearProgram, raw: RawSolution) -> Attached:
+        x, dual, equality_dual = raw.x, raw.dual, raw.equality_dual
         paid = (program.cost.double() * x).sum(-1)
         total = paid
         if program.bound.shape[-1]:
@@ -66,20 +66,20 @@ class ActiveSet:
 
     tolerance: float = 1e-7
 
-    def attach(self, program: LinearProgram, candidate: Candidate) -> Attached:
-        active, basic, degenerate = self._decide(program, candidate)
+    def attach(self, program: LinearProgram, raw: RawSolution) -> Attached:
+        active, basic, degenerate = self._decide(program, raw)
         system = _Normal(choose(program), active, basic)
-        x, prices = candidate.x, torch.cat([candidate.dual, candidate.equality_dual], -1)
+        x, prices = raw.x, torch.cat([raw.dual, raw.equality_dual], -1)
         rows = torch.cat([program.slack_rows(x), program.equality_rows(x)], -1)
-        reduced = program.reduced_cost(candidate.dual, candidate.equality_dual)
+        reduced = program.reduced_cost(raw.dual, raw.equality_dual)
         x = x - _held(system, rows - rows.detach())
         prices = prices - _priced(system, reduced - reduced.detach())
         dual, equality_dual = prices.split([program.bound.shape[-1], prices.shape[-1] - program.bound.shape[-1]], -1)
         return Attached(x, dual, equality_dual, (program.cost.double() * x).sum(-1), degenerate)
 
     @torch.no_grad()
-    def _decide(self, program: LinearProgram, candidate: Candidate) -> tuple[Tensor, Tensor, Tensor]:
-        x, dual, equality_dual = candidate.x, candidate.dual, candidate.equality_dual
+    def _decide(self, program: LinearProgram, raw: RawSolution) -> tuple[Tensor, Tensor, Tensor]:
+        x, dual, equality_dual = raw.x, raw.dual, raw.equality_dual
         slack, reduced = -program.slack_rows(x), program.reduced_cost(dual, equality_dual)
         at = self.tolerance
         tight, priced = slack <= at * (1 + _size(slack)), dual > at * (1 + _size(dual))
@@ -105,10 +105,10 @@ class Unrolled:
     steps: int = 60
     ridge: float = 1e-6
 
-    def attach(self, program: LinearProgram, candidate: Candidate) -> Attached:
+    def attach(self, program: LinearProgram, raw: RawSolution) -> Attached:
         cost, rows, bounds = stacked(program)
         y, pushed = descend(cost, rows, bounds, self.epsilon, self.ridge, self.steps, line_search=True)
-        m, e = program.bound.shape[-1], candidate.equality_dual.shape[-1]
+        m, e = program.bound.shape[-1], raw.equality_dual.shape[-1]
         prices = pushed / self.epsilon
         equality_dual = prices[..., m : m + e] - prices[..., m + e : m + 2 * e]
         return Attached(y, prices[..., :m], equality_dual, (cost * y).sum(-1))

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from setpoint.errors import BadProgram
 from setpoint.lp.program import Entries, LinearProgram, Matrix, Operator
-from setpoint.lp.solution import Candidate, Outcome, Solution
+from setpoint.lp.solution import RawSolution, Solution, Status
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Highs:
     tolerance: float = 1e-8
 
     @torch.no_grad()
-    def run(self, program: LinearProgram, warm: Solution | None = None) -> Candidate:
+    def run(self, program: LinearProgram, warm: Solution | None = None) -> RawSolution:
         parts = (program.cost, program.matrix, program.bound, program.equality_matrix, program.equality_bound)
         if not program.batch:
             return _one(*parts)
@@ -35,7 +35,7 @@ class Highs:
             torch.stack(pile).reshape(*program.batch, *pile[0].shape)
             for pile in zip(*((c.x, c.dual, c.equality_dual, c.iterations) for c in each))
         )
-        return Candidate(x, dual, equality_dual, taken, tuple(c.outcomes[0] for c in each))
+        return RawSolution(x, dual, equality_dual, taken, tuple(c.statuses[0] for c in each))
 
 
 def _flat(part: Matrix, program: LinearProgram) -> list[Tensor]:
@@ -43,7 +43,7 @@ def _flat(part: Matrix, program: LinearProgram) -> list[Tensor]:
     return list(part.flatten(0, len(program.batch) - 1))
 
 
-def _one(cost: Tensor, matrix: Any, bound: Tensor, equality_matrix: Any, equality_bound: Any) -> Candidate:
+def _one(cost: Tensor, matrix: Any, bound: Tensor, equality_matrix: Any, equality_bound: Any) -> RawSolution:
     c, b = _array(cost), _array(bound)
     equal = None if equality_bound is None or len(equality_bound) == 0 else _array(equality_bound)
     rows = {
@@ -54,13 +54,13 @@ def _one(cost: Tensor, matrix: Any, bound: Tensor, equality_matrix: Any, equalit
     }
     found = scipy.optimize.linprog(c, **rows, method="highs")
     if found.status == 0:
-        outcome = Outcome.SOLVED
+        status = Status.SOLVED
     elif found.status == 2 or (
         found.status in (3, 4) and scipy.optimize.linprog(0 * c, **rows, method="highs").status == 2
     ):
-        outcome = Outcome.INFEASIBLE
+        status = Status.INFEASIBLE
     else:
-        outcome = Outcome.UNBOUNDED if found.status == 3 else Outcome.STALLED
+        status = Status.UNBOUNDED if found.status == 3 else Status.STALLED
     x, dual = np.zeros_like(c), np.zeros_like(b)
     equality_dual = np.zeros(0 if equal is None else len(equal))
     if found.status == 0:
@@ -70,7 +70,7 @@ def _one(cost: Tensor, matrix: Any, bound: Tensor, equality_matrix: Any, equalit
     point, prices, equality_prices = (
         torch.from_numpy(np.ascontiguousarray(part)).to(cost.device) for part in (x, dual, equality_dual)
     )
-    return Candidate(point, prices, equality_prices, torch.tensor(int(found.nit)), (outcome,))
+    return RawSolution(point, prices, equality_prices, torch.tensor(int(found.nit)), (status,))
 
 
 def _array(vector: Tensor) -> Any:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from setpoint.errors import BadProgram, BadSetting
 from setpoint.lp.program import Entries, LinearProgram, Matrix, Operator
-from setpoint.lp.solution import Candidate, Outcome, Solution
+from setpoint.lp.solution import RawSolution, Solution, Status
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class ExteriorPenalty:
     """Newton's method on the exterior penalty as published; dense, small programs only.
 
     `epsilon` weighs the cost, `ridge` keeps the Hessian invertible, `line_search` makes the steps exact (the paper
-    goes without). The point solves the rows that push back at the end; its certificate says whether to believe it.
+    goes without). The point solves the rows that push back at the end; its proof says whether to believe it.
     """
 
     epsilon: float = 0.01
@@ -35,7 +35,7 @@ class ExteriorPenalty:
             raise BadSetting("epsilon and ridge must be positive, and steps at least 1")
 
     @torch.no_grad()
-    def run(self, program: LinearProgram, warm: Solution | None = None) -> Candidate:
+    def run(self, program: LinearProgram, warm: Solution | None = None) -> RawSolution:
         cost, rows, bounds = stacked(program)
         settings = (self.epsilon, self.ridge, self.steps)
         _, pushed = descend(cost, rows, bounds, *settings, line_search=self.line_search)
@@ -45,9 +45,9 @@ class ExteriorPenalty:
         pushing = pushed > 0
         x = _least_squares(pushing.unsqueeze(-1) * rows, pushing * bounds)
         taken = torch.full(program.batch, self.steps)
-        outcomes = (Outcome.SOLVED,) * max(1, taken.numel())
+        statuses = (Status.SOLVED,) * max(1, taken.numel())
         equality_dual = prices[..., m : m + equal] - prices[..., m + equal : m + 2 * equal]
-        return Candidate(x.clamp(min=0), prices[..., :m], equality_dual, taken, outcomes)
+        return RawSolution(x.clamp(min=0), prices[..., :m], equality_dual, taken, statuses)
 
 
 def _least_squares(rows: Tensor, bounds: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 The reduced program has k variables instead of n but as many rows, so it saves factorisation, not reading. Its
 point is feasible in the full program; whether it is optimal there only prices of the full program can tell. They
-are sought among the rows that hold the point; if the certificate fails, the full program is solved from there.
+are sought among the rows that hold the point; if the proof fails, the full program is solved from there.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from setpoint.lp.gradient import Gradient
 from setpoint.lp.layer import Engine, solve
 from setpoint.lp.newton import Newton
 from setpoint.lp.program import Entries, LinearProgram, Matrix, Operator
-from setpoint.lp.solution import Candidate, Outcome, Solution, certify
+from setpoint.lp.solution import RawSolution, Solution, Status, certify
 from setpoint.lp.structure import choose
 
 
@@ -39,7 +39,7 @@ def solve_reduced(
     engine: Engine | None = None,
     gradient: Gradient | None = None,
 ) -> Reduction:
-    """Solve within the columns of `basis` (n, k), check the full certificate, fall back to the full program."""
+    """Solve within the columns of `basis` (n, k), check the full proof, fall back to the full program."""
     engine = engine or Newton()
     if basis.dim() != 2 or basis.shape[0] != program.variables or program.batch:
         raise ShapeMismatch(f"basis {tuple(basis.shape)} must be ({program.variables}, k), for one program")
@@ -50,20 +50,20 @@ def solve_reduced(
     size = basis.shape[1]
     point = (basis @ (reduced.x[:size] - reduced.x[size:])).clamp(min=0).detach()
     dual, equality_dual = _prices_at(program, point)
-    certificate = certify(program, point, dual, equality_dual)
-    certified = reduced.outcome is Outcome.SOLVED and float(certificate.worst) <= engine.tolerance
+    proof = certify(program, point, dual, equality_dual)
+    certified = reduced.status is Status.SOLVED and float(proof.worst) <= engine.tolerance
     warm = Solution(
         point,
         dual,
         equality_dual,
         reduced.value,
-        certificate.gap,
+        proof.gap,
         reduced.iterations,
-        (Outcome.SOLVED if certified else Outcome.STALLED,),
-        certificate,
+        (Status.SOLVED if certified else Status.STALLED,),
+        proof,
     )
     chosen: Engine = _Given(warm, engine.tolerance) if certified else engine
-    start = warm if reduced.outcome is Outcome.SOLVED else None
+    start = warm if reduced.status is Status.SOLVED else None
     return Reduction(solve(program, chosen, gradient, start=start), reduced, certified)
 
 
@@ -74,9 +74,9 @@ class _Given:
     answer: Solution
     tolerance: float
 
-    def run(self, program: LinearProgram, warm: Solution | None = None) -> Candidate:
+    def run(self, program: LinearProgram, warm: Solution | None = None) -> RawSolution:
         found = self.answer
-        return Candidate(found.x, found.dual, found.equality_dual, found.iterations, found.outcomes)
+        return RawSolution(found.x, found.dual, found.equality_dual, found.iterations, found.statuses)
 
 
 def _within(program: LinearProgram, basis: Tensor) -> LinearProgram:
@@ -110,7 +110,7 @@ def _times(matrix: Matrix, basis: Tensor) -> Tensor:
 def _prices_at(program: LinearProgram, point: Tensor) -> tuple[Tensor, Tensor]:
     """Least-squares prices of the rows that are tight at the point: c + J' u = 0 where x > 0.
 
-    Rows whose price comes out negative are let go, a few times over; what is left is checked by the certificate.
+    Rows whose price comes out negative are let go, a few times over; what is left is checked by the proof.
     """
     rows = choose(program)
     cost, m = program.cost.double(), program.bound.shape[-1]

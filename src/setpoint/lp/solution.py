@@ -1,4 +1,4 @@
-"""The answer: a point, its prices, and a certificate that anyone can check against the program."""
+"""The answer: a point, its prices, and a proof that anyone can check against the program."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from torch import Tensor
 from setpoint.lp.program import LinearProgram
 
 
-class Outcome(Enum):
+class Status(Enum):
     """How a solve ended. Only `SOLVED` promises an optimum; every other name says what is known instead."""
 
     SOLVED = "solved: the point, its prices and the gap between them are within the tolerance"
     INFEASIBLE = "infeasible: no x satisfies all rows; `dual` proves it"
     UNBOUNDED = "unbounded: the cost falls without end; `x` is the direction"
-    STALLED = "stalled: the steps ran out first; `gap` and `certificate` say how far it got"
+    STALLED = "stalled: the steps ran out first; `gap` and `proof` say how far it got"
 
     @property
     def message(self) -> str:
@@ -25,7 +25,7 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True)
-class Certificate:
+class OptimalityProof:
     """How far a pair (x, prices) is from proving itself optimal; three relative violations, one a program.
 
     primal: the worst broken row / (1 + max |bound|); dual: the worst negative reduced cost / (1 + max |cost|);
@@ -58,43 +58,43 @@ class Solution:
     value: Tensor
     gap: Tensor
     iterations: Tensor
-    outcomes: tuple[Outcome, ...]
-    certificate: Certificate
+    statuses: tuple[Status, ...]
+    proof: OptimalityProof
     degenerate: Tensor | None = None
 
     @property
-    def outcome(self) -> Outcome:
-        """The outcome of a single program; of a batch, the worst."""
-        return max(self.outcomes, key=list(Outcome).index)
+    def status(self) -> Status:
+        """The status of a single program; of a batch, the worst."""
+        return max(self.statuses, key=list(Status).index)
 
     @property
     def solved(self) -> Tensor:
         """True for each program that was solved."""
-        flags = torch.tensor([outcome is Outcome.SOLVED for outcome in self.outcomes])
+        flags = torch.tensor([status is Status.SOLVED for status in self.statuses])
         return flags.reshape(self.value.shape)
 
     @property
     def message(self) -> str:
-        worst = self.outcome
-        gap = f" (gap {float(self.certificate.worst.max()):.1e})" if worst is Outcome.STALLED else ""
+        worst = self.status
+        gap = f" (gap {float(self.proof.worst.max()):.1e})" if worst is Status.STALLED else ""
         return worst.message + gap
 
 
 @dataclass(frozen=True)
-class Candidate:
+class RawSolution:
     """What an engine hands over, in float64 and without gradients: checked before anybody calls it a solution."""
 
     x: Tensor
     dual: Tensor
     equality_dual: Tensor
     iterations: Tensor
-    #: What the engine says; `SOLVED` is not believed until the certificate holds.
-    outcomes: tuple[Outcome, ...]
+    #: What the engine says; `SOLVED` is not believed until the proof holds.
+    statuses: tuple[Status, ...]
 
 
 @torch.no_grad()
-def certify(program: LinearProgram, x: Tensor, dual: Tensor, equality_dual: Tensor) -> Certificate:
-    """The three violations of a candidate, measured on the program as it was given."""
+def certify(program: LinearProgram, x: Tensor, dual: Tensor, equality_dual: Tensor) -> OptimalityProof:
+    """The three violations of a raw solution, measured on the program as it was given."""
     cost, bound = program.cost.double(), program.bound.double()
     equal = program.equality_bound
     equality_bound = bound[..., :0] if equal is None else equal.double()
@@ -103,7 +103,7 @@ def certify(program: LinearProgram, x: Tensor, dual: Tensor, equality_dual: Tens
     value = (cost * x).sum(-1)
     gap = value + (bound * dual).sum(-1) + (equality_bound * equality_dual).sum(-1)
     reduced = program.reduced_cost(dual, equality_dual)
-    return Certificate(
+    return OptimalityProof(
         primal=broken.amax(-1).clamp(min=0) / scale,
         dual=(-reduced).amax(-1).clamp(min=0) / (1 + cost.abs().amax(-1)),
         gap=gap.abs() / (1 + value.abs()),
