@@ -1,6 +1,6 @@
 """Install a wheel or an sdist in a new environment and do what the README says, from the top.
 
-    python .ci/newcomer.py dist/setpoint-0.1.0-py3-none-any.whl
+    python .ci/newcomer.py dist/setpoint-0.2.0-py3-none-any.whl
 
 Every Python block runs in a process of its own, then every line that begins with `setpoint`, on a made table. Prints
 how long each took; ends with the first that fails.

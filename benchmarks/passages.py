@@ -53,7 +53,7 @@ def decision() -> str:
         ["a network, and time for one training", "`refit=False`", by_networks("default, refit=False")],
         ["a network, nothing known of the data", "`solver=sp.Auto()`", by_auto(networks)],
         ["a network and one rare, critical class", "try `sp.AugmentedLagrangian`", critical()],
-        ["the first k of each list", "cross-entropy; try `sp.ImplicitTopK`", first_k()],
+        ["the first k of each list", "cross-entropy; try `sp.losses.ImplicitTopK`", first_k()],
     ]  # fmt: skip
     return table(["you have", "use", "measured"], rows)
 

@@ -24,7 +24,7 @@ def main(place: Path) -> None:
     problem = sp.ask("minimize fnr where fpr <= 5%")
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1))
-    solver = sp.WithAnchor(sp.ImplicitThreshold(problem))
+    solver = sp.losses.WithAnchor(sp.ImplicitThreshold(problem))
     optimizer = torch.optim.Adam([*model.parameters(), *solver.parameters()], lr=0.003)
     parts = {"model": model, "solver": solver, "optimizer": optimizer}
 

@@ -27,7 +27,7 @@ def main(place: str) -> None:
         vocab_size=20, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
         max_position_embeddings=8, num_labels=2,
     )  # fmt: skip
-    solver = sp.WithAnchor(sp.ImplicitThreshold(problem))  # a network that knows nothing yet needs hold
+    solver = sp.losses.WithAnchor(sp.ImplicitThreshold(problem))  # a network that knows nothing yet needs hold
     trainer = Trainer(
         BertForSequenceClassification(config),
         TrainingArguments(

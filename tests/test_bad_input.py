@@ -466,11 +466,11 @@ def criterion(scores, labels, **settings):
 
 library(
     "a correction at one set of parameters, without a model",
-    lambda: criterion([0.0, 1.0], [0.0, 1.0], correction=sp.Correction(every=9, batches=3)),
+    lambda: criterion([0.0, 1.0], [0.0, 1.0], correction=sp.losses.Correction(every=9, batches=3)),
 )
 library(
     "a correction on more batches than memory holds",
-    lambda: criterion([0.0, 1.0] * 2, [0.0, 1.0] * 2, correction=sp.Correction(every=9, latest=3), memory=8),
+    lambda: criterion([0.0, 1.0] * 2, [0.0, 1.0] * 2, correction=sp.losses.Correction(every=9, latest=3), memory=8),
 )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import copy
 import json
 import os
@@ -51,32 +50,32 @@ def test_help_loads_no_torch(arguments):
     assert loaded & {"torch", "numpy", "scipy", "polars", "cooper", "safetensors"} == set()
 
 
-def promised() -> dict[str, str]:
-    """The names that the file imports for type checkers, and the module of each."""
-    (block,) = [node for node in ast.parse(SOURCE.read_text()).body if isinstance(node, ast.If)]
-    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
-    assert len(imports) == len(block.body)
-    return {alias.name: str(node.module) for node in imports for alias in node.names}
-
-
-def test_table_type_checkers_and_all_agree():
-    homes = {name: f"setpoint.{home}" for home, names in sp._HOMES.items() for name in names.split()}
-    extras = {name: f"setpoint.{home}" for home, names in sp._EXTRAS.items() for name in names.split()}
-    assert sum(len(names.split()) for names in sp._HOMES.values()) == len(homes), "a name has two homes"
-    assert {**homes, **extras, "lp": "setpoint"} == promised()
-    assert sorted(sp.__all__) == sorted({**homes, "lp": ""})
+def test_the_stub_and_the_list_of_names_agree():
+    extras = {"SetpointClassifier", "Tuned"}
+    assert dir(sp) == sorted({*sp.__all__, *extras})
+    assert not extras & set(sp.__all__)
 
 
 def test_every_name_resolves_and_stays():
-    for name in sp.__all__:
+    for name in dir(sp):
         assert getattr(sp, name) is getattr(sp, name)
         assert name in vars(sp)
-        assert name in dir(sp)
     everything: dict[str, object] = {}
     exec("from setpoint import *", everything)
     assert set(sp.__all__) <= set(everything)
-    for room in sp._ROOMS:
-        assert getattr(sp, room).__name__ == f"setpoint.{room}"
+
+
+def test_the_top_shows_its_public_names_and_nothing_else():
+    code = "import setpoint as sp\nsp.fit, sp.lp, sp.losses\nassert 'solve' not in dir(sp)\nassert len(dir(sp)) < 45"
+    assert "torch" in loaded_by(code)
+
+
+@pytest.mark.parametrize("place", ["losses", "classes", "steps", "methods", "lp"])
+def test_a_named_place_holds_what_it_lists(place):
+    module = getattr(sp, place)
+    assert module.__all__ == sorted(module.__all__, key=lambda name: (not name.isupper(), name[0].islower(), name))
+    assert all(hasattr(module, name) for name in module.__all__)
+    assert not set(module.__all__) & set(sp.__all__), "a name has two places"
 
 
 def test_the_names_are_the_real_ones():

@@ -16,7 +16,7 @@ import torch
 import setpoint as sp
 from benchmarks.peers.exchange import Task, pace
 
-STEPS = {"hinge": sp.HingeStep, "softplus": sp.SoftplusStep, "sigmoid": sp.SigmoidStep}
+STEPS = {"hinge": sp.steps.HingeStep, "softplus": sp.steps.SoftplusStep, "sigmoid": sp.steps.SigmoidStep}
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from benchmarks.peers.by_setpoint import STEPS
 from benchmarks.peers.exchange import MARGINS, RATES, Task
 
 
-def add_steps(task: Task, name: str, rate: float, solver: sp.Solver, whole: bool = False) -> None:
+def add_steps(task: Task, name: str, rate: float, solver: sp.losses.Solver, whole: bool = False) -> None:
     """Steps from the start, of the batches that all take or of the whole table."""
     x, labels = torch.tensor(task.x), torch.tensor(task.labels)
     theta = torch.tensor(task.start, requires_grad=True)
@@ -53,7 +53,7 @@ def main() -> None:
             add_steps(task, name, rate, sp.ImplicitThreshold(problem, step=step, temperature=1.0))
     else:
         for margin, rate in itertools.product(MARGINS, RATES):
-            solver = sp.FScoreLoss(margin=margin)
+            solver = sp.losses.FScoreLoss(margin=margin)
             add_steps(task, f"margin {margin:g}", rate, solver, whole=kind == "closed form of all rows")
     task.answer(sp.__version__)
 

@@ -48,7 +48,7 @@ class Run:
         sp.fit(model, self.problem, train, held_out, solver)
         self.add("fit", model.weight.detach()[0].numpy(), float(model.bias.detach()))
 
-    def add_steps(self, name: str, rate: float, solver: sp.Solver) -> None:
+    def add_steps(self, name: str, rate: float, solver: sp.losses.Solver) -> None:
         """Full-batch steps from the start."""
         theta = torch.tensor(self.task.start, requires_grad=True)
         solver.double()
@@ -76,7 +76,7 @@ def main() -> None:
     run = Run(task, problem)
     if kind == "implicit":
         for (name, step), rate in itertools.product(STEPS.items(), RATES):
-            search = sp.Correction(every=SEARCH_EVERY)
+            search = sp.losses.Correction(every=SEARCH_EVERY)
             solver = sp.ImplicitThreshold(problem, n_groups=2, step=step, temperature=1.0, memory=0, correction=search)
             run.add_steps(name, rate, solver)
     elif kind == "lagrangian":

@@ -100,7 +100,7 @@ def of_communication(rank: int, size: int) -> list[dict[str, Any]]:
     rows = []
     draw = torch.Generator().manual_seed(rank)
     scores, labels = torch.randn(256, generator=draw), (torch.rand(256, generator=draw) < 0.3).float()
-    solvers: dict[str, tuple[sp.Solver, int]] = {
+    solvers: dict[str, tuple[sp.losses.Solver, int]] = {
         "implicit": (sp.ImplicitThreshold(sp.ask(ASK)), 1),
         **{
             f"implicit area, {m} points": (
@@ -206,8 +206,8 @@ def trained(make: Any, seed: int, dtype: torch.dtype | None, steps: int) -> floa
 def autocast(quick: bool) -> dict[str, Any]:
     seeds, steps = (2, 100) if quick else (5, 600)
     makers = {
-        "implicit": lambda: sp.WithAnchor(sp.ImplicitThreshold(sp.ask(ASK))),
-        "lagrangian": lambda: sp.WithAnchor(sp.Lagrangian(sp.ask(ASK))),
+        "implicit": lambda: sp.losses.WithAnchor(sp.ImplicitThreshold(sp.ask(ASK))),
+        "lagrangian": lambda: sp.losses.WithAnchor(sp.Lagrangian(sp.ask(ASK))),
         "cross-entropy": sp.CrossEntropy,
     }
     rows = []
@@ -234,7 +234,9 @@ def saturation(quick: bool) -> dict[str, Any]:
         "implicit": lambda: sp.ImplicitThreshold(problem, temperature=1.0),
         "lagrangian": lambda: sp.Lagrangian(problem, temperature=1.0, ceiling=100.0),
         "cross-entropy": sp.CrossEntropy,
-        "pairwise area": lambda: sp.PairwiseArea(sp.ask("maximize recall over fpr in [0%, 5%]"), surrogate=Hinge()),
+        "pairwise area": lambda: sp.losses.PairwiseArea(
+            sp.ask("maximize recall over fpr in [0%, 5%]"), surrogate=Hinge()
+        ),
     }
     x, labels = made_rows(4096, 0)
     for name, make in makers.items():

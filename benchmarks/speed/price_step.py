@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 import setpoint as sp
 from benchmarks.common.harness import seconds, write_result
+from setpoint.measure.constraint import Constraint
 from setpoint.solve.ascent import room
 
 ASKS = {"one bound": "minimize fnr where fpr <= 5%", "two bounds": "minimize fnr where fpr <= 5% and recall >= 50%"}
@@ -35,7 +36,7 @@ class CooperPrices(nn.Module):
 
     prices: Tensor
 
-    def __init__(self, bounds: tuple[sp.Constraint, ...], lr: float, once: bool) -> None:
+    def __init__(self, bounds: tuple[Constraint, ...], lr: float, once: bool) -> None:
         super().__init__()
         self.lr, self.once = lr, once
         self.register_buffer("prices", torch.zeros(len(bounds)))

@@ -37,7 +37,7 @@ PROBLEM = "minimize fnr where fpr <= 5%"
 COLUMNS = 50
 
 
-def our_fit(x: torch.Tensor, labels: torch.Tensor, batch_size: int, solver: Callable[[], sp.Solver]) -> None:
+def our_fit(x: torch.Tensor, labels: torch.Tensor, batch_size: int, solver: Callable[[], sp.losses.Solver]) -> None:
     """`sp.fit` on the same tensors: judged after every epoch, the best kept, the threshold set."""
     aside = slice(0, len(x) // 20)
     sp.fit(

@@ -48,14 +48,14 @@ def stepper(model: nn.Module, criterion: nn.Module, x: torch.Tensor, labels: tor
     return step
 
 
-def last_layers(model: nn.Sequential, problem: sp.Problem) -> dict[str, sp.Solver]:
+def last_layers(model: nn.Sequential, problem: sp.Problem) -> dict[str, sp.losses.Solver]:
     """The three ways to train the last layer apart."""
     head = model[-1]
     return {
-        "last layer, method 1": sp.ImplicitLastLayer(problem, head),
-        "last layer, method 2": sp.ImplicitLastLayer(problem, head, below=sp.Penalty(problem)),
-        "last layer, ablation": sp.ImplicitLastLayer(
-            problem, head, below=sp.Penalty(problem), above=sp.Penalty(problem)
+        "last layer, method 1": sp.losses.ImplicitLastLayer(problem, head),
+        "last layer, method 2": sp.losses.ImplicitLastLayer(problem, head, below=sp.losses.Penalty(problem)),
+        "last layer, ablation": sp.losses.ImplicitLastLayer(
+            problem, head, below=sp.losses.Penalty(problem), above=sp.losses.Penalty(problem)
         ),
     }
 
@@ -82,7 +82,7 @@ def cached_row(x: torch.Tensor, labels: torch.Tensor, repeats: int) -> dict[str,
     problem = sp.ask("minimize fnr where fpr <= 1%")
     model = convolutional_net()
     images = sp.Batches(x.repeat(4, 1, 1, 1), labels.repeat(4), batch_size=128, shuffle=True)
-    features = sp.head_features(model, images, batch_size=128, shuffle=True)
+    features = sp.methods.head_features(model, images, batch_size=128, shuffle=True)
 
     def epoch(part: nn.Module, loader: sp.Batches):
         criterion = sp.ImplicitThreshold(problem)

@@ -1,35 +1,33 @@
-"""Names that load their module when they are first asked for (PEP 562), so that `import setpoint` costs nothing."""
+"""Public names that load their file when they are first asked for (PEP 562), so that `import setpoint` is quick."""
 
 from __future__ import annotations
 
+import ast
 import difflib
 import importlib
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 
-def lazy_names(
-    package: str, names: Mapping[str, str], rooms: Iterable[str] = ()
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a package whose `names` live in the given modules and whose `rooms` are modules.
+def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of a package, from the imports of the stub `__init__.pyi` beside its file.
 
     A name is looked up once: after that it stands in the package like any other.
     """
-    modules = {room: f"{package}.{room}" for room in rooms}
+    stub = ast.parse(Path(file).with_suffix(".pyi").read_text())
+    homes = {a.name: str(n.module) for n in stub.body if isinstance(n, ast.ImportFrom) for a in n.names}
 
     def find(name: str) -> Any:
-        if name in modules:
-            return importlib.import_module(modules[name])
-        if name not in names:
-            near = difflib.get_close_matches(name, [*names, *modules], n=1)
+        if name not in homes:
+            near = difflib.get_close_matches(name, homes, n=1)
             hint = f"; did you mean {near[0]!r}?" if near and not name.startswith("_") else ""
             raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
-        value = getattr(importlib.import_module(names[name]), name)
+        if homes[name] == package:
+            return importlib.import_module(f"{package}.{name}")
+        value = getattr(importlib.import_module(homes[name]), name)
         setattr(sys.modules[package], name, value)
         return value
 
-    def listed() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *names, *modules})
-
-    return find, listed
+    return find, lambda: sorted(homes)

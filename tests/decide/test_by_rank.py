@@ -9,6 +9,7 @@ import setpoint as sp
 from cases import cases
 from setpoint.decide.by_rank import find_by_rank
 from setpoint.decide.cut import find, find_among
+from setpoint.measure.constraint import Constraint
 from setpoint.measure.curve import curve
 from setpoint.measure.sample import Sample
 
@@ -23,7 +24,7 @@ LEVELS = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.01, 0.25, 1 / 3, 0.3
 @given(st.sampled_from(QUESTIONS), LEVELS, cases(both_classes=True), st.sampled_from([torch.float32, torch.float64]))
 def test_it_is_the_cut_that_the_whole_curve_gives(question, level, case, dtype):
     (sense, objective), bounded = question
-    problem = sense(objective, sp.Constraint(*bounded, level))
+    problem = sense(objective, Constraint(*bounded, level))
     scores = case.scores.clamp(-3e38, 3e38).to(dtype)
     by_rank = find_by_rank(problem, scores, case.labels)
     by_curve = find_among(problem, curve(scores, case.labels))

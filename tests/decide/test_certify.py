@@ -7,6 +7,7 @@ import setpoint as sp
 from marks import quick_first, slow
 from setpoint.decide.samples_needed import needed
 from setpoint.errors import BadGroups, BadProblem, BadSetting, TooFewSamples
+from setpoint.problem.point import Certificate
 
 ASKS = {
     "minimize fnr where fpr <= 5%": ("negative", "fpr"),
@@ -57,7 +58,7 @@ def test_the_certificate_says_what_it_promises():
     point = sp.calibrate(
         "minimize fnr where fpr <= 5%", torch.linspace(0, 1, 200), torch.arange(200) % 2, confidence=0.9
     )
-    assert point.certificate == sp.Certificate("fpr <= 5%", 0.9, 100)
+    assert point.certificate == Certificate("fpr <= 5%", 0.9, 100)
     assert point.rates["fpr"] <= 0.05
 
 

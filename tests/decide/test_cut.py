@@ -11,6 +11,7 @@ import reference
 import setpoint as sp
 from cases import cases
 from setpoint.decide.cut import find
+from setpoint.measure.constraint import Constraint
 from setpoint.measure.count import count
 from setpoint.measure.rate import CATALOGUE
 from setpoint.measure.sample import Sample
@@ -36,7 +37,7 @@ def asks(draw):
 def test_find_equals_brute_force_over_all_cuts(asked, case):
     name, maximize, limits = asked
     try:
-        problem = Problem(named(name), maximize, tuple(sp.Constraint(named(n), r, b) for n, r, b in limits))
+        problem = Problem(named(name), maximize, tuple(Constraint(named(n), r, b) for n, r, b in limits))
     except sp.SetpointError:
         return
     found = find(problem, case.sample)

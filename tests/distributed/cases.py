@@ -21,13 +21,13 @@ ROWS, CLASSES, FEATURES = 200, 3, 5
 class Case:
     """A solver for a model, and which of the made data it is given."""
 
-    make: Callable[[nn.Sequential], sp.Solver]
+    make: Callable[[nn.Sequential], sp.losses.Solver]
     kind: str = "binary"
     extras: tuple[str, ...] = ()
     follow: bool = False
 
 
-def plain(make: Callable[[], sp.Solver], *extras: str, kind: str = "binary") -> Case:
+def plain(make: Callable[[], sp.losses.Solver], *extras: str, kind: str = "binary") -> Case:
     return Case(lambda model: make(), kind, extras)
 
 
@@ -45,53 +45,63 @@ CASES: dict[str, Case] = {
     "implicit by group": plain(
         lambda: sp.ImplicitThreshold(sp.ask("minimize error where recall.gap(site) <= 10%"), n_groups=3), "groups"
     ),
-    "implicit corrected now and then": plain(lambda: sp.ImplicitThreshold(FNR, correction=sp.Correction(3, latest=2))),
-    "implicit that follows": Case(lambda _: sp.ImplicitThreshold(FNR, correction=sp.Correction(4)), follow=True),
-    "implicit with slack and slope": plain(lambda: sp.ImplicitThreshold(FNR, slack=sp.Slack(), slope_penalty=0.1)),
-    "penalty": plain(lambda: sp.Penalty(FNR)),
-    "last layer": Case(lambda model: sp.ImplicitLastLayer(FNR, model[-1])),
-    "last layer, second method": Case(lambda model: sp.ImplicitLastLayer(FNR, model[-1], below=sp.Penalty(FNR))),
-    "with an anchor": plain(lambda: sp.WithAnchor(sp.ImplicitThreshold(FNR))),
+    "implicit corrected now and then": plain(
+        lambda: sp.ImplicitThreshold(FNR, correction=sp.losses.Correction(3, latest=2))
+    ),
+    "implicit that follows": Case(lambda _: sp.ImplicitThreshold(FNR, correction=sp.losses.Correction(4)), follow=True),
+    "implicit with slack and slope": plain(
+        lambda: sp.ImplicitThreshold(FNR, slack=sp.losses.Slack(), slope_penalty=0.1)
+    ),
+    "penalty": plain(lambda: sp.losses.Penalty(FNR)),
+    "last layer": Case(lambda model: sp.losses.ImplicitLastLayer(FNR, model[-1])),
+    "last layer, second method": Case(
+        lambda model: sp.losses.ImplicitLastLayer(FNR, model[-1], below=sp.losses.Penalty(FNR))
+    ),
+    "with an anchor": plain(lambda: sp.losses.WithAnchor(sp.ImplicitThreshold(FNR))),
     "lagrangian": plain(lambda: sp.Lagrangian(FNR)),
-    "lagrangian damped": plain(lambda: sp.Lagrangian(FNR, control=sp.NuPI(), penalty=2.0), "weights"),
+    "lagrangian damped": plain(lambda: sp.Lagrangian(FNR, control=sp.losses.NuPI(), penalty=2.0), "weights"),
     "lagrangian by group": plain(
         lambda: sp.Lagrangian(sp.ask("minimize error where recall.gap(site) <= 10%"), n_groups=3), "groups"
     ),
-    "proxy-lagrangian": plain(lambda: sp.ProxyLagrangian(FNR)),
+    "proxy-lagrangian": plain(lambda: sp.losses.ProxyLagrangian(FNR)),
     "augmented": plain(lambda: sp.AugmentedLagrangian(sp.CrossEntropy(), n_samples=ROWS, mu=0.1), "index"),
     "augmented per negative": plain(
-        lambda: sp.AugmentedLagrangian(sp.Focal(), n_samples=ROWS, mu=0.1, side=sp.PerNegative()), "weights"
+        lambda: sp.AugmentedLagrangian(sp.losses.Focal(), n_samples=ROWS, mu=0.1, side=sp.losses.PerNegative()),
+        "weights",
     ),
     "augmented of many classes": plain(
-        lambda: sp.AugmentedMulticlass(sp.ClassCrossEntropy(), n_samples=ROWS, critical=2, mu=0.1),
+        lambda: sp.classes.AugmentedMulticlass(sp.losses.ClassCrossEntropy(), n_samples=ROWS, critical=2, mu=0.1),
         "index",
         kind="classes",
     ),
-    "pairwise area": plain(lambda: sp.PairwiseArea(sp.ask("maximize recall over fpr in [0%, 30%]"))),
+    "pairwise area": plain(lambda: sp.losses.PairwiseArea(sp.ask("maximize recall over fpr in [0%, 30%]"))),
     "pairwise two-way": plain(
-        lambda: sp.PairwiseArea(sp.fpr.between(0, 0.3), sp.recall.between(0.5, 1), surrogate=Hinge(), memory=0)
+        lambda: sp.losses.PairwiseArea(sp.fpr.between(0, 0.3), sp.recall.between(0.5, 1), surrogate=Hinge(), memory=0)
     ),
-    "program: area": plain(sp.AUCLoss),
-    "program: f-score": plain(sp.FScoreLoss, "weights"),
-    "program: jaccard": plain(sp.JaccardLoss),
-    "program: precision at recall": plain(lambda: sp.PrecisionAtRecallLoss(0.8)),
-    "program: recall at precision": plain(lambda: sp.RecallAtPrecisionLoss(0.5)),
-    "program: area of many classes": plain(sp.MulticlassAUCLoss, kind="classes"),
-    "class cross-entropy": plain(sp.ClassCrossEntropy, "weights", kind="classes"),
-    "margin": plain(sp.Margin),
-    "focal": plain(sp.Focal, kind="classes"),
-    "class-balanced": plain(lambda: sp.ClassBalanced((150, 50))),
-    "ldam": plain(lambda: sp.LDAM((150, 50), reweight_after=5)),
-    "ldam, normalised": plain(lambda: sp.LDAM((150, 50), reweight_after=0, normalised=True)),
-    "mini-batch auc": plain(sp.MiniBatchAUC),
+    "program: area": plain(sp.losses.AUCLoss),
+    "program: f-score": plain(sp.losses.FScoreLoss, "weights"),
+    "program: jaccard": plain(sp.losses.JaccardLoss),
+    "program: precision at recall": plain(lambda: sp.losses.PrecisionAtRecallLoss(0.8)),
+    "program: recall at precision": plain(lambda: sp.losses.RecallAtPrecisionLoss(0.5)),
+    "program: area of many classes": plain(sp.losses.MulticlassAUCLoss, kind="classes"),
+    "class cross-entropy": plain(sp.losses.ClassCrossEntropy, "weights", kind="classes"),
+    "margin": plain(sp.losses.Margin),
+    "focal": plain(sp.losses.Focal, kind="classes"),
+    "class-balanced": plain(lambda: sp.losses.ClassBalanced((150, 50))),
+    "ldam": plain(lambda: sp.losses.LDAM((150, 50), reweight_after=5)),
+    "ldam, normalised": plain(lambda: sp.losses.LDAM((150, 50), reweight_after=0, normalised=True)),
+    "mini-batch auc": plain(sp.losses.MiniBatchAUC),
     "shifts": plain(
-        lambda: sp.ImplicitShifts(
-            sp.minimize(sp.Micro(sp.fnr), sp.OfClass(sp.flagged, 0) <= 0.3), CLASSES, memory=100, every=3
+        lambda: sp.classes.ImplicitShifts(
+            sp.minimize(sp.classes.Micro(sp.fnr), sp.classes.OfClass(sp.flagged, 0) <= 0.3),
+            CLASSES,
+            memory=100,
+            every=3,
         ),
         kind="classes",
     ),
-    "one against the rest": plain(lambda: sp.OneVsRest(FNR, CLASSES), kind="labels"),
-    "top k": plain(lambda: sp.ImplicitTopK(sp.precision, 2), kind="lists"),
+    "one against the rest": plain(lambda: sp.classes.OneVsRest(FNR, CLASSES), kind="labels"),
+    "top k": plain(lambda: sp.losses.ImplicitTopK(sp.precision, 2), kind="lists"),
 }
 
 #: What four processes are asked for in the tests; `benchmarks.speed.distributed` asks them for everything.
@@ -139,7 +149,7 @@ def new_model(kind: str) -> nn.Sequential:
     return nn.Sequential(nn.Linear(FEATURES, 6), nn.Tanh(), nn.Linear(6, outputs)).double()
 
 
-def loss_of(solver: sp.Solver, model: nn.Module, case: Case, rows: dict[str, Tensor], taken: Tensor) -> Tensor:
+def loss_of(solver: sp.losses.Solver, model: nn.Module, case: Case, rows: dict[str, Tensor], taken: Tensor) -> Tensor:
     extras = {name: rows[name][taken] for name in case.extras}
     if case.kind == "lists":
         # Four rows a query, so that a part is cut to whole queries by whoever makes it.

@@ -49,59 +49,59 @@ def own_rows(rank: int | None, size: int) -> list[Any]:
     return [tuple(torch.cat(columns) for columns in zip(*(batches[b] for b in step))) for step in steps]
 
 
-def _fit(model: nn.Module, train: Any, together: bool, solver: Any = None, **settings: Any) -> sp.FitResult:
+def _fit(model: nn.Module, train: Any, together: bool, solver: Any = None, **settings: Any) -> sp.methods.FitResult:
     chosen = {"epochs": 4, "process_group": None if together else False, **settings}
     return sp.fit(
         model, ASK, train, shared_out(80, 1, together), solver, calibration=shared_out(90, 2, together), **chosen
     )
 
 
-def of_all_rows(rank: int | None, size: int) -> sp.FitResult:
+def of_all_rows(rank: int | None, size: int) -> sp.methods.FitResult:
     together = rank is not None
     train = shared_out(200, 0, together, batch_size=50, shuffle=True)
     return _fit(network(), train, together, sp.ImplicitThreshold(PROBLEM).double())
 
 
-def of_other_starts(rank: int | None, size: int) -> sp.FitResult:
+def of_other_starts(rank: int | None, size: int) -> sp.methods.FitResult:
     """Models that start apart are made alike, and loaders may differ in length."""
     return _fit(network(rank or 0), own_rows(rank, size), rank is not None, sp.Lagrangian(PROBLEM).double())
 
 
-def of_wrapped(rank: int | None, size: int) -> sp.FitResult:
+def of_wrapped(rank: int | None, size: int) -> sp.methods.FitResult:
     together = rank is not None
     model = DistributedDataParallel(network()) if together else network()
     return _fit(model, own_rows(rank, size), together, sp.CrossEntropy("balanced").double())
 
 
-def of_corrections(rank: int | None, size: int) -> sp.FitResult:
+def of_corrections(rank: int | None, size: int) -> sp.methods.FitResult:
     """Each correction is on two batches of every process, some of which have none left."""
-    solver = sp.ImplicitThreshold(PROBLEM, correction=sp.Correction(every=2, batches=2)).double()
+    solver = sp.ImplicitThreshold(PROBLEM, correction=sp.losses.Correction(every=2, batches=2)).double()
     return _fit(network(), own_rows(rank, size), rank is not None, solver)
 
 
-def of_priced(rank: int | None, size: int) -> sp.FitResult:
+def of_priced(rank: int | None, size: int) -> sp.methods.FitResult:
     solver = sp.AugmentedLagrangian(sp.CrossEntropy(), n_samples=200, mu=0.1).double()
     together = rank is not None
     train = shared_out(200, 0, together, batch_size=50, shuffle=True)
     return _fit(network(), train, together, solver)
 
 
-def of_default_network(rank: int | None, size: int) -> sp.FitResult:
+def of_default_network(rank: int | None, size: int) -> sp.methods.FitResult:
     together = rank is not None
     return _fit(network(), shared_out(200, 0, together, batch_size=50, shuffle=True), together)
 
 
-def of_default_network_of_own(rank: int | None, size: int) -> sp.FitResult:
+def of_default_network_of_own(rank: int | None, size: int) -> sp.methods.FitResult:
     """With held-out rows shared out, which processes without training rows take part in."""
     return _fit(network(), own_rows(rank, size), rank is not None)
 
 
-def of_default_linear(rank: int | None, size: int) -> sp.FitResult:
+def of_default_linear(rank: int | None, size: int) -> sp.methods.FitResult:
     together = rank is not None
     return _fit(linear(), shared_out(200, 0, together), together)
 
 
-def of_sampler(rank: int | None, size: int) -> sp.FitResult:
+def of_sampler(rank: int | None, size: int) -> sp.methods.FitResult:
     """PyTorch's own sampler: epoch by epoch another order, which one process can draw too."""
     data = TensorDataset(*rows(200, 0))
     if rank is not None:
@@ -131,7 +131,7 @@ class _Orders:
 OWN, DEFAULT_OF_OWN = "rows of their own, from other starts", "default network, rows of their own"
 #: Whose steps in several processes are not those of one: each deals its held-out rows over training rows of its own.
 OTHER_STEPS = (DEFAULT_OF_OWN,)
-FITS: dict[str, Callable[[int | None, int], sp.FitResult]] = {
+FITS: dict[str, Callable[[int | None, int], sp.methods.FitResult]] = {
     "shared-out rows": of_all_rows,
     OWN: of_other_starts,
     "wrapped model": of_wrapped,
@@ -149,7 +149,7 @@ def fitted(name: str, rank: int | None, size: int) -> dict[str, Any]:
     model = result.model.module if isinstance(result.model, DistributedDataParallel) else result.model
     return {
         "model": model.state_dict(),
-        "solver": result.solver.state_dict() if isinstance(result.solver, sp.Solver) else {},
+        "solver": result.solver.state_dict() if isinstance(result.solver, sp.losses.Solver) else {},
         "threshold": result.point.threshold,
         "rates": result.point.rates,
         "held_out": [row["held_out"] for row in result.history],

@@ -91,7 +91,7 @@ def accumulated(rank: int | None, size: int) -> dict[str, torch.Tensor]:
     runner = model if rank is None else DistributedDataParallel(model)
     own = torch.cat(parts) if rank is None else parts[rank]
     batches = [(rows["x"][some], rows["binary"][some]) for some in own.split(own.numel() if rank is None else 17)]
-    sp.accumulate(runner, solver, batches)
+    sp.methods.accumulate(runner, solver, batches)
     return {name: p.grad.clone() for name, p in [*model.named_parameters(), *solver.named_parameters()]}
 
 

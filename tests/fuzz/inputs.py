@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import setpoint as sp
+from setpoint.measure.constraint import Constraint
 
 FLOAT_TYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 OTHER_TYPES = (torch.int64, torch.int32, torch.uint8, torch.bool)
@@ -196,13 +197,13 @@ quantities = st.one_of(
 
 
 @st.composite
-def bounds(draw: st.DrawFn, groups: bool = True) -> sp.Constraint:
+def bounds(draw: st.DrawFn, groups: bool = True) -> Constraint:
     quantity: Any = draw(quantities)
     if groups and isinstance(quantity, sp.Rate) and draw(one_in(8)):
         quantity = quantity.gap("sex")
     bound = draw(shares if draw(one_in(15)) else st.floats(0, 1))
     relation = draw(st.sampled_from(["<=", ">=", "=="]))
-    return sp.Constraint(quantity, relation, bound)
+    return Constraint(quantity, relation, bound)
 
 
 @st.composite

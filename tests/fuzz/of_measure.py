@@ -53,7 +53,11 @@ def rates_of_counts(draw: Draw) -> None:
 @target
 def rates_of_classes(draw: Draw) -> None:
     seen, rate = draw(counts(1, 3)), draw(quantities)
-    for quantity in (sp.OfClass(rate, draw(st.integers(-1, 2))), sp.Macro(rate), sp.Micro(rate)):
+    for quantity in (
+        sp.classes.OfClass(rate, draw(st.integers(-1, 2))),
+        sp.classes.Macro(rate),
+        sp.classes.Micro(rate),
+    ):
         finite_gradient(quantity(seen), seen)
         finite(quantity.resolution(seen, 1.0).detach())
 
@@ -84,11 +88,13 @@ def comparing_and_ranging(draw: Draw) -> None:
 @target
 def steps(draw: Draw) -> None:
     margin = draw(score_tensors((4,)))
-    finite_gradient(sp.HardStep().above(margin) + sp.HardStep().below(margin), margin)
+    finite_gradient(sp.steps.HardStep().above(margin) + sp.steps.HardStep().below(margin), margin)
     if not bool(torch.isfinite(margin).all()):
         return
     margin = margin.detach().clamp(-1e4, 1e4).requires_grad_()
-    for step in (kind(draw(st.floats(1e-3, 5))) for kind in (sp.SigmoidStep, sp.SoftplusStep, sp.HingeStep)):
+    for step in (
+        kind(draw(st.floats(1e-3, 5))) for kind in (sp.steps.SigmoidStep, sp.steps.SoftplusStep, sp.steps.HingeStep)
+    ):
         for part in (step, step.slope):
             finite_gradient(part.above(margin) + part.below(margin), margin)
 

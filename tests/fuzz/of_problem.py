@@ -14,7 +14,10 @@ import setpoint as sp
 from fuzz.inputs import Inputs, anything, bounds, numbers, one_in, problems, quantities, score_tensors, tensors
 from fuzz.laws import Draw, finite, target
 from fuzz.mutate import mutated_json
+from setpoint.measure.constraint import Constraint
+from setpoint.problem.check import Check
 from setpoint.problem.language import SYNONYMS
+from setpoint.problem.point import Certificate, Estimate
 
 WORDS = (
     "minimize", "maximize", "min", "max", "where", "over", "in", "and", "with", "points", "fpr", "fnr", "recall", "tnr",
@@ -92,9 +95,9 @@ def calibrating(draw: Draw) -> None:
     )
     judged(point)
     for estimate in point.estimates:
-        assert isinstance(estimate, sp.Estimate)
+        assert isinstance(estimate, Estimate)
         finite([estimate.low, estimate.value, estimate.high], estimate.quantity)
-    promised = isinstance(point.certificate, sp.Certificate)
+    promised = isinstance(point.certificate, Certificate)
     assert promised or point.estimates, "neither a promise nor an estimate"
     assert not promised or problem.constraints
 
@@ -104,7 +107,7 @@ def checking(draw: Draw) -> None:
     problem, given, later = draw(st.one_of(certified_problems, problems())), draw(anything()), draw(anything())
     point = sp.calibrate(problem, given.scores, given.labels, weights=given.weights, groups=given.groups)
     check = point.check(later.scores, later.labels, groups=later.groups)
-    assert isinstance(check, sp.Check)
+    assert isinstance(check, Check)
     assert 0 <= check.p_value <= 1
     finite([row.rate for row in check.bounds], "rates")
     assert str(check)
@@ -163,10 +166,10 @@ def mixing(draw: Draw) -> None:
     costs = draw(st.lists(number, min_size=snapshots, max_size=snapshots))
     row = st.lists(number, min_size=bounds_, max_size=bounds_)
     broken = draw(st.lists(row, min_size=snapshots, max_size=snapshots))
-    mixture = sp.best_mixture(
+    mixture = sp.losses.best_mixture(
         costs, torch.tensor(broken).reshape(snapshots, bounds_) if draw(st.booleans()) else broken
     )
-    assert isinstance(mixture, sp.Mixture)
+    assert isinstance(mixture, sp.losses.Mixture)
     finite([mixture.objective, mixture.violations, mixture.weights])
     assert abs(sum(mixture.weights.values()) - 1) < 1e-6
 
@@ -175,8 +178,8 @@ def mixing(draw: Draw) -> None:
 def shifting(draw: Draw) -> None:
     n_classes = draw(st.integers(2, 3))
     given = draw(tensors(n_classes, max_size=8))
-    point = sp.evaluate_shifts(draw(class_problems()), given.scores, given.labels, weights=given.weights)
-    assert isinstance(point, sp.ShiftPoint)
+    point = sp.classes.evaluate_shifts(draw(class_problems()), given.scores, given.labels, weights=given.weights)
+    assert isinstance(point, sp.classes.ShiftPoint)
     finite([point.shifts, point.objective, point.rates, point.violation])
     chosen = point.predict(given.scores)
     assert bool(((chosen >= 0) & (chosen < n_classes)).all())
@@ -189,10 +192,17 @@ def shifting(draw: Draw) -> None:
 def class_problems(draw: st.DrawFn) -> sp.Problem:
     make = draw(st.sampled_from([sp.minimize, sp.maximize]))
     objective = draw(
-        st.sampled_from([sp.Micro(sp.fnr), sp.Macro(sp.recall), sp.Macro(sp.f_score(1)), sp.Macro(sp.mcc)])
+        st.sampled_from(
+            [
+                sp.classes.Micro(sp.fnr),
+                sp.classes.Macro(sp.recall),
+                sp.classes.Macro(sp.f_score(1)),
+                sp.classes.Macro(sp.mcc),
+            ]
+        )
     )
     coverage = st.builds(
-        lambda k, relation, bound: sp.Constraint(sp.OfClass(sp.flagged, k), relation, bound),
+        lambda k, relation, bound: Constraint(sp.classes.OfClass(sp.flagged, k), relation, bound),
         st.integers(0, 3), st.sampled_from(["<=", ">=", "=="]), st.floats(0, 1),
     )  # fmt: skip
     return make(objective, *draw(st.lists(coverage, max_size=2)))

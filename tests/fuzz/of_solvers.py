@@ -27,14 +27,14 @@ from fuzz.laws import Draw, finite, finite_gradient, target
 from fuzz.of_problem import class_problems
 from setpoint.measure.pairs import Hinge, Logistic, Sigmoid, SquaredHinge
 
-steps = st.sampled_from([sp.SigmoidStep, sp.SigmoidStep, sp.SoftplusStep, sp.HingeStep])
+steps = st.sampled_from([sp.steps.SigmoidStep, sp.steps.SigmoidStep, sp.steps.SoftplusStep, sp.steps.HingeStep])
 memories = st.one_of(st.none(), st.none(), st.integers(0, 8), st.integers(0, 40), st.sampled_from([0, -1]))
 temperatures = st.one_of(st.none(), st.none(), positive)
 paces = st.one_of(st.floats(1e-6, 1), st.floats(1e-6, 1), numbers)
 relaxed = st.one_of(st.none(), st.none(), positive)
 
 
-def train(draw: Draw, solver: sp.Solver, batches: Callable[[], st.SearchStrategy[Inputs]], **more: Any) -> None:
+def train(draw: Draw, solver: sp.losses.Solver, batches: Callable[[], st.SearchStrategy[Inputs]], **more: Any) -> None:
     """A few batches, refused or answered; the loss, its gradient and the whole state stay finite."""
     if draw(st.booleans()):
         solver.double()
@@ -51,14 +51,14 @@ def train(draw: Draw, solver: sp.Solver, batches: Callable[[], st.SearchStrategy
     finite(solver.status(), "status")
 
 
-def step(draw: Draw, solver: sp.Solver, given: Inputs, **more: Any) -> None:
+def step(draw: Draw, solver: sp.losses.Solver, given: Inputs, **more: Any) -> None:
     loss = solver(given.scores, given.labels, weights=given.weights, groups=given.groups, **more)
     assert loss.shape == ()
     finite_gradient(loss, given.scores)
     sound(solver)
 
 
-def sound(solver: sp.Solver) -> None:
+def sound(solver: sp.losses.Solver) -> None:
     state = {name: value for name, value in solver.state_dict().items() if name.rpartition(".")[2] != "metric"}
     finite(state, "state")
 
@@ -72,8 +72,10 @@ def cross_entropy(draw: Draw) -> None:
 @target
 def implicit_threshold(draw: Draw) -> None:
     problem = draw(problems())
-    correction = draw(st.one_of(st.none(), st.builds(sp.Correction, small_whole, st.integers(0, 2), st.booleans())))
-    slack = draw(st.one_of(st.none(), st.none(), st.builds(sp.Slack, positive)))
+    correction = draw(
+        st.one_of(st.none(), st.builds(sp.losses.Correction, small_whole, st.integers(0, 2), st.booleans()))
+    )
+    slack = draw(st.one_of(st.none(), st.none(), st.builds(sp.losses.Slack, positive)))
     solver = sp.ImplicitThreshold(
         problem, n_groups=2 if problem.group else None, step=draw(steps), temperature=draw(temperatures),
         memory=draw(memories), correction=correction, slack=slack,
@@ -85,7 +87,9 @@ def implicit_threshold(draw: Draw) -> None:
 @target
 def following_thresholds(draw: Draw) -> None:
     model = torch.nn.Linear(2, 1)
-    solver = sp.ImplicitThreshold(draw(problems(groups=False)), correction=sp.Correction(draw(st.integers(1, 3))))
+    solver = sp.ImplicitThreshold(
+        draw(problems(groups=False)), correction=sp.losses.Correction(draw(st.integers(1, 3)))
+    )
     optimizer = torch.optim.SGD(model.parameters(), lr=draw(st.floats(1e-3, 1)))
     solver.follow(optimizer)
     for _ in range(3):
@@ -100,26 +104,26 @@ def following_thresholds(draw: Draw) -> None:
 @target
 def penalty(draw: Draw) -> None:
     problem = draw(problems())
-    solver = sp.Penalty(problem, eta=draw(relaxed), n_groups=2 if problem.group else None, memory=draw(memories))
+    solver = sp.losses.Penalty(problem, eta=draw(relaxed), n_groups=2 if problem.group else None, memory=draw(memories))
     train(draw, solver, anything)
 
 
 @target
 def with_anchor(draw: Draw) -> None:
     inner = sp.ImplicitThreshold(draw(problems(groups=False)), memory=draw(memories), temperature=draw(temperatures))
-    anchor = draw(st.sampled_from([None, sp.CrossEntropy("balanced"), sp.Focal()]))
-    train(draw, sp.WithAnchor(inner, anchor, strength=draw(positive)), anything)
+    anchor = draw(st.sampled_from([None, sp.CrossEntropy("balanced"), sp.losses.Focal()]))
+    train(draw, sp.losses.WithAnchor(inner, anchor, strength=draw(positive)), anything)
 
 
 @target
 def lagrangian(draw: Draw) -> None:
     problem = draw(problems())
-    control = draw(st.one_of(st.none(), st.builds(sp.NuPI, positive, shares)))
+    control = draw(st.one_of(st.none(), st.builds(sp.losses.NuPI, positive, shares)))
     solver = sp.Lagrangian(
         problem, n_groups=2 if problem.group else None, price_lr=draw(positive), control=control, penalty=draw(relaxed),
         ceiling=draw(relaxed), price=draw(relaxed), threshold=draw(relaxed), step=draw(steps),
         temperature=draw(temperatures), memory=draw(memories),
-        truth=draw(st.sampled_from([sp.HardStep(), sp.SigmoidStep(2.0)])),
+        truth=draw(st.sampled_from([sp.steps.HardStep(), sp.steps.SigmoidStep(2.0)])),
     )  # fmt: skip
     train(draw, solver, anything)
 
@@ -127,7 +131,7 @@ def lagrangian(draw: Draw) -> None:
 @target
 def proxy_lagrangian(draw: Draw) -> None:
     problem = draw(problems())
-    solver = sp.ProxyLagrangian(
+    solver = sp.losses.ProxyLagrangian(
         problem, n_groups=2 if problem.group else None, price_lr=draw(positive), price=draw(relaxed),
         threshold=draw(relaxed), step=draw(steps), temperature=draw(temperatures), memory=draw(memories),
     )  # fmt: skip
@@ -144,11 +148,11 @@ def pairwise_area(draw: Draw) -> None:
     )
     parts = (parts[0].between(low, high),) if "range" in parts else parts
     surrogate = draw(st.sampled_from([Hinge, SquaredHinge, Logistic, Sigmoid]))(draw(st.floats(0, 3)))
-    train(draw, sp.PairwiseArea(*parts, surrogate=surrogate, memory=draw(memories)), anything)
+    train(draw, sp.losses.PairwiseArea(*parts, surrogate=surrogate, memory=draw(memories)), anything)
 
 
 @st.composite
-def base_losses(draw: st.DrawFn, n_classes: int = 2) -> sp.Solver:
+def base_losses(draw: st.DrawFn, n_classes: int = 2) -> sp.losses.Solver:
     class_counts = draw(
         st.lists(
             st.one_of(st.integers(1, 1000), st.integers(1, 1000), st.integers(1, 10**15), st.integers(-1, 1)),
@@ -163,11 +167,11 @@ def base_losses(draw: st.DrawFn, n_classes: int = 2) -> sp.Solver:
     )
     make = draw(
         st.sampled_from([
-            sp.ClassCrossEntropy,
-            lambda: sp.Margin(draw(positive), critical=critical),
-            lambda: sp.Focal(draw(positive), critical=critical),
-            lambda: sp.ClassBalanced(class_counts, beta=draw(shares)),
-            lambda: sp.LDAM(
+            sp.losses.ClassCrossEntropy,
+            lambda: sp.losses.Margin(draw(positive), critical=critical),
+            lambda: sp.losses.Focal(draw(positive), critical=critical),
+            lambda: sp.losses.ClassBalanced(class_counts, beta=draw(shares)),
+            lambda: sp.losses.LDAM(
                 class_counts, max_margin=draw(positive), scale=draw(positive), beta=draw(shares),
                 reweight_after=draw(st.sampled_from([None, 0, 1, 2, -1])), normalised=draw(st.booleans()),
             ),
@@ -186,14 +190,14 @@ def losses_for_rare_classes(draw: Draw) -> None:
 
 @target
 def mini_batch_auc(draw: Draw) -> None:
-    train(draw, sp.MiniBatchAUC(), anything)
+    train(draw, sp.losses.MiniBatchAUC(), anything)
 
 
 @target
 def augmented(draw: Draw) -> None:
-    metrics = st.sampled_from([sp.ByAsk(), sp.ByArea()])
-    growth = draw(st.one_of(st.none(), st.builds(sp.Growth, positive, positive, positive, metrics)))
-    side = draw(st.sampled_from([None, sp.PerPositive(), sp.PerNegative()]))
+    metrics = st.sampled_from([sp.losses.ByAsk(), sp.losses.ByArea()])
+    growth = draw(st.one_of(st.none(), st.builds(sp.losses.Growth, positive, positive, positive, metrics)))
+    side = draw(st.sampled_from([None, sp.losses.PerPositive(), sp.losses.PerNegative()]))
     solver = sp.AugmentedLagrangian(
         draw(st.one_of(base_losses(), st.just(sp.CrossEntropy()))), n_samples=draw(st.integers(1, 15)),
         margin=draw(positive), problem=draw(st.one_of(st.none(), problems())), side=side, mu=draw(paces),
@@ -212,10 +216,10 @@ def indices(draw: st.DrawFn) -> torch.Tensor | None:
 
 @target
 def augmented_multiclass(draw: Draw) -> None:
-    solver = sp.AugmentedMulticlass(
+    solver = sp.classes.AugmentedMulticlass(
         draw(base_losses(3)), n_samples=draw(st.integers(1, 15)),
         critical=draw(st.sampled_from([0, 1, 2] * 2 + [-1, 3])), margin=draw(positive), mu=draw(paces),
-        demand=draw(st.sampled_from([None, sp.OwnOutput(), sp.EveryOutput()])),
+        demand=draw(st.sampled_from([None, sp.classes.OwnOutput(), sp.classes.EveryOutput()])),
     )  # fmt: skip
     train(draw, solver, lambda: tensors(3), index=draw(indices()))
 
@@ -225,11 +229,11 @@ def program_losses(draw: Draw) -> None:
     scale, margin = draw(positive), draw(st.one_of(*[st.floats(0, 0.5)] * 6, numbers))
     make = draw(
         st.sampled_from([
-            lambda: sp.AUCLoss(draw(positive), ramp=draw(st.booleans())),
-            lambda: sp.FScoreLoss(draw(positive), scale=scale, margin=margin),
-            lambda: sp.JaccardLoss(scale, margin),
-            lambda: sp.PrecisionAtRecallLoss(draw(shares), shortfall=draw(positive), scale=scale, margin=margin),
-            lambda: sp.RecallAtPrecisionLoss(draw(shares), shortfall=draw(positive), scale=scale, margin=margin),
+            lambda: sp.losses.AUCLoss(draw(positive), ramp=draw(st.booleans())),
+            lambda: sp.losses.FScoreLoss(draw(positive), scale=scale, margin=margin),
+            lambda: sp.losses.JaccardLoss(scale, margin),
+            lambda: sp.losses.PrecisionAtRecallLoss(draw(shares), shortfall=draw(positive), scale=scale, margin=margin),
+            lambda: sp.losses.RecallAtPrecisionLoss(draw(shares), shortfall=draw(positive), scale=scale, margin=margin),
         ])
     )  # fmt: skip
     train(draw, make(), anything)
@@ -239,7 +243,7 @@ def program_losses(draw: Draw) -> None:
 def multiclass_areas(draw: Draw) -> None:
     partition = draw(st.one_of(st.none(), score_tensors((3, 3), torch.float32).map(torch.Tensor.detach)))
     one_vs_all, pooled, ramp = (draw(st.booleans()) for _ in range(3))
-    solver = sp.MulticlassAUCLoss(
+    solver = sp.losses.MulticlassAUCLoss(
         draw(positive), partition=partition, one_vs_all=one_vs_all, pooled=pooled, ramp=ramp
     )  # fmt: skip
     train(draw, solver, lambda: tensors(3))
@@ -247,7 +251,7 @@ def multiclass_areas(draw: Draw) -> None:
 
 @target
 def implicit_shifts(draw: Draw) -> None:
-    solver = sp.ImplicitShifts(
+    solver = sp.classes.ImplicitShifts(
         draw(class_problems()), draw(st.sampled_from([3, 3, 3, 2, 1, True])), temperature=draw(temperatures),
         memory=draw(memories), every=draw(small_whole), soft=draw(st.booleans()),
     )  # fmt: skip
@@ -256,7 +260,7 @@ def implicit_shifts(draw: Draw) -> None:
 
 @target
 def implicit_top_k(draw: Draw) -> None:
-    solver = sp.ImplicitTopK(
+    solver = sp.losses.ImplicitTopK(
         draw(rates),
         draw(small_whole),
         temperature=draw(temperatures),
@@ -275,7 +279,7 @@ def implicit_top_k(draw: Draw) -> None:
 
 @target
 def one_vs_rest(draw: Draw) -> None:
-    solver = sp.OneVsRest(draw(problems(groups=False)), draw(small_whole), memory=draw(memories))
+    solver = sp.classes.OneVsRest(draw(problems(groups=False)), draw(small_whole), memory=draw(memories))
     shape = (draw(st.integers(0, 5)), draw(st.integers(1, 3)))
     for _ in range(2):
         scores, weights = draw(score_tensors(shape)), draw(st.one_of(weight_tensors(shape), weight_tensors(shape[:1])))
@@ -286,8 +290,8 @@ def one_vs_rest(draw: Draw) -> None:
 @target
 def implicit_last_layer(draw: Draw) -> None:
     model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Tanh(), torch.nn.Linear(3, 1))
-    below = draw(st.sampled_from([None, sp.CrossEntropy("balanced"), sp.Focal()]))
-    solver = sp.ImplicitLastLayer(draw(problems(groups=False)), model[-1], below=below)
+    below = draw(st.sampled_from([None, sp.CrossEntropy("balanced"), sp.losses.Focal()]))
+    solver = sp.losses.ImplicitLastLayer(draw(problems(groups=False)), model[-1], below=below)
     for _ in range(2):
         given = draw(tensors())
         size = given.labels.shape[0] if given.labels.dim() else 1

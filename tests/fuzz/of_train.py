@@ -37,16 +37,16 @@ def fitting(draw: Draw) -> None:
     network = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU(), torch.nn.Linear(3, 1))
     model = draw(st.sampled_from([torch.nn.Linear(2, 1), network]))
     solver = draw(
-        st.sampled_from([None, None, sp.CrossEntropy(), sp.Ridge("balanced"), sp.Anchored((1.0,)), sp.AUCLoss()])
+        st.sampled_from([None, None, sp.CrossEntropy(), sp.Ridge("balanced"), sp.Anchored((1.0,)), sp.losses.AUCLoss()])
     )
     implicit = draw(st.booleans())
     result = sp.fit(
         model, problem, draw(rows()), draw(rows()), sp.ImplicitThreshold(problem) if implicit else solver,
         calibration=draw(st.one_of(st.none(), rows())), confidence=draw(st.one_of(*[st.none()] * 8, numbers)),
         epochs=draw(st.sampled_from([2, 1] * 8 + [0])),
-        ensemble=draw(st.sampled_from([1] * 10 + [2, 2, 0, sp.Splits(2), sp.Splits(1)])),
+        ensemble=draw(st.sampled_from([1] * 10 + [2, 2, 0, sp.methods.Splits(2), sp.methods.Splits(1)])),
     )  # fmt: skip
-    assert isinstance(result, sp.FitResult)
+    assert isinstance(result, sp.methods.FitResult)
     judged(result.point)
     finite(list(result.model.parameters()), "parameters")
     finite([row["soft"] for row in result.history], "soft")
@@ -63,7 +63,7 @@ def choosing(draw: Draw) -> None:
     judged(result.point)
     assert sum(trial.chosen for trial in result.comparison) == 1
     for trial in result.comparison:
-        assert isinstance(trial, sp.Trial)
+        assert isinstance(trial, sp.methods.Trial)
         assert trial.point is not None or trial.note
         finite(trial.seconds, "seconds")
 
@@ -71,22 +71,24 @@ def choosing(draw: Draw) -> None:
 @target
 def correcting(draw: Draw) -> None:
     problem, batches = draw(problems(groups=False)), draw(st.integers(1, 3))
-    solver = sp.ImplicitThreshold(problem, correction=sp.Correction(every=2, batches=draw(st.sampled_from([1, 2, 2]))))
+    solver = sp.ImplicitThreshold(
+        problem, correction=sp.losses.Correction(every=2, batches=draw(st.sampled_from([1, 2, 2])))
+    )
     model = torch.nn.Linear(2, 1)
-    sp.correct(model, solver, [batch for _ in range(batches) for batch in draw(rows())])
+    sp.methods.correct(model, solver, [batch for _ in range(batches) for batch in draw(rows())])
     finite(solver(torch.zeros(4), torch.tensor([0.0, 1.0, 0.0, 1.0])).detach())
 
 
 @target
 def averaging(draw: Draw) -> None:
     members = draw(st.lists(st.just(torch.nn.Linear(2, 1)), max_size=2))
-    finite(sp.Ensemble(members)(torch.zeros(3, 2)).detach())
+    finite(sp.methods.Ensemble(members)(torch.zeros(3, 2)).detach())
 
 
 @target
 def numbering(draw: Draw) -> None:
     loader = draw(rows())
-    places = [batch.index for batch in sp.with_index(loader) if getattr(batch, "index", None) is not None]
+    places = [batch.index for batch in sp.methods.with_index(loader) if getattr(batch, "index", None) is not None]
     if places:
         assert sorted(torch.cat(places).tolist()) == list(range(sum(map(len, places))))
 
@@ -94,7 +96,7 @@ def numbering(draw: Draw) -> None:
 @target
 def caching_features(draw: Draw) -> None:
     model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU(), torch.nn.Linear(3, 1))
-    cached = sp.head_features(
+    cached = sp.methods.head_features(
         model, draw(rows()), draw(st.sampled_from([None, model[-1], model[0], torch.nn.Linear(1, 1)]))
     )
     assert isinstance(cached, sp.Batches)
@@ -106,7 +108,7 @@ def accumulating(draw: Draw) -> None:
     model = torch.nn.Linear(2, 1)
     problem = draw(problems(groups=False))
     solver = sp.ImplicitThreshold(problem) if draw(st.booleans()) else sp.CrossEntropy()
-    loss, scores = sp.accumulate(model, solver, draw(rows()))
+    loss, scores = sp.methods.accumulate(model, solver, draw(rows()))
     finite([loss.detach(), scores.detach()], "loss and scores")
     finite([part.grad for part in model.parameters() if part.grad is not None], "gradient")
 

@@ -50,7 +50,7 @@ def test_weights_of_zero_leave_nothing_to_judge():
         sp.evaluate("maximize mcc", SCORES, LABELS, weights=[0, 0, 0, 0])
 
 
-@pytest.mark.parametrize("solver", [sp.ImplicitThreshold, sp.Lagrangian, lambda _: sp.PairwiseArea()])
+@pytest.mark.parametrize("solver", [sp.ImplicitThreshold, sp.Lagrangian, lambda _: sp.losses.PairwiseArea()])
 def test_a_batch_of_weight_zero_costs_nothing(solver):
     solver = solver(FNR)
     solver(torch.tensor(SCORES), torch.tensor(LABELS))
@@ -66,7 +66,7 @@ def test_weights_whose_sums_or_quotients_overflow(weight):
     with pytest.raises(BadWeights, match="divide them by their mean"):
         check_sample(np.array(SCORES), LABELS, [weight, 1.0, 1.0, 0.0])
     with pytest.raises(BadWeights, match="divide them by their mean"):
-        sp.evaluate_shifts(sp.minimize(sp.Micro(sp.fnr)), np.eye(4), LABELS, weights=[weight, 1, 1, 1])
+        sp.classes.evaluate_shifts(sp.minimize(sp.classes.Micro(sp.fnr)), np.eye(4), LABELS, weights=[weight, 1, 1, 1])
 
 
 def test_weights_beyond_half_precision():
@@ -80,7 +80,9 @@ def test_the_lowest_float_passes_no_threshold():
     assert math.isfinite(sp.evaluate("maximize recall", [-1.7e308, 0.0], [1, 0]).threshold)
 
 
-@pytest.mark.parametrize("solver", [sp.CrossEntropy(), sp.MiniBatchAUC(), sp.ImplicitThreshold(FNR), sp.Focal()])
+@pytest.mark.parametrize(
+    "solver", [sp.CrossEntropy(), sp.losses.MiniBatchAUC(), sp.ImplicitThreshold(FNR), sp.losses.Focal()]
+)
 def test_scores_of_a_diverged_model(solver):
     with pytest.raises(BadScores, match="too large"):
         solver(torch.tensor([1e300, 0.0], dtype=torch.float64), torch.tensor([0, 1]))
@@ -88,7 +90,7 @@ def test_scores_of_a_diverged_model(solver):
 
 def test_a_loss_that_overflows_is_refused():
     with pytest.raises(BadScores, match="MiniBatchAUC"):
-        sp.MiniBatchAUC()(torch.tensor([1e30, 0.0]), torch.tensor([0, 1]))
+        sp.losses.MiniBatchAUC()(torch.tensor([1e30, 0.0]), torch.tensor([0, 1]))
 
 
 def test_sums_over_pairs_that_overflow_are_refused():
@@ -98,8 +100,8 @@ def test_sums_over_pairs_that_overflow_are_refused():
 
 def test_heavy_weights_do_not_overflow_the_area():
     scores, labels = torch.tensor([0.0, 3.0, 1.0, 0.5]), torch.tensor([1, 0, 1, 0])
-    plain = sp.PairwiseArea(memory=0)(scores * 1e10, labels)
-    heavy = sp.PairwiseArea(memory=0)(scores * 1e10, labels, weights=torch.full((4,), 1e12))
+    plain = sp.losses.PairwiseArea(memory=0)(scores * 1e10, labels)
+    heavy = sp.losses.PairwiseArea(memory=0)(scores * 1e10, labels, weights=torch.full((4,), 1e12))
     torch.testing.assert_close(heavy, plain)
 
 
@@ -109,7 +111,7 @@ def test_half_precision_scores_are_compared_with_thresholds_between_them():
     assert count(scores, torch.tensor([0.0, 1.0]), middle).tolist() == [1, 0, 0, 1]
 
 
-@pytest.mark.parametrize("solver", [sp.CrossEntropy(), sp.Focal(), sp.MiniBatchAUC()])
+@pytest.mark.parametrize("solver", [sp.CrossEntropy(), sp.losses.Focal(), sp.losses.MiniBatchAUC()])
 def test_weight_zero_has_no_nan_gradient_however_the_loss_is_scaled(solver):
     scores = torch.full((40,), 4e3, dtype=torch.float16, requires_grad=True)
     loss = 1e4 * solver(scores, torch.arange(40) % 2, weights=torch.zeros(40))
@@ -150,7 +152,7 @@ def test_not_a_number_in_any_column():
 
 @pytest.mark.parametrize("first", [-math.inf, math.nan, 1e300])
 def test_prices_and_thresholds_to_start_from_are_numbers(first):
-    for solver in (sp.Lagrangian, sp.ProxyLagrangian):
+    for solver in (sp.Lagrangian, sp.losses.ProxyLagrangian):
         for name in ("price", "threshold"):
             with pytest.raises(BadSetting, match=f"{name} must be a number to start from"):
                 solver(FNR, **{name: first})
@@ -166,12 +168,12 @@ def test_settings_that_are_no_whole_numbers():
 
 def test_a_partition_of_infinite_costs():
     with pytest.raises(BadSetting, match="partition"):
-        sp.MulticlassAUCLoss(partition=torch.tensor([[0.0, math.inf], [1.0, 0.0]]))
+        sp.losses.MulticlassAUCLoss(partition=torch.tensor([[0.0, math.inf], [1.0, 0.0]]))
 
 
 def test_snapshots_too_far_apart_to_mix():
     with pytest.raises(BadSetting, match="too much in size"):
-        sp.best_mixture([0.0, 1.9], [[5.6e16, 7.1, 0.0], [0.16, 0.62, 0.45]])
+        sp.losses.best_mixture([0.0, 1.9], [[5.6e16, 7.1, 0.0], [0.16, 0.62, 0.45]])
 
 
 def test_programs_of_numbers_no_solver_can_hold():
@@ -201,9 +203,9 @@ def test_floors_and_limits_are_numbers_above_zero(odd):
     for make in (
         lambda: sp.ImplicitThreshold(FNR, slope_floor=odd),
         lambda: sp.ImplicitThreshold(FNR, price_limit=odd),
-        lambda: sp.ImplicitTopK(sp.precision, 1, slope_floor=odd),
-        lambda: sp.ImplicitShifts(sp.minimize(sp.Micro(sp.fnr)), 3, slope_floor=odd),
-        lambda: sp.ImplicitShifts(sp.minimize(sp.Micro(sp.fnr)), 3, price_limit=odd),
+        lambda: sp.losses.ImplicitTopK(sp.precision, 1, slope_floor=odd),
+        lambda: sp.classes.ImplicitShifts(sp.minimize(sp.classes.Micro(sp.fnr)), 3, slope_floor=odd),
+        lambda: sp.classes.ImplicitShifts(sp.minimize(sp.classes.Micro(sp.fnr)), 3, price_limit=odd),
     ):
         with pytest.raises(BadSetting, match="slope_floor"):
             make()
@@ -231,7 +233,9 @@ def test_a_class_never_seen_does_not_blow_up_the_weight_of_the_other():
 
 
 def test_a_temperature_that_overflows_with_the_scores():
-    solver = sp.ImplicitShifts(sp.minimize(sp.Micro(sp.fnr), sp.OfClass(sp.flagged, 2) == 0.6), 3, temperature=6e5)
+    solver = sp.classes.ImplicitShifts(
+        sp.minimize(sp.classes.Micro(sp.fnr), sp.classes.OfClass(sp.flagged, 2) == 0.6), 3, temperature=6e5
+    )
     with pytest.raises(BadScores):
         solver(torch.tensor([[1e34, 0.0, 1.0], [0.0, 1.0, 2.0]]), torch.tensor([0, 1]))
 
@@ -254,7 +258,7 @@ def test_a_program_of_equalities_alone_can_be_reduced():
 
 def test_half_precision_has_no_room_for_slopes_of_large_scores():
     with pytest.raises(BadScores, match="at most 4094"):
-        sp.PairwiseArea()(torch.tensor([6e4, -6e4]).half(), torch.tensor([0, 1]))
+        sp.losses.PairwiseArea()(torch.tensor([6e4, -6e4]).half(), torch.tensor([0, 1]))
 
 
 def test_a_margin_that_is_a_truth_value_is_one():
@@ -307,7 +311,7 @@ def test_a_breach_that_costs_everything_is_refused():
 
 
 def test_prices_of_a_bound_of_next_to_nothing_stay_finite():
-    solver = sp.ProxyLagrangian(sp.minimize(sp.accuracy, sp.f_score(2) <= 1e-275), price_lr=16.0)
+    solver = sp.losses.ProxyLagrangian(sp.minimize(sp.accuracy, sp.f_score(2) <= 1e-275), price_lr=16.0)
     for _ in range(3):
         solver(torch.tensor([0.5, -0.5, 1.0], requires_grad=True), torch.tensor([1.0, 0.0, 0.0]))
     assert all(value.isfinite().all() for value in solver.state_dict().values())
@@ -336,7 +340,7 @@ def test_a_factorization_in_half_precision_is_refused():
         sp.lp.factorize(torch.ones(3, 2, dtype=torch.float16), 1)
 
 
-@pytest.mark.parametrize("control", [None, sp.NuPI(True, False)])
+@pytest.mark.parametrize("control", [None, sp.losses.NuPI(True, False)])
 def test_prices_that_climb_by_a_truth_value(control):
     solver = sp.Lagrangian(sp.minimize(sp.fnr, sp.fpr <= 0.5), price_lr=True, control=control, penalty=True)
     solver(torch.tensor([0.5, -0.5, 1.0], requires_grad=True), torch.tensor([1.0, 0.0, 0.0])).backward()

@@ -49,8 +49,8 @@ def test_what_is_a_share():
     assert not sp.Rate("odd", (2, 0, 0, 0), (1, 1, 0, 0)).is_share
     assert not sp.Rate("odd", (-1, 0, 0, 0), (1, 1, 0, 0)).is_share
     assert sp.recall.gap("sex").is_share
-    assert sp.Macro(sp.recall).is_share
-    assert not sp.Micro(sp.mcc).is_share
+    assert sp.classes.Macro(sp.recall).is_share
+    assert not sp.classes.Micro(sp.mcc).is_share
 
 
 def test_values_by_hand():
@@ -71,16 +71,16 @@ def test_how_fine_a_rate_is():
     assert sp.mcc.resolution(torch.ones(3, 4), 1.0).tolist() == [0, 0, 0]
     assert float(sp.mcc.resolution(COUNTS, 1.0)) == 0
     classes = torch.tensor([[5.0, 1, 1, 3], [2.0, 0, 2, 6]])
-    assert float(sp.OfClass(sp.recall, 1).resolution(classes, 1.0)) == pytest.approx(1 / 4)
-    assert float(sp.Macro(sp.recall).resolution(classes, 1.0)) == pytest.approx(2 * (1 / 4) / 2)
-    assert float(sp.Micro(sp.recall).resolution(classes, 3.0)) == pytest.approx(3 / 10)
+    assert float(sp.classes.OfClass(sp.recall, 1).resolution(classes, 1.0)) == pytest.approx(1 / 4)
+    assert float(sp.classes.Macro(sp.recall).resolution(classes, 1.0)) == pytest.approx(2 * (1 / 4) / 2)
+    assert float(sp.classes.Micro(sp.recall).resolution(classes, 3.0)) == pytest.approx(3 / 10)
 
 
 def test_names_and_identities():
-    assert str(sp.OfClass(sp.flagged, 2)) == "flagged of class 2"
-    assert str(sp.Macro(sp.recall)) == "macro recall"
-    assert str(sp.Micro(sp.fnr)) == "micro fnr"
-    assert repr(sp.Macro(sp.recall)) == "Macro(macro recall)"
+    assert str(sp.classes.OfClass(sp.flagged, 2)) == "flagged of class 2"
+    assert str(sp.classes.Macro(sp.recall)) == "macro recall"
+    assert str(sp.classes.Micro(sp.fnr)) == "micro fnr"
+    assert repr(sp.classes.Macro(sp.recall)) == "Macro(macro recall)"
     assert repr(sp.recall) == "Rate(recall)"
     assert repr(sp.mcc) == "Metric(mcc)"
     assert repr(sp.recall.gap("sex")) == "Gap(recall.gap(sex))"
@@ -88,16 +88,16 @@ def test_names_and_identities():
         "fpr.gap(sex)", 'fpr.gap("age band")', 'fpr.gap("1st")', "fpr.gap(ä_1)", 'fpr.gap("a\\"b")',
     ]  # fmt: skip
     assert [str(sp.f_score(beta)) for beta in (1, 2.0, 0.5)] == ["f_score(1)", "f_score(2)", "f_score(0.5)"]
-    assert sp.OfClass(sp.recall, 1) != sp.OfClass(sp.recall, 2)
-    assert sp.OfClass(sp.recall, 1) == sp.OfClass(sp.recall, 1)
-    assert sp.Macro(sp.recall) != sp.Macro(sp.fnr)
-    assert (sp.Macro(sp.recall) == sp.Micro(sp.recall)) is False
+    assert sp.classes.OfClass(sp.recall, 1) != sp.classes.OfClass(sp.recall, 2)
+    assert sp.classes.OfClass(sp.recall, 1) == sp.classes.OfClass(sp.recall, 1)
+    assert sp.classes.Macro(sp.recall) != sp.classes.Macro(sp.fnr)
+    assert (sp.classes.Macro(sp.recall) == sp.classes.Micro(sp.recall)) is False
     assert sp.recall.gap("a") != sp.recall.gap("b")
     assert sp.recall.gap("a") != sp.fnr.gap("a")
     assert (sp.recall.gap("a") == sp.recall.gap("a")) is True
     assert sp.Metric("mcc", lambda *_: _[0]) != sp.mcc
     assert hash(sp.f_score(1)) == hash(sp.f_score(1.0))
-    assert len({hash(rate) for rate in (sp.fpr, sp.fnr, sp.mcc, sp.recall.gap("a"), sp.Macro(sp.fpr))}) == 5
+    assert len({hash(rate) for rate in (sp.fpr, sp.fnr, sp.mcc, sp.recall.gap("a"), sp.classes.Macro(sp.fpr))}) == 5
     assert sp.Rate("recall", (1, 0, 0, 0), (1, 0, 1, 0)) == sp.recall
     assert sp.Rate("recall", (1, 0, 0, 1), (1, 0, 1, 1)) != sp.recall
 
@@ -105,11 +105,11 @@ def test_names_and_identities():
 @pytest.mark.parametrize("k", [-1, True, 1.0, "a"])
 def test_classes_are_whole_numbers(k):
     with pytest.raises(BadProblem, match="whole numbers from 0 up"):
-        sp.OfClass(sp.recall, k)
-    assert sp.OfClass(sp.recall, 0).k == 0
+        sp.classes.OfClass(sp.recall, k)
+    assert sp.classes.OfClass(sp.recall, 0).k == 0
 
 
-@pytest.mark.parametrize("kind", [sp.Macro, sp.Micro, lambda rate: sp.OfClass(rate, 0)])
+@pytest.mark.parametrize("kind", [sp.classes.Macro, sp.classes.Micro, lambda rate: sp.classes.OfClass(rate, 0)])
 def test_many_classes_are_made_of_rates(kind):
     with pytest.raises(BadProblem, match=r"is made of a rate such as sp\.recall, but got 'recall'"):
         kind("recall")

@@ -10,6 +10,7 @@ import reference
 import setpoint as sp
 from cases import cases
 from setpoint.errors import BadProblem
+from setpoint.measure.constraint import Constraint
 from setpoint.measure.count import count
 from setpoint.measure.rate import CATALOGUE, Gap
 
@@ -59,8 +60,8 @@ def test_rates_have_right_gradients(quantity):
 
 def test_comparison_with_a_number_is_a_constraint_and_with_a_rate_a_truth():
     constraint = sp.flagged == 0.02
-    assert isinstance(constraint, sp.Constraint)
-    assert constraint == sp.Constraint(sp.flagged, "==", 0.02)
+    assert isinstance(constraint, Constraint)
+    assert constraint == Constraint(sp.flagged, "==", 0.02)
     assert (sp.fpr == sp.fpr) is True
     assert (sp.fpr == sp.fnr) is False
     assert sp.f_score(1) == sp.f_score(1.0)
@@ -98,8 +99,8 @@ def test_gap_is_the_largest_difference_between_groups_that_have_anyone():
         (lambda: sp.fpr.between(0.0, 0.2, points=0), "at least one"),
         (lambda: sp.f_score(0), "above 0"),
         (lambda: sp.recall.gap(""), "name of a column"),
-        (lambda: sp.Constraint("fpr", "<=", 0.1), "sp.fpr <= 0.01"),
-        (lambda: sp.Constraint(sp.fpr, "<", 0.1), "none of"),
+        (lambda: Constraint("fpr", "<=", 0.1), "sp.fpr <= 0.01"),
+        (lambda: Constraint(sp.fpr, "<", 0.1), "none of"),
     ],
 )
 def test_bad_bounds_are_refused_by_name(make, says):

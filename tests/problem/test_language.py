@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 import setpoint as sp
 from setpoint.errors import BadAsk, BadProblem
+from setpoint.measure.constraint import Constraint
 from setpoint.measure.rate import CATALOGUE, Rate
 from setpoint.problem.language import read_problem
 
@@ -26,7 +27,7 @@ def constraints(draw):
         quantity = quantity.gap(draw(st.shared(st.text(min_size=1), key="column")))
     relation = draw(st.sampled_from(["<=", ">=", "=="]))
     bound = draw(SHARES if quantity.is_share else st.floats(allow_nan=False, allow_infinity=False))
-    return sp.Constraint(quantity, relation, bound)
+    return Constraint(quantity, relation, bound)
 
 
 @st.composite

@@ -11,6 +11,7 @@ import setpoint as sp
 from setpoint.errors import BadFile, BadGroups, BadScores, BadSetting, BadWeights, MissingClass
 from setpoint.measure.area import roc_area
 from setpoint.measure.sample import Sample
+from setpoint.problem.check import Check
 from setpoint.problem.point import FORMAT, Certificate, Estimate, OperatingPoint, refuse_absent_classes
 
 SCORES = [0.1, 0.4, 0.35, 0.8, 0.7, 0.2]
@@ -224,7 +225,7 @@ def test_a_level_is_handed_on_and_is_five_percent_otherwise():
     assert POINT.check(scores, labels).level == 0.05
     assert POINT.check(scores, labels, level=1e-9).level == 1e-9
     area = OperatingPoint(sp.maximize(sp.recall, over=sp.fpr.between(0, 1, 2)), (0.1, 0.2), 0.0, {}, True, 0.0)
-    assert area.check(scores, labels, level=0.2) == sp.Check((), 0.2)
+    assert area.check(scores, labels, level=0.2) == Check((), 0.2)
 
 
 def of_group(name, threshold, side):

@@ -169,7 +169,7 @@ def told(metric, anchored, epochs=6):
 
     train, rest = sp.Batches(x[:120], labels[:120], batch_size=40), sp.Batches(x[120:], labels[120:])
     if anchored:
-        solver = sp.WithAnchor(solver)
+        solver = sp.losses.WithAnchor(solver)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", sp.errors.SharedData)
         result = sp.fit(
@@ -180,12 +180,12 @@ def told(metric, anchored, epochs=6):
 
 @pytest.mark.parametrize("anchored", [False, True])
 def test_fit_tells_the_ask_or_the_area_of_the_held_out_rows(anchored):
-    heard, history, areas = told(sp.ByAsk(), anchored)
+    heard, history, areas = told(sp.losses.ByAsk(), anchored)
     assert heard == [-row["held_out"] for row in history]
-    heard, _, areas = told(sp.ByArea(), anchored)
+    heard, _, areas = told(sp.losses.ByArea(), anchored)
     assert heard == pytest.approx(areas, abs=1e-9)
     assert heard != [-row["held_out"] for row in history]
-    assert Growth().metric == sp.ByAsk()
+    assert Growth().metric == sp.losses.ByAsk()
 
 
 # ------------------------------------------------------------------ index
@@ -438,5 +438,5 @@ def test_bad_growth_problems_and_classes_are_refused():
 
 
 def test_the_metric_of_growth_can_be_named_as_a_solver():
-    for name, metric in {"augmented": sp.ByAsk(), "augmented-auc": sp.ByArea()}.items():
+    for name, metric in {"augmented": sp.losses.ByAsk(), "augmented-auc": sp.losses.ByArea()}.items():
         assert make_solver(name, Case(sp.ask("minimize fnr where fpr <= 5%"), rows=7)).growth.metric == metric

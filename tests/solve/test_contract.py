@@ -18,8 +18,8 @@ FNR = sp.ask("minimize fnr where fpr <= 20%")
 SOLVERS = {
     "implicit fnr at fpr": lambda: ImplicitThreshold(FNR),
     "implicit without memory": lambda: ImplicitThreshold(FNR, memory=0, temperature=1.0),
-    "implicit softplus": lambda: ImplicitThreshold(FNR, step=sp.SoftplusStep, temperature=1.0),
-    "implicit hinge": lambda: ImplicitThreshold(FNR, step=sp.HingeStep, temperature=1.0),
+    "implicit softplus": lambda: ImplicitThreshold(FNR, step=sp.steps.SoftplusStep, temperature=1.0),
+    "implicit hinge": lambda: ImplicitThreshold(FNR, step=sp.steps.HingeStep, temperature=1.0),
     "implicit every third step": lambda: ImplicitThreshold(FNR, correction=Correction(every=3)),
     "implicit precision at recall": lambda: ImplicitThreshold(sp.ask("maximize precision where recall >= 80%")),
     "implicit precision at k": lambda: ImplicitThreshold(sp.ask("maximize precision where flagged == 20%")),
@@ -29,40 +29,42 @@ SOLVERS = {
     "implicit mcc": lambda: ImplicitThreshold(sp.ask("maximize mcc")),
     "implicit two bounds": lambda: ImplicitThreshold(sp.ask("maximize recall where fpr <= 20% and precision >= 30%")),
     "implicit out of reach": lambda: ImplicitThreshold(sp.ask("maximize recall where precision >= 100% and fpr <= 0%")),
-    "last layer's penalty": lambda: sp.Penalty(FNR),
-    "implicit with an anchor": lambda: sp.WithAnchor(ImplicitThreshold(FNR)),
-    "program: area": sp.AUCLoss,
-    "program: f-score": sp.FScoreLoss,
-    "program: jaccard": sp.JaccardLoss,
-    "program: precision at recall": lambda: sp.PrecisionAtRecallLoss(0.8),
-    "program: recall at precision": lambda: sp.RecallAtPrecisionLoss(0.5),
+    "last layer's penalty": lambda: sp.losses.Penalty(FNR),
+    "implicit with an anchor": lambda: sp.losses.WithAnchor(ImplicitThreshold(FNR)),
+    "program: area": sp.losses.AUCLoss,
+    "program: f-score": sp.losses.FScoreLoss,
+    "program: jaccard": sp.losses.JaccardLoss,
+    "program: precision at recall": lambda: sp.losses.PrecisionAtRecallLoss(0.8),
+    "program: recall at precision": lambda: sp.losses.RecallAtPrecisionLoss(0.5),
     "cross-entropy": CrossEntropy,
     "cross-entropy balanced": lambda: CrossEntropy("balanced"),
     "cross-entropy weighted": lambda: CrossEntropy(0.1),
     "lagrangian fnr at fpr": lambda: sp.Lagrangian(FNR),
     "lagrangian without memory": lambda: sp.Lagrangian(FNR, memory=0, temperature=1.0),
-    "lagrangian damped, with a penalty": lambda: sp.Lagrangian(FNR, control=sp.NuPI(), penalty=2.0),
+    "lagrangian damped, with a penalty": lambda: sp.Lagrangian(FNR, control=sp.losses.NuPI(), penalty=2.0),
     "lagrangian precision at k": lambda: sp.Lagrangian(sp.ask("maximize precision where flagged == 20%")),
     "lagrangian roc area": lambda: sp.Lagrangian(sp.ask("maximize recall over fpr in [0%, 30%] with 5 points")),
     "lagrangian f1": lambda: sp.Lagrangian(sp.ask("maximize f1")),
-    "proxy-lagrangian": lambda: sp.ProxyLagrangian(FNR),
-    "proxy-lagrangian at k": lambda: sp.ProxyLagrangian(sp.ask("maximize precision where flagged == 20%")),
-    "pairwise area": lambda: sp.PairwiseArea(sp.ask("maximize recall over fpr in [0%, 30%]")),
-    "pairwise two-way area": lambda: sp.PairwiseArea(
+    "proxy-lagrangian": lambda: sp.losses.ProxyLagrangian(FNR),
+    "proxy-lagrangian at k": lambda: sp.losses.ProxyLagrangian(sp.ask("maximize precision where flagged == 20%")),
+    "pairwise area": lambda: sp.losses.PairwiseArea(sp.ask("maximize recall over fpr in [0%, 30%]")),
+    "pairwise two-way area": lambda: sp.losses.PairwiseArea(
         sp.fpr.between(0, 0.3), sp.recall.between(0.5, 1), surrogate=Hinge()
     ),
-    "pairwise whole area, logistic": lambda: sp.PairwiseArea(surrogate=Logistic(), memory=0),
-    "pairwise whole area, sigmoid": lambda: sp.PairwiseArea(surrogate=Sigmoid(), memory=0),
+    "pairwise whole area, logistic": lambda: sp.losses.PairwiseArea(surrogate=Logistic(), memory=0),
+    "pairwise whole area, sigmoid": lambda: sp.losses.PairwiseArea(surrogate=Sigmoid(), memory=0),
     "augmented": lambda: sp.AugmentedLagrangian(CrossEntropy(), n_samples=40, mu=0.1),
-    "augmented per negative": lambda: sp.AugmentedLagrangian(sp.Focal(), n_samples=40, mu=0.1, side=sp.PerNegative()),
-    "class cross-entropy": sp.ClassCrossEntropy,
-    "margin": sp.Margin,
-    "margin of positives": lambda: sp.Margin(critical=1),
-    "focal": sp.Focal,
-    "focal but for positives": lambda: sp.Focal(critical=1),
-    "class-balanced": lambda: sp.ClassBalanced((300, 20)),
-    "ldam": lambda: sp.LDAM((300, 20), reweight_after=2),
-    "mini-batch auc": sp.MiniBatchAUC,
+    "augmented per negative": lambda: sp.AugmentedLagrangian(
+        sp.losses.Focal(), n_samples=40, mu=0.1, side=sp.losses.PerNegative()
+    ),
+    "class cross-entropy": sp.losses.ClassCrossEntropy,
+    "margin": sp.losses.Margin,
+    "margin of positives": lambda: sp.losses.Margin(critical=1),
+    "focal": sp.losses.Focal,
+    "focal but for positives": lambda: sp.losses.Focal(critical=1),
+    "class-balanced": lambda: sp.losses.ClassBalanced((300, 20)),
+    "ldam": lambda: sp.losses.LDAM((300, 20), reweight_after=2),
+    "mini-batch auc": sp.losses.MiniBatchAUC,
 }
 pytestmark = pytest.mark.parametrize("make", SOLVERS.values(), ids=SOLVERS)
 
@@ -128,7 +130,7 @@ def test_the_order_of_samples_does_not_matter(make):
 
 
 def test_a_shift_of_all_scores_changes_nothing_where_thresholds_are_free(make):
-    if not isinstance(make(), ImplicitThreshold | sp.AUCLoss | sp.Lagrangian | sp.PairwiseArea):
+    if not isinstance(make(), ImplicitThreshold | sp.losses.AUCLoss | sp.Lagrangian | sp.losses.PairwiseArea):
         return
     scores, labels = batch()
     (there,) = torch.autograd.grad(make().double()(scores, labels), scores)

@@ -22,7 +22,7 @@ def batch(seed, size=60):
 
 
 def test_the_correction_uses_the_latest_batches_that_came_since_it_was_due():
-    solver = sp.ImplicitThreshold(PROBLEM, correction=sp.Correction(every=5, latest=3), temperature=1.0).double()
+    solver = sp.ImplicitThreshold(PROBLEM, correction=sp.losses.Correction(every=5, latest=3), temperature=1.0).double()
     found = []
     for seed in range(9):
         solver(*batch(seed))
@@ -37,7 +37,7 @@ def test_the_correction_uses_the_latest_batches_that_came_since_it_was_due():
 def test_the_latest_batches_must_all_be_remembered():
     """Batches of 512, ten of them: 5,120 scores, where memory holds 2,048 unless it is told to hold more."""
     ten = [batch(seed, size=512) for seed in range(10)]
-    correction = sp.Correction(every=10, latest=10)
+    correction = sp.losses.Correction(every=10, latest=10)
     with pytest.raises(BadSetting, match="needs memory=5120 or more, but memory holds 2048"):
         sp.ImplicitThreshold(PROBLEM, correction=correction)(*ten[0])
     solver = sp.ImplicitThreshold(PROBLEM, correction=correction, memory=5120).double()
@@ -53,7 +53,9 @@ def test_soft_correction_meets_the_smooth_rates_exactly(ask):
     sample = Sample(*batch(0))
     thresholds = find_soft(problem, sample, step)
     assert problem.excesses(count_at(sample, thresholds, step)).abs().max() < 1e-12
-    solver = sp.ImplicitThreshold(problem, correction=sp.Correction(soft=True), temperature=2.0, memory=0).double()
+    solver = sp.ImplicitThreshold(
+        problem, correction=sp.losses.Correction(soft=True), temperature=2.0, memory=0
+    ).double()
     solver(*batch(0))
     torch.testing.assert_close(solver.thresholds, thresholds)
 
@@ -69,7 +71,7 @@ def test_true_correction_meets_the_true_rates():
                                  "maximize recall where fpr <= 10% and precision >= 5%"])  # fmt: skip
 def test_soft_correction_needs_a_bound_with_a_root(ask):
     with pytest.raises(BadProblem, match="one bound a threshold"):
-        sp.ImplicitThreshold(sp.ask(ask), correction=sp.Correction(soft=True))(*batch(0))
+        sp.ImplicitThreshold(sp.ask(ask), correction=sp.losses.Correction(soft=True))(*batch(0))
 
 
 def test_between_corrections_the_threshold_follows_the_model():
@@ -84,7 +86,7 @@ def test_between_corrections_the_threshold_follows_the_model():
         for followed in (True, False):
             torch.manual_seed(0)
             model = nn.Linear(4, 1).double()
-            settings = {"correction": sp.Correction(every=100, soft=True), "temperature": 1.0, "memory": 0}
+            settings = {"correction": sp.losses.Correction(every=100, soft=True), "temperature": 1.0, "memory": 0}
             solver = sp.ImplicitThreshold(PROBLEM, **settings).double()
             optimizer = torch.optim.SGD(model.parameters(), lr=rate)
             if followed:
@@ -105,7 +107,7 @@ def test_following_is_refused_where_it_means_nothing():
     with pytest.raises(BadSetting, match=r"correction\.every"):
         sp.ImplicitThreshold(PROBLEM).follow(optimizer)
     with pytest.raises(BadSetting, match="one bound a threshold"):
-        sp.ImplicitThreshold(sp.ask("maximize f1"), correction=sp.Correction(every=5)).follow(optimizer)
+        sp.ImplicitThreshold(sp.ask("maximize f1"), correction=sp.losses.Correction(every=5)).follow(optimizer)
 
 
 @pytest.mark.parametrize("temperature", [0.3, 1.0, 4.0])
@@ -142,7 +144,7 @@ def test_the_price_is_clipped_and_the_slope_floored():
 def test_a_slack_variable_shrinks_to_zero_where_the_bound_costs_and_grows_where_it_does_not():
     scores, labels = batch(0, size=400)
     for ask, grows in (("minimize fnr where fpr <= 20%", False), ("minimize fpr where fpr <= 20%", True)):
-        solver = sp.ImplicitThreshold(sp.ask(ask), slack=sp.Slack(rate=0.01), memory=0, temperature=2.0).double()
+        solver = sp.ImplicitThreshold(sp.ask(ask), slack=sp.losses.Slack(rate=0.01), memory=0, temperature=2.0).double()
         solver.slacks.fill_(0.05)
         for _ in range(20):
             solver(scores, labels)
@@ -153,7 +155,9 @@ def test_a_slack_variable_shrinks_to_zero_where_the_bound_costs_and_grows_where_
 
 
 def test_slack_never_leaves_the_range_of_the_rate():
-    solver = sp.ImplicitThreshold(sp.ask("minimize fpr where fpr <= 20%"), slack=sp.Slack(rate=10.0), memory=0).double()
+    solver = sp.ImplicitThreshold(
+        sp.ask("minimize fpr where fpr <= 20%"), slack=sp.losses.Slack(rate=10.0), memory=0
+    ).double()
     for _ in range(5):
         solver(*batch(0))
     assert 0 <= solver.slacks.item() <= 0.2
@@ -171,7 +175,7 @@ def test_slack_never_leaves_the_range_of_the_rate():
 def test_a_slack_each_ends_at_the_best_feasible_cut(ask):
     """The bound in force ends without slack, the others with what their equations leave."""
     problem, (scores, labels) = sp.ask(ask), batch(0, size=400)
-    solver = sp.ImplicitThreshold(problem, slack=sp.Slack(rate=0.02), memory=0, temperature=3.0).double()
+    solver = sp.ImplicitThreshold(problem, slack=sp.losses.Slack(rate=0.02), memory=0, temperature=3.0).double()
     for _ in range(300):
         solver(scores, labels)
         counts = count(scores, labels, solver.thresholds)
@@ -184,7 +188,7 @@ def test_a_slack_each_ends_at_the_best_feasible_cut(ask):
 
 def test_bounds_that_no_cut_meets_have_the_flat_price_with_slack_too():
     problem = sp.ask("minimize fnr where fpr <= 1% and recall >= 99%")
-    solver = sp.ImplicitThreshold(problem, slack=sp.Slack(), memory=0).double()
+    solver = sp.ImplicitThreshold(problem, slack=sp.losses.Slack(), memory=0).double()
     solver(*batch(0))
     assert 10.0 in solver.prices.tolist()
 
@@ -192,14 +196,23 @@ def test_bounds_that_no_cut_meets_have_the_flat_price_with_slack_too():
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: sp.Correction(every=0), "every >= 1"),
-        (lambda: sp.Correction(every=3, latest=4), "latest <= every"),
-        (lambda: sp.Correction(every=3, latest=2, batches=2), "not on both"),
-        (lambda: sp.ImplicitThreshold(PROBLEM, correction=sp.Correction(9, latest=2), memory=0), "memory holds 0"),
-        (lambda: sp.Slack(rate=0.0), "rate of a slack"),
-        (lambda: sp.ImplicitThreshold(sp.ask("maximize f1"), slack=sp.Slack()), "inequalities alone"),
-        (lambda: sp.ImplicitThreshold(sp.ask("minimize fnr where fpr == 5%"), slack=sp.Slack()), "inequalities alone"),
-        (lambda: sp.ImplicitThreshold(PROBLEM, slack=sp.Slack(), correction=sp.Correction(soft=True)), "soft=True"),
+        (lambda: sp.losses.Correction(every=0), "every >= 1"),
+        (lambda: sp.losses.Correction(every=3, latest=4), "latest <= every"),
+        (lambda: sp.losses.Correction(every=3, latest=2, batches=2), "not on both"),
+        (
+            lambda: sp.ImplicitThreshold(PROBLEM, correction=sp.losses.Correction(9, latest=2), memory=0),
+            "memory holds 0",
+        ),
+        (lambda: sp.losses.Slack(rate=0.0), "rate of a slack"),
+        (lambda: sp.ImplicitThreshold(sp.ask("maximize f1"), slack=sp.losses.Slack()), "inequalities alone"),
+        (
+            lambda: sp.ImplicitThreshold(sp.ask("minimize fnr where fpr == 5%"), slack=sp.losses.Slack()),
+            "inequalities alone",
+        ),
+        (
+            lambda: sp.ImplicitThreshold(PROBLEM, slack=sp.losses.Slack(), correction=sp.losses.Correction(soft=True)),
+            "soft=True",
+        ),
         (lambda: sp.ImplicitThreshold(PROBLEM, slope_penalty=-1.0), "slope_penalty"),
     ],
 )

@@ -32,7 +32,7 @@ CRITERIA = {
     **{ask: lambda ask=ask: sp.ImplicitThreshold(sp.ask(ask)) for ask in ASKS},
     "cross-entropy": sp.CrossEntropy,
     "balanced": lambda: sp.CrossEntropy("balanced"),
-    "focal": sp.Focal,
+    "focal": sp.losses.Focal,
     "last layer": None,
 }
 
@@ -48,7 +48,7 @@ def unseen(monkeypatch):
 @pytest.mark.parametrize("name", CRITERIA)
 def test_a_training_step_runs_where_there_are_no_numbers(name, weighted):
     head = nn.Linear(4, 1, device="meta")
-    criterion = CRITERIA[name]() if CRITERIA[name] else sp.ImplicitLastLayer(sp.ask(ASKS[0]), head)
+    criterion = CRITERIA[name]() if CRITERIA[name] else sp.losses.ImplicitLastLayer(sp.ask(ASKS[0]), head)
     criterion.to("meta")
     labels = torch.empty(300, device="meta")
     weights = torch.empty(300, device="meta") if weighted else None

@@ -21,7 +21,7 @@ def fair(size, seed=0):
 PARITY = sp.minimize(sp.error, sp.flagged.gap("g") == 0)
 
 
-@pytest.mark.parametrize("make", [sp.ImplicitThreshold, sp.Lagrangian, sp.ProxyLagrangian])
+@pytest.mark.parametrize("make", [sp.ImplicitThreshold, sp.Lagrangian, sp.losses.ProxyLagrangian])
 def test_solvers_close_the_gap(make):
     x, labels, codes = fair(600)
     model = torch.nn.Linear(2, 1).double()

@@ -366,7 +366,7 @@ def test_thresholds_are_a_parameter_that_starts_at_the_best_cut():
     assert solver.status()["prices"] == solver.prices.tolist()
 
 
-@pytest.mark.parametrize("kind", [Lagrangian, sp.ProxyLagrangian])
+@pytest.mark.parametrize("kind", [Lagrangian, sp.losses.ProxyLagrangian])
 def test_thresholds_and_prices_start_where_they_are_told_to(kind):
     x, labels = data()
     solver = kind(FNR, threshold=0.25, price=0.5, price_lr=1e-12).double()

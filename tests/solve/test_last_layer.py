@@ -27,8 +27,8 @@ def settings():
 
 METHODS = {
     "method 1": (sp.CrossEntropy, lambda: sp.ImplicitThreshold(PROBLEM, **settings())),
-    "method 2": (lambda: sp.Penalty(PROBLEM, **settings()), lambda: sp.ImplicitThreshold(PROBLEM, **settings())),
-    "ablation": (lambda: sp.Penalty(PROBLEM, **settings()), lambda: sp.Penalty(PROBLEM, **settings())),
+    "method 2": (lambda: sp.losses.Penalty(PROBLEM, **settings()), lambda: sp.ImplicitThreshold(PROBLEM, **settings())),
+    "ablation": (lambda: sp.losses.Penalty(PROBLEM, **settings()), lambda: sp.losses.Penalty(PROBLEM, **settings())),
 }
 
 
@@ -36,7 +36,7 @@ METHODS = {
 def test_body_and_head_get_exactly_the_gradients_of_their_own_losses(name):
     make_below, make_above = METHODS[name]
     model, (x, labels) = net(), data()
-    solver = sp.ImplicitLastLayer(PROBLEM, model[-1], below=make_below().double(), above=make_above().double())
+    solver = sp.losses.ImplicitLastLayer(PROBLEM, model[-1], below=make_below().double(), above=make_above().double())
     solver(model(x).squeeze(-1), labels).backward()
     found = {n: p.grad.clone() for n, p in model.named_parameters()}
     scores = model(x).squeeze(-1)
@@ -50,19 +50,19 @@ def test_body_and_head_get_exactly_the_gradients_of_their_own_losses(name):
 
 
 def test_the_default_is_cross_entropy_below():
-    solver = sp.ImplicitLastLayer(PROBLEM, net()[-1])
+    solver = sp.losses.ImplicitLastLayer(PROBLEM, net()[-1])
     assert isinstance(solver.below, sp.CrossEntropy)
     assert isinstance(solver.above, sp.ImplicitThreshold)
 
 
 def test_the_head_is_not_a_parameter_of_the_solver():
-    assert list(sp.ImplicitLastLayer(PROBLEM, net()[-1]).parameters()) == []
+    assert list(sp.losses.ImplicitLastLayer(PROBLEM, net()[-1]).parameters()) == []
 
 
 def test_it_trains_in_a_plain_loop_and_in_fit():
     x, labels = data(1, 1000)
     model = net().float()
-    solver = sp.ImplicitLastLayer(PROBLEM, model[-1])
+    solver = sp.losses.ImplicitLastLayer(PROBLEM, model[-1])
     result = sp.fit(model, PROBLEM, [(x.float(), labels.float())], [(x.float(), labels.float())], solver, epochs=40)
     assert result.history[-1]["train"] < result.history[0]["train"]
     assert result.history[-1]["prices"][0] != 0
@@ -70,7 +70,7 @@ def test_it_trains_in_a_plain_loop_and_in_fit():
 
 def test_in_eval_mode_it_is_the_loss_above_and_changes_nothing():
     model, (x, labels) = net(), data()
-    solver = sp.ImplicitLastLayer(PROBLEM, model[-1]).double()
+    solver = sp.losses.ImplicitLastLayer(PROBLEM, model[-1]).double()
     solver(model(x).squeeze(-1), labels)
     solver.eval()
     before = copy.deepcopy(solver.state_dict())
@@ -81,27 +81,27 @@ def test_in_eval_mode_it_is_the_loss_above_and_changes_nothing():
 
 def test_scores_that_did_not_come_through_the_head_are_refused():
     model, (x, labels) = net(), data()
-    solver = sp.ImplicitLastLayer(PROBLEM, model[-1]).double()
+    solver = sp.losses.ImplicitLastLayer(PROBLEM, model[-1]).double()
     with pytest.raises(BadSetting, match="was not run on this batch"):
         solver(torch.randn(200).double(), labels)
     model(x[:50])
     with pytest.raises(BadSetting, match="was not run on this batch"):
         solver(torch.randn(200).double(), labels)
     with pytest.raises(BadSetting, match="head must be"):
-        sp.ImplicitLastLayer(PROBLEM, nn.ReLU())
+        sp.losses.ImplicitLastLayer(PROBLEM, nn.ReLU())
 
 
 def test_a_penalty_is_of_the_order_of_the_solved_price():
     scores, labels = torch.randn(2000, generator=torch.Generator().manual_seed(0)), (torch.arange(2000) % 2).float()
-    implicit, penalty = sp.ImplicitThreshold(PROBLEM), sp.Penalty(PROBLEM)
+    implicit, penalty = sp.ImplicitThreshold(PROBLEM), sp.losses.Penalty(PROBLEM)
     implicit(scores + labels, labels)
     penalty(scores + labels, labels)
     assert penalty.prices.abs().item() == pytest.approx(2 * implicit.prices.item(), rel=1e-4)
-    fixed = sp.Penalty(PROBLEM, eta=7.0)
+    fixed = sp.losses.Penalty(PROBLEM, eta=7.0)
     fixed(scores + labels, labels)
     assert fixed.prices.abs().item() == 7
     with pytest.raises(BadSetting, match="eta"):
-        sp.Penalty(PROBLEM, eta=0.0)
+        sp.losses.Penalty(PROBLEM, eta=0.0)
 
 
 def test_an_eta_of_one_collapses_where_the_default_does_not():
@@ -114,7 +114,9 @@ def test_an_eta_of_one_collapses_where_the_default_does_not():
     for eta in (1.0, None):
         torch.manual_seed(0)
         model = nn.Linear(2, 1)
-        solver = sp.Penalty(problem, eta=eta, temperature=1.0, memory=0, correction=sp.Correction(every=10**6))
+        solver = sp.losses.Penalty(
+            problem, eta=eta, temperature=1.0, memory=0, correction=sp.losses.Correction(every=10**6)
+        )
         optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
         for _ in range(300):
             loss = solver(model(x).squeeze(-1), labels)

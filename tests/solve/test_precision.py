@@ -11,15 +11,15 @@ SOLVERS = {
     "cross-entropy": lambda: sp.CrossEntropy("balanced"),
     "implicit": lambda: sp.ImplicitThreshold(FNR),
     "implicit area": lambda: sp.ImplicitThreshold(sp.ask("maximize recall over fpr in [0%, 5%] with 5 points")),
-    "with an anchor": lambda: sp.WithAnchor(sp.ImplicitThreshold(FNR)),
+    "with an anchor": lambda: sp.losses.WithAnchor(sp.ImplicitThreshold(FNR)),
     "lagrangian": lambda: sp.Lagrangian(FNR),
-    "proxy-lagrangian": lambda: sp.ProxyLagrangian(FNR),
+    "proxy-lagrangian": lambda: sp.losses.ProxyLagrangian(FNR),
     "augmented": lambda: sp.AugmentedLagrangian(sp.CrossEntropy(), n_samples=3000, mu=0.1),
-    "pairwise": lambda: sp.PairwiseArea(sp.ask("maximize recall over fpr in [0%, 30%]")),
-    "f-score": sp.FScoreLoss,
-    "area": sp.AUCLoss,
-    "mini-batch auc": sp.MiniBatchAUC,
-    "focal": sp.Focal,
+    "pairwise": lambda: sp.losses.PairwiseArea(sp.ask("maximize recall over fpr in [0%, 30%]")),
+    "f-score": sp.losses.FScoreLoss,
+    "area": sp.losses.AUCLoss,
+    "mini-batch auc": sp.losses.MiniBatchAUC,
+    "focal": sp.losses.Focal,
 }
 
 
@@ -50,7 +50,7 @@ def test_half_precision_is_counted_in_full(make, dtype):
 def test_training_under_autocast_with_a_grad_scaler(name, dtype):
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 1))
-    solver = sp.ImplicitLastLayer(FNR, model[-1]) if name == "last layer" else SOLVERS[name]()
+    solver = sp.losses.ImplicitLastLayer(FNR, model[-1]) if name == "last layer" else SOLVERS[name]()
     optimizer = torch.optim.Adam([*model.parameters(), *solver.parameters()], lr=0.01)
     scaler = torch.amp.GradScaler("cpu", enabled=dtype == torch.float16)
     draw = torch.Generator().manual_seed(0)

@@ -245,12 +245,12 @@ def test_settings_and_inputs_are_checked_by_name():
 @pytest.mark.parametrize(
     ("ask", "kind"),
     [
-        ("maximize f1", sp.FScoreLoss),
-        ("maximize f_score(2)", sp.FScoreLoss),
-        ("maximize jaccard", sp.JaccardLoss),
-        ("maximize precision where recall >= 80%", sp.PrecisionAtRecallLoss),
-        ("maximize recall where precision >= 80%", sp.RecallAtPrecisionLoss),
-        ("maximize recall over fpr in [0%, 100%]", sp.AUCLoss),
+        ("maximize f1", sp.losses.FScoreLoss),
+        ("maximize f_score(2)", sp.losses.FScoreLoss),
+        ("maximize jaccard", sp.losses.JaccardLoss),
+        ("maximize precision where recall >= 80%", sp.losses.PrecisionAtRecallLoss),
+        ("maximize recall where precision >= 80%", sp.losses.RecallAtPrecisionLoss),
+        ("maximize recall over fpr in [0%, 100%]", sp.losses.AUCLoss),
     ],
 )
 def test_the_program_of_a_problem(ask, kind):

@@ -21,14 +21,14 @@ def test_both_pull_in_the_asked_proportion_at_the_start():
     scores, labels = batch()
     free = gradient(sp.ImplicitThreshold(PROBLEM, memory=0).double(), scores, labels)
     held = gradient(sp.CrossEntropy().double(), scores, labels)
-    anchored = sp.WithAnchor(sp.ImplicitThreshold(PROBLEM, memory=0), strength=0.25).double()
+    anchored = sp.losses.WithAnchor(sp.ImplicitThreshold(PROBLEM, memory=0), strength=0.25).double()
     found = gradient(anchored, scores, labels)
     torch.testing.assert_close(found, free + 0.25 * held * free.abs().sum() / held.abs().sum())
 
 
 def test_the_balance_is_set_once():
     scores, labels = batch()
-    anchored = sp.WithAnchor(sp.ImplicitThreshold(PROBLEM, memory=0)).double()
+    anchored = sp.losses.WithAnchor(sp.ImplicitThreshold(PROBLEM, memory=0)).double()
     anchored(scores, torch.zeros_like(labels))
     assert anchored.balance.item() == 0
     anchored(scores, labels)
@@ -43,7 +43,7 @@ def test_a_strong_anchor_ends_at_cross_entropy_and_a_weak_one_at_the_problem():
     for strength in (0.01, 100.0):
         torch.manual_seed(0)
         model = torch.nn.Linear(2, 1)
-        solver = sp.WithAnchor(sp.ImplicitThreshold(sp.ask("minimize fnr where fpr <= 1%")), strength=strength)
+        solver = sp.losses.WithAnchor(sp.ImplicitThreshold(sp.ask("minimize fnr where fpr <= 1%")), strength=strength)
         train = sp.Batches(x, labels, batch_size=512, shuffle=True)
         adam = lambda parameters: torch.optim.Adam(parameters, lr=0.05)
         result = sp.fit(model, solver.solver.problem, train, [(x, labels)], solver, epochs=12, optimizer=adam)
@@ -54,6 +54,6 @@ def test_a_strong_anchor_ends_at_cross_entropy_and_a_weak_one_at_the_problem():
 
 def test_bad_settings_are_refused_by_name():
     with pytest.raises(BadSetting, match="strength"):
-        sp.WithAnchor(sp.CrossEntropy(), strength=0.0)
+        sp.losses.WithAnchor(sp.CrossEntropy(), strength=0.0)
     with pytest.raises(BadSetting, match="expected a solver"):
-        sp.WithAnchor("implicit")
+        sp.losses.WithAnchor("implicit")

@@ -13,8 +13,8 @@ PROBLEM = sp.ask("minimize fnr where fpr <= 20%")
 SOLVERS = {
     "implicit": lambda: sp.ImplicitThreshold(PROBLEM),
     "lagrangian": lambda: sp.Lagrangian(PROBLEM),
-    "pairs": lambda: sp.PairwiseArea(memory=0),
-    "program": sp.FScoreLoss,
+    "pairs": lambda: sp.losses.PairwiseArea(memory=0),
+    "program": sp.losses.FScoreLoss,
     "augmented": lambda: sp.AugmentedLagrangian(sp.CrossEntropy("balanced"), n_samples=120, mu=0.1),
 }
 
@@ -36,7 +36,7 @@ def test_micro_batches_learn_what_the_whole_learns(make):
     loader, model, solver = rows(), network(), make().double()
     other, other_solver = copy.deepcopy(model), copy.deepcopy(solver)
     for _ in range(3):
-        loss, scores = sp.accumulate(model, solver, loader)
+        loss, scores = sp.methods.accumulate(model, solver, loader)
         whole = loader.whole
         expected = other_solver(other(whole.x).squeeze(-1), whole.labels, weights=whole.weights, index=whole.index)
         expected.backward()
@@ -53,7 +53,7 @@ def test_the_second_pass_draws_what_the_first_one_drew_and_buffers_move_once():
     model = network(nn.Dropout(0.5), nn.BatchNorm1d(6))
     other = copy.deepcopy(model)
     torch.manual_seed(5)
-    _, scores = sp.accumulate(model, sp.CrossEntropy(), rows())
+    _, scores = sp.methods.accumulate(model, sp.CrossEntropy(), rows())
     after = torch.rand(1)
     torch.manual_seed(5)
     parts = [other(batch.x).squeeze(-1) for batch in rows()]
@@ -84,8 +84,8 @@ def test_fit_on_micro_batches_is_fit_on_batches():
 def test_what_cannot_be_accumulated_is_refused():
     model = network()
     with pytest.raises(BadSetting, match="looks into the model"):
-        sp.accumulate(model, sp.ImplicitLastLayer(PROBLEM, model[-1]), rows())
+        sp.methods.accumulate(model, sp.losses.ImplicitLastLayer(PROBLEM, model[-1]), rows())
     with pytest.raises(BadSetting, match="no micro-batch"):
-        sp.accumulate(model, sp.CrossEntropy(), [])
+        sp.methods.accumulate(model, sp.CrossEntropy(), [])
     with pytest.raises(BadSetting, match="number of batches that count as one"):
         sp.fit(model, PROBLEM, rows(), rows(), sp.CrossEntropy(), accumulate=0)

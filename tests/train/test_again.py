@@ -83,7 +83,7 @@ def adam(parameters):
     return torch.optim.Adam(parameters, lr=0.02)
 
 
-def fitted(train=None, **more) -> sp.FitResult:
+def fitted(train=None, **more) -> sp.methods.FitResult:
     train = train or sp.Batches(*corner(0, False), batch_size=64, shuffle=True)
     others = {"held_out": [corner(1, True)], "calibration": [corner(2, True)]}
     return sp.fit(network(), ASK, train, **others, epochs=8, optimizer=adam, **more)
@@ -169,7 +169,7 @@ class Mortal(sp.Batches):
 
 
 def test_killed_in_the_second_training_it_goes_on_to_the_same_end(tmp_path):
-    def run(life: int, **more) -> sp.FitResult:
+    def run(life: int, **more) -> sp.methods.FitResult:
         train = Mortal(*corner(0, False), batch_size=64, shuffle=True)
         train.life = life
         return fitted(train, solver=sp.CrossEntropy(), refit=True, **more)

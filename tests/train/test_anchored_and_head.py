@@ -205,7 +205,7 @@ def test_training_stops_when_nothing_gets_better():
 
 def test_cached_features_give_the_scores_of_the_whole_model():
     model, (train, *_) = network_and_data()
-    features = sp.head_features(model, sp.Batches(*train, batch_size=300))
+    features = sp.methods.head_features(model, sp.Batches(*train, batch_size=300))
     torch.testing.assert_close(score(model[-1], features).scores, score(model, [train]).scores)
     assert torch.equal(features.whole.labels, train[1])
     assert features.whole.x.shape == (4000, 16)
@@ -217,10 +217,10 @@ def test_cached_features_give_the_scores_of_the_whole_model():
 
 def test_a_model_without_a_linear_head_is_refused_by_name():
     with pytest.raises(BadSetting, match=r"no nn\.Linear"):
-        sp.head_features(nn.ReLU(), [])
+        sp.methods.head_features(nn.ReLU(), [])
     model, (train, *_) = network_and_data()
     with pytest.raises(BadSetting, match="once a batch"):
-        sp.head_features(model, [train], head=nn.Linear(3, 1))
+        sp.methods.head_features(model, [train], head=nn.Linear(3, 1))
 
 
 def test_scaling_there_and_back():

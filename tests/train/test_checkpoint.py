@@ -163,7 +163,7 @@ def test_corrections_on_batches_to_come_go_on_bit_by_bit(tmp_path, name):
     """Stopped in a correction, right after one (the next batch has been read by then), and later."""
 
     def make():
-        return sp.ImplicitThreshold(sp.ask(ASK), correction=sp.Correction(every=2, batches=2))
+        return sp.ImplicitThreshold(sp.ask(ASK), correction=sp.losses.Correction(every=2, batches=2))
 
     changes = {"loader": LOADERS[name], "epochs": 4, "warm_start": 0.25}
     whole = train(None, make, **changes)

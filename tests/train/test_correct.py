@@ -50,7 +50,7 @@ def flagged_by_brute_force(scores, labels, bound):
 
 @pytest.mark.parametrize("accumulate", [1, 2])
 def test_fit_scores_the_batches_of_a_correction_at_one_set_of_parameters(accumulate):
-    solver = sp.ImplicitThreshold(PROBLEM, correction=sp.Correction(every=4, batches=3), memory=0).double()
+    solver = sp.ImplicitThreshold(PROBLEM, correction=sp.losses.Correction(every=4, batches=3), memory=0).double()
     torch.manual_seed(0)
     spy, loader = Spy(solver), rows(size=720 if accumulate == 2 else 360)
     label_of = {tuple(x.tolist()): y for x, y in zip(loader.whole.x, loader.whole.labels)}
@@ -85,7 +85,7 @@ def test_fit_scores_the_batches_of_a_correction_at_one_set_of_parameters(accumul
 
 def test_a_correction_that_does_not_fit_into_the_epoch_waits_for_the_next():
     """Five batches an epoch, due every fourth step: at 0, then at 5 (at 4 one batch is left), then at 10."""
-    solver = sp.ImplicitThreshold(PROBLEM, correction=sp.Correction(every=4, batches=3), memory=0).double()
+    solver = sp.ImplicitThreshold(PROBLEM, correction=sp.losses.Correction(every=4, batches=3), memory=0).double()
     spy = Spy(solver)
     sp.fit(spy, PROBLEM, rows(size=150), rows(), solver, calibration=rows(), epochs=3, warm_start=0.0)
     wanted = [run[2] for run in spy.runs]
@@ -93,9 +93,9 @@ def test_a_correction_that_does_not_fit_into_the_epoch_waits_for_the_next():
 
 
 def test_ten_batches_of_512_are_all_used():
-    solver = sp.ImplicitThreshold(PROBLEM, correction=sp.Correction(every=1000, batches=10)).double()
+    solver = sp.ImplicitThreshold(PROBLEM, correction=sp.losses.Correction(every=1000, batches=10)).double()
     loader, model = rows(size=5120, batch_size=512), nn.Linear(3, 1).double()
-    sp.correct(model, sp.WithAnchor(solver), loader)
+    sp.methods.correct(model, sp.losses.WithAnchor(solver), loader)
     scores = model(loader.whole.x).squeeze(-1).detach()
     assert solver.thresholds.item() == sp.evaluate(PROBLEM, scores, loader.whole.labels).threshold
 
@@ -103,29 +103,29 @@ def test_ten_batches_of_512_are_all_used():
 def test_buffers_of_the_model_are_left_as_they_were():
     model = nn.Sequential(nn.BatchNorm1d(3), nn.Linear(3, 1)).double()
     before = copy.deepcopy(model.state_dict())
-    solver = sp.ImplicitThreshold(PROBLEM, correction=sp.Correction(every=9, batches=12)).double()
-    sp.correct(model, solver, rows())
+    solver = sp.ImplicitThreshold(PROBLEM, correction=sp.losses.Correction(every=9, batches=12)).double()
+    sp.methods.correct(model, solver, rows())
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
 
 def test_what_cannot_be_corrected_is_refused_in_a_sentence():
     model, loader = nn.Linear(3, 1).double(), rows()
-    correction = sp.Correction(every=2, batches=3)
+    correction = sp.losses.Correction(every=2, batches=3)
     solver = sp.ImplicitThreshold(PROBLEM, correction=correction).double()
     whole = loader.whole
     with pytest.raises(BadSetting, match="a correction on 3 batches at one set of parameters is due"):
         solver(model(whole.x).squeeze(-1), whole.labels)
     with pytest.raises(BadSetting, match="on 3 batches, but 12 came"):
-        sp.correct(model, solver, loader)
+        sp.methods.correct(model, solver, loader)
     with pytest.raises(BadSetting, match="nothing to correct"):
-        sp.correct(model, sp.ImplicitThreshold(PROBLEM), loader)
+        sp.methods.correct(model, sp.ImplicitThreshold(PROBLEM), loader)
     with pytest.raises(BadSetting, match="lack a class"):
         solver.correct(torch.randn(9), torch.zeros(9))
     with pytest.raises(BadSetting, match="by itself"):
         sp.ImplicitThreshold(PROBLEM).correct(torch.randn(9), torch.zeros(9))
     with pytest.raises(BadSetting, match="needs 3 batches an epoch, but it has 2"):
         sp.fit(model, PROBLEM, rows(size=60), rows(), solver, calibration=rows(), warm_start=0.0)
-    sp.correct(model, solver, [*loader][:3])
+    sp.methods.correct(model, solver, [*loader][:3])
     for _ in range(5):
         solver(model(whole.x).squeeze(-1), whole.labels)
     with pytest.raises(BadSetting, match="every 2 steps"):
@@ -133,7 +133,7 @@ def test_what_cannot_be_corrected_is_refused_in_a_sentence():
 
 
 def test_batches_without_a_class_leave_the_thresholds():
-    solver = sp.ImplicitThreshold(PROBLEM, correction=sp.Correction(every=2, batches=1)).double()
+    solver = sp.ImplicitThreshold(PROBLEM, correction=sp.losses.Correction(every=2, batches=1)).double()
     scores = torch.arange(10.0, dtype=torch.float64)
     solver.correct(scores, (scores > 4).double())
     found = solver.thresholds.clone()

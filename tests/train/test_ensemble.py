@@ -203,12 +203,12 @@ def test_fit_trains_an_ensemble_and_leaves_the_given_model_alone():
     assert result.point.objective == sp.evaluate(ASK, found.scores, found.labels).objective
     assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
     with pytest.raises(BadSetting, match="one model's head"):
-        sp.fit(model, ASK, held_out, held_out, sp.ImplicitLastLayer(sp.ask(ASK), model[-1]), ensemble=2)
+        sp.fit(model, ASK, held_out, held_out, sp.losses.ImplicitLastLayer(sp.ask(ASK), model[-1]), ensemble=2)
 
 
 def test_fit_numbers_the_samples_and_tells_the_metric_to_solvers_with_a_price_a_sample():
     x, labels = data()
-    growth = sp.Growth(tolerance=2.0)
+    growth = sp.losses.Growth(tolerance=2.0)
     solver = AugmentedLagrangian(sp.CrossEntropy(), n_samples=len(x), mu=1e-3, growth=growth)
     loader = DataLoader(TensorDataset(x, labels), batch_size=50, shuffle=True)
     sp.fit(net(), ASK, loader, sp.Batches(*data(seed=1)), solver, epochs=6)

@@ -65,7 +65,7 @@ def test_equal_opportunity_of_two_groups():
     best = worlds.best_error_under_a_recall_gap(0.02)
     sizes = [20_000, 20_000, 100_000, 100_000]
     train, held_out, calibration, fresh = (worlds.two_groups(size, seed) for seed, size in enumerate(sizes))
-    solver = sp.ImplicitThreshold(problem, n_groups=2, correction=sp.Correction(every=5))
+    solver = sp.ImplicitThreshold(problem, n_groups=2, correction=sp.losses.Correction(every=5))
     found = {}
     for name, criterion in (("implicit", solver), ("cross-entropy", sp.CrossEntropy())):
         model = trained(problem, criterion, train, held_out, epochs=8)

@@ -57,7 +57,7 @@ def fitted(train, held_out, solver=None, **more):
 def test_members_train_on_rows_of_their_own_and_the_model_is_their_mean():
     x, labels = table()
     loaders = sp.Batches(x[:100], labels[:100], batch_size=100), sp.Batches(x[100:], labels[100:])
-    dealt = [sp.Splits(3).deal(*loaders, seed) for seed in range(3)]
+    dealt = [sp.methods.Splits(3).deal(*loaders, seed) for seed in range(3)]
     rows = []
     for train, held_out in dealt:
         assert (len(train.whole.labels), len(held_out.whole.labels), len(train)) == (100, 50, 1)
@@ -69,12 +69,12 @@ def test_members_train_on_rows_of_their_own_and_the_model_is_their_mean():
         rows.append(set(numbers[0].tolist()))
     assert rows[0] != rows[1] != rows[2]
 
-    result = fitted(*loaders, ensemble=sp.Splits(3))
+    result = fitted(*loaders, ensemble=sp.methods.Splits(3))
     assert [row["member"] for row in result.history] == [0, 0, 1, 1, 2, 2]
     mean = torch.stack([member(x) for member in result.model.members]).mean(0)
     torch.testing.assert_close(result.model(x), mean)
     # A member alone, trained on the rows that were dealt to it, is the same member.
-    other = fitted(*loaders, ensemble=sp.Splits(1), seed=1)
+    other = fitted(*loaders, ensemble=sp.methods.Splits(1), seed=1)
     assert torch.equal(other.model.members[0].weight, result.model.members[1].weight)
     over_seeds = fitted(*loaders, ensemble=3)
     assert not torch.equal(over_seeds.model.members[1].weight, result.model.members[1].weight)
@@ -83,13 +83,13 @@ def test_members_train_on_rows_of_their_own_and_the_model_is_their_mean():
 def test_prices_a_sample_and_lists_of_batches_fit_the_new_rows():
     x, labels = table()
     lists = [(x[:60], labels[:60]), (x[60:100], labels[60:100])], [(x[100:], labels[100:])]
-    dealt = [len(batch.labels) for batch in sp.Splits(2).deal(*lists, 0)[0]]
+    dealt = [len(batch.labels) for batch in sp.methods.Splits(2).deal(*lists, 0)[0]]
     assert dealt == [60, 40]
-    solver = sp.AugmentedLagrangian(sp.CrossEntropy(), n_samples=100, side=sp.PerPositive())
-    result = fitted(*lists, solver, ensemble=sp.Splits(2))
+    solver = sp.AugmentedLagrangian(sp.CrossEntropy(), n_samples=100, side=sp.losses.PerPositive())
+    result = fitted(*lists, solver, ensemble=sp.methods.Splits(2))
     # Every positive of the member's own training rows has a price, by its number among them.
     priced = {int((run > 0).sum()) for run in [result.solver.prices]}
-    assert priced <= {int(sp.Splits(2).deal(*lists, seed)[0].whole.labels.sum()) for seed in (0, 1)}
+    assert priced <= {int(sp.methods.Splits(2).deal(*lists, seed)[0].whole.labels.sum()) for seed in (0, 1)}
 
 
 def test_the_default_for_linear_models_and_confidence_take_splits():
@@ -98,7 +98,7 @@ def test_the_default_for_linear_models_and_confidence_take_splits():
         warnings.simplefilter("ignore")
         result = sp.fit(
             torch.nn.Linear(4, 1), ASK, sp.Batches(x[:200], labels[:200]), sp.Batches(x[200:], labels[200:]),
-            confidence=0.8, ensemble=sp.Splits(2),
+            confidence=0.8, ensemble=sp.methods.Splits(2),
         )  # fmt: skip
     weights = [member.weight for member in result.model.members]
     assert len(weights) == 2
@@ -111,7 +111,7 @@ def test_a_killed_ensemble_over_splits_goes_on_to_the_same_parameters(tmp_path):
     def loaders():
         return sp.Batches(x[:100], labels[:100], batch_size=30, shuffle=True), sp.Batches(x[100:], labels[100:])
 
-    whole = fitted(*loaders(), ensemble=sp.Splits(2))
+    whole = fitted(*loaders(), ensemble=sp.methods.Splits(2))
 
     class Killed(Exception):
         pass
@@ -124,10 +124,10 @@ def test_a_killed_ensemble_over_splits_goes_on_to_the_same_parameters(tmp_path):
             raise Killed
 
     with pytest.raises(Killed):
-        fitted(*loaders(), ensemble=sp.Splits(2), checkpoint=tmp_path / "state", on_epoch=kill)
+        fitted(*loaders(), ensemble=sp.methods.Splits(2), checkpoint=tmp_path / "state", on_epoch=kill)
     with pytest.raises(sp.SetpointError, match="ensemble"):
         fitted(*loaders(), ensemble=2, checkpoint=tmp_path / "state")
-    again = fitted(*loaders(), ensemble=sp.Splits(2), checkpoint=tmp_path / "state")
+    again = fitted(*loaders(), ensemble=sp.methods.Splits(2), checkpoint=tmp_path / "state")
     for one, other in zip(whole.model.members, again.model.members):
         assert torch.equal(one.weight, other.weight)
 
@@ -136,23 +136,23 @@ def test_what_cannot_be_dealt_out_is_refused_by_name():
     x, labels = table()
     train, held_out = sp.Batches(x[:100], labels[:100]), sp.Batches(x[100:], labels[100:])
     with pytest.raises(BadSetting, match="whole number of members"):
-        sp.Splits(0)
+        sp.methods.Splits(0)
     with pytest.raises(BadSetting, match="whole number of members"):
         fitted(train, held_out, ensemble=0)
     with pytest.raises(BadSetting, match="no refit"):
-        fitted(train, held_out, ensemble=sp.Splits(2), refit=True)
+        fitted(train, held_out, ensemble=sp.methods.Splits(2), refit=True)
     with pytest.raises(BadSetting, match=r"in memory.*not as DataLoader"):
-        fitted(DataLoader(TensorDataset(x, labels)), held_out, ensemble=sp.Splits(2))
+        fitted(DataLoader(TensorDataset(x, labels)), held_out, ensemble=sp.methods.Splits(2))
     with pytest.raises(BadSetting, match="calibration= data"):
-        sp.fit(torch.nn.Linear(4, 1), ASK, train, held_out, ensemble=sp.Splits(2))
+        sp.fit(torch.nn.Linear(4, 1), ASK, train, held_out, ensemble=sp.methods.Splits(2))
 
 
-@pytest.mark.parametrize("ensemble", [2, sp.Splits(2)])
+@pytest.mark.parametrize("ensemble", [2, sp.methods.Splits(2)])
 def test_the_estimator_takes_ensembles(ensemble):
     x, labels = (part.numpy() for part in table(200))
     clf = sp.SetpointClassifier(ASK, solver="cross-entropy", ensemble=ensemble, epochs=3).fit(x, labels)
     assert len(clf.model_.network.members) == 2
     assert np.isfinite(clf.decision_function(x)).all()
-    if isinstance(ensemble, sp.Splits):
+    if isinstance(ensemble, sp.methods.Splits):
         with pytest.raises(BadSetting, match="held_out and calibration"):
             sp.SetpointClassifier(ASK, solver="cross-entropy", ensemble=ensemble, calibration=0).fit(x, labels)

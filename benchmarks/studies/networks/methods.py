@@ -148,7 +148,7 @@ def implicit(
             net = bench.net()
             shift = bench.threshold(problem, score(net.model, bench.parts.held_out[0]))
             anchor = Taught(score(net.model, bench.parts.train[0]), shift)
-        solver = sp.WithAnchor(free, anchor, strength=strength)
+        solver = sp.losses.WithAnchor(free, anchor, strength=strength)
         growth = (heat[1] / heat[0]) ** (1 / steps)
 
         def loss(scores: Tensor, labels: Tensor, rows: Tensor) -> Tensor:

@@ -47,10 +47,10 @@ class Plan:
 CRITERIA: dict[str, Criterion] = {
     "Lagrangian": lambda problem, net: sp.Lagrangian(problem),
     "implicit": lambda problem, net: sp.ImplicitThreshold(problem),
-    "method 1": lambda problem, net: sp.ImplicitLastLayer(problem, net[-1]),
-    "method 2": lambda problem, net: sp.ImplicitLastLayer(problem, net[-1], below=sp.Penalty(problem)),
-    "ablation": lambda problem, net: sp.ImplicitLastLayer(
-        problem, net[-1], below=sp.Penalty(problem), above=sp.Penalty(problem)
+    "method 1": lambda problem, net: sp.losses.ImplicitLastLayer(problem, net[-1]),
+    "method 2": lambda problem, net: sp.losses.ImplicitLastLayer(problem, net[-1], below=sp.losses.Penalty(problem)),
+    "ablation": lambda problem, net: sp.losses.ImplicitLastLayer(
+        problem, net[-1], below=sp.losses.Penalty(problem), above=sp.losses.Penalty(problem)
     ),
 }
 

@@ -112,7 +112,9 @@ def weighted(powers: tuple[float, ...]) -> Settings:
 
 def of_pairs(margins: tuple[float, ...], ramp: bool) -> dict[str, Settings]:
     name = "ramp" if ramp else "hinge"
-    return {f"{name}, margin {margin:g}": {"": lambda _, m=margin: sp.AUCLoss(m, ramp=ramp)} for margin in margins}
+    return {
+        f"{name}, margin {margin:g}": {"": lambda _, m=margin: sp.losses.AUCLoss(m, ramp=ramp)} for margin in margins
+    }
 
 
 PLAIN: dict[str, Settings] = {"cross-entropy": {"": lambda _: sp.CrossEntropy()}}
@@ -120,7 +122,7 @@ WEIGHTED: dict[str, Settings] = {"weighted cross-entropy": weighted((0.5, 1.0))}
 AREA: dict[str, Settings] = {
     **PLAIN,
     **WEIGHTED,
-    "pairwise squared hinge": {"": lambda _: sp.PairwiseArea()},
+    "pairwise squared hinge": {"": lambda _: sp.losses.PairwiseArea()},
     **of_pairs((1.0, 0.01), ramp=False),
     **of_pairs((0.01,), ramp=True),
 }
@@ -129,15 +131,15 @@ MARGINS: dict[str, Settings] = {**AREA, **of_pairs((0.1, 0.001), ramp=False), **
 OF_GROUPS: dict[str, Settings] = {
     "cross-entropy": {"": lambda _: ClassCrossEntropy()},
     "weighted cross-entropy": {f"beta {b:g}": lambda n, b=b: ClassBalanced(n, beta=b) for b in (0.99, 0.9999)},
-    "class pairs, margin 1": {"": lambda _: sp.MulticlassAUCLoss(1.0)},
-    "class pairs, margin 0.01": {"": lambda _: sp.MulticlassAUCLoss(0.01)},
-    "one against all, margin 1": {"": lambda _: sp.MulticlassAUCLoss(1.0, one_vs_all=True)},
+    "class pairs, margin 1": {"": lambda _: sp.losses.MulticlassAUCLoss(1.0)},
+    "class pairs, margin 0.01": {"": lambda _: sp.losses.MulticlassAUCLoss(0.01)},
+    "one against all, margin 1": {"": lambda _: sp.losses.MulticlassAUCLoss(1.0, one_vs_all=True)},
 }
 SHARES: dict[str, Settings] = {
     **PLAIN,
     **WEIGHTED,
-    "program, margin 0 as published": {"": lambda _: sp.FScoreLoss(margin=0.0)},
-    "program, margin 0.4": {"": lambda _: sp.FScoreLoss()},
+    "program, margin 0 as published": {"": lambda _: sp.losses.FScoreLoss(margin=0.0)},
+    "program, margin 0.4": {"": lambda _: sp.losses.FScoreLoss()},
 }
 TASKS = (
     Task("halves", 91, MARGINS), Task("f-score", 50, SHARES), Task("groups", 90, OF_GROUPS),

@@ -95,7 +95,7 @@ class Study:
         start = 0.01 * torch.randn(self.rows.x.shape[1], generator=draw, dtype=torch.float64)
         for temperature, penalty in itertools.product((0.5, 1.0, 5.0), (0.0, 0.05, 0.1)):
             solver = sp.ImplicitThreshold(
-                self.problem, temperature=temperature, memory=0, correction=sp.Correction(every=10),
+                self.problem, temperature=temperature, memory=0, correction=sp.losses.Correction(every=10),
                 slope_penalty=penalty / temperature**2 if following else penalty,
             ).double()  # fmt: skip
             theta = start.clone().requires_grad_()

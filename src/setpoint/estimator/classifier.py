@@ -47,8 +47,8 @@ class SetpointClassifier(DecidesAtPoint):
     trained on too, once they have chosen. `held_out=0` judges on the training rows, `calibration=0` sets the threshold
     on the held-out ones. The positive class is the second of the sorted classes, unless `positive` says.
 
-    `ensemble` is the number of models to train from other seeds and average, or `sp.Splits(10)` for as many trained on
-    other random splits into training and held-out rows; then nothing is trained again.
+    `ensemble` is the number of models to train from other seeds and average, or `sp.methods.Splits(10)` for as many
+    trained on other random splits into training and held-out rows; then nothing is trained again.
     """
 
     model_: Scorer

@@ -100,9 +100,9 @@ def fit(
     named for is re-fitted to the problem on them, and kept only if that helps on the half it was not fitted on.
 
     With `ensemble` = k, k copies of the model are drawn and trained from the seeds `seed`, `seed + 1`, ..., and the
-    result's model averages their logits; the given model is left as it was. With `ensemble=sp.Splits(k)` each copy is
-    also trained on another random stratified split of the training and held-out rows; that takes `calibration` data,
-    and no `refit`.
+    result's model averages their logits; the given model is left as it was. With `ensemble=sp.methods.Splits(k)` each
+    copy is also trained on another random stratified split of the training and held-out rows; that takes `calibration`
+    data, and no `refit`.
 
     With `checkpoint`, a directory, the state is kept there on the way. The same call after a kill goes on from it and
     ends, on one thread, in the very parameters of a run that was not killed; then the directory is removed. The state
@@ -115,7 +115,7 @@ def fit(
     False keeps to this process.
 
     With `accumulate` = n, n batches of the loader count as one, exactly, whatever the solver, on the memory of one of
-    them and at the price of one more forward pass (`sp.accumulate`).
+    them and at the price of one more forward pass (`sp.methods.accumulate`).
     """
     problem = read_problem(problem)
     processes = Processes.of(process_group)

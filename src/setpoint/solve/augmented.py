@@ -80,8 +80,8 @@ class AugmentedLagrangian(SamplePriced):
     prices, which start at `price`; `step_metric(value)`, called once an epoch with a validation metric, lets it grow.
     Which samples are constrained follows from `problem` (`side_for`), or is said by `side`.
 
-    `index` numbers the samples of a batch among all training samples; `sp.Batches` yields it, and `sp.with_index` adds
-    it to other loaders. Without it all samples share one price: still an augmented Lagrangian, of the mean constraint.
+    `index` numbers the samples of a batch among all training samples; `sp.Batches` yields it, `sp.methods.with_index`
+    adds it to other loaders. Without it all samples share one price: that of the mean constraint.
     A sample that is twice in a batch pays twice, and its price moves once, by the mean. A batch that lacks a class has
     the base loss alone and moves no price. A price beyond `price_limit` raises `DivergedPrices`.
     """

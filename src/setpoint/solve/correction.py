@@ -24,7 +24,7 @@ class Correction:
     Args:
         every: Steps from one search to the next.
         batches: k: search on k batches that are all scored at one set of parameters. A criterion sees scores and not
-            the model, so `sp.fit` scores them, and in a loop of your own `sp.correct(model, solver, batches)`.
+            the model, so `sp.fit` scores them, and in a loop of your own `sp.methods.correct(model, solver, batches)`.
         latest: k: search on the k latest batches of training, each with the scores of its own step, between which the
             parameters moved. The search waits until k batches have come since it was due; `memory` must hold them.
         soft: Set the thresholds where the smooth rates meet the bounds instead of the true ones.

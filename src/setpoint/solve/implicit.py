@@ -129,14 +129,16 @@ class ImplicitThreshold(Solver):
     ) -> None:
         """Search the thresholds on these scores, which should all come from one set of parameters, and hold them.
 
-        It is the correction step of `Correction(every, batches=k)`; `sp.correct` scores k batches and calls it. Scores
-        without both classes leave the thresholds as they are.
+        It is the correction step of `Correction(every, batches=k)`; `sp.methods.correct` scores k batches and calls it.
+        Scores without both classes leave the thresholds as they are.
 
         Raises:
             BadSetting: If the solver searches by itself, or the first scores of all lack a class.
         """
         if not self.correction.batches:
-            raise BadSetting("this solver searches its thresholds by itself; make it with sp.Correction(batches=k)")
+            raise BadSetting(
+                "this solver searches its thresholds by itself; make it with sp.losses.Correction(batches=k)"
+            )
         with full_precision(scores):
             part = replace(self.check(scores, labels, weights, groups), processes=self.processes).widened()
             sample = with_groups(joined(part)[0], self.problem, self.n_groups)
@@ -220,8 +222,9 @@ class ImplicitThreshold(Solver):
         if self.training:
             if batches and (self.corrected_at < 0 or self.steps - self.corrected_at >= every + batches):
                 raise BadSetting(
-                    f"a correction on {batches} batches at one set of parameters is due: call sp.correct(model, "
-                    f"solver, batches) every {every} steps, or use sp.Correction(latest=), which needs no model"
+                    f"a correction on {batches} batches at one set of parameters is due: call "
+                    f"sp.methods.correct(model, solver, batches) every {every} steps, or use "
+                    "sp.losses.Correction(latest=), which needs no model"
                 )
             self.steps += usable
             if not due:

@@ -19,7 +19,7 @@ from setpoint.solve.solver import Solver
 class ImplicitLastLayer(Solver):
     """The head learns by `above` (implicit thresholds), all layers before it by `below`, in one backward pass.
 
-        solver = sp.ImplicitLastLayer(problem, head=model[-1])
+        solver = sp.losses.ImplicitLastLayer(problem, head=model[-1])
         loss = solver(model(x).squeeze(-1), labels)
 
     `below=CrossEntropy()`, the default, is method 1 of the last-layer paper, `below=Penalty(problem)` method 2, and

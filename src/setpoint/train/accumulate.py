@@ -21,7 +21,7 @@ from setpoint.train.history import device_of, scores_of
 def accumulate(model: nn.Module, solver: Solver, batches: Iterable[Any]) -> tuple[Tensor, Tensor]:
     """The loss of several batches as if they were one, its gradient added to that of the model; and their scores.
 
-    sp.accumulate(model, solver, micro_batches); optimizer.step(); optimizer.zero_grad()
+    sp.methods.accumulate(model, solver, micro_batches); optimizer.step(); optimizer.zero_grad()
 
     Scores of all micro-batches are computed without a graph, the solver is asked once, and each micro-batch is then run
     again to take its part of the gradient. Exact for every solver, at the price of one more forward pass; memory is

@@ -37,13 +37,15 @@ def correct(model: nn.Module, solver: Solver, batches: Iterable[Any]) -> None:
         >>> loader = sp.Batches(x, labels, batch_size=50, shuffle=True)
         >>> model = torch.nn.Linear(3, 1)
         >>> problem = sp.ask("minimize fnr where fpr <= 10%")
-        >>> solver = sp.ImplicitThreshold(problem, correction=sp.Correction(every=100, batches=5))
-        >>> sp.correct(model, solver, itertools.islice(loader, 5))
+        >>> solver = sp.ImplicitThreshold(problem, correction=sp.losses.Correction(every=100, batches=5))
+        >>> sp.methods.correct(model, solver, itertools.islice(loader, 5))
     """
     parts = [*read_batches(batches, device_of(model))]
     waiting = correctable(solver)
     if not waiting:
-        raise BadSetting(f"{type(solver).__name__} has no sp.Correction(batches=k), so there is nothing to correct")
+        raise BadSetting(
+            f"{type(solver).__name__} has no sp.losses.Correction(batches=k), so there is nothing to correct"
+        )
     for own in waiting:
         if len(parts) != own.correction.batches:
             raise BadSetting(f"the correction is on {own.correction.batches} batches, but {len(parts)} came")

@@ -51,7 +51,8 @@ def seeded_copy(model: nn.Module, seed: int) -> nn.Module:
             elif any(True for _ in layer.parameters(recurse=False)):
                 raise BadSetting(
                     f"layer {name or 'at the top'} ({type(layer).__name__}) has parameters but no reset_parameters, so "
-                    "copies of it would all start alike; add that method, or build sp.Ensemble from models of your own"
+                    "copies of it would all start alike; add that method, or build "
+                    "sp.methods.Ensemble from models of your own"
                 )
     return fresh
 

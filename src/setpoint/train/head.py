@@ -45,8 +45,8 @@ def head_features(
 ) -> Batches:
     """What the head sees of everything a loader yields, computed once: a loader for training the head alone.
 
-    features = sp.head_features(model, train)
-    sp.fit(head, problem, train=features, held_out=sp.head_features(model, held_out))
+    features = sp.methods.head_features(model, train)
+    sp.fit(head, problem, train=features, held_out=sp.methods.head_features(model, held_out))
     """
     model = uncompiled(model)
     head = find_head(model) if head is None else head

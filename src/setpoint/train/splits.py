@@ -50,7 +50,7 @@ class Splits(Seeds):
         >>> x, labels = torch.randn(90, 2), torch.arange(90) % 2
         >>> train, held_out, rest = (sp.Batches(x[k::3], labels[k::3]) for k in range(3))
         >>> result = sp.fit(torch.nn.Linear(2, 1), "minimize fnr where fpr <= 20%", train, held_out,
-        ...                 calibration=rest, ensemble=sp.Splits(3))
+        ...                 calibration=rest, ensemble=sp.methods.Splits(3))
         >>> len(result.model.members)
         3
     """

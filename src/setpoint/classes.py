@@ -1,0 +1,20 @@
+"""Several classes or labels: rates of classes, shifts per class and the solvers that learn them."""
+
+from setpoint.decide.shift_point import ShiftPoint, evaluate_shifts
+from setpoint.measure.classes import Macro, Micro, OfClass
+from setpoint.solve.augmented_multiclass import AugmentedMulticlass, EveryOutput, OwnOutput
+from setpoint.solve.multilabel import OneVsRest
+from setpoint.solve.shifts import ImplicitShifts
+
+__all__ = [
+    "AugmentedMulticlass",
+    "EveryOutput",
+    "ImplicitShifts",
+    "Macro",
+    "Micro",
+    "OfClass",
+    "OneVsRest",
+    "OwnOutput",
+    "ShiftPoint",
+    "evaluate_shifts",
+]
