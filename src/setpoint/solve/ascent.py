@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from setpoint.errors import BadSetting, DivergedPrices
 from setpoint.measure.constraint import Constraint
 from setpoint.measure.looks import may_look
+from setpoint.solve.refuse import above_zero, finite_start
 
 
 @dataclass(frozen=True)
@@ -24,12 +25,9 @@ class NuPI:
     smoothing: float = 0.5
 
     def __post_init__(self) -> None:
-        if not 0 < self.proportional < float("inf") or not 0 <= self.smoothing < 1:
-            raise BadSetting(
-                f"NuPI needs proportional above 0 and smoothing from 0 up to below 1, "
-                f"got {self.proportional!r} and {self.smoothing!r}"
-            )
-        as_numbers(self, "proportional", "smoothing")
+        above_zero(proportional=self.proportional)
+        if not 0 <= self.smoothing < 1:
+            raise BadSetting(f"smoothing must lie from 0 up to below 1, got {self.smoothing!r}")
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class Climb:
     """How prices climb: `lr` a step for an excess as large as what the bound allows, and what holds them.
 
     `penalty` c makes the model feel relu(price + c excess) instead of the price (equalities: price + c excess).
-    `ceiling` caps the prices; without one, a price beyond `limit` stops the training.
+    `ceiling` caps the prices; without one, a price beyond `limit` stops the training. `start` is the first price.
     """
 
     lr: float = 0.1
@@ -45,25 +43,13 @@ class Climb:
     penalty: float | None = None
     ceiling: float | None = None
     limit: float = 1e4
+    start: float | None = None
 
     def __post_init__(self) -> None:
-        if not 0 < self.lr < float("inf"):
-            raise BadSetting(f"price_lr must be above 0, got {self.lr!r}")
+        above_zero(lr=self.lr, penalty=self.penalty, ceiling=self.ceiling, limit=self.limit)
         if self.control is not None and not isinstance(self.control, NuPI):
             raise BadSetting(f"control must be None or a NuPI(...), got {self.control!r}")
-        if self.penalty is not None and not 0 < self.penalty < float("inf"):
-            raise BadSetting(f"penalty must be above 0, got {self.penalty!r}; leave it out for the plain Lagrangian")
-        for name, most in (("ceiling", self.ceiling), ("price_limit", self.limit)):
-            if most is not None and not 0 < most < float("inf"):
-                raise BadSetting(f"{name} must be above 0, got {most!r}")
-        as_numbers(self, "lr", "penalty", "ceiling", "limit")
-
-
-def as_numbers(settings: object, *names: str) -> None:
-    """Turn truth values and NumPy numbers into plain floats."""
-    for name in names:
-        value = getattr(settings, name)
-        object.__setattr__(settings, name, None if value is None else float(value))
+        finite_start("start", self.start)
 
 
 def room(bound: Constraint) -> float:
@@ -97,7 +83,9 @@ class Ascent(nn.Module):
         self.register_buffer("started", torch.zeros((), dtype=torch.bool))
 
     def start(self, prices: Tensor) -> None:
-        """Begin at these prices, as far as they are possible."""
+        """Begin at these prices, or at `start` of the settings, as far as they are possible."""
+        if self.settings.start is not None:
+            prices = torch.full_like(prices, self.settings.start)
         most = self.settings.limit if self.settings.ceiling is None else self.settings.ceiling
         self.prices.copy_(torch.maximum(prices, self.floors).clamp(-most, most))
 
@@ -117,7 +105,7 @@ class Ascent(nn.Module):
             before, fresh = torch.where(self.started, smoothed, excess), 1 - control.smoothing
             rise = excess + fresh * (excess - before) * control.proportional
             smoothed = (before * control.smoothing).add(excess, alpha=fresh)
-        risen = torch.maximum(self.prices.add(rise, alpha=self.settings.lr), self.floors)
+        risen = torch.maximum(self.prices.add(rise, alpha=float(self.settings.lr)), self.floors)
         if self.settings.ceiling is not None:
             risen.clamp_(-self.settings.ceiling, self.settings.ceiling)
         if may_look(risen):
@@ -138,5 +126,5 @@ class Ascent(nn.Module):
                 raise DivergedPrices(
                     f"the price of {bound} has diverged: {float(self.prices[place]):.6g}, then "
                     f"{float(risen[place]):.6g} (limit {self.settings.limit:g}), with the true {bound.quantity} "
-                    f"beyond its bound by {excess:.6g}; loosen the bound, lower price_lr or set a ceiling"
+                    f"beyond its bound by {excess:.6g}; loosen the bound, lower the lr of the climb or set a ceiling"
                 )

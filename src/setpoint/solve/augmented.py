@@ -77,13 +77,13 @@ class AugmentedLagrangian(SamplePriced):
     """Any base loss, with one price a constrained sample, looked up by `index` among `n_samples` training samples.
 
     `margin` is in units of `output(scores)`, by default the probability. `mu` weighs the square and is the pace of the
-    prices, which start at `price`; `step_metric(value)`, called once an epoch with a validation metric, lets it grow.
+    prices; `step_metric(value)`, called once an epoch with a validation metric, lets it grow.
     Which samples are constrained follows from `problem` (`side_for`), or is said by `side`.
 
     `index` numbers the samples of a batch among all training samples; `sp.Batches` yields it, `sp.methods.with_index`
     adds it to other loaders. Without it all samples share one price: that of the mean constraint.
     A sample that is twice in a batch pays twice, and its price moves once, by the mean. A batch that lacks a class has
-    the base loss alone and moves no price. A price beyond `price_limit` raises `DivergedPrices`.
+    the base loss alone and moves no price.
     """
 
     def __init__(
@@ -96,11 +96,9 @@ class AugmentedLagrangian(SamplePriced):
         side: Side | None = None,
         mu: float = 1e-4,
         growth: Growth | None = None,
-        price: float = 0.0,
-        price_limit: float = 1e6,
         output: Callable[[Tensor], Tensor] = torch.sigmoid,
     ) -> None:
-        super().__init__(base_loss, n_samples, margin, mu, growth or Growth(), price, price_limit, output)
+        super().__init__(base_loss, n_samples, margin, mu, growth, output)
         if problem is not None and not isinstance(problem, Problem):
             raise BadProblem(f"expected a problem, got {problem!r}; turn a text into one with sp.ask")
         self.side = side_for(problem) if side is None else side

@@ -84,11 +84,9 @@ class AugmentedMulticlass(SamplePriced):
         margin: float = 0.1,
         mu: float = 1e-4,
         growth: Growth | None = None,
-        price: float = 0.0,
-        price_limit: float = 1e6,
         output: Callable[[Tensor], Tensor] = softmax,
     ) -> None:
-        super().__init__(base_loss, n_samples, margin, mu, growth or Growth(), price, price_limit, output)
+        super().__init__(base_loss, n_samples, margin, mu, growth, output)
         self.critical = tuple(sorted(set(class_numbers(critical) or ())))
         self.demand = OwnOutput() if demand is None else demand
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -14,44 +15,9 @@ from setpoint.measure.rate import Metric, Rate
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import Step
 from setpoint.problem.problem import Problem
+from setpoint.processes import ALONE, Processes
 from setpoint.solve.price import count_at
-
-
-@dataclass(frozen=True)
-class Correction:
-    """How often the thresholds are searched anew, and on which scores.
-
-    Args:
-        every: Steps from one search to the next.
-        batches: k: search on k batches that are all scored at one set of parameters. A criterion sees scores and not
-            the model, so `sp.fit` scores them, and in a loop of your own `sp.methods.correct(model, solver, batches)`.
-        latest: k: search on the k latest batches of training, each with the scores of its own step, between which the
-            parameters moved. The search waits until k batches have come since it was due; `memory` must hold them.
-        soft: Set the thresholds where the smooth rates meet the bounds instead of the true ones.
-
-    With neither `batches` nor `latest` the search uses all remembered scores.
-
-    Raises:
-        BadSetting: If `every` is below 1, `latest` above `every`, or both `batches` and `latest` are given.
-    """
-
-    every: int = 1
-    batches: int = 0
-    latest: int = 0
-    soft: bool = False
-
-    def __post_init__(self) -> None:
-        if self.every < 1 or self.batches < 0 or not 0 <= self.latest <= self.every:
-            raise BadSetting(
-                f"a correction needs every >= 1, batches >= 0 and 0 <= latest <= every, got every={self.every}, "
-                f"batches={self.batches}, latest={self.latest}"
-            )
-        if self.batches and self.latest:
-            raise BadSetting("a correction is on batches= at one set of parameters or on the latest=, not on both")
-
-    def is_due(self, step: int) -> bool:
-        """Whether the thresholds are searched at this step, counted from 0; the first step always does."""
-        return step == 0 or step % self.every == max(self.latest - 1, 0) % self.every
+from setpoint.solve.refuse import above_zero
 
 
 @dataclass(frozen=True)
@@ -65,8 +31,48 @@ class Slack:
     rate: float = 0.01
 
     def __post_init__(self) -> None:
-        if not 0 < self.rate < float("inf"):
-            raise BadSetting(f"the rate of a slack variable must be above 0, got {self.rate!r}")
+        above_zero(rate=self.rate)
+
+
+@dataclass(frozen=True)
+class Correction:
+    """How often the thresholds are searched anew, and on which scores.
+
+    Args:
+        every: Steps from one search to the next.
+        batches: k: search on k batches that are all scored at one set of parameters. A criterion sees scores and not
+            the model, so `sp.fit` scores them, and in a loop of your own `sp.methods.correct(model, solver, batches)`.
+        latest: k: search on the k latest batches of training, each with the scores of its own step, between which the
+            parameters moved. The search waits until k batches have come since it was due; `memory` must hold them.
+        soft: Set the thresholds where the smooth rates meet the bounds instead of the true ones.
+        slack: Treat inequalities by slack variables in place of a search for the best feasible cut.
+
+    With neither `batches` nor `latest` the search uses all remembered scores.
+
+    Raises:
+        BadSetting: If `every` is below 1, `latest` above `every`, or both `batches` and `latest` are given.
+    """
+
+    every: int = 1
+    batches: int = 0
+    latest: int = 0
+    soft: bool = False
+    slack: Slack | None = None
+
+    def __post_init__(self) -> None:
+        if self.slack is not None and self.soft:
+            raise BadSetting("slack variables go with corrections by the true rates, not with soft=True")
+        if self.every < 1 or self.batches < 0 or not 0 <= self.latest <= self.every:
+            raise BadSetting(
+                f"a correction needs every >= 1, batches >= 0 and 0 <= latest <= every, got every={self.every}, "
+                f"batches={self.batches}, latest={self.latest}"
+            )
+        if self.batches and self.latest:
+            raise BadSetting("a correction is on batches= at one set of parameters or on the latest=, not on both")
+
+    def is_due(self, step: int) -> bool:
+        """Whether the thresholds are searched at this step, counted from 0; the first step always does."""
+        return step == 0 or step % self.every == max(self.latest - 1, 0) % self.every
 
 
 def refuse_slack(problem: Problem) -> None:
@@ -123,3 +129,43 @@ def find_soft(problem: Problem, sample: Sample, step: Step) -> Tensor:
         too_much = (rate(count_at(sample, middle, step)) > levels) == (rate.direction > 0)
         low, high = torch.where(too_much, middle, low), torch.where(too_much, high, middle)
     return low / 2 + high / 2
+
+
+class Follower:
+    """Moves thresholds between two corrections with the model: t += <dt/dtheta, the optimizer's step just taken>.
+
+    It listens to the optimizer, and costs one more backward pass per threshold.
+    """
+
+    def __init__(self, optimizer: torch.optim.Optimizer, thresholds: Tensor) -> None:
+        self.thresholds = thresholds
+        self.parameters: list[Tensor] = [p for group in optimizer.param_groups for p in group["params"]]
+        self.slopes: list[list[Tensor | None]] | None = None
+        self.processes = ALONE
+        self.before: list[Tensor] = []
+        optimizer.register_step_pre_hook(self._remember)
+        optimizer.register_step_post_hook(self._move)
+
+    def watch(self, implicit: Tensor, processes: Processes) -> None:
+        """Take the slopes of the thresholds, given as differentiable functions of the batch's scores `(m,)`."""
+        self.processes = processes
+        wanted = [p for p in self.parameters if p.requires_grad]
+        self.slopes = [list(torch.autograd.grad(one, wanted, retain_graph=True, allow_unused=True)) for one in implicit]
+
+    def _remember(self, *_: Any) -> None:
+        if self.slopes is not None:
+            self.before = [p.detach().clone() for p in self.parameters if p.requires_grad]
+
+    @torch.no_grad()
+    def _move(self, *_: Any) -> None:
+        if self.slopes is None:
+            return
+        moves = [p - q for p, q in zip((p for p in self.parameters if p.requires_grad), self.before)]
+        shifts = [
+            sum(float((slope * move).sum()) for slope, move in zip(row, moves) if slope is not None)
+            for row in self.slopes
+        ]
+        # Each process knows the slopes of its own part.
+        whole = self.processes.sum(torch.tensor(shifts, dtype=torch.float64, device=self.thresholds.device))
+        self.thresholds += whole / self.processes.gain
+        self.slopes = None

@@ -12,6 +12,7 @@ from setpoint.errors import BadSetting, ShapeMismatch
 from setpoint.measure.sample import Sample, check_sample, refuse_huge_scores
 from setpoint.problem.problem import Problem
 from setpoint.solve.implicit import ImplicitThreshold
+from setpoint.solve.refuse import whole_number
 from setpoint.solve.solver import Solver
 
 
@@ -27,8 +28,7 @@ class OneVsRest(Solver):
 
     def __init__(self, problem: Problem | Sequence[Problem], n_labels: int, **settings: Any) -> None:
         super().__init__()
-        if isinstance(n_labels, bool) or not isinstance(n_labels, int) or n_labels < 1:
-            raise BadSetting(f"n_labels must be a whole number from 1 up, got {n_labels!r}")
+        whole_number("n_labels", n_labels)
         problems = list(problem) if isinstance(problem, Sequence) else [problem] * n_labels
         if len(problems) != n_labels:
             raise BadSetting(f"{len(problems)} problems came for {n_labels} labels; give one, or one a label")

@@ -7,10 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint.errors import BadSetting
 from setpoint.problem.problem import Problem
 from setpoint.solve.implicit import ImplicitThreshold
 from setpoint.solve.price import Expansion
+from setpoint.solve.refuse import above_zero
 
 #: A penalty keeps a bound only if it is dearer than the bound's price; and prices are noisy.
 OVER_THE_PRICE = 2.0
@@ -27,8 +27,7 @@ class Penalty(ImplicitThreshold):
 
     def __init__(self, problem: Problem, *, eta: float | None = None, **settings: Any) -> None:
         super().__init__(problem, **settings)
-        if eta is not None and not 0 < eta < float("inf"):
-            raise BadSetting(f"eta must be above 0, got {eta!r}")
+        above_zero(eta=eta)
         self.eta = eta
         self.register_buffer("running", torch.zeros(len(problem.bounds)))
 

@@ -22,6 +22,24 @@ from setpoint.measure.rate import Rate
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import SmoothStep, Step, adds_up
 from setpoint.problem.problem import Problem
+from setpoint.solve.refuse import above_zero
+
+
+@dataclass(frozen=True)
+class Damping:
+    """How solved prices are kept finite: slopes below `slope_floor` count for little, no price exceeds `price_limit`.
+
+    Slopes are taken per unit of temperature times score, so that the floor does not depend on the scale of the scores.
+    """
+
+    slope_floor: float = 1e-6
+    price_limit: float = 1e3
+
+    def __post_init__(self) -> None:
+        above_zero(slope_floor=self.slope_floor, price_limit=self.price_limit)
+
+    def clipped(self, prices: Tensor) -> Tensor:
+        return prices.clamp(-self.price_limit, self.price_limit)
 
 
 def count_at(sample: Sample, thresholds: Tensor, step: Step) -> Tensor:
@@ -123,7 +141,7 @@ def count_pace(sample: Sample, thresholds: Tensor, step: SmoothStep) -> Tensor:
     return -count_at(sample, thresholds, step.slope)
 
 
-def hold_passing(slope: Tensor, pace: Tensor, *, floor: float, limit: float) -> Tensor:
+def hold_passing(slope: Tensor, pace: Tensor, damping: Damping) -> Tensor:
     """A price of what passes each threshold, `(T,)`, at which a small move of it no longer changes the loss.
 
     Thresholds that no bound holds lie where the *true* rates are best, and there the smooth loss still has a slope:
@@ -131,12 +149,11 @@ def hold_passing(slope: Tensor, pace: Tensor, *, floor: float, limit: float) -> 
     around it. At the optimum of the smooth loss itself the price is 0.
     """
     passing = (pace * constant_like(PASSING, pace)).sum(-1).flatten()
-    held: Tensor = -slope * passing / (passing.square() + floor**2)
-    return held.clamp(-limit, limit)
+    return damping.clipped(-slope * passing / (passing.square() + damping.slope_floor**2))
 
 
 def solve_prices(
-    cost_slope: Tensor, excess_slopes: Tensor, active: Tensor, *, floor: float, limit: float, one_each: bool = False
+    cost_slope: Tensor, excess_slopes: Tensor, active: Tensor, damping: Damping, *, one_each: bool = False
 ) -> Tensor:
     """Prices of the active bounds at which no small move of the thresholds pays: cost' + prices . excess' = 0.
 
@@ -151,14 +168,11 @@ def solve_prices(
         raise BadScores("temperature times scores overflows; lower the temperature, or scale the scores")
     if slopes.shape[1] == 1:
         # One threshold: the pseudo-inverse of a column.
-        column: Tensor = -slopes[:, 0] * cost_slope / (slopes.square().sum() + floor**2)
-        return column.clamp(-limit, limit)
+        return damping.clipped(-slopes[:, 0] * cost_slope / (slopes.square().sum() + damping.slope_floor**2))
     if one_each:
         own = slopes.diagonal()
-        each: Tensor = -own * cost_slope / (own.square() + floor**2)
-        return each.clamp(-limit, limit)
+        return damping.clipped(-own * cost_slope / (own.square() + damping.slope_floor**2))
     # A device is waited for here: the decomposition looks whether it converged.
     left, stretch, right = torch.linalg.svd(slopes, full_matrices=False)
-    damped = stretch / (stretch**2 + floor**2)
-    prices: Tensor = -left @ (damped * (right @ cost_slope))
-    return prices.clamp(-limit, limit)
+    damped = stretch / (stretch**2 + damping.slope_floor**2)
+    return damping.clipped(-left @ (damped * (right @ cost_slope)))

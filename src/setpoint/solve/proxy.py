@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor, nn
 
 from setpoint.errors import BadSetting
 from setpoint.measure.constraint import Constraint
-from setpoint.measure.step import SigmoidStep, SmoothStep, Step, hard_step
-from setpoint.problem.problem import Problem
-from setpoint.solve.ascent import room
+from setpoint.solve.ascent import Climb, room
 from setpoint.solve.lagrangian import Lagrangian
-from setpoint.solve.solver import Solver
 
 
 def stationary(matrix: Tensor) -> Tensor:
@@ -36,11 +31,11 @@ class SwapRegret(nn.Module):
     rooms: Tensor
     sides: Tensor
 
-    def __init__(self, bounds: tuple[Constraint, ...], lr: float) -> None:
+    def __init__(self, bounds: tuple[Constraint, ...], climb: Climb) -> None:
         super().__init__()
-        if not 0 < lr < float("inf"):
-            raise BadSetting(f"price_lr must be above 0, got {lr!r}")
-        self.lr = lr
+        if climb.control is not None or climb.penalty is not None or climb.ceiling is not None:
+            raise BadSetting("a proxy-Lagrangian has shares of 1 for prices: its climb takes lr and start alone")
+        self.settings = climb
         size = len(bounds)
         equal = [place for place, bound in enumerate(bounds) if bound.relation == "=="]
         sides = torch.cat([torch.eye(size), -torch.eye(size)[equal]])
@@ -56,6 +51,8 @@ class SwapRegret(nn.Module):
 
     def start(self, prices: Tensor) -> None:
         """Begin where the bounds weigh `prices` times the objective; at least 1 %, from which they can grow."""
+        if self.settings.start is not None:
+            prices = torch.full_like(prices, self.settings.start)
         weights = (self.sides.to(prices.dtype) @ prices).clamp(min=1e-2)
         shares = torch.cat([weights.new_ones(1), weights]).log().log_softmax(0)
         self.log_matrix.copy_(shares.unsqueeze(1).expand_as(self.log_matrix))
@@ -70,7 +67,7 @@ class SwapRegret(nn.Module):
         gain = self.sides.double() @ (excesses.double() / self.rooms.double())
         gain = torch.cat([gain.new_zeros(1), gain])
         shares = stationary(self.log_matrix.exp())
-        moved = self.log_matrix.double() + self.lr * torch.outer(gain, shares)
+        moved = self.log_matrix.double() + self.settings.lr * torch.outer(gain, shares)
         self.log_matrix.copy_(moved.log_softmax(0))
 
     def look(self) -> None:
@@ -80,26 +77,12 @@ class SwapRegret(nn.Module):
 class ProxyLagrangian(Lagrangian):
     """The Lagrangian as a game without a common payoff: the model minimises soft rates, the weights answer true ones.
 
-        loss = l_0 objective + sum(l_i excess_i),    M l = l,    M <- M * exp(price_lr * true excess l'), columns scaled
+        loss = l_0 objective + sum(l_i excess_i),    M l = l,    M <- M * exp(lr * true excess l'), columns scaled
 
     The loss is a mean with weights l of sum 1, so no price can diverge. Its guarantee is for a *mixture* of the models
     on the way (`best_mixture`); a single one may oscillate about the bound. Takes the start, step, truth,
     temperature and memory as `Lagrangian` does.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        *,
-        n_groups: int | None = None,
-        price_lr: float = 0.03,
-        price: float | None = None,
-        threshold: float | None = None,
-        step: Callable[[Tensor], SmoothStep] = SigmoidStep,
-        truth: Step = hard_step,
-        temperature: float | None = None,
-        memory: int | None = None,
-    ) -> None:
-        Solver.__init__(self)
-        self._set_up(problem, n_groups, step, truth, temperature, memory, price, threshold)
-        self.ascent = SwapRegret(problem.bounds, price_lr)
+    def _climbing(self, climb: Climb | None) -> SwapRegret:
+        return SwapRegret(self.problem.bounds, climb or Climb(lr=0.03))

@@ -13,6 +13,7 @@ from torch import Tensor
 from setpoint.errors import BadIndex, BadSetting, DivergedPrices
 from setpoint.measure.area import roc_area
 from setpoint.measure.sample import Sample
+from setpoint.solve.refuse import whole_number
 from setpoint.solve.solver import Solver
 
 
@@ -47,15 +48,20 @@ class Growth:
 
     mu grows after an epoch whose metric is below that of the epoch before plus `tolerance`; on a tie, with no
     tolerance, it stays. `fit` measures each epoch by `metric` on the held-out rows: `ByAsk()`, the default, since the
-    ask is what the model is judged by, or `ByArea()`. A loop of your own hands `step_metric` any number.
+    ask is what the model is judged by, or `ByArea()`. A loop of your own hands `step_metric` any number. Prices start
+    at `price`; one beyond `price_limit` raises `DivergedPrices`.
     """
 
     rho: float = 2.0
     limit: float = 1.0
     tolerance: float = 0.0
     metric: HeldOutMetric = ByAsk()
+    price: float = 0.0
+    price_limit: float = 1e6
 
     def __post_init__(self) -> None:
+        if not 0 <= self.price <= self.price_limit:
+            raise BadSetting(f"price {self.price!r} must be 0 or more, and price_limit {self.price_limit!r} above it")
         if not 1 <= self.rho < float("inf") or not 0 < self.limit < float("inf") or not self.tolerance >= 0:
             raise BadSetting(
                 f"mu grows by rho >= 1 up to a limit above 0, past a tolerance of 0 or more; "
@@ -80,24 +86,22 @@ class SamplePriced(Solver):
         n_samples: int,
         margin: float,
         mu: float,
-        growth: Growth,
-        price: float,
-        price_limit: float,
+        growth: Growth | None,
         output: Callable[[Tensor], Tensor],
     ) -> None:
         super().__init__()
+        growth = growth or Growth()
         if not isinstance(base_loss, Solver):
             raise BadSetting(f"base_loss must be a solver such as sp.CrossEntropy(), got {base_loss!r}")
-        if isinstance(n_samples, bool) or not isinstance(n_samples, int) or n_samples < 1:
-            raise BadSetting(f"n_samples must be the number of training samples, from 1 up, got {n_samples!r}")
-        if not 0 <= margin < float("inf") or not 0 <= price <= price_limit:
-            raise BadSetting(f"margin {margin!r} and price {price!r} must be 0 or more, price_limit above the price")
+        whole_number("n_samples, the number of training samples,", n_samples)
+        if not 0 <= margin < math.inf:
+            raise BadSetting(f"margin must be 0 or more, got {margin!r}")
         if not 0 < mu <= growth.limit:
             raise BadSetting(f"mu must be above 0, or no price would ever move, and at most {growth.limit:g}: {mu!r}")
         self.base_loss, self.n_samples, self.margin, self.output = base_loss, n_samples, margin, output
-        self.growth, self.price_limit = growth, price_limit
-        self.register_buffer("sample_prices", torch.full((n_samples,), float(price)))
-        self.register_buffer("shared_price", torch.tensor(float(price)))
+        self.growth = growth
+        self.register_buffer("sample_prices", torch.full((n_samples,), float(growth.price)))
+        self.register_buffer("shared_price", torch.tensor(float(growth.price)))
         # Where each sample was last seen in a batch, to tell whether one is in it twice; read only after it is written.
         self.register_buffer("last_seen", torch.zeros(n_samples, dtype=torch.int32), persistent=False)
         self.register_buffer("mu", torch.tensor(float(mu), dtype=torch.float64))
@@ -155,12 +159,12 @@ class SamplePriced(Solver):
             rise = rise.mean() if weights is None else (weights @ rise) / weights.sum()
         risen = prices + rise
         highest = float(risen.max())
-        if not highest <= self.price_limit:
+        if not highest <= self.growth.price_limit:
             place = int(risen.argmax())
             name = "shared by all samples" if index is None else f"of sample {int(index[place])}"
             before = float(prices if index is None else prices[place])
             raise DivergedPrices(
-                f"the price {name} has diverged: {before:.6g}, then {highest:.6g} (limit {self.price_limit:g}), "
+                f"the price {name} has diverged: {before:.6g}, then {highest:.6g} (limit {self.growth.price_limit:g}), "
                 f"its pairs short of the margin by up to {float(paid.max()):.6g} in all, mu at {float(self.mu):.6g}; "
                 "lower mu, or let it grow by less"
             )

@@ -10,14 +10,13 @@ from torch.nn import functional as F
 
 from setpoint.decide.coverage import coverage_bounds
 from setpoint.decide.shift_point import check_class_problem, find_shifts
-from setpoint.errors import BadSetting
 from setpoint.measure.classes import check_classes, class_shares, count_classes
 from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
 from setpoint.solve.memory import Memory, memory_size
-from setpoint.solve.price import expand, solve_prices
-from setpoint.solve.scale import settle_temperature, temperature_buffer
-from setpoint.solve.solver import Solver
+from setpoint.solve.price import Damping, expand, solve_prices
+from setpoint.solve.refuse import whole_number
+from setpoint.solve.solver import Solver, settle_temperature, temperature_buffer
 
 
 class ImplicitShifts(Solver):
@@ -49,23 +48,13 @@ class ImplicitShifts(Solver):
         memory: int | None = None,
         every: int = 1,
         soft: bool = False,
-        price_limit: float = 1e3,
-        slope_floor: float = 1e-6,
+        damping: Damping | None = None,
     ) -> None:
         super().__init__()
         check_class_problem(problem)
-        if isinstance(n_classes, bool) or not isinstance(n_classes, int) or n_classes < 2:
-            raise BadSetting(f"n_classes must be a whole number from 2 up, got {n_classes!r}")
-        if every < 1:
-            raise BadSetting(f"every must be at least 1, got {every!r}")
-        if not 0 < price_limit < float("inf") or not 0 < slope_floor < float("inf"):
-            raise BadSetting(f"price_limit and slope_floor must be above 0, got {price_limit!r} and {slope_floor!r}")
-        self.problem = problem
-        self.n_classes = n_classes
-        self.every = every
-        self.soft = soft
-        self.price_limit = price_limit
-        self.slope_floor = slope_floor
+        self.problem, self.n_classes = problem, whole_number("n_classes", n_classes, least=2)
+        self.every, self.soft = whole_number("every", every), soft
+        self.damping = damping or Damping()
         self.memory = Memory(memory_size(problem.tightest) if memory is None else memory)
         self.memory.register_buffer("scores", torch.zeros(self.memory.size, n_classes))
         self.low, self.high = coverage_bounds(problem, n_classes)
@@ -95,7 +84,7 @@ class ImplicitShifts(Solver):
         cost_slope = torch.einsum("kc,jkc->j", here.cost_slope[0], pace)
         excess_slopes = torch.einsum("ikc,jkc->ij", here.excess_slopes[:, 0], pace) * moved
         active = self._active(sides)
-        prices = solve_prices(cost_slope, excess_slopes, active, floor=self.slope_floor, limit=self.price_limit)
+        prices = solve_prices(cost_slope, excess_slopes, active, self.damping)
         if self.training:
             self.prices.copy_(prices)
         return here.loss(prices, _count(batch, shifts, temperature), batch.mass / reference.mass)

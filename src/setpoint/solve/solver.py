@@ -5,22 +5,27 @@ from __future__ import annotations
 import contextlib
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
 import torch
 from torch import Tensor, nn
 
-from setpoint.errors import BadGroups, BadProblem, BadScores
+from setpoint.errors import BadScores
 from setpoint.measure.joined import joined
 from setpoint.measure.looks import may_look
 from setpoint.measure.sample import DOUBTS, Sample, check_sample, doubts_of, refuse_huge_scores
-from setpoint.problem.problem import Problem
 from setpoint.processes import Processes, ProcessGroup
+from setpoint.solve.refuse import above_zero
 
 S = TypeVar("S", bound="Solver")
 #: Steps on a device between two looks at what was wrong with their batches.
 LOOK_EVERY = 100
+#: Temperature times the spread of the scores, when nothing else is known of their scale.
+SPREADS = 4.0
+#: The steepest step that is set by itself.
+STEEPEST = 1e12
 
 
 class Solver(nn.Module, ABC):
@@ -157,31 +162,29 @@ class Solver(nn.Module, ABC):
         return {}
 
 
+def temperature_buffer(temperature: float | None) -> Tensor:
+    """The given temperature, or 0 for one that is still to be set."""
+    above_zero(temperature=temperature)
+    return torch.tensor(temperature or 0.0)
+
+
+@torch.no_grad()
+def settle_temperature(buffer: Tensor, spread: Callable[[], Tensor], dtype: torch.dtype, *, keep: bool) -> Tensor:
+    """The temperature in the buffer; the first time that scores have a spread, one over it, kept if asked to."""
+    if may_look(buffer) and float(buffer) > 0:
+        return buffer.to(dtype)
+    found = spread()
+    # Scores that differ in their last digits only would make it infinite.
+    new = torch.where(found > 0, (SPREADS / found).clamp(max=STEEPEST), 0.0).to(dtype)
+    temperature = torch.where(buffer > 0, buffer.to(dtype), new)
+    if keep:
+        buffer.copy_(temperature)
+    return torch.where(temperature > 0, temperature, 1.0)
+
+
 def full_precision(scores: Tensor) -> contextlib.AbstractContextManager[object]:
     """Switches autocast off: it would add up counts in half precision, which cannot count beyond 256."""
     device = scores.device.type if isinstance(scores, Tensor) else "cpu"
     if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
         return torch.autocast(device, enabled=False)
     return contextlib.nullcontext()
-
-
-def check_problem(problem: Problem, n_groups: int | None) -> None:
-    """A problem, and the number of groups if it compares any."""
-    if not isinstance(problem, Problem):
-        raise BadProblem(f"expected a problem, got {problem!r}; turn a text into one with sp.ask")
-    problem.refuse_rows()
-    if problem.group is not None and n_groups is None:
-        raise BadProblem(f"'{problem}' compares groups of {problem.group}: say how many there are with n_groups=")
-    if problem.group is None and n_groups is not None:
-        raise BadProblem(f"'{problem}' compares no groups, so it takes no n_groups")
-
-
-def with_groups(batch: Sample, problem: Problem, n_groups: int | None) -> Sample:
-    """The batch as a problem that may compare groups needs it; any of them may be absent."""
-    if n_groups is None:
-        return batch
-    if batch.groups is None:
-        raise BadGroups(f"'{problem}' compares groups of {problem.group}; pass groups= with each batch")
-    if len(batch.groups) and int(batch.groups.max()) >= n_groups:
-        raise BadGroups(f"group {int(batch.groups.max())} in a batch, but n_groups is {n_groups}")
-    return replace(batch, n_groups=n_groups)

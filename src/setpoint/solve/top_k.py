@@ -15,8 +15,8 @@ from setpoint.errors import BadProblem, BadScores, BadSetting, ShapeMismatch
 from setpoint.measure.rate import Rate
 from setpoint.measure.sample import Sample, check_sample, refuse_huge_scores, refuse_odd_weights
 from setpoint.measure.step import SigmoidStep, SmoothStep
-from setpoint.solve.scale import settle_temperature, temperature_buffer
-from setpoint.solve.solver import Solver, full_precision
+from setpoint.solve.refuse import above_zero, whole_number
+from setpoint.solve.solver import Solver, full_precision, settle_temperature, temperature_buffer
 
 
 class ImplicitTopK(Solver):
@@ -41,13 +41,8 @@ class ImplicitTopK(Solver):
         super().__init__()
         if not isinstance(rate, Rate):
             raise BadProblem(f"ImplicitTopK trains a rate such as sp.precision or sp.recall, but got {rate!r}")
-        if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-            raise BadSetting(f"k is {k!r}; give a whole number from 1 up")
-        if not 0 < slope_floor < float("inf"):
-            raise BadSetting(f"slope_floor must be above 0, got {slope_floor!r}")
-        self.rate = rate
-        self.k = k
-        self.slope_floor = slope_floor
+        above_zero(slope_floor=slope_floor)
+        self.rate, self.k, self.slope_floor = rate, whole_number("k", k), slope_floor
         self.register_buffer("temperature", temperature_buffer(temperature))
         self.register_buffer("mean_price", torch.zeros(()))
 

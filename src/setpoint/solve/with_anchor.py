@@ -10,6 +10,7 @@ from torch import Tensor
 from setpoint.errors import BadSetting
 from setpoint.measure.sample import Sample
 from setpoint.solve.baseline import CrossEntropy
+from setpoint.solve.refuse import above_zero
 from setpoint.solve.solver import Solver
 
 
@@ -28,8 +29,7 @@ class WithAnchor(Solver):
         super().__init__()
         if not isinstance(solver, Solver):
             raise BadSetting(f"expected a solver such as sp.ImplicitThreshold(problem), got {solver!r}")
-        if not 0 < strength < float("inf"):
-            raise BadSetting(f"strength must be above 0, got {strength!r}")
+        above_zero(strength=strength)
         self.solver = solver
         self.anchor = CrossEntropy() if anchor is None else anchor
         self.strength = strength
