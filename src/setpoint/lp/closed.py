@@ -58,12 +58,7 @@ def f_score(
 
 
 def jaccard(
-    scores: Tensor,
-    labels: Tensor,
-    *,
-    weights: Tensor | None = None,
-    squash: Squash = torch.tanh,
-    margin: float = 0.0,
+    scores: Tensor, labels: Tensor, *, weights: Tensor | None = None, squash: Squash = torch.tanh, margin: float = 0.0
 ) -> Tensor:
     """TP / (FP + P): the Jaccard index (intersection over union) of the best admissible flags."""
 
@@ -123,11 +118,7 @@ def recall_at_precision(
     def rule(tp: float, fp: float, total: float) -> tuple[float, float, float]:
         broken = max(0.0, precision * fp - (1 - precision) * tp)
         price = shortfall if broken > 0 else 0.0
-        return (
-            (tp - shortfall * broken) / total,
-            (1 + price * (1 - precision)) / total,
-            -price * precision / total,
-        )
+        return ((tp - shortfall * broken) / total, (1 + price * (1 - precision)) / total, -price * precision / total)
 
     return _value(scores, labels, weights, squash, margin, rule)
 

@@ -62,12 +62,7 @@ def f_score(
 
 
 def jaccard(
-    scores: Tensor,
-    labels: Tensor,
-    *,
-    weights: Tensor | None = None,
-    squash: Squash = torch.tanh,
-    margin: float = 0.0,
+    scores: Tensor, labels: Tensor, *, weights: Tensor | None = None, squash: Squash = torch.tanh, margin: float = 0.0
 ) -> LinearProgram:
     """The program whose value is minus `closed.jaccard`."""
     least, most, up, down, total = _inputs(scores, labels, weights, squash, margin)
@@ -90,18 +85,16 @@ def precision_at_recall(
     """
     least, most, up, down, total = _inputs(scores, labels, weights, squash, margin)
     check_share("recall", recall)
-    n, price = len(up), 0.0 if shortfall is None else check_price(shortfall)
+    extra = 0 if shortfall is None else 1
+    price = up.new_full((extra,), 0.0 if shortfall is None else check_price(shortfall))
     ratio = _ratio(least, most, part=up, whole=up + down, offset=torch.zeros_like(total), scale=total)
     # recall * total * t - up . z - missing <= 0, and the missing weigh `shortfall` each in the whole.
-    wide = torch.cat([-up, (recall * total).reshape(1)])
-    if shortfall is None:
-        return _with_row(ratio, wide)
-    equal = torch.cat([up + down, up.new_zeros(1), up.new_full((1,), price)])
+    wide = torch.cat([-up, (recall * total).reshape(1), -up.new_ones(extra)])
     return LinearProgram(
-        torch.cat([ratio.cost, up.new_zeros(1)]),
-        _append(ratio.matrix, torch.cat([wide, -up.new_ones(1)]), n + 2),
+        torch.cat([ratio.cost, up.new_zeros(extra)]),
+        _append(ratio.matrix, wide, len(wide)),
         torch.cat([ratio.bound, up.new_zeros(1)]),
-        equal.unsqueeze(0),
+        torch.cat([up + down, up.new_zeros(1), price]).unsqueeze(0),
         total.reshape(1),
     )
 
@@ -133,9 +126,7 @@ def recall_at_precision(
     wide = torch.cat([precision * down - (1 - precision) * up, -up.new_ones(extra)])
     price = up.new_full((extra,), 0.0 if shortfall is None else check_price(shortfall))
     return LinearProgram(
-        torch.cat([-up, price]) / total,
-        _append(box, wide, n + extra),
-        torch.cat([box_bounds, up.new_zeros(1)]),
+        torch.cat([-up, price]) / total, _append(box, wide, n + extra), torch.cat([box_bounds, up.new_zeros(1)])
     )
 
 
@@ -190,16 +181,6 @@ def _ratio(least: Tensor, most: Tensor, part: Tensor, whole: Tensor, offset: Ten
         part.new_zeros(3 * n),
         torch.cat([whole, offset.reshape(1)]).unsqueeze(0),
         scale.reshape(1),
-    )
-
-
-def _with_row(program: LinearProgram, row: Tensor) -> LinearProgram:
-    return LinearProgram(
-        program.cost,
-        _append(program.matrix, row, program.variables),
-        torch.cat([program.bound, row.new_zeros(1)]),
-        program.equality_matrix,
-        program.equality_bound,
     )
 
 

@@ -6,6 +6,7 @@ rows that hold them. `Unrolled` differentiates the steps of the bare exterior pe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -72,8 +73,9 @@ class ActiveSet:
         x, prices = raw.x, torch.cat([raw.dual, raw.equality_dual], -1)
         rows = torch.cat([program.slack_rows(x), program.equality_rows(x)], -1)
         reduced = program.reduced_cost(raw.dual, raw.equality_dual)
-        x = x - _held(system, rows - rows.detach())
-        prices = prices - _priced(system, reduced - reduced.detach())
+        x = x - _Linear.apply(system.point, system.prices, rows - rows.detach())  # type: ignore[no-untyped-call]
+        moved = _Linear.apply(system.prices, system.point, reduced - reduced.detach())  # type: ignore[no-untyped-call]
+        prices = prices - moved
         dual, equality_dual = prices.split([program.bound.shape[-1], prices.shape[-1] - program.bound.shape[-1]], -1)
         return Attached(x, dual, equality_dual, (program.cost.double() * x).sum(-1), degenerate)
 
@@ -133,6 +135,9 @@ class BurnIn:
         return Unrolled(self.start * self.growth**step) if step < self.steps else ActiveSet()
 
 
+Map = Callable[[Tensor], Tensor]
+
+
 class _Normal:
     """J^+ and its transpose for the active rows and basic variables, by refined normal equations."""
 
@@ -152,46 +157,24 @@ class _Normal:
         return result
 
     def point(self, rows: Tensor) -> Tensor:
+        """J^+ rows, whose transpose is `prices`."""
         return self.inverse(self.rows.transpose(self.active * self.rows.spread(rows) / self.rows.norms))
 
     def prices(self, variables: Tensor) -> Tensor:
         return self.rows.gather(self.active * self.rows.apply(self.inverse(variables)) / self.rows.norms)
 
 
-class _Held(torch.autograd.Function):
-    """J^+ rows."""
+class _Linear(torch.autograd.Function):
+    """A linear map whose transpose is known."""
 
     @staticmethod
-    def forward(ctx: Any, system: _Normal, rows: Tensor) -> Tensor:
-        ctx.system = system
-        return system.point(rows)
+    def forward(ctx: Any, along: Map, back: Map, vector: Tensor) -> Tensor:
+        ctx.back = back
+        return along(vector)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor]:
-        return None, ctx.system.prices(gradients[0])
-
-
-class _Priced(torch.autograd.Function):
-    """J^+' variables."""
-
-    @staticmethod
-    def forward(ctx: Any, system: _Normal, variables: Tensor) -> Tensor:
-        ctx.system = system
-        return system.prices(variables)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor]:
-        return None, ctx.system.point(gradients[0])
-
-
-def _held(system: _Normal, rows: Tensor) -> Tensor:
-    result: Tensor = _Held.apply(system, rows)  # type: ignore[no-untyped-call]
-    return result
-
-
-def _priced(system: _Normal, variables: Tensor) -> Tensor:
-    result: Tensor = _Priced.apply(system, variables)  # type: ignore[no-untyped-call]
-    return result
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None, Tensor]:
+        return None, None, ctx.back(gradients[0])
 
 
 def _size(vector: Tensor) -> Tensor:

@@ -107,10 +107,7 @@ class _Run:
         floor = torch.zeros_like(bounds)
         if program.equality_bound is not None:
             equal = program.equality_bound.detach().double()
-            bounds, floor = (
-                torch.cat([bounds, equal], -1),
-                torch.cat([floor, torch.full_like(equal, -torch.inf)], -1),
-            )
+            bounds, floor = (torch.cat([bounds, equal], -1), torch.cat([floor, torch.full_like(equal, -torch.inf)], -1))
         self.floor, bounds = self.rows.spread(floor), self.rows.spread(bounds)
         self.cost_size, self.bound_size = largest(cost), largest(bounds)
         bounds = bounds / self.rows.norms

@@ -142,6 +142,13 @@ def transpose_product(matrix: Matrix, rows: Tensor) -> Tensor:
     return (matrix.double().mT @ rows.unsqueeze(-1)).squeeze(-1)
 
 
+def dense(matrix: Matrix, variables: int) -> Tensor:
+    """The matrix written down in float64."""
+    if isinstance(matrix, Operator):
+        return torch.stack([matrix.apply(unit) for unit in torch.eye(variables, dtype=torch.float64)], -1)
+    return (matrix.to_dense() if isinstance(matrix, Entries) else matrix).double()
+
+
 def matrices(program: LinearProgram) -> list[Matrix]:
     """The one or two matrices of a program, without gradients."""
     found = [program.matrix] if program.equality_matrix is None else [program.matrix, program.equality_matrix]

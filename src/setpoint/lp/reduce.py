@@ -16,7 +16,7 @@ from setpoint.errors import BadSetting, ShapeMismatch
 from setpoint.lp.gradient import Gradient
 from setpoint.lp.layer import Engine, solve
 from setpoint.lp.newton import Newton
-from setpoint.lp.program import Entries, LinearProgram, Matrix, Operator
+from setpoint.lp.program import LinearProgram, dense, matrices, product
 from setpoint.lp.solution import RawSolution, Solution, Status, certify
 from setpoint.lp.structure import choose
 
@@ -34,10 +34,7 @@ class Reduction:
 
 
 def solve_reduced(
-    program: LinearProgram,
-    basis: Tensor,
-    engine: Engine | None = None,
-    gradient: Gradient | None = None,
+    program: LinearProgram, basis: Tensor, engine: Engine | None = None, gradient: Gradient | None = None
 ) -> Reduction:
     """Solve within the columns of `basis` (n, k), check the full proof, fall back to the full program."""
     engine = engine or Newton()
@@ -52,16 +49,8 @@ def solve_reduced(
     dual, equality_dual = _prices_at(program, point)
     proof = certify(program, point, dual, equality_dual)
     certified = reduced.status is Status.SOLVED and float(proof.worst) <= engine.tolerance
-    warm = Solution(
-        point,
-        dual,
-        equality_dual,
-        reduced.value,
-        proof.gap,
-        reduced.iterations,
-        (Status.SOLVED if certified else Status.STALLED,),
-        proof,
-    )
+    status = Status.SOLVED if certified else Status.STALLED
+    warm = Solution(point, dual, equality_dual, reduced.value, proof.gap, reduced.iterations, (status,), proof)
     chosen: Engine = _Given(warm, engine.tolerance) if certified else engine
     start = warm if reduced.status is Status.SOLVED else None
     return Reduction(solve(program, chosen, gradient, start=start), reduced, certified)
@@ -85,25 +74,14 @@ def _within(program: LinearProgram, basis: Tensor) -> LinearProgram:
     def split(rows: Tensor) -> Tensor:
         return torch.cat([rows, -rows], -1)
 
-    equal = program.equality_matrix
+    rows, *equal = (torch.stack([product(part, one) for one in basis.T], -1) for part in matrices(program))
     return LinearProgram(
         split(program.cost.detach().double() @ basis),
-        split(torch.cat([_times(program.matrix, basis), -basis])),
+        split(torch.cat([rows, -basis])),
         torch.cat([program.bound.detach().double(), basis.new_zeros(len(basis))]),
-        None if equal is None else split(_times(equal, basis)),
+        split(equal[0]) if equal else None,
         None if program.equality_bound is None else program.equality_bound.detach().double(),
     )
-
-
-def _times(matrix: Matrix, basis: Tensor) -> Tensor:
-    if isinstance(matrix, Operator):
-        return torch.stack([matrix.apply(column) for column in basis.T], -1)
-    matrix = matrix.detach()
-    if isinstance(matrix, Entries):
-        row, column = matrix.index
-        spread = matrix.value.double().unsqueeze(-1) * basis[column]
-        return basis.new_zeros(matrix.shape[0], basis.shape[1]).index_add(0, row, spread)
-    return matrix.double() @ basis
 
 
 @torch.no_grad()
@@ -153,9 +131,8 @@ def sliced_inverse_directions(program: LinearProgram, size: int, *, slices: int 
     *solution* lies, and measured so: see the docs of this room.
     """
     _check_size(program, size)
-    parts = [program.matrix] if program.equality_matrix is None else [program.matrix, program.equality_matrix]
     unit = torch.eye(program.variables, dtype=torch.float64)
-    rows = torch.cat([_times(part, unit) for part in parts])
+    rows = torch.cat([dense(part, program.variables) for part in matrices(program)])
     bounds = torch.cat([b.detach().double() for b in (program.bound, program.equality_bound) if b is not None])
     key = bounds + 1e-9 * (rows @ program.cost.detach().double())
     rows = rows - rows.mean(0)

@@ -16,16 +16,7 @@ from torch import Tensor
 
 from setpoint.lp.arrow import Arrow, plan_for
 from setpoint.lp.control import unit
-from setpoint.lp.program import (
-    Entries,
-    LinearProgram,
-    Matrix,
-    Operator,
-    listed,
-    matrices,
-    product,
-    transpose_product,
-)
+from setpoint.lp.program import Entries, LinearProgram, Operator, dense, listed, matrices, product, transpose_product
 
 #: Up to this many entries a sparse program without an arrow is written down densely and factored.
 DENSE_UP_TO = 4_000_000
@@ -76,7 +67,7 @@ class Dense(InOrder):
     exact = True
 
     def __init__(self, program: LinearProgram) -> None:
-        rows = torch.cat([_written_out(matrix, program.variables) for matrix in matrices(program)], -2)
+        rows = torch.cat([dense(matrix, program.variables) for matrix in matrices(program)], -2)
         self.norms: Tensor = unit(rows.norm(dim=-1))
         self.rows: Tensor = rows / self.norms.unsqueeze(-1)
 
@@ -197,10 +188,3 @@ def choose(program: LinearProgram) -> Structure:
     if size <= DENSE_UP_TO or not any(isinstance(matrix, Entries) for matrix in parts):
         return Dense(program)
     return Iterative(program)
-
-
-def _written_out(matrix: Matrix, variables: int) -> Tensor:
-    if isinstance(matrix, Operator):
-        columns = [matrix.apply(unit) for unit in torch.eye(variables, dtype=torch.float64)]
-        return torch.stack(columns, -1)
-    return (matrix.to_dense() if isinstance(matrix, Entries) else matrix).double()

@@ -17,14 +17,7 @@ from setpoint.measure.looks import constant, constant_like, may_look
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import SigmoidStep, SmoothStep
 from setpoint.problem.problem import Problem
-from setpoint.solve.correction import (
-    Correction,
-    Follower,
-    find_soft,
-    find_with_slack,
-    most_slack,
-    refuse_slack,
-)
+from setpoint.solve.correction import Correction, Follower, find_soft, find_with_slack, most_slack, refuse_slack
 from setpoint.solve.memory import Memory, memory_size
 from setpoint.solve.price import (
     Damping,

@@ -15,6 +15,7 @@ from torch import Tensor
 from setpoint.errors import BadSetting, ShapeMismatch
 from setpoint.measure.classes import check_classes
 from setpoint.measure.sample import Sample
+from setpoint.solve.refuse import above_zero
 from setpoint.solve.solver import Solver
 
 
@@ -145,8 +146,7 @@ class LDAM(BaseLoss):
         normalised: bool = False,
     ) -> None:
         super().__init__()
-        if not 0 < max_margin < float("inf") or not 0 < scale < float("inf"):
-            raise BadSetting(f"max_margin and scale must be above 0, got {max_margin!r} and {scale!r}")
+        above_zero(max_margin=max_margin, scale=scale)
         if reweight_after is not None and reweight_after < 0:
             raise BadSetting(f"reweight_after is a number of steps from 0 up, got {reweight_after!r}")
         if normalised and reweight_after is None:

@@ -31,12 +31,7 @@ class PairwiseArea(Solver):
     O(n log n); `Logistic` and `Sigmoid`, whose temperature is that of the published baseline, the number of pairs.
     """
 
-    def __init__(
-        self,
-        *parts: Problem | Range,
-        surrogate: Surrogate | None = None,
-        memory: int | None = None,
-    ) -> None:
+    def __init__(self, *parts: Problem | Range, surrogate: Surrogate | None = None, memory: int | None = None) -> None:
         super().__init__()
         self.surrogate = SquaredHinge() if surrogate is None else surrogate
         self.of_negatives, self.of_positives = _shares(parts)

@@ -7,17 +7,19 @@ the two are equal, and the closed form is O(n) or O(n log n). The operating thre
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from setpoint.errors import BadProblem, BadSetting
 from setpoint.lp import closed
-from setpoint.lp.checks import check_price, check_share
+from setpoint.lp.checks import check_beta, check_price, check_share, check_squash_margin
 from setpoint.measure.classes import check_classes
 from setpoint.measure.rate import Rate, f_score, fpr, jaccard, precision, recall
 from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
+from setpoint.solve.refuse import above_zero
 from setpoint.solve.solver import Solver
 
 
@@ -50,8 +52,7 @@ class AUCLoss(ProgramLoss):
 
     def __init__(self, margin: float = 1.0, *, ramp: bool = False) -> None:
         super().__init__()
-        if not 0 < margin < float("inf"):
-            raise BadSetting(f"margin is {margin}; it must be a positive number, such as 1.0")
+        above_zero(margin=margin)
         self.margin, self.ramp = margin, ramp
 
     def value(self, batch: Sample) -> Tensor:
@@ -91,8 +92,7 @@ class MulticlassAUCLoss(Solver):
         ramp: bool = False,
     ) -> None:
         super().__init__()
-        if not 0 < margin < float("inf"):
-            raise BadSetting(f"margin is {margin}; it must be a positive number, such as 1.0")
+        above_zero(margin=margin)
         if partition is not None and one_vs_all:
             raise BadSetting("a partition matrix belongs to class pairs: leave it out or set one_vs_all=False")
         if partition is not None and not bool((partition.abs() <= 1e12).all()):
@@ -132,14 +132,16 @@ class _SquashedLoss(ProgramLoss):
 
     def __init__(self, scale: float = 1.0, margin: float = 0.4) -> None:
         super().__init__()
-        if not 0 < scale < float("inf"):
-            raise BadSetting(f"scale is {scale}; it must be a positive number, such as 1.0")
-        if not 0 <= margin <= 0.5:
-            raise BadSetting(f"margin is {margin}; it must lie between 0 and 0.5")
+        above_zero(scale=scale)
+        check_squash_margin(margin)
         self.scale, self.margin = scale, margin
 
     def squash(self, scores: Tensor) -> Tensor:
         return torch.tanh(self.scale * scores)
+
+    def flags(self, batch: Sample) -> dict[str, Any]:
+        """What the closed forms take besides scores and labels."""
+        return {"weights": batch.weights, "squash": self.squash, "margin": self.margin}
 
 
 class FScoreLoss(_SquashedLoss):
@@ -147,28 +149,17 @@ class FScoreLoss(_SquashedLoss):
 
     def __init__(self, beta: float = 1.0, *, scale: float = 1.0, margin: float = 0.4) -> None:
         super().__init__(scale, margin)
-        if not 0 < beta < float("inf"):
-            raise BadSetting(f"beta is {beta}; it must be a positive number, such as 1.0")
-        self.beta = beta
+        self.beta = check_beta(beta)
 
     def value(self, batch: Sample) -> Tensor:
-        return 1 - closed.f_score(
-            batch.scores,
-            batch.labels,
-            beta=self.beta,
-            weights=batch.weights,
-            squash=self.squash,
-            margin=self.margin,
-        )
+        return 1 - closed.f_score(batch.scores, batch.labels, beta=self.beta, **self.flags(batch))
 
 
 class JaccardLoss(_SquashedLoss):
     """1 - TP / (FP + P): one minus intersection over union of the best admissible flags."""
 
     def value(self, batch: Sample) -> Tensor:
-        return 1 - closed.jaccard(
-            batch.scores, batch.labels, weights=batch.weights, squash=self.squash, margin=self.margin
-        )
+        return 1 - closed.jaccard(batch.scores, batch.labels, **self.flags(batch))
 
 
 class PrecisionAtRecallLoss(_SquashedLoss):
@@ -183,15 +174,8 @@ class PrecisionAtRecallLoss(_SquashedLoss):
         self.shortfall = check_price(shortfall)
 
     def value(self, batch: Sample) -> Tensor:
-        return 1 - closed.precision_at_recall(
-            batch.scores,
-            batch.labels,
-            self.recall,
-            shortfall=self.shortfall,
-            weights=batch.weights,
-            squash=self.squash,
-            margin=self.margin,
-        )
+        settings = {"shortfall": self.shortfall, **self.flags(batch)}
+        return 1 - closed.precision_at_recall(batch.scores, batch.labels, self.recall, **settings)
 
 
 class RecallAtPrecisionLoss(_SquashedLoss):
@@ -203,15 +187,8 @@ class RecallAtPrecisionLoss(_SquashedLoss):
         self.shortfall = check_price(shortfall)
 
     def value(self, batch: Sample) -> Tensor:
-        return 1 - closed.recall_at_precision(
-            batch.scores,
-            batch.labels,
-            self.precision,
-            shortfall=self.shortfall,
-            weights=batch.weights,
-            squash=self.squash,
-            margin=self.margin,
-        )
+        settings = {"shortfall": self.shortfall, **self.flags(batch)}
+        return 1 - closed.recall_at_precision(batch.scores, batch.labels, self.precision, **settings)
 
 
 def program_for(problem: Problem) -> ProgramLoss:

@@ -122,11 +122,7 @@ class ImplicitShifts(Solver):
         return shifts, sides
 
     def status(self) -> dict[str, Any]:
-        return {
-            "shifts": self.shifts.tolist(),
-            "prices": self.prices.tolist(),
-            "temperature": float(self.temperature),
-        }
+        return {"shifts": self.shifts.tolist(), "prices": self.prices.tolist(), "temperature": float(self.temperature)}
 
 
 def _count(sample: Sample, shifts: Tensor, temperature: Tensor) -> Tensor:
