@@ -13,12 +13,24 @@ from setpoint.lp.program import LinearProgram, Operator, listed, matrices
 
 
 class Arrow:
-    """Rows with one variable of their own and a few shared `hubs`, and a few wide rows: O(n) a step.
+    """Rows with one variable of their own and a few shared ones (hubs), and a few wide rows: O(n) per step.
 
-    The rows of variable j lie in column j of a (slots, n) grid, empty places being rows of zeros, so that no step
-    needs an index. With z the own variables, h the hubs and l = U (z, h) the wide rows, the system is the bordered
-    diagonal [D C U_z'; C' B U_h'; U_z U_h -1], solved by eliminating z: what is left has the size of the border.
-    `lp.Newton(structure=lp.Arrow)`; a program without an arrow is refused.
+    The rows of variable j lie in column j of a (slots, n) grid, empty places being rows of zeros, so that no step needs
+    an index. With z the own variables, h the hubs and l = U (z, h) the wide rows, the system is the bordered diagonal
+    [D C U_z'; C' B U_h'; U_z U_h -1], solved by eliminating z: the rest has the size of the border.
+
+    Args:
+        program: The program whose rows these are.
+
+    Raises:
+        BadProgram: If the program has no arrow.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> program = lp.forms.f_score(torch.tensor([1.0, -1.0, 0.5]), torch.tensor([1, 0, 0]))
+        >>> lp.solve(program, lp.Newton(structure=lp.Arrow)).status.name
+        'SOLVED'
     """
 
     exact = True

@@ -31,17 +31,31 @@ class Attached(NamedTuple):
 
 
 class Gradient(Protocol):
-    """How a solution is differentiated: hangs point, prices and value into the graph of the program's tensors."""
+    """How a solution is differentiated: `attach` hangs point, prices and value into the graph of the program's tensors.
+
+    Example:
+        >>> from setpoint import lp
+        >>> gradient: lp.Gradient = lp.BurnIn(steps=10).at(0)
+    """
 
     def attach(self, program: LinearProgram, raw: RawSolution) -> Attached: ...
 
 
 @dataclass(frozen=True)
 class Envelope:
-    """The gradient of the value: that of the Lagrangian with point and prices held constant.
+    """The gradient of the value, that of the Lagrangian with point and prices held constant: exact, and the default.
 
-    value(c, A, b, E, e) = c . x + u . (A x - b) + v . (E x - e). Exact wherever the value has a gradient, and one
-    of its subgradients where the program is degenerate. Point and prices carry no gradient.
+        value(c, A, b, E, e) = c . x + u . (A x - b) + v . (E x - e)
+
+    Where the program is degenerate the gradient is one of the subgradients of the value. Point and prices carry none.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> cost = torch.tensor([-1.0], requires_grad=True)
+        >>> program = lp.LinearProgram(cost, torch.tensor([[1.0]]), torch.tensor([2.0]))
+        >>> torch.autograd.grad(lp.solve(program, gradient=lp.Envelope()).value, cost)
+        (tensor([2.]),)
     """
 
     def attach(self, program: LinearProgram, raw: RawSolution) -> Attached:
@@ -60,9 +74,20 @@ class Envelope:
 class ActiveSet:
     """The gradient of the point and the prices, through the rows and variables that decide them.
 
-    With J the priced rows at the variables above zero, J x = b and J' u = -c, so dx = J^+ (db - dJ x) and
-    du = -J^+' (dc + dJ' u). `degenerate` is True where J is not square, or a row or a variable is at its bound at
-    price zero: the gradient is then one of many (that of least norm).
+    With J the priced rows at the variables above zero, J x = b and J' u = -c, so dx = J^+ (db - dJ x) and du = -J^+'
+    (dc + dJ' u). `degenerate` is True where J is not square, or a row or a variable is at its bound at price zero: the
+    gradient is then one of many (that of least norm).
+
+    Args:
+        tolerance: How close to its bound a row or a variable counts as at it.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> bound = torch.tensor([2.0], requires_grad=True)
+        >>> program = lp.LinearProgram(torch.tensor([-1.0]), torch.tensor([[1.0]]), bound)
+        >>> torch.autograd.grad(lp.solve(program, gradient=lp.ActiveSet()).x.sum(), bound)
+        (tensor([1.]),)
     """
 
     tolerance: float = 1e-7
@@ -97,10 +122,22 @@ class ActiveSet:
 
 @dataclass(frozen=True)
 class Unrolled:
-    """The gradient of the bare penalty's minimum at `epsilon`, back-propagated through its Newton steps.
+    """The gradient of the minimum of the bare penalty, back-propagated through its Newton steps.
 
-    Differs from the exact gradient by what the penalty leaves open, and costs the memory of all `steps`; too few
-    of them, and it points elsewhere. The point given back is that of the penalty, which breaks its rows by O(epsilon).
+    It differs from the exact gradient by what the penalty leaves open, and costs the memory of all steps; with too few
+    of them it points elsewhere. The point given back is that of the penalty, which breaks its rows by O(epsilon).
+
+    Args:
+        epsilon: Weight of the cost beside the penalty.
+        steps: Number of Newton steps.
+        ridge: Keeps the Hessian invertible.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> program = lp.LinearProgram(torch.tensor([-1.0]), torch.tensor([[1.0]]), torch.tensor([2.0]))
+        >>> round(float(lp.solve(program, gradient=lp.Unrolled(epsilon=0.1)).x), 2)
+        2.1
     """
 
     epsilon: float = 0.01
@@ -118,9 +155,22 @@ class Unrolled:
 
 @dataclass(frozen=True)
 class BurnIn:
-    """The paper's schedule: unrolled while epsilon still grows, the active set once it has settled.
+    """The schedule of the paper: unrolled gradients while epsilon still grows, the active set once it has settled.
 
-    `at(step)` is the gradient to use in that step of training: epsilon = start * growth^step for `steps` steps.
+    `at(step)` is the gradient to use in that step of training, with epsilon = start * growth^step.
+
+    Args:
+        start: The first epsilon.
+        growth: Factor of epsilon per step, 1 or more.
+        steps: Number of unrolled steps.
+
+    Raises:
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> from setpoint import lp
+        >>> lp.BurnIn(steps=10).at(10)
+        ActiveSet(tolerance=1e-07)
     """
 
     start: float = 1e-3

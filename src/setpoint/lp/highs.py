@@ -17,9 +17,19 @@ from setpoint.lp.solution import RawSolution, Solution, Status
 
 @dataclass(frozen=True)
 class Highs:
-    """`scipy.optimize.linprog` on the processor; its own vertex, its own prices, no warm start.
+    """HiGHS by `scipy.optimize.linprog`, on the processor: its own vertex, its own prices, no warm start.
 
-    Infeasible and unbounded are HiGHS's word: it hands over no proof, and `dual` or `x` are then zero.
+    Infeasible and unbounded are the word of HiGHS, which hands over no proof: `dual` or `x` are then zero.
+
+    Args:
+        tolerance: Largest violation of the proof that counts as solved.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> program = lp.LinearProgram(torch.tensor([-1.0]), torch.tensor([[1.0]]), torch.tensor([2.0]))
+        >>> float(lp.solve(program, lp.Highs()).value)
+        -2.0
     """
 
     tolerance: float = 1e-8

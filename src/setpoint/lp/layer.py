@@ -16,7 +16,14 @@ from setpoint.lp.solution import OptimalityProof, RawSolution, Solution, Status,
 
 
 class Engine(Protocol):
-    """Finds a raw solution. Its claims are checked by `solve`, so an engine cannot be wrong silently."""
+    """Finds a raw solution of a program; `solve` checks its claims, so that an engine cannot be wrong silently.
+
+    An engine has a `tolerance` and a method `run(program, warm)` that gives a `RawSolution`.
+
+    Example:
+        >>> from setpoint import lp
+        >>> engine: lp.Engine = lp.Highs(tolerance=1e-7)
+    """
 
     @property
     def tolerance(self) -> float: ...
@@ -31,10 +38,32 @@ def solve(
     *,
     start: Solution | None = None,
 ) -> Solution:
-    """Minimise the program with `engine` (`Newton()`), differentiable as `gradient` (`Envelope()`) says.
+    """Solve a linear program, with a proof of the answer and gradients to the tensors of the program.
 
-    Everything is computed in float64 and handed back in the dtype of the cost. `start` is a solution of a
-    neighbouring program of the same shape; a good one saves steps, a bad one costs some.
+    Everything is computed in float64 and handed back in the dtype of the cost.
+
+    Args:
+        program: The program.
+        engine: The engine that solves it; by default `Newton()`.
+        gradient: How the solution is differentiated; by default `Envelope()`.
+        start: A solution of a neighbouring program of the same shape; a good one saves steps, a bad one costs some.
+
+    Returns:
+        The point, its prices, its value, and how the solve ended.
+
+    Raises:
+        ShapeMismatch: If `start` does not have the shape of the program.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> cost = torch.tensor([-1.0, -2.0], requires_grad=True)
+        >>> rows, bound = torch.tensor([[1.0, 1.0], [0.0, 1.0]]), torch.tensor([4.0, 3.0])
+        >>> found = lp.solve(lp.LinearProgram(cost, rows, bound))
+        >>> round(found.value.item(), 4), found.status.name
+        (-7.0, 'SOLVED')
+        >>> torch.autograd.grad(found.value, cost)
+        (tensor([1., 3.]),)
     """
     engine, gradient = engine or Newton(), gradient or Envelope()
     if start is not None and (start.x.shape != program.cost.shape or start.dual.shape != program.bound.shape):

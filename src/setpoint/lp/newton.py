@@ -43,13 +43,30 @@ from setpoint.lp.structure import Structure, choose
 
 @dataclass(frozen=True)
 class Newton:
-    """Proximal augmented-Lagrangian Newton; every setting is in units of the scaled program.
+    """Newton's method on a proximal augmented Lagrangian: the default engine.
 
-    `tolerance` is that of the proof, `steps` the most Newton steps before the status is `STALLED` (or, after
-    as many on the rows alone, `INFEASIBLE`).
-    The sharpness starts at `start`, is multiplied by `factor` at each update of the prices and stops at `sharpest`
-    (at 1e-3 when the systems are solved by conjugate gradients, which a sharper penalty would starve).
-    `structure` solves the systems: `lp.Dense`, `lp.Arrow`, `lp.Iterative`, or by default what suits the program.
+    Every setting is in units of the scaled program. The sharpness starts at `start`, is multiplied by `factor` at each
+    update of the prices and stops at `sharpest` (at 1e-3 when the systems are solved by conjugate gradients, which a
+    sharper penalty would starve).
+
+    Args:
+        tolerance: Largest violation of the proof that counts as solved.
+        steps: Most Newton steps before the status is `STALLED` (or, after as many on the rows alone, `INFEASIBLE`).
+        start: The first sharpness.
+        factor: Factor of the sharpness per update of the prices, between 0 and 1.
+        sharpest: The last sharpness.
+        proximal: Weight of the term that holds the point near the one before.
+        structure: Solves the systems: `lp.Dense`, `lp.Arrow`, `lp.Iterative`, or by default what suits the program.
+
+    Raises:
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> program = lp.LinearProgram(torch.tensor([-1.0]), torch.tensor([[1.0]]), torch.tensor([2.0]))
+        >>> lp.solve(program, lp.Newton(tolerance=1e-10)).status.name
+        'SOLVED'
     """
 
     tolerance: float = 1e-8

@@ -18,10 +18,26 @@ from setpoint.lp.solution import RawSolution, Solution, Status
 
 @dataclass(frozen=True)
 class ExteriorPenalty:
-    """Newton's method on the exterior penalty as published; dense, small programs only.
+    """The exterior penalty as published: Newton's method without safeguards, for small dense programs.
 
-    `epsilon` weighs the cost, `ridge` keeps the Hessian invertible, `line_search` makes the steps exact (the paper
-    goes without). The point solves the rows that push back at the end; its proof says whether to believe it.
+    The point solves the rows that push back at the end; the proof of the solution says whether to believe it.
+
+    Args:
+        epsilon: Weight of the cost beside the penalty.
+        ridge: Keeps the Hessian invertible.
+        steps: Number of Newton steps.
+        tolerance: Largest violation of the proof that counts as solved.
+        line_search: Make the steps exact; the paper goes without.
+
+    Raises:
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> program = lp.LinearProgram(torch.tensor([-1.0]), torch.tensor([[1.0]]), torch.tensor([2.0]))
+        >>> lp.solve(program, lp.ExteriorPenalty()).status.name
+        'SOLVED'
     """
 
     epsilon: float = 0.01

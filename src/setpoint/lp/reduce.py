@@ -23,9 +23,19 @@ from setpoint.lp.structure import choose
 
 @dataclass(frozen=True)
 class Reduction:
-    """`solution` is that of the full program either way; `certified` says whether the few directions gave it.
+    """The solution of a full program, and whether a few directions were enough for it.
 
-    `reduced` is the solution within the directions; its value is an upper bound.
+    Attributes:
+        solution: Solution of the full program, whichever way it was found.
+        reduced: Solution within the directions; its value is an upper bound.
+        certified: Whether the solution within the directions is that of the full program.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> program = lp.LinearProgram(torch.tensor([-1.0, 1.0]), torch.eye(2), torch.ones(2))
+        >>> lp.solve_reduced(program, torch.tensor([[1.0], [0.0]])).certified
+        True
     """
 
     solution: Solution
@@ -36,7 +46,28 @@ class Reduction:
 def solve_reduced(
     program: LinearProgram, basis: Tensor, engine: Engine | None = None, gradient: Gradient | None = None
 ) -> Reduction:
-    """Solve within the columns of `basis` (n, k), check the full proof, fall back to the full program."""
+    """Solve a program within a few directions, and the full program where the proof of that solution fails.
+
+    Args:
+        program: One program, not a batch.
+        basis: The directions, as columns `(n, k)`.
+        engine: The engine that solves the programs; by default `Newton()`.
+        gradient: How the solution is differentiated; by default `Envelope()`.
+
+    Returns:
+        The solution of the full program, and whether the directions gave it.
+
+    Raises:
+        ShapeMismatch: If `basis` does not fit the program.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> scores, labels = torch.tensor([1.0, -1.0, 0.5, -0.2]), torch.tensor([1, 0, 0, 1])
+        >>> basis = lp.forms.f_score_basis(scores, labels)
+        >>> lp.solve_reduced(lp.forms.f_score(scores, labels), basis).solution.status.name
+        'SOLVED'
+    """
     engine = engine or Newton()
     if basis.dim() != 2 or basis.shape[0] != program.variables or program.batch:
         raise ShapeMismatch(f"basis {tuple(basis.shape)} must be ({program.variables}, k), for one program")
@@ -116,7 +147,26 @@ def _prices_at(program: LinearProgram, point: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def random_directions(program: LinearProgram, size: int, *, seed: int = 0) -> Tensor:
-    """`size` random directions, (n, size): the control that a cleverer choice has to beat."""
+    """Draw random orthogonal directions: the control that a cleverer choice has to beat.
+
+    Args:
+        program: The program whose variables they are directions of.
+        size: Number of directions.
+        seed: Seed of the draw.
+
+    Returns:
+        The directions, as columns `(n, size)`.
+
+    Raises:
+        BadSetting: If `size` is not between 1 and the number of variables.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> program = lp.LinearProgram(torch.tensor([-1.0, 1.0]), torch.eye(2), torch.ones(2))
+        >>> lp.random_directions(program, 1).shape
+        torch.Size([2, 1])
+    """
     generator = torch.Generator().manual_seed(seed)
     drawn = torch.randn(program.variables, _check_size(program, size), generator=generator, dtype=torch.float64)
     orthogonal: Tensor = torch.linalg.qr(drawn)[0]
@@ -124,11 +174,29 @@ def random_directions(program: LinearProgram, size: int, *, seed: int = 0) -> Te
 
 
 def sliced_inverse_directions(program: LinearProgram, size: int, *, slices: int = 10) -> Tensor:
-    """Sliced inverse regression of the bounds on the rows: (n, size).
+    """Find directions by sliced inverse regression of the bounds on the rows.
 
-    Rows are whitened, sorted by their bound (by their cost share a . c where bounds tie), cut into slices; the
+    Rows are whitened, sorted by their bound (by their cost share a . c where bounds tie) and cut into slices; the
     leading directions of the slice means are where the rows move with their bounds. They say nothing of where the
-    *solution* lies, and measured so: see the docs of this room.
+    *solution* lies, and in measurements did not find it: see the page on linear programs.
+
+    Args:
+        program: The program whose rows are looked at.
+        size: Number of directions.
+        slices: Number of slices.
+
+    Returns:
+        The directions, as columns `(n, size)`.
+
+    Raises:
+        BadSetting: If `size` is not between 1 and the number of variables.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> program = lp.LinearProgram(torch.tensor([-1.0, 1.0]), torch.eye(2), torch.tensor([1.0, 2.0]))
+        >>> lp.sliced_inverse_directions(program, 1, slices=2).shape
+        torch.Size([2, 1])
     """
     _check_size(program, size)
     unit = torch.eye(program.variables, dtype=torch.float64)

@@ -12,7 +12,13 @@ from setpoint.lp.program import LinearProgram
 
 
 class Status(Enum):
-    """How a solve ended. Only `SOLVED` promises an optimum; every other name says what is known instead."""
+    """How a solve ended: only `SOLVED` promises an optimum, every other name says what is known instead.
+
+    Example:
+        >>> from setpoint import lp
+        >>> lp.Status.INFEASIBLE.message
+        'infeasible: no x satisfies all rows; `dual` proves it'
+    """
 
     SOLVED = "solved: the point, its prices and the gap between them are within the tolerance"
     INFEASIBLE = "infeasible: no x satisfies all rows; `dual` proves it"
@@ -26,10 +32,19 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class OptimalityProof:
-    """How far a pair (x, prices) is from proving itself optimal; three relative violations, one a program.
+    """How far a point and its prices are from proving that the point is optimal: three relative violations per program.
 
-    primal: the worst broken row / (1 + max |bound|); dual: the worst negative reduced cost / (1 + max |cost|);
-    gap: |cost . x + bound . dual + equality_bound . equality_dual| / (1 + |cost . x|).
+    Attributes:
+        primal: The worst broken row / (1 + max |bound|).
+        dual: The worst negative reduced cost / (1 + max |cost|).
+        gap: |cost . x + bound . dual + equality_bound . equality_dual| / (1 + |cost . x|).
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> found = lp.solve(lp.LinearProgram(torch.tensor([-1.0]), torch.tensor([[1.0]]), torch.tensor([2.0])))
+        >>> bool(found.proof.worst <= 1e-8)
+        True
     """
 
     primal: Tensor
@@ -43,13 +58,32 @@ class OptimalityProof:
 
 @dataclass(frozen=True)
 class Solution:
-    """What `solve` gives back; for a batch of programs each field has its leading dimensions.
+    """A point, its prices and their proof; for a batch of programs each field has the leading dimensions of the batch.
 
-    `dual` >= 0 are the prices of the inequality rows, `equality_dual` those of the equalities: the value falls by
-    `dual[i]` a unit of `bound[i]`. An infeasible program has value inf and a proof in the duals
-    (matrix' dual + equality_matrix' equality_dual >= 0 with bound . dual + equality_bound . equality_dual < 0);
-    an unbounded one has value -inf and its direction in `x`. Which fields carry gradients is up to the gradient
-    that was asked for; `degenerate` is True where that gradient is one of many.
+    An infeasible program has value inf and a proof in its duals (matrix' dual + equality_matrix' equality_dual >= 0
+    with bound . dual + equality_bound . equality_dual < 0); an unbounded one has value -inf and its direction in `x`.
+    The gradient that was asked for decides which fields carry gradients.
+
+    Attributes:
+        x: The point.
+        dual: Prices of the inequality rows, 0 or more: the value falls by `dual[i]` per unit of `bound[i]`.
+        equality_dual: Prices of the equality rows.
+        value: Cost of the point.
+        gap: The relative gap between cost and prices.
+        iterations: Number of steps taken.
+        statuses: How the solve of each program ended.
+        proof: The three violations that the status was judged by.
+        degenerate: True where the gradient is one of many; None where nobody looked.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> bound = torch.tensor([2.0], requires_grad=True)
+        >>> found = lp.solve(lp.LinearProgram(torch.tensor([-3.0]), torch.tensor([[1.0]]), bound))
+        >>> found.status.name, found.dual.tolist()
+        ('SOLVED', [3.0])
+        >>> torch.autograd.grad(found.value, bound)
+        (tensor([-3.]),)
     """
 
     x: Tensor

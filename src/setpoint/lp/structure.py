@@ -62,7 +62,15 @@ class InOrder:
 
 
 class Dense(InOrder):
-    """Rows as one dense tensor (..., m, n); a Cholesky factorisation per step. `lp.Newton(structure=lp.Dense)`."""
+    """Rows as one dense tensor `(..., m, n)`, with one Cholesky factorisation per step.
+
+    Args:
+        program: The program whose rows these are.
+
+    Example:
+        >>> from setpoint import lp
+        >>> engine = lp.Newton(structure=lp.Dense)
+    """
 
     exact = True
 
@@ -96,9 +104,15 @@ class Dense(InOrder):
 
 
 class Iterative(InOrder):
-    """Rows known by their products alone; preconditioned conjugate gradients, at most `steps`, per step of Newton.
+    """Rows known by their products alone, with preconditioned conjugate gradients in each step of Newton.
 
-    `lp.Newton(structure=lp.Iterative, tolerance=1e-6)`.
+    Args:
+        program: The program whose rows these are.
+        steps: Most steps of conjugate gradients per step of Newton.
+
+    Example:
+        >>> from setpoint import lp
+        >>> engine = lp.Newton(structure=lp.Iterative, tolerance=1e-6)
     """
 
     exact = False

@@ -15,10 +15,24 @@ from setpoint.solve.refuse import above_zero, finite_start
 
 @dataclass(frozen=True)
 class NuPI:
-    """A damped climb: the price also answers to the *change* of the excess, smoothed by `smoothing` (0 ... 1).
+    """A damped climb: each price also answers to the change of the excess of its bound.
 
-    price += lr (e_t + proportional (1 - smoothing) (e_t - x)), with x the running mean of the excesses e before.
-    The first step is that of the plain climb.
+        price += lr (e_t + proportional (1 - smoothing) (e_t - x))
+
+    where e_t is the excess now and x the running mean of the excesses before. The first step is that of the plain
+    climb.
+
+    Args:
+        proportional: How strongly the price answers to the change.
+        smoothing: How slowly the running mean forgets, from 0 up to below 1.
+
+    Raises:
+        BadSetting: If `proportional` is not above 0, or `smoothing` not from 0 up to below 1.
+
+    Example:
+        >>> import setpoint as sp
+        >>> climb = sp.losses.Climb(control=sp.losses.NuPI(proportional=3.0))
+        >>> solver = sp.Lagrangian(sp.ask("minimize fnr where fpr <= 5%"), climb=climb)
     """
 
     proportional: float = 5.0
@@ -32,10 +46,23 @@ class NuPI:
 
 @dataclass(frozen=True)
 class Climb:
-    """How prices climb: `lr` a step for an excess as large as what the bound allows, and what holds them.
+    """How the prices of a `Lagrangian` start, climb and are held.
 
-    `penalty` c makes the model feel relu(price + c excess) instead of the price (equalities: price + c excess).
-    `ceiling` caps the prices; without one, a price beyond `limit` stops the training. `start` is the first price.
+    Args:
+        lr: Rise of a price per step when the excess is as large as the share that the bound allows.
+        control: `NuPI(...)` damps the climb; None is the plain climb.
+        penalty: c makes the model feel relu(price + c excess) in place of the price (equalities: price + c excess).
+        ceiling: The highest price. None sets no ceiling.
+        limit: A price beyond this stops the training with `DivergedPrices`, unless there is a ceiling.
+        start: The first price. None starts where no small move of the thresholds pays.
+
+    Raises:
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import setpoint as sp
+        >>> sp.losses.Climb(lr=0.2, ceiling=50.0).limit
+        10000.0
     """
 
     lr: float = 0.1

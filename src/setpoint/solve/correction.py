@@ -24,8 +24,19 @@ from setpoint.solve.refuse import above_zero
 class Slack:
     """Treat every inequality as excess_i + slack_i = 0 with slacks that are never negative.
 
-    The bound with the least slack holds the threshold, and its slack is learned at `rate`: it falls by rate x price at
-    every step. The other slacks are what their equations leave at that threshold, and these bounds cost nothing.
+    The bound with the least slack holds the threshold, and its slack is learned: it falls by rate x price at every
+    step. The other slacks are what their equations leave at that threshold, and their bounds cost nothing.
+
+    Args:
+        rate: Learning rate of the slack.
+
+    Raises:
+        BadSetting: If `rate` is not above 0.
+
+    Example:
+        >>> import setpoint as sp
+        >>> correction = sp.losses.Correction(slack=sp.losses.Slack(rate=0.02))
+        >>> solver = sp.ImplicitThreshold(sp.ask("minimize fnr where fpr <= 5%"), correction=correction)
     """
 
     rate: float = 0.01
@@ -36,7 +47,9 @@ class Slack:
 
 @dataclass(frozen=True)
 class Correction:
-    """How often the thresholds are searched anew, and on which scores.
+    """How often the thresholds of `ImplicitThreshold` are searched anew, and on which scores.
+
+    With neither `batches` nor `latest` the search uses all remembered scores.
 
     Args:
         every: Steps from one search to the next.
@@ -47,10 +60,15 @@ class Correction:
         soft: Set the thresholds where the smooth rates meet the bounds instead of the true ones.
         slack: Treat inequalities by slack variables in place of a search for the best feasible cut.
 
-    With neither `batches` nor `latest` the search uses all remembered scores.
-
     Raises:
-        BadSetting: If `every` is below 1, `latest` above `every`, or both `batches` and `latest` are given.
+        BadSetting: If `every` is below 1, `latest` above `every`, both `batches` and `latest` are given, or `slack`
+            comes with `soft`.
+
+    Example:
+        >>> import setpoint as sp
+        >>> correction = sp.losses.Correction(every=10)
+        >>> [step for step in range(25) if correction.is_due(step)]
+        [0, 10, 20]
     """
 
     every: int = 1

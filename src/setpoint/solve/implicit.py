@@ -37,18 +37,35 @@ BROKEN_PRICE = 10.0
 
 
 class ImplicitThreshold(Solver):
-    """Trains the objective *as re-optimised over the thresholds* of the problem.
+    """Train the objective as re-optimised over the thresholds of the problem.
 
-    Each step finds the best feasible thresholds on the remembered scores by the true rates, solves for the
-    prices at which no small move of them pays, and returns objective + prices . excesses in soft counts. No
-    bound: the best threshold is held, and moves with the scores around it. An area: one threshold a point. A gap
-    between groups: one threshold a group, of which there are `n_groups`. A bound that does not bind costs
-    nothing; one that no threshold meets costs a flat 10. Until both classes have been seen the loss is zero.
+    Each step finds the best feasible thresholds on the remembered scores by the true rates, solves for the prices at
+    which no small move of the thresholds pays, and returns objective + prices . excesses in soft counts. Without a
+    bound the best threshold is held, and moves with the scores around it. An area has one threshold per point, a gap
+    between groups one threshold per group. A bound that does not bind costs nothing; a bound that no threshold meets
+    costs a flat 10. Until both classes have been seen the loss is zero.
 
-    `temperature` is the steepness of the `step`; None sets it once, from the spread of the first scores, and
-    keeps it (a buffer). `memory` is the number of scores remembered; None chooses it from the bounds, 0 makes
-    every batch stand for itself. `correction` says when and by what the thresholds are searched, `slope_penalty`
-    weighs the sum of (d excess / d threshold)^2, in units of the scores, `damping` bounds the prices.
+    Args:
+        problem: The objective and its bounds.
+        n_groups: Number of groups, if the problem compares groups.
+        step: Makes the smooth step that the model learns by, given a temperature.
+        temperature: Steepness of the step. None sets it once, from the spread of the first scores, and keeps it.
+        memory: Number of scores remembered. None chooses it from the bounds; 0 makes every batch stand for itself.
+        correction: When and by what the thresholds are searched.
+        slope_penalty: Weight of the sum of (d excess / d threshold)^2, in units of the scores.
+        damping: Floor of the slopes and limit of the prices.
+
+    Raises:
+        BadProblem: If `problem` is not a problem, or `n_groups` does not fit it.
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> solver = sp.ImplicitThreshold(sp.ask("minimize fnr where fpr <= 40%"))
+        >>> scores = torch.tensor([2.0, 0.5, -0.3, 1.0, -1.0, -2.0], requires_grad=True)
+        >>> solver(scores, torch.tensor([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])).backward()
+        >>> solver.thresholds
+        tensor([-0.6500])
     """
 
     thresholds: Tensor

@@ -37,20 +37,41 @@ class Prices(Protocol):
 
 
 class Lagrangian(Solver):
-    """objective + prices . excesses, minimised over model and thresholds, while each price climbs by its true excess.
+    """Minimise objective + prices . excesses over model and thresholds, while each price climbs by its true excess.
 
-    The model and the thresholds (a parameter: hand `solver.parameters()` to your optimizer) learn by soft counts;
-    the prices move by the true rates of the remembered scores, once a training batch, by
+    The model and the thresholds learn by soft counts. The thresholds are a parameter: hand `solver.parameters()` to
+    your optimizer. The prices move once per training batch, by the true rates of the remembered scores:
 
-        price += climb.lr * excess / room,    never below zero unless the bound is an equality,
+        price += lr * excess / room,    never below zero unless the bound is an equality,
 
-    where room is the share that the bound allows (1 % for `fpr <= 1%`). An area has one threshold and one equality a
-    point, a gap between groups one threshold a group, of which there are `n_groups`. Thresholds start at the best
-    feasible cut of the first scores that hold both classes, prices where no small move of those thresholds pays;
-    `threshold=0.0, climb=Climb(start=0.0)` start both where a model trained by cross-entropy stands.
+    where room is the share that the bound allows (1 % for `fpr <= 1%`). An area has one threshold and one equality per
+    point, a gap between groups one threshold per group. Thresholds start at the best feasible cut of the first scores
+    that hold both classes, prices where no small move of those thresholds pays. `threshold=0.0, climb=Climb(start=0.0)`
+    starts both where a model trained by cross-entropy stands.
 
-    `climb` says how the prices climb. `truth` is the step that moves the prices: with a smooth one they follow soft
-    rates, and the bound is then met by those, not by the true ones.
+    Args:
+        problem: The objective and its bounds.
+        n_groups: Number of groups, if the problem compares groups.
+        climb: How the prices start and climb.
+        threshold: The first threshold. None starts at the best feasible cut.
+        step: Makes the smooth step that the model learns by, given a temperature.
+        truth: The step that moves the prices. With a smooth one the bound is met by soft rates, not by the true ones.
+        temperature: Steepness of the smooth step. None sets it once, from the spread of the first scores.
+        memory: Number of scores remembered. None chooses it from the bounds; 0 makes every batch stand for itself.
+
+    Raises:
+        BadProblem: If `problem` is not a problem, or `n_groups` does not fit it.
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> solver = sp.Lagrangian(sp.ask("minimize fnr where fpr <= 50%"))
+        >>> scores = torch.tensor([2.0, 0.5, -0.3, 1.0, -1.0, -2.0], requires_grad=True)
+        >>> solver(scores, torch.tensor([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])).backward()
+        >>> [name for name, _ in solver.named_parameters()]
+        ['thresholds']
+        >>> sorted(solver.status())
+        ['prices', 'temperature', 'thresholds']
     """
 
     thresholds: nn.Parameter

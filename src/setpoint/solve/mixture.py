@@ -18,10 +18,20 @@ _NOTHING = 1e-7
 
 @dataclass(frozen=True)
 class Mixture:
-    """Which snapshots to draw from and how often, and the one to take if only one may be used.
+    """The snapshots to draw from and how often, and the one to take if only one may be used.
 
-    `weights` maps at most m + 1 snapshots to their shares. `objective` and `violations` are the mixture's. `single`
-    is the feasible snapshot of the lowest objective; if none is feasible, the one that breaks its bounds least.
+    Attributes:
+        weights: Share of each snapshot in use, by its number; at most m + 1 of them.
+        objective: Mean objective of the mixture.
+        violations: Mean violation of each bound.
+        feasible: Whether no mean violation is positive.
+        single: Number of the feasible snapshot of the lowest objective; if none is feasible, of the one whose largest
+            violation is the smallest.
+
+    Example:
+        >>> import setpoint as sp
+        >>> sp.losses.best_mixture([0.3, 0.2], [[-0.01], [0.01]]).single
+        0
     """
 
     weights: dict[int, float]
@@ -32,11 +42,28 @@ class Mixture:
 
 
 def best_mixture(objectives: Any, violations: Any) -> Mixture:
-    """The mixture of T snapshots with the lowest mean objective whose mean violations are not positive.
+    """Find the mixture of T snapshots with the lowest mean objective whose mean violations are not positive.
 
-    `objectives (T,)` are to be minimised, `violations (T, m)` are positive where broken; an equality comes as two
-    columns, excess and -excess. If no mixture is feasible, the largest violation is first made as small as it can be.
-    A vertex of the program is taken, which uses at most m + 1 snapshots.
+    If no mixture is feasible, the largest violation is first made as small as it can be. A vertex of the linear program
+    is taken, which uses at most m + 1 snapshots.
+
+    Args:
+        objectives: Objective of each snapshot, to be minimised, `(T,)`.
+        violations: Violation of each bound by each snapshot, positive where broken, `(T, m)`. An equality comes as two
+            columns, excess and -excess.
+
+    Returns:
+        The shares of the snapshots, and what the mixture reaches.
+
+    Raises:
+        ShapeMismatch: If the shapes do not fit.
+        BadSetting: If there is no snapshot, or a number is not finite.
+
+    Example:
+        >>> import setpoint as sp
+        >>> mixture = sp.losses.best_mixture([0.3, 0.2], [[-0.01], [0.01]])
+        >>> mixture.weights, mixture.feasible
+        ({0: 0.5, 1: 0.5}, True)
     """
     costs, broken = np.asarray(objectives, dtype=float), np.asarray(violations, dtype=float)
     if costs.ndim != 1 or broken.ndim != 2 or len(costs) != len(broken):

@@ -17,11 +17,27 @@ from setpoint.solve.solver import Solver
 
 
 class OneVsRest(Solver):
-    """The mean over L labels of `ImplicitThreshold` on each: scores `(n, L)`, labels `(n, L)` of 0 and 1.
+    """The mean over L labels of one `ImplicitThreshold` per label: each label has its own threshold.
 
-    `problem` is asked of every label, or is a sequence of L problems, one each. `settings` are those of
-    `ImplicitThreshold`. Weights are one a sample or one an entry; a label that is not known has weight 0. A label
-    of which only one kind has been seen adds nothing yet.
+    Scores and labels are `(n, L)`, labels 0 or 1. Weights are one per sample or one per entry; a label that is not
+    known has weight 0. A label of which only one kind has been seen adds nothing yet.
+
+    Args:
+        problem: One problem for every label, or a sequence of L problems.
+        n_labels: Number of labels L.
+        settings: Settings of `ImplicitThreshold`.
+
+    Raises:
+        BadSetting: If `n_labels` is not a whole number from 1 up, or the problems are not L.
+        ShapeMismatch: If scores, labels or weights have another shape.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> solver = sp.classes.OneVsRest(sp.ask("minimize fnr where fpr <= 50%"), n_labels=2)
+        >>> scores, labels = torch.tensor([[2.0, 0.0], [1.0, 1.0]]), torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+        >>> loss = solver(scores, labels)
+        >>> len(solver.thresholds)
+        2
     """
 
     solvers: nn.ModuleList

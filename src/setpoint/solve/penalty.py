@@ -17,10 +17,22 @@ OVER_THE_PRICE = 2.0
 
 
 class Penalty(ImplicitThreshold):
-    """Implicit thresholds with prices eta * sign(excess) in place of solved ones.
+    """Keep bounds by a fixed penalty on their distance, objective + eta |excess|, at implicit thresholds.
 
-    `eta` None keeps it at twice the running mean of the solved price: an eta of 1 is far below the price of a tight
-    bound, and the model then collapses to flagging everything. Takes the settings of `ImplicitThreshold`.
+    The prices are eta * sign(excess) in place of solved ones. An eta of 1 is far below the price of a tight bound, and
+    the model then collapses to flagging everything.
+
+    Args:
+        problem: The objective and its bounds.
+        eta: The penalty. None keeps it at twice the running mean of the solved price.
+        settings: Settings of `ImplicitThreshold`.
+
+    Raises:
+        BadSetting: If `eta` is not above 0.
+
+    Example:
+        >>> import setpoint as sp
+        >>> solver = sp.losses.Penalty(sp.ask("minimize fnr where fpr <= 5%"), eta=20.0, memory=0)
     """
 
     running: Tensor

@@ -27,9 +27,21 @@ from setpoint.solve.refuse import above_zero
 
 @dataclass(frozen=True)
 class Damping:
-    """How solved prices are kept finite: slopes below `slope_floor` count for little, no price exceeds `price_limit`.
+    """How solved prices are kept finite: by a floor under the slopes and a limit on the prices.
 
     Slopes are taken per unit of temperature times score, so that the floor does not depend on the scale of the scores.
+
+    Args:
+        slope_floor: Slopes below this count for little: a slope of 0 gives a price of 0, not of infinity.
+        price_limit: The largest price, of either sign.
+
+    Raises:
+        BadSetting: If either is not above 0.
+
+    Example:
+        >>> import setpoint as sp
+        >>> damping = sp.losses.Damping(price_limit=100.0)
+        >>> solver = sp.ImplicitThreshold(sp.ask("minimize fnr where fpr <= 5%"), damping=damping)
     """
 
     slope_floor: float = 1e-6

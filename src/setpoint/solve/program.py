@@ -41,11 +41,22 @@ class ProgramLoss(Solver):
 
 
 class AUCLoss(ProgramLoss):
-    """Mean over pairs of max(0, margin - (s_j - s_k)) / margin: a bound on 1 - AUC from above.
+    """Mean over pairs of max(0, margin - (s_j - s_k)) / margin: an upper bound on 1 - AUC.
 
-    Every pair that misses the margin carries the same gradient, so the loss learns from the first step. With
-    `ramp=True` a pair costs at most 1, as published: closer to 1 - AUC, but only pairs ordered by less than the
-    margin then carry a gradient, at margin 0.01 almost none.
+    Every pair that misses the margin carries the same gradient, so the loss learns from the first step.
+
+    Args:
+        margin: By how much a positive must be above a negative to cost nothing.
+        ramp: A pair costs at most 1, as published: closer to 1 - AUC, but only pairs ordered by less than the margin
+            then carry a gradient, at margin 0.01 almost none.
+
+    Raises:
+        BadSetting: If `margin` is not above 0.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> float(sp.losses.AUCLoss()(torch.tensor([0.5, 0.0]), torch.tensor([1.0, 0.0])))
+        0.5
     """
 
     needs_negatives = True
@@ -62,24 +73,29 @@ class AUCLoss(ProgramLoss):
 
 
 class MulticlassAUCLoss(Solver):
-    """AUC for scores (n, classes): the mean over class pairs (AUC-mu), or over classes against all others.
+    """AUC of scores `(n, K)`: the mean over pairs of classes (AUC-mu), or over classes against all others.
 
     Classes missing from a batch are left out of the mean; a batch of one class costs zero. By default every pair of
     classes (or every class) counts alike, as it does in the metrics `auc_mu` and `auc_one_vs_rest`. Pooled, classes
-    count by their pairs: of classes with 40, 15 and 5 samples the two rare ones have 9 % of the loss between them, but
-    a third of the metric.
+    count by their pairs: with classes of 40, 15 and 5 samples the two rare ones share 9 % of the loss, but a third of
+    the metric.
 
     Args:
-        margin: by how much a pair must be in order to cost nothing.
+        margin: By how much a pair must be in order to cost nothing.
         partition: `partition[k, l]` is the cost of answering k when l is true; None is 0 on the diagonal and 1
             elsewhere.
-        one_vs_all: each class against all others by its own score, in place of pairs of classes.
-        pooled: one mean over all pairs of samples, each ranked with the size of its orientation and not the sign alone
+        one_vs_all: Each class against all others by its own score, in place of pairs of classes.
+        pooled: One mean over all pairs of samples, each ranked with the size of its orientation and not the sign alone
             (`setpoint.lp.closed.auc_mu`), as published.
-        ramp: a pair costs at most 1, as published; see `AUCLoss`.
+        ramp: A pair costs at most 1, as published; see `AUCLoss`.
 
     Raises:
-        BadSetting: the margin is not a positive number, the partition is not finite, or it came with `one_vs_all`.
+        BadSetting: If the margin is not above 0, the partition is not finite, or it came with `one_vs_all`.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> float(sp.losses.MulticlassAUCLoss()(torch.eye(3), torch.tensor([0, 1, 2])))
+        0.0
     """
 
     def __init__(
@@ -145,7 +161,24 @@ class _SquashedLoss(ProgramLoss):
 
 
 class FScoreLoss(_SquashedLoss):
-    """1 - F_beta of the best admissible flags: 1 - (1 + beta^2) TP / (TP + FP + beta^2 P)."""
+    """One minus the F-score of the best admissible flags: 1 - (1 + beta^2) TP / (TP + FP + beta^2 P).
+
+    A positive counts in full once (1 - margin) tanh(scale * score) >= margin, a negative not at all once it is below
+    -margin. The operating threshold is zero.
+
+    Args:
+        beta: How much more recall counts than precision.
+        scale: Factor of the scores.
+        margin: How clear a score must be, from 0 (the published program) to 0.5 (the smooth step (1 + tanh) / 2).
+
+    Raises:
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> float(sp.losses.FScoreLoss()(torch.tensor([9.0, -9.0]), torch.tensor([1.0, 0.0])))
+        0.0
+    """
 
     def __init__(self, beta: float = 1.0, *, scale: float = 1.0, margin: float = 0.4) -> None:
         super().__init__(scale, margin)
@@ -156,16 +189,44 @@ class FScoreLoss(_SquashedLoss):
 
 
 class JaccardLoss(_SquashedLoss):
-    """1 - TP / (FP + P): one minus intersection over union of the best admissible flags."""
+    """One minus the Jaccard index (intersection over union) of the best admissible flags: 1 - TP / (FP + P).
+
+    Args:
+        scale: Factor of the scores.
+        margin: How clear a score must be, from 0 to 0.5, as in `FScoreLoss`.
+
+    Raises:
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> float(sp.losses.JaccardLoss()(torch.tensor([9.0, -9.0]), torch.tensor([1.0, 0.0])))
+        0.0
+    """
 
     def value(self, batch: Sample) -> Tensor:
         return 1 - closed.jaccard(batch.scores, batch.labels, **self.flags(batch))
 
 
 class PrecisionAtRecallLoss(_SquashedLoss):
-    """1 - precision where recall >= `recall`; each positive missing from it counts as `shortfall` false alarms.
+    """One minus precision where recall is at least `recall`.
 
-    Too small a `shortfall` is paid rather than avoided: from about 5 up the bound was met, at 1 it was not.
+    Each positive missing from the recall counts as `shortfall` false alarms. Too small a `shortfall` is paid rather
+    than avoided: from about 5 up the bound was met, at 1 it was not.
+
+    Args:
+        recall: The recall to reach, between 0 and 1.
+        shortfall: False alarms that one missing positive counts for.
+        scale: Factor of the scores.
+        margin: How clear a score must be, from 0 to 0.5, as in `FScoreLoss`.
+
+    Raises:
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> float(sp.losses.PrecisionAtRecallLoss(0.9)(torch.tensor([9.0, -9.0]), torch.tensor([1.0, 0.0])))
+        0.0
     """
 
     def __init__(self, recall: float, *, shortfall: float = 5.0, scale: float = 1.0, margin: float = 0.4) -> None:
@@ -179,7 +240,22 @@ class PrecisionAtRecallLoss(_SquashedLoss):
 
 
 class RecallAtPrecisionLoss(_SquashedLoss):
-    """1 - recall where precision >= `precision`, whose breach costs `shortfall` a flag. Exceeds 1 while broken."""
+    """One minus recall where precision is at least `precision`; the loss exceeds 1 while the precision is missed.
+
+    Args:
+        precision: The precision to reach, between 0 and 1.
+        shortfall: Price per flag by which the precision is missed.
+        scale: Factor of the scores.
+        margin: How clear a score must be, from 0 to 0.5, as in `FScoreLoss`.
+
+    Raises:
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> float(sp.losses.RecallAtPrecisionLoss(0.9)(torch.tensor([9.0, -9.0]), torch.tensor([1.0, 0.0])))
+        0.0
+    """
 
     def __init__(self, precision: float, *, shortfall: float = 5.0, scale: float = 1.0, margin: float = 0.4) -> None:
         super().__init__(scale, margin)

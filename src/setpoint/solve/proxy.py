@@ -75,13 +75,35 @@ class SwapRegret(nn.Module):
 
 
 class ProxyLagrangian(Lagrangian):
-    """The Lagrangian as a game without a common payoff: the model minimises soft rates, the weights answer true ones.
+    """The Lagrangian as a game: the model minimises soft rates, the weights of the bounds answer to true ones.
 
-        loss = l_0 objective + sum(l_i excess_i),    M l = l,    M <- M * exp(lr * true excess l'), columns scaled
+        loss = l_0 objective + sum(l_i excess_i),    M l = l,    M <- M * exp(lr * true excess l')
 
-    The loss is a mean with weights l of sum 1, so no price can diverge. Its guarantee is for a *mixture* of the models
-    on the way (`best_mixture`); a single one may oscillate about the bound. Takes the start, step, truth,
-    temperature and memory as `Lagrangian` does.
+    with the columns of M scaled to sum 1 after each step. The loss is a mean with weights l of sum 1, so no price can
+    diverge. The guarantee is for a mixture of the models on the way (`best_mixture`); a single model may oscillate
+    about the bound.
+
+    Args:
+        problem: The objective and its bounds.
+        n_groups: Number of groups, if the problem compares groups.
+        climb: `lr` (0.03 unless given) and `start` of the prices; it takes no other setting.
+        threshold: The first threshold. None starts at the best feasible cut.
+        step: Makes the smooth step that the model learns by, given a temperature.
+        truth: The step that moves the weights.
+        temperature: Steepness of the smooth step. None sets it once, from the spread of the first scores.
+        memory: Number of scores remembered. None chooses it from the bounds; 0 makes every batch stand for itself.
+
+    Raises:
+        BadProblem: If `problem` is not a problem, or `n_groups` does not fit it.
+        BadSetting: If a setting is out of its range, or `climb` has a control, a penalty or a ceiling.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> solver = sp.losses.ProxyLagrangian(sp.ask("minimize fnr where fpr <= 50%"))
+        >>> scores = torch.tensor([2.0, 0.5, -0.3, 1.0, -1.0, -2.0], requires_grad=True)
+        >>> solver(scores, torch.tensor([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])).backward()
+        >>> bool((solver.prices >= 0).all())
+        True
     """
 
     def _climbing(self, climb: Climb | None) -> SwapRegret:

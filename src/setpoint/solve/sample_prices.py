@@ -25,9 +25,15 @@ class HeldOutMetric(Protocol):
 
 @dataclass(frozen=True)
 class ByAsk:
-    """The ask itself: its objective at the best feasible cut (its negative, if that is minimised).
+    """Measure an epoch by the ask itself: its objective at the best feasible cut, larger being better.
 
-    When no cut is feasible, minus the violation.
+    The objective is taken with a minus sign if it is minimised. When no cut is feasible, the measure is minus the
+    violation.
+
+    Example:
+        >>> import setpoint as sp
+        >>> sp.losses.Growth().metric
+        ByAsk()
     """
 
     def __call__(self, held_out: Sample, merit: float) -> float:
@@ -36,7 +42,12 @@ class ByAsk:
 
 @dataclass(frozen=True)
 class ByArea:
-    """The area under the whole ROC curve, whatever is asked: the published choice."""
+    """Measure an epoch by the area under the whole ROC curve, whatever is asked: the published choice.
+
+    Example:
+        >>> import setpoint as sp
+        >>> growth = sp.losses.Growth(metric=sp.losses.ByArea())
+    """
 
     def __call__(self, held_out: Sample, merit: float) -> float:
         return float(roc_area(held_out.scores, held_out.labels, held_out.weights))
@@ -44,12 +55,31 @@ class ByArea:
 
 @dataclass(frozen=True)
 class Growth:
-    """How mu, the weight of the square and the pace of the prices, grows: by `rho`, up to `limit`.
+    """How mu and the prices of an augmented Lagrangian start and grow.
 
-    mu grows after an epoch whose metric is below that of the epoch before plus `tolerance`; on a tie, with no
-    tolerance, it stays. `fit` measures each epoch by `metric` on the held-out rows: `ByAsk()`, the default, since the
-    ask is what the model is judged by, or `ByArea()`. A loop of your own hands `step_metric` any number. Prices start
-    at `price`; one beyond `price_limit` raises `DivergedPrices`.
+    mu, the weight of the square and the pace of the prices, grows after an epoch whose metric is below that of the
+    epoch before plus `tolerance`; on a tie, with no tolerance, mu stays. A loop of your own hands `step_metric` any
+    number.
+
+    Args:
+        rho: Factor by which mu grows, 1 or more.
+        limit: The largest mu.
+        tolerance: By how much an epoch must be better than the one before for mu to stay.
+        metric: How `sp.fit` measures each epoch on held-out rows: `ByAsk()`, since the ask is what the model is judged
+            by, or `ByArea()`.
+        price: The first price of every sample.
+        price_limit: A price beyond this stops the training with `DivergedPrices`.
+
+    Raises:
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import setpoint as sp
+        >>> solver = sp.AugmentedLagrangian(sp.CrossEntropy(), n_samples=9, mu=0.1, growth=sp.losses.Growth(rho=3.0))
+        >>> for auc in (0.8, 0.7):
+        ...     solver.step_metric(auc)
+        >>> round(float(solver.mu), 3)
+        0.3
     """
 
     rho: float = 2.0

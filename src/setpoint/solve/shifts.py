@@ -20,16 +20,34 @@ from setpoint.solve.solver import Solver, settle_temperature, temperature_buffer
 
 
 class ImplicitShifts(Solver):
-    """Trains the objective of a problem of K classes *at the shifts that its coverage bounds call for*.
+    """Train the objective of a problem of K classes at the shifts that its coverage bounds call for.
 
-    A class within its bounds keeps its shift; the shifts of the others are set so that the true coverages meet
-    theirs (a convex problem, solved to the sample), and the bounds are priced so that no small move of those
-    shifts pays. An objective that is not the error (macro recall, macro F-score) first gets the shifts that are
-    best for it, found by search and then held; with the error these are 0. Labels are class numbers.
+    A sample is given the class argmax(score_k - shift_k). A class within its bounds keeps its shift; the shifts of the
+    others are set so that the true coverages meet theirs (a convex problem, solved to the sample), and the bounds are
+    priced so that no small move of those shifts pays. An objective that is not the error (macro recall, macro F-score)
+    first gets the shifts that are best for it, found by search and then held; with the error these are 0. Labels are
+    class numbers.
 
-    `temperature` is the steepness of the softmax; None sets it once, from the spread of the first scores.
-    `memory` is the number of rows of scores remembered, None chooses it from the bounds. The shifts are found
-    anew every `every` steps; `soft` sets them by soft coverages instead of true ones.
+    Args:
+        problem: The objective and its bounds on the coverage of classes.
+        n_classes: Number of classes K.
+        temperature: Steepness of the softmax. None sets it once, from the spread of the first scores.
+        memory: Number of rows of scores remembered. None chooses it from the bounds.
+        every: Steps from one search of the shifts to the next.
+        soft: Set the shifts by soft coverages instead of true ones.
+        damping: Floor of the slopes and limit of the prices.
+
+    Raises:
+        BadProblem: If the problem does not ask for classes.
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> problem = sp.minimize(sp.classes.Micro(sp.fnr), sp.classes.OfClass(sp.flagged, 0) <= 0.25)
+        >>> solver = sp.classes.ImplicitShifts(problem, n_classes=3)
+        >>> loss = solver(torch.eye(3).repeat(4, 1), torch.arange(3).repeat(4))
+        >>> bool(solver.shifts[0] > 0)
+        True
     """
 
     shifts: Tensor

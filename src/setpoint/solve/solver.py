@@ -29,15 +29,23 @@ STEEPEST = 1e12
 
 
 class Solver(nn.Module, ABC):
-    """`loss = solver(scores, labels)`, with your own loop, optimizer and sampler.
+    """A criterion: `loss = solver(scores, labels)`, with your own loop, optimizer and sampler.
 
-    All state (thresholds, prices, memory) is in buffers; in `eval()` mode none of it changes. A batch that
-    lacks a class is ordinary. Scores that are not finite, labels other than 0 and 1, and shapes that do not
-    match are refused by name.
+    All state (thresholds, prices, memory) is in buffers; in `eval()` mode none of it changes. A batch that lacks a
+    class is ordinary. Scores that are not finite, labels other than 0 and 1, and shapes that do not match are refused
+    by name.
 
     When `torch.distributed` is initialised, the loss is that of the batches of all processes together, and so are
     thresholds, prices and memory; every process must then call the solver at every step, with no samples if it has
     none. `across` chooses other processes, or none.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> class Hinge(sp.losses.Solver):
+        ...     def loss(self, batch, index=None):
+        ...         return (1 - (2 * batch.labels - 1) * batch.scores).clamp(min=0).mean()
+        >>> float(Hinge()(torch.tensor([2.0, 0.5]), torch.tensor([1.0, 0.0])))
+        0.75
     """
 
     #: Whether `loss` takes the part of this process and joins what it needs of the others; else it is given all.

@@ -20,17 +20,33 @@ from setpoint.solve.solver import Solver, full_precision, settle_temperature, te
 
 
 class ImplicitTopK(Solver):
-    """Trains `rate` (precision, recall) among the k best documents of each query: lists `(Q, L)`, padded to L.
+    """Train precision or recall among the k best documents of each query, with one implicit threshold per query.
 
-    loss = -mean_q [rate_q - price_q (passing_q - k)], in soft counts, at the threshold half way between the k-th
-    and the (k+1)-th score of the query. The gradient of a document is then proportional to its relevance minus
-    that of the documents near the threshold: a place is taken from whoever stands at the border.
+        loss = -mean_q [rate_q - price_q (passing_q - k)]
 
-    A query with k documents or fewer counts with what it is (a place left empty is a miss) and moves nothing; one
-    without relevant documents, or with no others, moves nothing by itself; one without documents is not there.
+    in soft counts, at the threshold half way between the k-th and the (k+1)-th score of the query. The gradient of a
+    document is then proportional to its relevance minus that of the documents near the threshold.
 
-    `temperature` is the steepness of the step; None sets it once, from the spread of the first scores within
-    their queries. Each query stands for itself, so there is no memory: a batch holds whole queries.
+    Scores and labels are `(Q, L)`, padded to L documents per query. A query with k documents or fewer counts with what
+    it is (a place left empty is a miss) and moves nothing; a query without relevant documents, or with no others, moves
+    nothing by itself; a query without documents is not there. A batch holds whole queries, so there is no memory.
+
+    Args:
+        rate: `sp.precision` or `sp.recall`.
+        k: Number of places.
+        temperature: Steepness of the step. None sets it once, from the spread of the first scores within their queries.
+        slope_floor: Slopes below this count for little, so that prices stay finite.
+
+    Raises:
+        BadProblem: If `rate` is not a rate.
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> solver = sp.losses.ImplicitTopK(sp.precision, k=1)
+        >>> loss = solver(torch.tensor([[2.0, 1.0, 0.0]]), torch.tensor([[0.0, 1.0, 0.0]]))
+        >>> sorted(solver.status())
+        ['price', 'temperature']
     """
 
     takes_parts = True
