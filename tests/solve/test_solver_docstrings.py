@@ -6,7 +6,9 @@ import importlib
 import inspect
 import pkgutil
 import re
+from pathlib import Path
 
+import griffe
 import pytest
 
 import setpoint as sp
@@ -62,3 +64,11 @@ def test_every_example_runs(module):
     assert tried.failed == 0
     own = [thing for thing in PUBLIC.values() if thing.__module__ == module.__name__]
     assert tried.attempted >= 2 * len(own)
+
+
+def test_the_site_draws_examples_as_code():
+    here = Path(__file__).parents[2]
+    reader = griffe.load_extensions(str(here / "docs" / "hooks.py") + ":Examples")
+    module = griffe.load("setpoint.solve.ascent", search_paths=[here / "src"], extensions=reader)
+    kinds = [section.kind.value for section in module["Climb"].docstring.parse("google")]
+    assert kinds == ["text", "parameters", "raises", "examples"]

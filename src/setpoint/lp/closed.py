@@ -1,4 +1,4 @@
-"""The metrics' programs, solved on paper: what training uses, and what the solver is tested against.
+"""The programs of the metrics, solved on paper: training uses these, and the solver is tested against them.
 
 The programs give every sample a share flagged, y, between max(0, f + margin) and min(1, 1 + f - margin), where
 f = (1 - margin) * squash(score) lies in [-1, 1]: high scores may not be left out, low ones not let in. The optimum

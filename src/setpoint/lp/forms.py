@@ -1,8 +1,8 @@
 """The metrics as linear programs. `closed` has the solution of each; these are for the solver, and for variations.
 
-Areas: a variable z a pair, minimise their mean where z >= margin - (s_j - s_k). Ratios part(y) / whole(y): with
+Areas: one variable z per pair, minimise their mean where z >= margin - (s_j - s_k). Ratios part(y) / whole(y): with
 t = scale / whole(y) and z = t y the ratio is linear (Charnes and Cooper), and the limits on y become rows in z
-and t; the value of the program is *minus* the ratio. The matrix is an arrow: one z a row, t in all of them, and
+and t; the value of the program is *minus* the ratio. The matrix is an arrow: one z per row, t in all of them, and
 one wide row for the whole.
 """
 
@@ -349,7 +349,7 @@ def _pairs(
 def _ratio(least: Tensor, most: Tensor, part: Tensor, whole: Tensor, offset: Tensor, scale: Tensor) -> LinearProgram:
     """Minus part . y / (whole . y + offset) with max(0, least) <= y <= min(1, most), in z = t y and t.
 
-    Rows come three a sample, so that its variable is next to itself: z <= t, least t <= z, z <= most t.
+    Each sample has three rows, next to each other: z <= t, least t <= z, z <= most t.
     """
     n, one = len(part), torch.ones_like(part)
     own = torch.arange(n, device=part.device).repeat_interleave(3)

@@ -167,7 +167,7 @@ class _Run:
         return RawSolution(x, dual, equality_dual, torch.as_tensor(self.taken), statuses)
 
     def _refresh(self) -> None:
-        """What the penalty sees of rows and bounds, at the present point, prices and sharpness."""
+        """Rows and bounds as the penalty sees them, at the present point, prices and sharpness."""
         self.r = add_scaled(self.rows.apply(self.y).sub_(self.bounds), self.sharp, self.u)
         self.q = add_scaled(-self.y, self.sharp, self.w)
         self.r_plus, self.q_plus = torch.maximum(self.r, self.floor), self.q.clamp(min=0)
@@ -233,7 +233,7 @@ class _Run:
         return slow
 
     def _violation(self, x: Tensor, raw: Tensor, new_u: Tensor, new_w: Tensor, y_move: Tensor) -> Number:
-        """The proof of a point with rows `raw` and the new prices, in given units, from what is at hand."""
+        """The proof of a point with rows `raw` and the new prices, in given units, from vectors at hand."""
         broken = largest(torch.maximum(raw, self.floor).mul_(self.given_rows))
         primal = greater(broken, largest(x.clamp(max=0)) * self.unit) / (1 + self.bound_size)
         reduced = add_scaled(new_w, -self.proximal, y_move).add_(self.gradient / stretch(self.sharp))

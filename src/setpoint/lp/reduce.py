@@ -119,7 +119,7 @@ def _within(program: LinearProgram, basis: Tensor) -> LinearProgram:
 def _prices_at(program: LinearProgram, point: Tensor) -> tuple[Tensor, Tensor]:
     """Least-squares prices of the rows that are tight at the point: c + J' u = 0 where x > 0.
 
-    Rows whose price comes out negative are let go, a few times over; what is left is checked by the proof.
+    Rows whose price comes out negative are let go, a few times over; the rest is checked by the proof.
     """
     rows = choose(program)
     cost, m = program.cost.double(), program.bound.shape[-1]

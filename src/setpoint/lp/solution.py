@@ -116,13 +116,13 @@ class Solution:
 
 @dataclass(frozen=True)
 class RawSolution:
-    """What an engine hands over, in float64 and without gradients: checked before anybody calls it a solution."""
+    """The answer of an engine, in float64 and without gradients, before `solve` has checked it."""
 
     x: Tensor
     dual: Tensor
     equality_dual: Tensor
     iterations: Tensor
-    #: What the engine says; `SOLVED` is not believed until the proof holds.
+    #: The word of the engine; `SOLVED` is not believed until the proof holds.
     statuses: tuple[Status, ...]
 
 

@@ -1,4 +1,4 @@
-"""The augmented Lagrangian of critical classes: a base loss, and one price a sample on the pairs it loses.
+"""The augmented Lagrangian of critical classes: a base loss, and one price per sample on the pairs it loses.
 
 Each positive j is asked to be above every negative by a margin, q_j = sum_k relu(margin - (f_j - f_k)) = 0:
 
@@ -27,7 +27,7 @@ from setpoint.solve.solver import Solver
 
 
 class Side(Protocol):
-    """Which samples are constrained, and what each pays against all others."""
+    """Chooses the constrained samples, and says how much each of them pays against all others."""
 
     def constrained(self, labels: Tensor) -> Tensor: ...
 
@@ -69,7 +69,7 @@ class PerNegative:
 
 
 def side_for(problem: Problem | None) -> Side:
-    """A constraint a negative if the problem is about the top of the list, else (and without a problem) a positive.
+    """Constrain each negative if the problem is about the top of the list, else (and without a problem) each positive.
 
     `fpr <= 1%`, `tnr >= 99%`, `flagged == 2%`, `precision >= 90%` and areas over low FPR are about the top;
     `recall >= 95%` and `fnr <= 5%` are not, nor is a bound that leaves half of everything to be flagged.

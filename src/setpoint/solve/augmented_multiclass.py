@@ -1,4 +1,4 @@
-"""The augmented Lagrangian for K classes of which some are critical: one price a critical sample."""
+"""The augmented Lagrangian for K classes of which some are critical: one price per critical sample."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Others:
 
 
 class Demand(Protocol):
-    """What each sample of a critical class pays against the samples of all non-critical ones."""
+    """Says how much each sample of a critical class pays against the samples of all non-critical classes."""
 
     def pays(self, outputs: Tensor, critical: int, others: Others, margin: float) -> Tensor: ...
 

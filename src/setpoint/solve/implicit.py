@@ -112,7 +112,7 @@ class ImplicitThreshold(Solver):
     def follow(self, optimizer: torch.optim.Optimizer) -> None:
         """Between corrections, let the thresholds follow the optimizer's steps to first order.
 
-        Call it once, after making the optimizer; it costs one more backward pass a threshold.
+        Call it once, after making the optimizer; it costs one more backward pass per threshold.
         """
         if self.correction.every == 1 or self.n_groups is not None or len(self.problem.bounds) != len(self.thresholds):
             raise BadSetting(
@@ -212,7 +212,7 @@ class ImplicitThreshold(Solver):
     def _hold(
         self, slopes: tuple[Tensor, Tensor], prices: Tensor, active: Tensor, broken: Tensor, pace: Tensor
     ) -> Tensor | None:
-        """Prices of what passes, where there are fewer bounds in force than thresholds; else None, or nothing."""
+        """Prices of passing scores, where fewer bounds are in force than thresholds; None for areas, else 0."""
         if self.problem.over is not None:
             return None
         left = slopes[0] + prices @ slopes[1]

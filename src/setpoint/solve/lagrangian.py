@@ -110,7 +110,7 @@ class Lagrangian(Solver):
 
     @property
     def prices(self) -> Tensor:
-        """What each bound costs now."""
+        """The present price of each bound."""
         return self.ascent.prices
 
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:

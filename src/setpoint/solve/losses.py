@@ -1,6 +1,6 @@
 """Losses for rare classes, each a solver on its own and a base for the augmented Lagrangian.
 
-All are written for K logits a sample. A binary score s stands for the two logits (0, s), of which the softmax is
+All are written for K logits per sample. A binary score s stands for the two logits (0, s), of which the softmax is
 (1 - sigmoid(s), sigmoid(s)); class 1 is then the positive one. q is the probability of the sample's own class.
 """
 
@@ -20,7 +20,7 @@ from setpoint.solve.solver import Solver
 
 
 class BaseLoss(Solver):
-    """The weighted mean over samples of a cost each: scores `(n,)` with labels 0 and 1, or `(n, K)` with class numbers.
+    """The weighted mean of the costs of the samples: scores `(n,)` with labels 0 and 1, or `(n, K)` with class numbers.
 
     An empty batch, or one of weight zero, costs nothing.
     """
@@ -44,12 +44,12 @@ class BaseLoss(Solver):
         return batch.processes.sum(costs.sum()) / torch.where(mass > 0, mass, 1.0).to(costs.dtype)
 
     def mass(self, batch: Sample) -> Tensor:
-        """What the costs of a batch are divided by: its total weight."""
+        """The divisor of the costs of a batch: its total weight."""
         return batch.mass
 
     @abstractmethod
     def costs(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """What each sample costs, `(n, K) -> (n,)`."""
+        """The cost of each sample, `(n, K) -> (n,)`."""
 
 
 class ClassCrossEntropy(BaseLoss):
@@ -240,7 +240,7 @@ class LDAM(BaseLoss):
 
     @property
     def _weighs(self) -> bool:
-        """Whether the class weights have come."""
+        """Whether the class weights are in force by now."""
         return self.reweight_after is not None and int(self.steps) >= self.reweight_after
 
 

@@ -1,4 +1,4 @@
-"""The best mixture of snapshots: a small linear program over what each of them costs and breaks."""
+"""The best mixture of snapshots: a small linear program over the objective and the violations of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many labels a sample, each with its own threshold: one implicit problem a label, trained together."""
+"""Many labels per sample, each with its own threshold: one implicit problem per label, trained together."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class OneVsRest(Solver):
         whole_number("n_labels", n_labels)
         problems = list(problem) if isinstance(problem, Sequence) else [problem] * n_labels
         if len(problems) != n_labels:
-            raise BadSetting(f"{len(problems)} problems came for {n_labels} labels; give one, or one a label")
+            raise BadSetting(f"{len(problems)} problems came for {n_labels} labels; give one, or one per label")
         self.solvers = nn.ModuleList(ImplicitThreshold(each, **settings) for each in problems)
 
     @property
@@ -71,7 +71,7 @@ class OneVsRest(Solver):
             if weights.shape == scores.shape[:1]:
                 weights = weights.unsqueeze(-1).expand(scores.shape)
             if weights.shape != scores.shape:
-                raise ShapeMismatch(f"weights {tuple(weights.shape)} must be one a sample or match the scores")
+                raise ShapeMismatch(f"weights {tuple(weights.shape)} must be one per sample or match the scores")
             weights = weights.flatten()
         flat = check_sample(scores.flatten(), labels.flatten(), weights)
         refuse_huge_scores(flat.scores)

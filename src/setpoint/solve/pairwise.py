@@ -69,7 +69,7 @@ class PairwiseArea(Solver):
         return (value + (now - then) / (batch.mass / reference.mass)).to(value.dtype)
 
     def _against(self, batch: Sample, scores: Tensor, chosen: Tensor, rest: tuple[Tensor, ...]) -> Tensor:
-        """What the samples of a batch pay at `scores`, each against the selected ones of the other class."""
+        """The sum that the samples of a batch pay at `scores`, each against the selected samples of the other class."""
         high, low, v, w = rest
         own, mine = batch.labels > 0, chosen[: len(scores)]
         up = pairs_per_positive(scores[own], low, self.surrogate, weights=w).double() @ mine[own]

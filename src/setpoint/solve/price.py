@@ -1,4 +1,4 @@
-"""Prices: what a bound costs, solved at the found thresholds; and the one loss that all solvers share.
+"""Prices of bounds, solved at the found thresholds; and the one loss that all solvers share.
 
     loss = objective + sum(price_i * excess_i)
 
@@ -55,7 +55,7 @@ class Damping:
 
 
 def count_at(sample: Sample, thresholds: Tensor, step: Step) -> Tensor:
-    """Counts at the thresholds `(m,)`, `(m, 4)`; or at one a group `(1, G)`, `(1, G, 4)`."""
+    """Counts `(m, 4)` at the thresholds `(m,)`, or `(1, G, 4)` at one threshold per group, `(1, G)`."""
     groups = sample.groups if thresholds.dim() == 2 else None
     return count(
         sample.scores, sample.labels, thresholds, step,
@@ -63,7 +63,7 @@ def count_at(sample: Sample, thresholds: Tensor, step: Step) -> Tensor:
     )  # fmt: skip
 
 
-#: Of the four counts, those that pass.
+#: The counts of scores that pass, among the four.
 PASSING = (1.0, 1.0, 0.0, 0.0)
 
 
@@ -86,7 +86,7 @@ class Expansion:
 
         It is linear in the batch's own counts (blown up by 1 / share to the size of these), hence unbiased for
         ratios such as precision however small the batch; when the batch is all there is, it is the loss itself.
-        `hold` are prices of what passes each threshold, as in `hold_passing`.
+        `hold` are the prices of passing each threshold, as in `hold_passing`.
         """
         slope = self.cost_slope + torch.einsum("k,k...->...", prices, self.excess_slopes)
         if hold is not None:
@@ -154,7 +154,7 @@ def count_pace(sample: Sample, thresholds: Tensor, step: SmoothStep) -> Tensor:
 
 
 def hold_passing(slope: Tensor, pace: Tensor, damping: Damping) -> Tensor:
-    """A price of what passes each threshold, `(T,)`, at which a small move of it no longer changes the loss.
+    """Prices of passing each threshold, `(T,)`, at which a small move of the threshold no longer changes the loss.
 
     Thresholds that no bound holds lie where the *true* rates are best, and there the smooth loss still has a slope:
     with nothing against it all scores drift one way, and the loss with them. Held so, a threshold moves with the scores

@@ -156,7 +156,7 @@ class _SquashedLoss(ProgramLoss):
         return torch.tanh(self.scale * scores)
 
     def flags(self, batch: Sample) -> dict[str, Any]:
-        """What the closed forms take besides scores and labels."""
+        """The arguments of the closed forms besides scores and labels."""
         return {"weights": batch.weights, "squash": self.squash, "margin": self.margin}
 
 

@@ -24,7 +24,7 @@ class SwapRegret(nn.Module):
     """A left-stochastic matrix M over objective and bounds, moved by the true excesses: M <- M * exp(lr D l').
 
     l is the stationary distribution of M, D = (0, excess / room); columns are then scaled to sum 1. The matrix is
-    kept as logarithms, so that no entry becomes zero. An equality stands in it twice, once a side.
+    kept as logarithms, so that no entry becomes zero. An equality stands in it twice, once per side.
     """
 
     log_matrix: Tensor
@@ -63,7 +63,7 @@ class SwapRegret(nn.Module):
         return shares[0], shares[1:] @ self.sides.to(excesses.dtype)
 
     def climb(self, excesses: Tensor) -> None:
-        """Shift weight to what is broken, in proportion to what it had."""
+        """Shift weight to broken bounds, in proportion to the weight they had."""
         gain = self.sides.double() @ (excesses.double() / self.rooms.double())
         gain = torch.cat([gain.new_zeros(1), gain])
         shares = stationary(self.log_matrix.exp())

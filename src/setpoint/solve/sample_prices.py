@@ -1,4 +1,4 @@
-"""One price a sample, and what the samples of a batch are charged by it: shared by all augmented Lagrangians."""
+"""One price per sample, and the charge of a batch by these prices: shared by all augmented Lagrangians."""
 
 from __future__ import annotations
 
@@ -139,15 +139,15 @@ class SamplePriced(Solver):
 
     @property
     def prices(self) -> Tensor:
-        """One price a training sample; 0, or the first price, for those that are not constrained."""
+        """One price per training sample; samples that are not constrained keep the first price."""
         return self.sample_prices
 
     def progress(self, held_out: Sample, merit: float) -> float:
-        """What `step_metric` is to be told of an epoch: `growth.metric`."""
+        """The value to hand to `step_metric` after an epoch: `growth.metric`."""
         return self.growth.metric(held_out, merit)
 
     def step_metric(self, value: float) -> None:
-        """Tell how the model does on held-out data, once an epoch, larger being better: if it is worse, mu grows."""
+        """Take the held-out metric of an epoch, larger being better: if it is worse than the last, mu grows."""
         if math.isnan(value):
             raise BadSetting("the metric is NaN; give the validation metric of this epoch, such as its AUC")
         if value < float(self.metric) + self.growth.tolerance:
@@ -155,7 +155,7 @@ class SamplePriced(Solver):
         self.metric.fill_(value)
 
     def check_index(self, index: Tensor | None, size: int) -> Tensor | None:
-        """One whole number a sample, from 0 to n_samples - 1."""
+        """One whole number per sample, from 0 to n_samples - 1."""
         if index is None:
             return None
         if index.shape != (size,) or index.is_floating_point() or index.dtype == torch.bool:
@@ -170,7 +170,7 @@ class SamplePriced(Solver):
         return index
 
     def charge(self, paid: Tensor, index: Tensor | None, weights: Tensor | None, opposed: Tensor | float) -> Tensor:
-        """What the constrained samples of a batch pay for `paid`, their q, against others of total weight `opposed`."""
+        """The charge for `paid`, the q of the constrained samples, against others of total weight `opposed`."""
         prices = (self.shared_price if index is None else self.sample_prices.index_select(0, index)).to(paid.dtype)
         each = paid * (paid * (0.5 * self.mu.to(paid.dtype)) + prices)
         if weights is None:

@@ -97,7 +97,7 @@ class ImplicitShifts(Solver):
         shifts = shifts.to(temperature.dtype)
         here = expand(self.problem, _count(reference, shifts, temperature))
         pace = shift_pace(reference, shifts, temperature) / temperature
-        # Only the shifts that a bound has moved answer to a change of the scores; the others are held.
+        # Only shifts that a bound has moved answer to a change of the scores; the others are held.
         moved = (sides != 0) | self._fixed(sides)
         cost_slope = torch.einsum("kc,jkc->j", here.cost_slope[0], pace)
         excess_slopes = torch.einsum("ikc,jkc->ij", here.excess_slopes[:, 0], pace) * moved
@@ -112,7 +112,7 @@ class ImplicitShifts(Solver):
         return (self.low == self.high).to(sides.device)
 
     def _active(self, sides: Tensor) -> Tensor:
-        """Which bounds hold the shifts in place: a ceiling those that it raised, a floor those that it lowered."""
+        """Marks the bounds that hold shifts in place: ceilings that raised a shift, floors that lowered one."""
         fixed, active = self._fixed(sides), []
         for constraint in self.problem.constraints:
             k = constraint.quantity.k  # type: ignore[attr-defined]

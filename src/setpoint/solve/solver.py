@@ -20,7 +20,7 @@ from setpoint.processes import Processes, ProcessGroup
 from setpoint.solve.refuse import above_zero
 
 S = TypeVar("S", bound="Solver")
-#: Steps on a device between two looks at what was wrong with their batches.
+#: Steps on a device from one look at the doubts about its batches to the next.
 LOOK_EVERY = 100
 #: Temperature times the spread of the scores, when nothing else is known of their scale.
 SPREADS = 4.0
@@ -91,7 +91,18 @@ class Solver(nn.Module, ABC):
         groups: Tensor | None = None,
         index: Tensor | None = None,
     ) -> Tensor:
-        """The loss of a batch, a scalar. `index` numbers the samples for solvers that price each of them."""
+        """The loss of a batch, a scalar.
+
+        Args:
+            scores: Score of each sample, `(n,)`.
+            labels: 1 for a positive, 0 for a negative.
+            weights: Weight of each sample; None is 1 each.
+            groups: Group number of each sample, for problems that compare groups.
+            index: Number of each sample among all training samples, for solvers that price each of them.
+
+        Returns:
+            The loss, with a gradient to the scores.
+        """
         with full_precision(scores):
             return self.judged(self.check(scores, labels, weights, groups), index)
 
@@ -139,13 +150,13 @@ class Solver(nn.Module, ABC):
         return sample
 
     def look(self) -> None:
-        """Refuse what was wrong with any batch so far that was not looked at when it came.
+        """Raise the error of any batch so far whose numbers were not looked at when it came.
 
         On a device other than the processor, and in a compiled step, looking at numbers costs more than counting
         them. There the loss turns NaN after a batch with scores that are not finite, odd labels or odd weights, and
         every hundredth step, or this call, says what it was.
         """
-        # The one wait for the device, a hundredth a step.
+        # The one wait for the device, once in a hundred steps.
         found = self.doubts.tolist()
         self.doubts.zero_()
         for (error, told), wrong in zip(DOUBTS, found):
@@ -159,14 +170,14 @@ class Solver(nn.Module, ABC):
         """The loss of a checked batch."""
 
     def progress(self, held_out: Sample, merit: float) -> float:
-        """What to tell `step_metric` of an epoch: the merit of the ask on held-out data, unless a solver says other."""
+        """The value to hand to `step_metric` after an epoch: the merit of the ask on held-out data, by default."""
         return merit
 
     def step_metric(self, value: float) -> None:
-        """Told once an epoch how the model does on held-out data, larger being better; most solvers need not know."""
+        """Take the held-out metric of an epoch, larger being better; most solvers do nothing with it."""
 
     def status(self) -> dict[str, Any]:
-        """What is worth logging: thresholds, prices, temperature."""
+        """The numbers worth logging, such as thresholds, prices and temperature."""
         return {}
 
 

@@ -1,4 +1,4 @@
-"""Ranking: the best k documents of each query, with one implicit threshold a query.
+"""Ranking: the best k documents of each query, with one implicit threshold per query.
 
 The threshold of a query is the one that k of its documents pass. Its bound, "k pass", is priced query by query in
 closed form, so that thousands of queries are thousands of rows of a tensor, not of Lagrange multipliers.
@@ -72,8 +72,18 @@ class ImplicitTopK(Solver):
         groups: Tensor | None = None,
         index: Tensor | None = None,
     ) -> Tensor:
-        """The loss of a batch of queries, a scalar. `mask` is True where there is a document; padding may hold
-        anything. `weights` are one a query.
+        """The loss of a batch of queries, a scalar.
+
+        Args:
+            scores: Score of each document, `(Q, L)`.
+            labels: 1 for a relevant document, 0 for another.
+            mask: True where there is a document; padding may hold anything.
+            weights: Weight of each query.
+            groups: Not used.
+            index: Not used.
+
+        Returns:
+            The loss, with a gradient to the scores.
         """
         with full_precision(scores):
             return self.judged(_check(scores, labels, mask, weights), index)
