@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from setpoint.errors import BadProgram
-from setpoint.lp.control import unit
-from setpoint.lp.program import LinearProgram, Operator, listed, matrices
+from setpoint.lp.program import LinearProgram, Operator, listed, matrices, scaled
 
 
 class Arrow:
@@ -39,13 +38,13 @@ class Arrow:
         plan = plan_for(program)
         if plan is None:
             raise BadProgram("the program has no arrow; leave the structure of lp.Newton out, or take lp.Dense")
-        (count, variables), index, value = listed(program)
-        norms = unit(value.new_zeros(count).index_add(0, index[0], value * value).sqrt())
+        norms, rows = scaled(program)
+        variables, value = program.variables, rows.value
         self.hubs, self.place, self.grid = plan.hubs, plan.place, plan.slots * variables
         hubs, wide = len(plan.hubs), plan.wide
         self.norms = value.new_ones(self.grid + wide).index_copy(0, plan.place, norms)
         sizes = [self.grid, hubs * self.grid, wide * variables]
-        entries = value.new_zeros(sum(sizes)).index_copy(0, plan.destination, value / norms[index[0]])
+        entries = value.new_zeros(sum(sizes)).index_copy(0, plan.destination, value)
         weight, shared, across = torch.split_with_sizes(entries, sizes)
         self.weight, self.shared = weight.view(plan.slots, variables), shared.view(hubs, self.grid)
         self.across = across.view(wide, variables)

@@ -56,12 +56,7 @@ def _flat(part: Matrix, program: LinearProgram) -> list[Tensor]:
 def _one(cost: Tensor, matrix: Any, bound: Tensor, equality_matrix: Any, equality_bound: Any) -> RawSolution:
     c, b = _array(cost), _array(bound)
     equal = None if equality_bound is None or len(equality_bound) == 0 else _array(equality_bound)
-    rows = {
-        "A_ub": _rows(matrix) if len(b) else None,
-        "b_ub": b if len(b) else None,
-        "A_eq": None if equal is None else _rows(equality_matrix),
-        "b_eq": equal,
-    }
+    rows = {"A_ub": _rows(matrix), "b_ub": b, "A_eq": None if equal is None else _rows(equality_matrix), "b_eq": equal}
     found = scipy.optimize.linprog(c, **rows, method="highs")
     if found.status == 0:
         status = Status.SOLVED
@@ -75,7 +70,7 @@ def _one(cost: Tensor, matrix: Any, bound: Tensor, equality_matrix: Any, equalit
     equality_dual = np.zeros(0 if equal is None else len(equal))
     if found.status == 0:
         x = np.maximum(found.x, 0)
-        dual = np.maximum(-found.ineqlin.marginals, 0) if len(b) else dual
+        dual = np.maximum(-found.ineqlin.marginals, 0)
         equality_dual = -found.eqlin.marginals if equal is not None else equality_dual
     point, prices, equality_prices = (
         torch.from_numpy(np.ascontiguousarray(part)).to(cost.device) for part in (x, dual, equality_dual)

@@ -211,6 +211,14 @@ def listed(program: LinearProgram) -> tuple[tuple[int, int], Tensor, Tensor]:
     return (above, program.variables), index, value
 
 
+def scaled(program: LinearProgram) -> tuple[Tensor, Entries]:
+    """The length of every row (1 for rows of zeros), and all rows as entries, divided by it."""
+    shape, index, value = listed(program)
+    norms = value.new_zeros(shape[0]).index_add(0, index[0], value * value).sqrt()
+    norms = torch.where(norms > 0, norms, 1.0)
+    return norms, Entries(index, value / norms[index[0]], shape)
+
+
 def _check_vector(name: str, vector: Tensor) -> None:
     if not isinstance(vector, Tensor) or not vector.is_floating_point():
         came = vector.dtype if isinstance(vector, Tensor) else type(vector).__name__

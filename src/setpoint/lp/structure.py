@@ -9,6 +9,8 @@ products.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
 import torch
@@ -16,7 +18,7 @@ from torch import Tensor
 
 from setpoint.lp.arrow import Arrow, plan_for
 from setpoint.lp.control import unit
-from setpoint.lp.program import Entries, LinearProgram, Operator, dense, listed, matrices, product, transpose_product
+from setpoint.lp.program import Entries, LinearProgram, Operator, dense, matrices, product, scaled, transpose_product
 
 #: Up to this many entries a sparse program without an arrow is written down densely and factored.
 DENSE_UP_TO = 4_000_000
@@ -124,23 +126,10 @@ class Iterative(InOrder):
 
     @staticmethod
     def _entries(program: LinearProgram) -> Products:
-        shape, index, value = listed(program)
-        count, variables = shape
-        norms = unit(value.new_zeros(count).index_add(0, index[0], value.square()).sqrt())
-        value = value / norms[index[0]]
-        row, column = index
-        squared = value * value
-
-        def apply(x: Tensor) -> Tensor:
-            return x.new_zeros(count).index_add_(0, row, value * x[column])
-
-        def transpose(rows: Tensor) -> Tensor:
-            return rows.new_zeros(variables).index_add_(0, column, value * rows[row])
-
-        def squares(active: Tensor) -> Tensor:
-            return active.new_zeros(variables).index_add_(0, column, squared * active[row])
-
-        return norms, apply, transpose, squares
+        norms, rows = scaled(program)
+        squared = replace(rows, value=rows.value * rows.value)
+        apply, transpose = partial(product, rows), partial(transpose_product, rows)
+        return norms, apply, transpose, partial(transpose_product, squared)
 
     @staticmethod
     def _operators(program: LinearProgram) -> Products:

@@ -254,11 +254,9 @@ class ImplicitThreshold(Solver):
         broken = torch.zeros_like(found.active)
         met = may_look(found.feasible) and bool(found.feasible)
         if self.problem.constraints and not met:
-            broken = (self.problem.excesses(found.counts) > 0) & ~self._equalities() & ~found.feasible
+            bounded = constant(tuple(b.relation != "==" for b in self.problem.bounds), torch.bool, self.active.device)
+            broken = (self.problem.excesses(found.counts) > 0) & bounded & ~found.feasible
         return _where(usable, found.thresholds, torch.zeros_like(found.thresholds)), found.active, broken
-
-    def _equalities(self) -> Tensor:
-        return constant(tuple(b.relation == "==" for b in self.problem.bounds), torch.bool, self.active.device)
 
     def _move_slack(self, prices: Tensor) -> None:
         """One projected gradient step: the loss grows by its price with every unit of slack."""

@@ -82,39 +82,26 @@ def best_mixture(objectives: Any, violations: Any) -> Mixture:
 def _least_violation(broken: NDArray[np.float64]) -> float:
     """The smallest largest violation of any mixture, and 0 when the bounds can be met."""
     snapshots, bounds = broken.shape
-    if bounds == 0:
-        return 0.0
-    answer = scipy.optimize.linprog(
-        np.append(np.zeros(snapshots), 1.0),
-        A_ub=np.column_stack([broken.T, -np.ones(bounds)]),
-        b_ub=np.zeros(bounds),
-        A_eq=np.append(np.ones(snapshots), 0.0)[None],
-        b_eq=[1.0],
-        method="highs-ds",
-    )
-    return max(float(_solved(answer).fun), 0.0)
+    rows = np.column_stack([broken.T, -np.ones(bounds)])
+    worst = _linprog(np.append(np.zeros(snapshots), 1.0), rows, np.zeros(bounds), np.append(np.ones(snapshots), 0.0))
+    return max(float(worst[-1]), 0.0) if bounds else 0.0
 
 
 def _vertex(costs: NDArray[np.float64], broken: NDArray[np.float64], allowed: float) -> NDArray[np.float64]:
-    answer = scipy.optimize.linprog(
-        costs,
-        A_ub=broken.T if broken.shape[1] else None,
-        # The solver's own tolerance must not turn the best mixture of an infeasible set into no mixture.
-        b_ub=np.full(broken.shape[1], allowed * (1 + 1e-9)) if broken.shape[1] else None,
-        A_eq=np.ones((1, len(costs))),
-        b_eq=[1.0],
-        method="highs-ds",
-    )
-    found = _solved(answer).x
+    # The solver's own tolerance must not turn the best mixture of an infeasible set into no mixture.
+    found = _linprog(costs, broken.T, np.full(broken.shape[1], allowed * (1 + 1e-9)), np.ones(len(costs)))
     shares: NDArray[np.float64] = np.where(found > _NOTHING, found, 0.0)
     shares /= shares.sum()
     return shares
 
 
-def _solved(answer: Any) -> Any:
+def _linprog(costs: Any, rows: Any, limits: Any, whole: Any) -> NDArray[np.float64]:
+    """A vertex of: minimise costs . x where rows x <= limits, whole . x = 1 and x >= 0."""
+    answer = scipy.optimize.linprog(costs, rows, limits, whole[None], [1.0], method="highs-ds")
     if answer.x is None:
         raise BadSetting("objectives or violations differ too much in size to be mixed; drop snapshots that diverged")
-    return answer
+    found: NDArray[np.float64] = answer.x
+    return found
 
 
 def _single(costs: NDArray[np.float64], broken: NDArray[np.float64]) -> int:
