@@ -164,15 +164,13 @@ _last: list[tuple[tuple[int, int], Tensor, ArrowPlan | None]] = []
 
 
 def plan_for(program: LinearProgram) -> ArrowPlan | None:
-    """The plan of a program's arrow, or None if it has none with at most 8 hubs and 16 wide rows."""
+    """The plan of a program's arrow, or None if it has none with at most 8 hubs and 16 wide rows.
+
+    The plan is looked up if the pattern is the last one, compared in full.
+    """
     if program.batch or any(isinstance(matrix, Operator) for matrix in matrices(program)):
         return None
     shape, index, _ = listed(program)
-    return plan_of(shape, index)
-
-
-def plan_of(shape: tuple[int, int], index: Tensor) -> ArrowPlan | None:
-    """The plan of a pattern, or None if it is no arrow; looked up if it is the last one, compared in full."""
     for known_shape, known_index, plan in _last:
         if known_shape == shape and known_index.device == index.device and torch.equal(known_index, index):
             return plan

@@ -36,21 +36,19 @@ class Highs:
 
     @torch.no_grad()
     def run(self, program: LinearProgram, warm: Solution | None = None) -> RawSolution:
-        parts = (program.cost, program.matrix, program.bound, program.equality_matrix, program.equality_bound)
+        parts: tuple[Any, ...] = (
+            program.cost, program.matrix, program.bound, program.equality_matrix, program.equality_bound
+        )  # fmt: skip
         if not program.batch:
             return _one(*parts)
-        split = [[None] * program.batch.numel() if p is None else _flat(p, program) for p in parts]
+        flat, last = program.batch.numel(), len(program.batch) - 1
+        split = [[None] * flat if part is None else part.flatten(0, last) for part in parts]
         each = [_one(*one) for one in zip(*split)]
         x, dual, equality_dual, taken = (
             torch.stack(pile).reshape(*program.batch, *pile[0].shape)
             for pile in zip(*((c.x, c.dual, c.equality_dual, c.iterations) for c in each))
         )
         return RawSolution(x, dual, equality_dual, taken, tuple(c.statuses[0] for c in each))
-
-
-def _flat(part: Matrix, program: LinearProgram) -> list[Tensor]:
-    assert isinstance(part, Tensor)
-    return list(part.flatten(0, len(program.batch) - 1))
 
 
 def _one(cost: Tensor, matrix: Any, bound: Tensor, equality_matrix: Any, equality_bound: Any) -> RawSolution:
