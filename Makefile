@@ -4,6 +4,7 @@ BIN = $(VENV)/bin
 READY = $(VENV)/.ready
 
 SECONDS ?= 600
+BEGAN := $(shell date +%s)
 
 .PHONY: install demo test test-all lint format docs bench evidence dist fuzz coverage mutation clean
 
@@ -20,8 +21,9 @@ demo: $(READY)          ## train for "maximize tnr where recall >= 95%", print t
 
 PYTEST = $(BIN)/python -m pytest -n 2
 
-test: $(READY) lint     ## lint, types, every unit and law, a smoke test of each door; minutes
+test: $(READY) lint     ## lint, types, every unit and law, a smoke test of each door; then the house in numbers
 	$(PYTEST) --dist worksteal -m "not slow"
+	-@$(BIN)/python tools/house.py --since $(BEGAN)
 
 test-all: test          ## the same, then the slow rest: browser, several processes, kills, fuzzing, studies
 	$(PYTEST) --dist loadgroup -m slow

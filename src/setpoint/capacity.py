@@ -20,9 +20,17 @@ def available_memory() -> int | None:
 
 def refuse_beyond_memory(what: str, needed: float, remedy: str) -> None:
     """An error with both numbers if `what` needs more than there is."""
+    lacking = beyond_memory(what, needed)
+    if lacking is not None:
+        raise NotEnoughMemory(f"{lacking}; {remedy}")
+
+
+def beyond_memory(what: str, needed: float) -> str | None:
+    """A sentence with both numbers if `what` needs more than there is."""
     available = available_memory()
-    if available is not None and needed > available:
-        raise NotEnoughMemory(f"{what} needs about {amount(needed)}, but {amount(available)} are free; {remedy}")
+    if available is None or needed <= available:
+        return None
+    return f"{what} needs about {amount(needed)}, but {amount(available)} are free"
 
 
 def amount(size: float) -> str:

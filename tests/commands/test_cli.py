@@ -75,7 +75,8 @@ def test_decisions_are_those_that_fit_judged(table):
     frame = loans().with_columns(decision=pl.read_csv("answer.csv")["decision"])
     run = fit_table(loans(), "default", ask(ASK), Settings(epochs=5, model="mlp"))
     labels = run.schema.labels(frame)
-    counted = sum(point.rates["recall"] * run.sizes[part]["positives"] for part, point in run.chosen.judged.items())
+    judged = {part: run.chosen.judged(part) for part in run.sizes}
+    counted = sum(point.rates["recall"] * run.sizes[part]["positives"] for part, point in judged.items())
     assert int(frame["decision"].to_numpy()[labels.numpy() > 0].sum()) == round(counted)
 
 
@@ -333,26 +334,40 @@ def printed(run):
     return heard.getvalue()
 
 
+class Retold:
+    """A run whose results on some parts are said to be others."""
+
+    def __init__(self, run, judged=(), best=()):
+        self.run, self.told, self.cuts, self.beside = run, dict(judged), dict(best), run.beside
+
+    def judged(self, part):
+        return self.told.get(part) or self.run.judged(part)
+
+    def best(self, part):
+        return self.cuts.get(part) or self.run.best(part)
+
+    def __getattr__(self, name):
+        return getattr(self.run, name)
+
+
 def with_test(run, place, **changes):
     """The run with one solver's result on test changed."""
-    outcomes = list(run.outcomes)
-    judged = dataclasses.replace(outcomes[place].judged["test"], **changes)
-    outcomes[place] = dataclasses.replace(outcomes[place], judged={**outcomes[place].judged, "test": judged})
-    return dataclasses.replace(run, outcomes=tuple(outcomes))
+    assert place == 0
+    judged = dataclasses.replace(run.chosen.judged("test"), **changes)
+    return dataclasses.replace(run, chosen=Retold(run.chosen, judged={"test": judged}))
 
 
 def with_best(run, ours, theirs):
     """The run with other objectives at the best cuts of the test rows."""
-    outcomes = [
-        dataclasses.replace(outcome, best_on_test=dataclasses.replace(outcome.best_on_test, objective=value))
-        for outcome, value in zip(run.outcomes, (ours, theirs))
-    ]
-    return dataclasses.replace(run, outcomes=tuple(outcomes))
+    bests = [dataclasses.replace(one.best("test"), objective=value) for one, value in zip(run.runs, (ours, theirs))]
+    chosen, beside = (Retold(one, best={"test": best}) for one, best in zip(run.runs, bests))
+    chosen.beside = (beside,)
+    return dataclasses.replace(run, chosen=chosen)
 
 
 def test_the_table_fits_a_narrow_screen_and_marks_what_is_beyond_the_bound(run):
-    kept = with_test(run, 0, feasible=True, rates={**run.chosen.judged["test"].rates, "fpr": 0.1234})
-    broken = with_test(run, 0, feasible=False, rates={**run.chosen.judged["test"].rates, "fpr": 0.2345})
+    kept = with_test(run, 0, feasible=True, rates={**run.chosen.judged("test").rates, "fpr": 0.1234})
+    broken = with_test(run, 0, feasible=False, rates={**run.chosen.judged("test").rates, "fpr": 0.2345})
     assert max(map(len, printed(run).splitlines())) <= 80
     (row,) = [line.split() for line in printed(run).splitlines() if line.split()[:1] == ["Anchored(0.25)"]]
     assert len(row) == 8

@@ -14,9 +14,9 @@ import scipy
 from doors import ASK, FIT, main_ok
 from setpoint import ask
 from setpoint.run.compare import compare_table, corrected_error, usual_solvers, verdict
-from setpoint.run.outcome import TUNED
 from setpoint.run.settings import Settings
 from setpoint.run.table import fit_table
+from setpoint.train.default import TUNED
 from tables import loans
 
 COMPARED = "minimize fnr where fpr <= 5%"
@@ -33,10 +33,10 @@ def test_a_comparison_is_that_of_the_runs_on_the_same_splits(compared):
     for place, seed in enumerate((3, 4, 5)):
         run = fit_table(loans(), "default", ask(COMPARED), Settings(seed=seed, solver="weighted"))
         plain, weighted, _ = compared.standings
-        assert weighted.best[place] == run.chosen.best_on_test.objective
-        assert weighted.at_threshold[place] == run.chosen.judged["test"].objective
-        assert weighted.held[place] == run.chosen.judged["test"].feasible
-        assert plain.best[place] == run.outcomes[-1].best_on_test.objective
+        assert weighted.best[place] == run.chosen.best("test").objective
+        assert weighted.at_threshold[place] == run.chosen.judged("test").objective
+        assert weighted.held[place] == run.chosen.judged("test").feasible
+        assert plain.best[place] == run.runs[-1].best("test").objective
         assert weighted.differences[place] == weighted.best[place] - plain.best[place]
     assert compared.standings[2].seconds[0] > compared.standings[1].seconds[0]
 
@@ -127,5 +127,5 @@ def test_the_usual_solvers_suit_the_ask_and_the_model():
 def test_the_page_names_the_fields_of_runs_and_comparisons(run, compared):
     page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
     answer = compared.to_dict()
-    fields = {*run.to_dict(), *run.chosen.to_dict(), *answer, *answer["solvers"][0]} - {*run.sizes}
+    fields = {*run.to_dict(), *run.to_dict()["results"][run.chosen.name], *answer, *answer["solvers"][0]} - {*run.sizes}
     assert {field for field in fields if f"`{field}`" not in page} == set()

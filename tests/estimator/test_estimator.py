@@ -27,10 +27,10 @@ from torch import nn
 import setpoint as sp
 from marks import slow
 from setpoint.errors import BadSetting
-from setpoint.estimator.candidates import Plan
 from setpoint.estimator.rows import split_rows
-from setpoint.run.run import run_solver
-from setpoint.run.settings import MODELS
+from setpoint.estimator.training import Training
+from setpoint.run.run import run
+from setpoint.train.models import mlp
 from worlds import tilted
 
 #: The fast one: everything but the training is the same whatever the solver.
@@ -200,11 +200,12 @@ class TestSolvers:
         X, y = draw(400)
         seen = []
 
-        def spied(model, problem, data, solver, how, work):
-            seen.append(how.refit)
-            return run_solver(model, problem, data, solver, how, work)
+        def spied(*given, **named):
+            found = run(*given, **named)
+            seen.append(found.trained.again)
+            return found
 
-        monkeypatch.setattr("setpoint.estimator.candidates.run_solver", spied)
+        monkeypatch.setattr("setpoint.run.side_by_side.run", spied)
         clf = sp.SetpointClassifier(ASK, solver="default").fit(X, y)
         assert seen == [True, True]
         # Folded into the model, the threshold of the chosen one is 0 on the very rows that the table was made of.
@@ -257,7 +258,7 @@ class TestModules:
     def test_the_mlp_is_that_of_the_command_line(self):
         X, y = draw(200)
         network = sp.SetpointClassifier(module="mlp", solver=CE, epochs=2).fit(X, y).model_.network
-        assert str(network) == str(MODELS["mlp"](4))
+        assert str(network) == str(mlp(4))
 
     def test_parameters_of_the_module_are_searched_cloned_and_shown(self):
         X, y = draw(300)
@@ -532,7 +533,7 @@ except ModuleNotFoundError as error:
 
 @pytest.mark.parametrize("device", ["cuda:99", "meta", "abacus", 7.5])
 def test_a_device_that_is_not_there_is_refused_before_training(device, monkeypatch):
-    monkeypatch.setattr(Plan, "train", None)
+    monkeypatch.setattr(Training, "run", None)
     X, y = draw()
     with pytest.raises(BadSetting, match=f"device {device!r} cannot be used here .*choose another, such as 'cpu'"):
         sp.SetpointClassifier(device=device).fit(X, y)

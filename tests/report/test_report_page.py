@@ -21,7 +21,6 @@ import setpoint
 from marks import slow
 from materials import ASK, material
 from setpoint.cli import main
-from setpoint.decide.calibrate import calibrate
 from setpoint.errors import BadFile, BadGroups, SetpointError, ShapeMismatch
 from setpoint.problem.language import ask
 from setpoint.report.data import page_data
@@ -162,11 +161,11 @@ def test_scores_and_labels_are_saved_as_they_were(run, place):
     saved = load_scores(place)
     assert set(saved.labels) == {"calibration", "test"}
     assert saved.groups == {}
-    for outcome in run.outcomes:
+    for outcome in run.runs:
         for part, labels in saved.labels.items():
-            assert torch.equal(saved.scores[outcome.solver][part], outcome.scores[part])
-            point = outcome.point.judge(saved.scores[outcome.solver][part], labels)
-            assert point.rates == outcome.judged[part].rates
+            assert torch.equal(saved.scores[outcome.name][part], outcome.sample(part).scores)
+            point = outcome.point.judge(saved.scores[outcome.name][part], labels)
+            assert point.rates == outcome.judged(part).rates
 
 
 def test_the_report_of_a_run_tells_what_the_run_found(run, place):
@@ -175,13 +174,13 @@ def test_the_report_of_a_run_tells_what_the_run_found(run, place):
     page = path.read_text()
     data = data_of(page)
     assert [contender["name"] for contender in data["contenders"]] == ["implicit", "cross-entropy"]
-    for outcome, contender in zip(run.outcomes, data["contenders"]):
+    for outcome, contender in zip(run.runs, data["contenders"]):
         rows = contender["parts"]["test"]
         own = rows["own"][0]
         assert rows["threshold"][own] == outcome.point.threshold
-        assert rows["fp"][own] / rows["negatives"] == pytest.approx(outcome.judged["test"].rates["fpr"])
+        assert rows["fp"][own] / rows["negatives"] == pytest.approx(outcome.judged("test").rates["fpr"])
         assert [row["held_out"] for row in contender["history"]] == [row["held_out"] for row in outcome.history]
-        assert contender["best"] == outcome.best_epoch
+        assert contender["best"] == outcome.trained.best
     text = "".join(piece for pieces in Outline(page).text.values() for piece in pieces)
     for word in (
         "minimize fnr where fpr <= 20%",
@@ -196,24 +195,17 @@ def test_the_report_of_a_run_tells_what_the_run_found(run, place):
     assert path.read_bytes() == before
 
 
-def test_a_run_that_compared_groups_shows_them(run, tmp_path):
+def test_a_run_that_compared_groups_shows_them(tmp_path):
     gap = ask("minimize error where recall.gap(married) <= 20%")
-    rng = np.random.default_rng(0)
-    codes = {part: torch.from_numpy(rng.integers(0, 2, len(labels))) for part, labels in run.labels.items()}
-    names = {part: np.array(["no", "yes"])[c.numpy()] for part, c in codes.items()}
-    outcomes = []
-    for outcome in run.outcomes:
-        point = calibrate(gap, outcome.scores["calibration"], run.labels["calibration"], groups=names["calibration"])
-        judged = point.judge(outcome.scores["test"], run.labels["test"], groups=names["test"])
-        outcomes.append(dataclasses.replace(outcome, point=point, judged=dict.fromkeys(outcome.judged, judged)))
-    grouped = dataclasses.replace(run, problem=gap, outcomes=tuple(outcomes), groups=codes)
+    grouped = fit_table(loans(), "default", gap, Settings(epochs=2))
     place = save_run(tmp_path / "run", grouped)
     told = read_material(place)
-    assert {part: list(groups) for part, groups in told.groups.items()} == {p: n.tolist() for p, n in names.items()}
+    for part, groups in told.groups.items():
+        assert list(groups) == grouped.chosen.groups(part).tolist()
     (path,) = write_report(place)
     rows = data_of(path.read_text())["contenders"][0]["parts"]["test"]
-    assert [group["name"] for group in rows["groups"]] == ["no", "yes"]
-    gap_there = outcomes[0].judged["test"].rates["recall.gap(married)"]
+    assert [group["name"] for group in rows["groups"]] == list(grouped.chosen.point.threshold)
+    gap_there = grouped.chosen.judged("test").rates["recall.gap(married)"]
     assert rows["values"]["recall.gap(married)"][rows["own"][0]] == pytest.approx(gap_there)
 
 

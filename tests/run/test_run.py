@@ -20,8 +20,9 @@ from setpoint import ask
 from setpoint.data.fingerprint import fingerprint
 from setpoint.errors import BadFile, BadProblem, BadSetting, BadTable, TooFewSamples
 from setpoint.run.artefact import check_place, load_run, save_run, seal
-from setpoint.run.settings import PARTS, Settings, build_model
+from setpoint.run.settings import PARTS, Settings
 from setpoint.run.table import fit_table, split
+from setpoint.train.models import build_model
 from setpoint.train.scoring import score_rows
 from tables import loans
 
@@ -34,7 +35,7 @@ def fitted(frame=None, settings=QUICK, problem=ASK):
 
 
 def parameters(run):
-    return [torch.cat([p.flatten() for p in outcome.model.parameters()]) for outcome in run.outcomes]
+    return [torch.cat([p.flatten() for p in outcome.model.parameters()]) for outcome in run.runs]
 
 
 def same_parameters(one, other):
@@ -84,8 +85,8 @@ def test_test_rows_influence_neither_schema_nor_model_nor_threshold(run):
     other = fitted(changed(loans(), "test", amount=1e7, age=500, job="astronaut", region=99))
     assert other.schema == run.schema
     assert same_parameters(other, run)
-    assert [o.point for o in other.outcomes] == [o.point for o in run.outcomes]
-    assert other.chosen.judged["test"] != run.chosen.judged["test"]
+    assert [o.point for o in other.runs] == [o.point for o in run.runs]
+    assert other.chosen.judged("test") != run.chosen.judged("test")
 
 
 def test_calibration_rows_set_the_threshold_and_nothing_else(run):
@@ -126,58 +127,58 @@ def test_the_number_of_threads_is_left_as_it_was():
 
 
 def test_cross_entropy_always_stands_beside(run):
-    assert [outcome.solver for outcome in run.outcomes] == ["implicit", "cross-entropy"]
+    assert [outcome.name for outcome in run.runs] == ["implicit", "cross-entropy"]
     weighted = fitted(settings=Settings(solver="weighted", epochs=8))
-    assert [outcome.solver for outcome in weighted.outcomes] == ["weighted", "cross-entropy"]
+    assert [outcome.name for outcome in weighted.runs] == ["weighted", "cross-entropy"]
     assert torch.equal(parameters(weighted)[1], parameters(run)[1])
     assert not torch.equal(parameters(weighted)[0], parameters(weighted)[1])
     alone = fitted(settings=Settings(solver="cross-entropy", epochs=8))
-    assert [outcome.solver for outcome in alone.outcomes] == ["cross-entropy"]
+    assert [outcome.name for outcome in alone.runs] == ["cross-entropy"]
     assert torch.equal(parameters(alone)[0], parameters(run)[1])
 
 
 def test_every_part_is_judged_at_the_deployed_threshold(run):
     frame = loans()
-    for outcome in run.outcomes:
+    for outcome in run.runs:
         for part in PARTS:
             rows = frame[rows_of(part, frame).numpy()]
             passed = score_rows(outcome.model, run.schema.encode(rows)).double() > outcome.point.threshold
             positive = run.schema.labels(rows) > 0
-            judged = outcome.judged[part]
+            judged = outcome.judged(part)
             assert judged.threshold == outcome.point.threshold
             assert judged.objective == pytest.approx(float((~passed[positive]).double().mean()))
             assert judged.rates["fpr"] == pytest.approx(float(passed[~positive].double().mean()))
     assert run.sizes["test"] == {"rows": len(rows), "positives": int(positive.sum())}
-    assert run.chosen.judged["calibration"].rates == run.chosen.point.rates
+    assert run.chosen.judged("calibration").rates == run.chosen.point.rates
     assert run.chosen.point.feasible
 
 
 def test_the_best_cut_of_the_test_rows_is_at_least_as_good(run):
-    for outcome in run.outcomes:
-        assert outcome.best_on_test.feasible
-        if outcome.judged["test"].feasible:
-            assert outcome.best_on_test.objective <= outcome.judged["test"].objective
+    for outcome in run.runs:
+        assert outcome.best("test").feasible
+        if outcome.judged("test").feasible:
+            assert outcome.best("test").objective <= outcome.judged("test").objective
 
 
 def test_a_run_learns():
     run = fitted(loans(2000), Settings(epochs=100))
-    for outcome in run.outcomes:
-        assert outcome.judged["test"].objective < 0.55  # of 0.80 by chance at fpr 20 %
+    for outcome in run.runs:
+        assert outcome.judged("test").objective < 0.55  # of 0.80 by chance at fpr 20 %
 
 
 def test_progress_is_told():
     told = []
-    fit_table(loans(), "default", ASK, Settings(solver="implicit", epochs=3), on_epoch=lambda *row: told.append(row))
+    fit_table(loans(), "default", ASK, Settings(solver="implicit", epochs=3), on_row=lambda *row: told.append(row))
     assert told == [*(("implicit", done, 3) for done in (1, 2, 3, 3)), *[("cross-entropy", 1, 1)] * 2]
     told.clear()
-    fit_table(loans(), "default", ASK, Settings(epochs=2), on_epoch=lambda *row: told.append(row))
+    fit_table(loans(), "default", ASK, Settings(epochs=2), on_row=lambda *row: told.append(row))
     assert told[:4] == [("default", done, 3) for done in (1, 2, 3, 3)]
 
 
 def test_the_default_and_what_stands_beside_it_are_trained_on_held_out_rows_too():
     again, once = (fitted(settings=Settings(refit=refit)) for refit in (None, False))
-    assert [outcome.refitted for outcome in again.outcomes] == [True, True]
-    assert [outcome.refitted for outcome in once.outcomes] == [False, False]
+    assert [outcome.trained.again for outcome in again.runs] == [True, True]
+    assert [outcome.trained.again for outcome in once.runs] == [False, False]
     assert not any(torch.equal(a, b) for a, b in zip(parameters(again), parameters(once)))
     assert [row["held_out"] for row in again.chosen.history] == [row["held_out"] for row in once.chosen.history]
     assert any("--no-refit" in note for note in again.notes)
@@ -186,18 +187,17 @@ def test_the_default_and_what_stands_beside_it_are_trained_on_held_out_rows_too(
 
 def test_a_solver_that_is_named_keeps_to_the_training_rows_unless_it_is_asked_to():
     named, asked = (fitted(settings=Settings(solver="weighted", refit=refit)) for refit in (None, True))
-    assert [outcome.refitted for outcome in named.outcomes] == [False, False]
-    assert [outcome.refitted for outcome in asked.outcomes] == [True, True]
+    assert [outcome.trained.again for outcome in named.runs] == [False, False]
+    assert [outcome.trained.again for outcome in asked.runs] == [True, True]
     for refused in ({"solver": "implicit"}, {"solver": "auto", "model": "mlp"}):
-        with pytest.raises(BadSetting, match="refit goes with the solvers default, weighted, cross-entropy and"):
-            Settings(**refused, refit=True)
-    assert [Settings(solver="auto", model=model).refits for model in ("linear", "mlp")] == [True, False]
+        with pytest.raises(BadSetting, match="refit goes with cross-entropy and the recipes for linear models"):
+            fitted(settings=Settings(**refused, refit=True))
 
 
 def test_the_second_training_of_a_network_moves_the_bar():
     told = []
     settings = Settings(model="mlp", epochs=3)
-    fit_table(loans(), "default", ASK, settings, on_epoch=lambda *row: told.append(row))
+    fit_table(loans(), "default", ASK, settings, on_row=lambda *row: told.append(row))
     assert [row for row in told if row[0] == "default"][:4] == [("default", done, 6) for done in (1, 2, 3, 4)]
     assert [row for row in told if row[0] == "default"][-1] == ("default", 6, 6)
 
@@ -216,15 +216,15 @@ def test_too_few_samples_for_a_certificate_are_noticed_before_training():
     with pytest.raises(TooFewSamples, match="needs 299 negatives, but there are 44"):
         fit_table(
             loans(), "default", ask("minimize fnr where fpr <= 1%"), Settings(confidence=0.95),
-            on_epoch=lambda *row: told.append(row),
+            on_row=lambda *row: told.append(row),
         )  # fmt: skip
     assert told == []
     few = r"on the \d+ calibration rows, recall.gap.* needs about \d+ positives of each group, but there are \d+ of"
     with pytest.raises(TooFewSamples, match=few):
-        fit_table(loans(), "default", GAP, Settings(confidence=0.95), on_epoch=lambda *row: told.append(row))
+        fit_table(loans(), "default", GAP, Settings(confidence=0.95), on_row=lambda *row: told.append(row))
     assert told == []
     certified = fitted(settings=Settings(epochs=3, confidence=0.95))
-    assert all(outcome.point.certificate.samples == 44 for outcome in certified.outcomes)
+    assert all(outcome.point.certificate.samples == 44 for outcome in certified.runs)
 
 
 def test_an_area_has_a_threshold_a_point():
@@ -240,7 +240,7 @@ def test_groups_get_a_threshold_each_and_the_rates_are_theirs(settings):
     run = fitted(settings=settings, problem=GAP)
     assert list(run.chosen.point.threshold) == ["false", "true"]
     frame, labels = loans(), torch.tensor((loans()["default"] == "yes").to_list()).float()
-    for part, point in run.chosen.judged.items():
+    for part, point in ((part, run.chosen.judged(part)) for part in PARTS):
         rows = split(labels, settings.shares, settings.seed)[part].numpy()
         scores = score_rows(run.chosen.model, run.schema.encode(frame[rows])).numpy()
         married = frame["married"].to_numpy()[rows]
@@ -328,7 +328,7 @@ def test_what_setpoint_json_and_the_history_hold(tmp_path, run):
     assert about["settings"]["seed"] == 0
     assert about["settings"]["shares"] == [0.5, 0.15, 0.15, 0.2]
     assert set(about["versions"]) == {"setpoint", "torch", "python"}
-    assert about["results"]["cross-entropy"]["test"]["rates"]["fpr"] == run.outcomes[1].judged["test"].rates["fpr"]
+    assert about["results"]["cross-entropy"]["test"]["rates"]["fpr"] == run.runs[1].judged("test").rates["fpr"]
     lines = [json.loads(line) for line in (tmp_path / "run" / "history.jsonl").read_text().splitlines()]
     assert [line["trained"] for line in lines] == ["implicit"] * 8 + ["cross-entropy"]
     assert {"soft", "train", "held_out"} <= lines[0].keys()
@@ -484,8 +484,8 @@ def test_the_fingerprint_does_not_depend_on_the_process():
 
 def test_a_program_is_compared_with_cross_entropy_too():
     run = fitted(settings=Settings(solver="program", epochs=20), problem=ask("maximize precision where recall >= 60%"))
-    assert [outcome.method for outcome in run.outcomes] == ["program", "cross-entropy"]
-    assert run.chosen.judged["test"].objective > 0.2
+    assert [outcome.method for outcome in run.runs] == ["program", "cross-entropy"]
+    assert run.chosen.judged("test").objective > 0.2
     with pytest.raises(BadProblem, match="no linear program"):
         fitted(settings=Settings(solver="program", epochs=1))
 
@@ -494,7 +494,7 @@ def test_a_program_is_compared_with_cross_entropy_too():
 def test_an_ensemble_is_saved_and_loaded_as_one(tmp_path, over_splits):
     settings = Settings(model="mlp", solver="implicit", epochs=2, ensemble=3, over_splits=over_splits)
     run = fitted(settings=settings)
-    assert not settings.refits
+    assert not run.chosen.trained.again
     assert {row["member"] for row in run.chosen.history} == {0, 1, 2}
     save_run(tmp_path / "run", run)
     saved = load_run(tmp_path / "run")

@@ -134,7 +134,7 @@ def test_a_streamed_run_is_a_run_like_any_other(tmp_path, monkeypatch, capsys, n
     assert called(["report", str(out)]) == 0
     # About as good as with the whole table in memory.
     whole = fit_table(read_table(data), "default", ask(ASK), Settings())
-    assert about["results"]["default"]["best_on_test"] < whole.chosen.best_on_test.objective + 0.08
+    assert about["results"]["default"]["best_on_test"] < whole.chosen.best("test").objective + 0.08
 
 
 def test_a_streamed_run_goes_on_after_a_kill_to_the_very_same_parameters(tmp_path, monkeypatch):
@@ -154,17 +154,35 @@ def test_a_streamed_run_goes_on_after_a_kill_to_the_very_same_parameters(tmp_pat
     with pytest.raises(Killed):
         begin(plan, tmp_path / "killed", on_epoch=kill)
     resumed = resume(tmp_path / "killed")
-    for mine, theirs in zip(resumed.outcomes, calm.outcomes):
+    for mine, theirs in zip(resumed.runs, calm.runs):
         assert mine.history == theirs.history
         for one, other in zip(mine.model.parameters(), theirs.model.parameters()):
             assert torch.equal(one, other)
     assert load_run(tmp_path / "killed").point == load_run(tmp_path / "calm").point
 
 
+@pytest.mark.parametrize("model", ["linear", "mlp"])
+def test_a_stream_is_trained_by_the_method_of_the_table_in_memory_unless_that_refuses_it(tmp_path, model):
+    path, settings = big(tmp_path / "t.csv"), Settings(model=model, epochs=2)
+    whole = fit_table(read_table(path), "default", ask(ASK), settings)
+    streamed = fit_stream(scan_table(path), "default", ask(ASK), settings)
+    kinds = [type(run.chosen.trained.settled).__name__ for run in (whole, streamed)]
+    solvers = [type(run.chosen.solver).__name__ for run in (whole, streamed)]
+    if model == "mlp":
+        assert kinds == ["ByEpochs", "ByEpochs"]
+        assert solvers == ["CrossEntropy", "CrossEntropy"]
+        assert [run.chosen.trained.again for run in (whole, streamed)] == [True, True]
+        assert streamed.chosen.instead == ""
+    else:
+        assert solvers == ["Anchored", "ImplicitThreshold"]
+        told = (
+            "the full-batch recipe needs all rows in memory, but they are read from a file in every epoch; trained in"
+        )
+        assert any(note.startswith(told) for note in streamed.notes)
+
+
 def test_what_cannot_be_streamed_is_refused(tmp_path):
     scan = scan_table(big(tmp_path / "t.csv"))
-    with pytest.raises(BadSetting, match="auto"):
-        fit_stream(scan, "default", ask(ASK), Settings(solver="auto"))
     with pytest.raises(BadSetting, match="over_splits"):
         fit_stream(scan, "default", ask(ASK), Settings(ensemble=2, over_splits=True))
     with pytest.raises(BadSetting, match="compares groups"):

@@ -8,12 +8,12 @@ import torch
 
 import setpoint as sp
 from setpoint.errors import BadIndex, BadProblem, BadSetting, DivergedPrices
-from setpoint.run.solvers import Case, make_solver
 from setpoint.solve.augmented import AugmentedLagrangian, PerNegative, PerPositive, side_for
 from setpoint.solve.augmented_multiclass import AugmentedMulticlass, EveryOutput, OwnOutput
 from setpoint.solve.losses import LDAM, ClassCrossEntropy, Focal, MiniBatchAUC
 from setpoint.solve.sample_prices import Growth
 from setpoint.solve.solver import Solver
+from setpoint.train.default import Case, make_solver
 
 
 class Nothing(Solver):

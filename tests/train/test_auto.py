@@ -10,9 +10,9 @@ from marks import slow
 from setpoint.errors import BadSetting
 from setpoint.measure.area import roc_area
 from setpoint.measure.sample import Sample
-from setpoint.run.solvers import Case, make_solver
 from setpoint.train import race, tune
 from setpoint.train.best import Standing, gather_evidence
+from setpoint.train.default import Case, make_solver
 from setpoint.train.history import score
 from setpoint.train.linear import Rows
 from setpoint.train.recipes import RECIPES, Recipes

@@ -12,7 +12,7 @@ from setpoint.data.frame import read_table
 from setpoint.problem.language import read_problem
 from setpoint.problem.problem import Problem
 from setpoint.run.compare import Comparison, Standing, compare_table, usual_solvers, verdict
-from setpoint.run.solvers import BASELINE
+from setpoint.train.default import BASELINE
 
 
 def main(

@@ -12,7 +12,7 @@ from setpoint.commands.show import console, progress, result_table, say, sentenc
 from setpoint.errors import BadSetting
 from setpoint.problem.language import read_problem
 from setpoint.processes import Processes
-from setpoint.run.outcome import Told
+from setpoint.run.side_by_side import Told
 from setpoint.run.stream import memory_note
 from setpoint.run.table import TableRun
 from setpoint.run.unfinished import Plan, begin, how_to_go_on
@@ -60,7 +60,7 @@ def _fit(
         return 0
     screen = console(quiet=quiet)
     screen.print(result_table(run))
-    if run.chosen.comparison:
+    if run.chosen.trials:
         screen.print(trials_table(run))
     say(
         screen,

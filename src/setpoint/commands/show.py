@@ -16,8 +16,8 @@ from rich.table import Table
 
 from setpoint.measure.constraint import Constraint, Quantity, percent
 from setpoint.problem.point import OperatingPoint
-from setpoint.run.solvers import BASELINE
 from setpoint.run.table import TableRun
+from setpoint.train.default import BASELINE
 
 SHOWN = {"train": "train", "held_out": "held-out", "test": "test"}
 #: The width of what is printed when nobody says how wide the screen is, as in a pipe or a log.
@@ -92,11 +92,11 @@ def result_table(run: TableRun) -> Table:
         for part in SHOWN.values():
             table.add_column(f"{escape(name)}\n{part}", justify="right", vertical="bottom")
     table.add_column("threshold", justify="right")
-    for outcome in run.outcomes:
-        judged = [outcome.judged[part] for part in SHOWN]
+    for one in run.runs:
+        judged = [one.judged(part) for part in SHOWN]
         cells = [value_text(problem.objective, point.objective) for point in judged]
         cells += [_bounded(constraint, point) for constraint in problem.constraints for point in judged]
-        table.add_row(outcome.method, *cells, threshold_text(outcome.point, brief=True))
+        table.add_row(one.method, *cells, threshold_text(one.point, brief=True))
     return table
 
 
@@ -104,7 +104,7 @@ def trials_table(run: TableRun) -> Table:
     """What `auto` chose from, by held-out rows."""
     objective = run.problem.objective
     rows = []
-    for trial in run.chosen.comparison:
+    for trial in run.chosen.trials:
         value = "-" if trial.point is None else value_text(objective, trial.point.objective)
         name = f"{trial.name}{' (chosen)' if trial.chosen else ''}"
         rows.append([name, value, f"{trial.seconds:.1f}", trial.note])
@@ -117,7 +117,7 @@ def trials_table(run: TableRun) -> Table:
 
 def sentences(run: TableRun) -> list[str]:
     """The rows, the positive class, the point, whether its bounds held on test, and how cross-entropy did."""
-    target, test = run.schema.target, run.chosen.judged["test"]
+    target, test = run.schema.target, run.chosen.judged("test")
     change = "" if target.why == "as asked" else "; --positive changes it"
     bounds = [
         f", {c.quantity} {value_text(c.quantity, test.rates[str(c.quantity)])} for a bound of {bound_text(c)}"
@@ -167,7 +167,7 @@ def objective_text(point: OperatingPoint) -> str:
 
 
 def _promise(run: TableRun) -> list[str]:
-    point, held = run.chosen.point, run.chosen.judged["test"].feasible
+    point, held = run.chosen.point, run.chosen.judged("test").feasible
     estimates = [f"On the calibration rows: {estimate}." for estimate in point.estimates]
     if not point.problem.constraints:
         return estimates
@@ -187,9 +187,9 @@ def _promise(run: TableRun) -> list[str]:
 
 
 def _comparison(run: TableRun) -> list[str]:
-    if len(run.outcomes) == 1:
+    if len(run.runs) == 1:
         return []
-    ours, theirs = run.chosen.best_on_test, run.outcomes[-1].best_on_test
+    ours, theirs = run.chosen.best("test"), run.runs[-1].best("test")
     if not (ours.feasible and theirs.feasible):
         return ["No threshold meets the bounds on the test rows, so there is nothing to compare there."]
     first, second, size = ours.objective, theirs.objective, run.sizes["test"]

@@ -166,6 +166,11 @@ class Batches:
         self.processes = Processes.of(process_group)
         self.content = content
 
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return len(self.whole.labels)
+
     def whole_on_each(self) -> Batches:
         """The same for a process by itself, whichever others there are."""
         rows = copy.copy(self)

@@ -12,10 +12,11 @@ from scipy.special import expit
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from setpoint.decide.calibrate import calibrate, warn_of_refusal
 from setpoint.errors import BadSetting, TooFewSamples
-from setpoint.estimator.candidates import AUTO, Part, Parts, Plan, refuse_device
 from setpoint.estimator.decision import DecidesAtPoint
 from setpoint.estimator.features import Scorer, read_features
+from setpoint.estimator.module import Network
 from setpoint.estimator.rows import (
     SHARED,
     check_shares,
@@ -27,10 +28,12 @@ from setpoint.estimator.rows import (
     too_few,
     two_classes,
 )
+from setpoint.estimator.training import AUTO, Part, Parts, Training, comparison, refuse_device
 from setpoint.problem.problem import Problem
 from setpoint.run.settings import Settings
-from setpoint.run.solvers import BASELINE
+from setpoint.train.default import BASELINE
 from setpoint.train.history import History
+from setpoint.train.splits import Splits
 
 PARAMETER = "module__"
 
@@ -122,17 +125,21 @@ class SetpointClassifier(DecidesAtPoint):
         labels[kept] = codes == place
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         parts = self._split(Part(x, labels, weights, groups).take(kept), seed)
+        aside = parts.calibration
         # Whether a bound can be certified depends on the number of samples alone: better told before training.
-        parts.calibration.point(problem, np.zeros(len(parts.calibration.labels)), self.confidence)
+        calibrate(
+            problem, np.zeros(len(aside.labels)), aside.labels, confidence=self.confidence, weights=aside.weights,
+            groups=aside.groups,
+        )  # fmt: skip
         # With nothing held out there is nothing to choose by: the simplest stands.
-        solver = BASELINE if self.solver == AUTO and parts.held_out is parts.train else self.solver
+        by_name = isinstance(self.solver, str) and self.solver == AUTO
+        solver = BASELINE if by_name and parts.held_out is parts.train else self.solver
         parts = replace(parts, train=parts.train.repeated())
-        plan = self._plan(problem, len(parts.train.labels), seed)
-        candidates = plan.candidates(solver, parts)
-        chosen = candidates[0]
-        self.model_, self.history_ = chosen.scorer, chosen.history
-        self.comparison_ = [row for candidate in candidates for row in candidate.rows(candidate is chosen)]
-        point = parts.calibration.point(problem, self.model_.score(parts.calibration.x), self.confidence)
+        standardise, found = self._training(problem, len(parts.train.labels), seed).run(solver, parts)
+        warn_of_refusal(found.refusal)
+        self.model_, self.history_ = Scorer(standardise, found.model.cpu()).eval(), found.history
+        self.comparison_ = comparison(found, over_splits=isinstance(self.ensemble, Splits))
+        point = found.point
         if isinstance(point.threshold, float):
             # Folded into the model: scikit-learn expects decision_function to change its sign where predict does.
             self.model_.threshold.fill_(point.threshold)
@@ -157,7 +164,7 @@ class SetpointClassifier(DecidesAtPoint):
         check_is_fitted(self)
         return self.model_.score(read_features(self, X, reset=False))
 
-    def _plan(self, problem: Problem, rows: int, seed: int) -> Plan:
+    def _training(self, problem: Problem, rows: int, seed: int) -> Training:
         for name in ("epochs", "batch_size"):
             number = getattr(self, name)
             if number is not None and (isinstance(number, bool) or not isinstance(number, int | np.integer)):
@@ -169,7 +176,7 @@ class SetpointClassifier(DecidesAtPoint):
             if not name.startswith(PARAMETER):
                 raise BadSetting(f"SetpointClassifier takes no parameter {name!r}; those of its module are module__x")
         own = {name.removeprefix(PARAMETER): value for name, value in more.items()}
-        return Plan(problem, self.module, own, settings.settled(rows), self.device, self.ensemble)
+        return Training(problem, Network(self.module, own), settings.settled(rows), self.device, self.ensemble)
 
     def _split(self, whole: Part, seed: int) -> Parts:
         if self.confidence is not None and self.calibration == 0:

@@ -37,9 +37,9 @@ from setpoint.lock import LOCK, locked
 from setpoint.plain import brief, named, read_json, reason, text
 from setpoint.problem.point import OperatingPoint
 from setpoint.run.description import check_description
-from setpoint.run.settings import build_model
 from setpoint.run.table import TableRun
 from setpoint.train.checkpoint import STATE
+from setpoint.train.models import restore_model
 from setpoint.train.scoring import score_rows
 
 try:
@@ -53,6 +53,8 @@ FORMAT = "2.0"
 MODEL, ABOUT, HISTORY = "model.safetensors", "setpoint.json", "history.jsonl"
 SCORES, REPORTS = "scores.safetensors", ("report.html", "report.png")
 UNFINISHED, NEW, WHOLE = "unfinished", ".new", ".whole"
+#: The parts whose scores are kept: what a report draws.
+JUDGED = ("calibration", "test")
 
 
 def _parameters(run: TableRun) -> bytes:
@@ -61,7 +63,7 @@ def _parameters(run: TableRun) -> bytes:
 
 
 def _history(run: TableRun) -> bytes:
-    rows = [{"trained": outcome.solver, **row} for outcome in run.outcomes for row in outcome.history]
+    rows = [{"trained": one.name, **row} for one in run.runs for row in one.history]
     return "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows).encode()
 
 
@@ -221,9 +223,10 @@ class SavedScores:
 
 
 def _scores(run: TableRun) -> dict[str, Tensor]:
-    named = {f"scores/{part}/{o.solver}": scores for o in run.outcomes for part, scores in o.scores.items()}
-    named |= {f"labels/{part}": labels.to(torch.uint8) for part, labels in run.labels.items()}
-    named |= {f"groups/{part}": groups.to(torch.int32) for part, groups in run.groups.items()}
+    kept = {part: run.chosen.sample(part) for part in JUDGED}
+    named = {f"scores/{part}/{one.name}": one.sample(part).scores for one in run.runs for part in JUDGED}
+    named |= {f"labels/{part}": sample.labels.to(torch.uint8) for part, sample in kept.items()}
+    named |= {f"groups/{part}": s.groups.to(torch.int32) for part, s in kept.items() if s.groups is not None}
     return {name: values.contiguous() for name, values in named.items()}
 
 
@@ -269,8 +272,7 @@ def load_run(path: str | os.PathLike[str]) -> SavedRun:
         files = _checked(path, about)
         schema, point = Schema.from_dict(about["schema"]), OperatingPoint.from_dict(about["point"])
         kind, members = check_description(about, point, len(schema.features))
-        model = build_model(kind, len(schema.features), members=members)
-        model.load_state_dict(load(files[MODEL]))
+        model = restore_model(kind, len(schema.features), members, load(files[MODEL]))
         if not all(bool(torch.isfinite(part).all()) for part in model.state_dict().values()):
             raise BadFile(f"{MODEL} holds parameters that are not finite")
     except (ValueError, LookupError, TypeError, AttributeError, RuntimeError, OSError, SafetensorError) as cause:

@@ -13,10 +13,10 @@ import scipy
 from setpoint.data.frame import Frame
 from setpoint.errors import BadSetting, SetpointError
 from setpoint.problem.problem import Problem
-from setpoint.run.outcome import TUNED, Outcome
+from setpoint.run.run import Run
 from setpoint.run.settings import Settings
-from setpoint.run.solvers import BASELINE, SOLVERS, Case, make_solver
 from setpoint.run.table import fit_table
+from setpoint.train.default import BASELINE, SOLVERS, TUNED, Case, make_solver
 
 #: Compared when nobody says otherwise, as far as they exist and know the ask. A weight is tuned for linear models
 #: only: for networks it costs many trainings and has brought nothing.
@@ -134,33 +134,35 @@ def compare_table(
     if unknown:
         raise BadSetting(f"solver {unknown[0]!r} is none of {', '.join([*SOLVERS, TUNED])}")
     names = [name for name in dict.fromkeys(solvers) if name != BASELINE]
-    outcomes: dict[str, list[Outcome]] = {name: [] for name in [BASELINE, *names]}
+    runs: dict[str, list[Run]] = {name: [] for name in [BASELINE, *names]}
     seeds = tuple(range(settings.seed, settings.seed + trials))
     notes: dict[str, None] = {}
     for done, seed in enumerate(seeds):
 
-        def on_epoch(solver: str, epoch: int, epochs: int, done: int = done) -> None:
+        def on_row(solver: str, row: int, rows: int, done: int = done) -> None:
             if on_split is not None:
-                on_split(solver, done * epochs + epoch, trials * epochs)
+                on_split(solver, done * rows + row, trials * rows)
 
-        once = replace(settings, seed=seed, solver=BASELINE)
-        run = fit_table(frame, target, problem, once, positive=positive, solvers=names, on_epoch=on_epoch)
-        notes.update(dict.fromkeys(run.notes))
-        for outcome in run.outcomes:
-            outcomes[outcome.solver].append(outcome)
-    rows = {part: size["rows"] for part, size in run.sizes.items()}
-    plain = _standing(BASELINE, outcomes[BASELINE])
-    others = [_held_against(_standing(name, outcomes[name]), plain, rows, len(names)) for name in names]
+        # Nothing is trained again on held-out rows: those that one solver alone has would pass for its merit.
+        once = replace(settings, seed=seed, solver=BASELINE, refit=False)
+        found = fit_table(frame, target, problem, once, positive=positive, solvers=names, on_row=on_row)
+        notes.update(dict.fromkeys(found.notes))
+        for one in found.runs:
+            runs[one.name].append(one)
+    rows = {part: size["rows"] for part, size in found.sizes.items()}
+    plain = _standing(BASELINE, runs[BASELINE])
+    others = [_held_against(_standing(name, runs[name]), plain, rows, len(names)) for name in names]
     return Comparison(problem, settings, seeds, rows, (plain, *others), tuple(notes))
 
 
-def _standing(name: str, outcomes: Sequence[Outcome]) -> Standing:
+def _standing(name: str, runs: Sequence[Run]) -> Standing:
+    best, judged = [run.best("test") for run in runs], [run.judged("test") for run in runs]
     return Standing(
         name,
-        tuple(o.best_on_test.objective if o.best_on_test.feasible else None for o in outcomes),
-        tuple(o.judged["test"].objective for o in outcomes),
-        tuple(o.judged["test"].feasible for o in outcomes),
-        tuple(o.seconds for o in outcomes),
+        tuple(point.objective if point.feasible else None for point in best),
+        tuple(point.objective for point in judged),
+        tuple(point.feasible for point in judged),
+        tuple(run.seconds for run in runs),
     )
 
 

@@ -12,7 +12,8 @@ from typing import Any
 from setpoint.errors import BadFile
 from setpoint.plain import brief, listed, named, number, share, text, truth, whole_number
 from setpoint.problem.point import OperatingPoint, Threshold, read_threshold
-from setpoint.run.settings import MODELS, PARTS
+from setpoint.run.settings import PARTS
+from setpoint.train.models import KINDS
 
 #: Scores are single precision, and so is every threshold between two of them.
 LARGEST_SCORE = 4e38
@@ -25,7 +26,7 @@ def check_description(about: Mapping[str, Any], point: OperatingPoint, width: in
         BadFile, KeyError, TypeError: an entry is missing, of another kind, out of range or at odds with another.
     """
     kind, members = text(about["model"]["kind"]), whole_number(about["model"]["members"], 1, 1000)
-    if kind not in MODELS or about["model"]["width"] != width:
+    if kind not in KINDS or about["model"]["width"] != width:
         raise BadFile(
             f"there is no model that fits {width} features: {brief(kind)} of {brief(about['model']['width'])}"
         )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 from torch import nn
+from typing_extensions import Unpack
 
 from setpoint.data.batch import halves
 from setpoint.data.parts import Data
@@ -19,14 +21,11 @@ from setpoint.problem.language import read_problem
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.processes import Processes, ProcessGroup
-from setpoint.run.run import run_solver
-from setpoint.solve.solver import Solver
-from setpoint.train.auto import Auto
+from setpoint.run.run import run
 from setpoint.train.by_epochs import ByEpochs, OptimizerMaker
 from setpoint.train.checkpoint import Checkpoint
-from setpoint.train.default import How, Named
+from setpoint.train.default import Choice, How, method_for
 from setpoint.train.history import History
-from setpoint.train.recipes import Anchored, Ridge
 from setpoint.train.splits import Splits
 from setpoint.train.trial import Trial
 from setpoint.train.work import Tell, Work
@@ -42,31 +41,37 @@ class FitResult:
     model: nn.Module
     point: OperatingPoint
     history: History
-    solver: Named | None
+    solver: Choice
     best_epoch: int
     comparison: tuple[Trial, ...] = ()
 
 
+class Settings(TypedDict, total=False):
+    """The settings of `fit` that have defaults; its docstring says what they do."""
+
+    epochs: int
+    warm_start: float
+    patience: int | None
+    optimizer: OptimizerMaker | None
+    refit: bool | None
+    ensemble: int | Splits
+    seed: int
+    accumulate: int
+    on_epoch: Tell | None
+    process_group: ProcessGroup
+
+
 def fit(
-    model: nn.Module,
+    model: nn.Module | None,
     problem: Problem | str,
     train: Iterable[Any],
     held_out: Iterable[Any],
-    solver: Solver | Anchored | Ridge | Auto | None = None,
+    solver: Choice = None,
     *,
     calibration: Iterable[Any] | None = None,
     confidence: float | None = None,
-    epochs: int = 30,
-    warm_start: float = 0.3,
-    patience: int | None = None,
-    optimizer: OptimizerMaker | None = None,
-    refit: bool | None = None,
-    ensemble: int | Splits = 1,
-    seed: int = 0,
-    on_epoch: Tell | None = None,
     checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
-    process_group: ProcessGroup = None,
-    accumulate: int = 1,
+    **settings: Unpack[Settings],
 ) -> FitResult:
     """Train a model for a problem and set its threshold.
 
@@ -118,14 +123,16 @@ def fit(
     them and at the price of one more forward pass (`sp.methods.accumulate`).
     """
     problem = read_problem(problem)
-    processes = Processes.of(process_group)
+    _refuse_unknown(settings)
+    tell = settings.pop("on_epoch", None)
+    processes = Processes.of(settings.pop("process_group", None))
+    how = How(**settings)  # type: ignore[misc]
     if isinstance(solver, str):
         raise BadSetting(f"a solver is an object such as sp.ImplicitThreshold(problem), got the text {solver!r}")
     if confidence is not None:
         refuse_confidence(confidence)
         if calibration is None:
             held_out, calibration = halves(held_out)
-    how = How(epochs, warm_start, patience, optimizer, accumulate, refit, ensemble, seed)
     if calibration is None or calibration is held_out:
         warnings.warn(
             "the threshold is set on the held-out data, which also choose the model, so its rates look better than "
@@ -136,9 +143,20 @@ def fit(
         calibration = None
     store = Checkpoint.of(checkpoint)
     store.processes = processes
-    work = Work(store, processes=processes, tell=on_epoch)
-    found = run_solver(model, problem, Data(train, held_out, calibration), solver, how, work, confidence=confidence)
+    data, work = Data(train, held_out, calibration), Work(store, processes=processes, tell=tell)
+    method = method_for(model, problem, solver, how, data, processes)
+    found = run(problem, data, method, confidence=confidence, work=work)
     warn_of_refusal(found.refusal)
+    if found.instead:
+        by = type(found.solver).__name__
+        warnings.warn(f"{found.instead}; the model was trained in batches by {by} instead", stacklevel=2)
     trained, settled = found.trained, found.trained.settled
     used = settled.solver if isinstance(settled, ByEpochs) else found.solver
     return FitResult(found.model, found.point, trained.history, used, trained.best, trained.trials)
+
+
+def _refuse_unknown(settings: Mapping[str, Any]) -> None:
+    for name in settings.keys() - Settings.__annotations__.keys():
+        near = difflib.get_close_matches(name, Settings.__annotations__, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(Settings.__annotations__)}"
+        raise BadSetting(f"fit takes no setting {name!r}; {hint}")

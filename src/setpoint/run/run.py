@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,20 +18,30 @@ from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.processes import ALONE, Processes
-from setpoint.train.default import How, Named, method_for
-from setpoint.train.history import score
-from setpoint.train.identity import work_identity
+from setpoint.train.default import Choice
+from setpoint.train.history import History, score
 from setpoint.train.method import Method, Trained
-from setpoint.train.together import share_state
+from setpoint.train.trial import Trial
 from setpoint.train.work import Work
 
 
 @dataclass(frozen=True)
 class Run:
-    """What was trained, the point to run it at, and how it does on every part of the data.
+    """The trained model, the point to run it at, its results on every part of the data, and the runs it stands beside.
 
-    `refusal` says why the point carries no certificate although one was asked for; `solver` is the one that was named,
-    or chosen where none was. Parts are named as in `Data`, and scored when they are first asked for.
+    Parts are named as in `Data`, and are scored when they are first asked for.
+
+    Attributes:
+        problem: What was asked.
+        data: What it was trained and judged on.
+        trained: What the method gave back.
+        point: The operating point, set on the calibration rows.
+        refusal: Why the point carries no certificate although one was asked for.
+        name: What the way of training was called, such as "default".
+        solver: The solver that was named, or chosen where none was.
+        instead: Why another method was trained than the first choice, if that refused the data.
+        seconds: How long training took, in all processes that worked on it one after the other.
+        beside: Runs by other methods on the same rows.
     """
 
     problem: Problem
@@ -39,7 +50,11 @@ class Run:
     point: OperatingPoint
     refusal: str | None = None
     processes: Processes = ALONE
-    solver: Named | None = None
+    name: str = ""
+    solver: Choice = None
+    instead: str = ""
+    seconds: float = 0.0
+    beside: tuple[Run, ...] = ()
     _samples: dict[str, Sample] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -47,10 +62,29 @@ class Run:
         """The trained model."""
         return self.trained.model
 
+    @property
+    def history(self) -> History:
+        """One row per epoch or candidate."""
+        return self.trained.history
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        """The candidates that the method chose from."""
+        return self.trained.trials
+
+    @property
+    def method(self) -> str:
+        """What the name came down to: the default and auto name the method that they chose."""
+        chosen = [trial.name for trial in self.trials if trial.chosen]
+        if chosen:
+            return f"{self.name}: {chosen[0]}"
+        return str(self.history[self.trained.best]["solver"]) if self.name == "default" else self.name
+
     def sample(self, part: str) -> Sample:
         """Scores, labels, weights and groups of one part, such as "test"."""
         if part not in self._samples:
-            self._samples[part] = score_part(self.model, getattr(self.data, part), self.processes)
+            loader = self.data.seen if part == "train" and self.data.seen is not None else getattr(self.data, part)
+            self._samples[part] = score_part(self.model, loader, self.processes)
         return self._samples[part]
 
     def groups(self, part: str) -> Any:
@@ -69,7 +103,13 @@ class Run:
 
 
 def run(
-    problem: Problem, data: Data, method: Method, *, confidence: float | None = None, work: Work | None = None
+    problem: Problem,
+    data: Data,
+    method: Method,
+    *,
+    name: str = "",
+    confidence: float | None = None,
+    work: Work | None = None,
 ) -> Run:
     """Train by a method and set the operating point on the calibration rows.
 
@@ -78,6 +118,7 @@ def run(
         data: The parts to learn from, to choose by, and to set the threshold on; without calibration rows the
             threshold is set on the held-out rows.
         method: How to train.
+        name: What the method is called.
         confidence: Certify the bounds of the problem at this level, if the rows allow it.
         work: Who takes part, where the state is kept, who is told of progress.
 
@@ -87,7 +128,7 @@ def run(
     Raises:
         NotEnoughMemory: If the method cannot train on such data.
     """
-    work = work or Work()
+    work, started = work or Work(), time.perf_counter()
     why = method.refuses(problem, data)
     if why is not None:
         raise NotEnoughMemory(why)
@@ -97,27 +138,13 @@ def run(
     sample = score_part(trained.model, getattr(data, part), work.processes)
     groups = named_groups(data, sample)
     point, refusal = settle(problem, sample.scores, sample.labels, confidence, weights=sample.weights, groups=groups)
-    return Run(problem, data, trained, point, refusal, work.processes, _samples={part: sample})
-
-
-def run_solver(
-    model: nn.Module,
-    problem: Problem,
-    data: Data,
-    solver: Named | None,
-    how: How,
-    work: Work,
-    *,
-    confidence: float | None = None,
-) -> Run:
-    """As `run`, by the method that a solver, or the default if there is none, comes down to for this model."""
-    solver, method = method_for(model, problem, solver, how, calibrated=data.calibration is not None)
-    if work.store.is_on:
-        work.identity = work_identity(model, solver, problem, data, how, work.processes)
-    share_state(model, work.processes, parameters=True)
-    found = run(problem, data, method, confidence=confidence, work=work)
+    seconds = work.store.spent_before + time.perf_counter() - started
     work.store.close()
-    return replace(found, solver=solver)
+    return Run(
+        problem, data, trained, point, refusal, work.processes, name, getattr(method, "solver", None),
+        getattr(method, "instead", ""), seconds,
+        _samples={part: sample},
+    )  # fmt: skip
 
 
 def score_part(model: nn.Module, loader: Iterable[Any], processes: Processes) -> Sample:

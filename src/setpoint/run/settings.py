@@ -1,16 +1,12 @@
-"""Settings of a run: models by name, sizes that fit the table, the shares of its parts."""
+"""Settings of a run: sizes that fit the table, the shares of its parts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import torch
-from torch import nn
-
 from setpoint.errors import BadSetting
-from setpoint.run.solvers import check_solver
-from setpoint.train.ensemble import Ensemble
+from setpoint.train.default import check_solver
+from setpoint.train.models import kind_of
 
 #: What each part is for: learn, choose the epoch, set the threshold, judge.
 PARTS = ("train", "held_out", "calibration", "test")
@@ -18,19 +14,6 @@ PARTS = ("train", "held_out", "calibration", "test")
 SMALL = 4096
 #: From here on batches are larger: as good (benchmarks.studies.batch_size), and most of a small step is not arithmetic.
 LARGE = 200_000
-#: Solvers that are trained again on held-out rows if that is asked for; linear models with `auto` too.
-REFITTED = ("default", "weighted", "cross-entropy")
-
-
-def _linear(width: int) -> nn.Module:
-    return nn.Linear(width, 1)
-
-
-def _mlp(width: int) -> nn.Module:
-    return nn.Sequential(nn.Linear(width, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 1))
-
-
-MODELS: dict[str, Callable[[int], nn.Module]] = {"linear": _linear, "mlp": _mlp}
 
 
 @dataclass(frozen=True)
@@ -57,15 +40,10 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_solver(self.solver)
-        if self.refit and not self.refittable(self.solver):
-            raise BadSetting(
-                f"refit goes with the solvers {', '.join(REFITTED)} and, with linear models, auto; not {self.solver!r}"
-            )
+        kind_of(self.model)
         if self.over_splits and (self.ensemble < 2 or self.refit):
             why = "no refit, which trains all on all rows" if self.refit else "an ensemble of 2 or more, such as 10"
             raise BadSetting(f"over_splits gives each member rows of its own: choose {why}")
-        if self.model not in MODELS:
-            raise BadSetting(f"model {self.model!r} is none of {', '.join(MODELS)}")
         if self.tune < 0:
             raise BadSetting(f"tune must be a number of trials from 0 up, got {self.tune}")
         if self.tune and self.solver != "auto":
@@ -81,14 +59,6 @@ class Settings:
         if not positive or not abs(sum(self.shares) - 1) <= 1e-9:
             raise BadSetting(f"shares must be four numbers above 0 that add up to 1, got {self.shares}")
 
-    @property
-    def refits(self) -> bool:
-        chosen_for_you = self.solver in ("default", "auto") and self.refittable(self.solver) and not self.over_splits
-        return chosen_for_you if self.refit is None else self.refit
-
-    def refittable(self, solver: str) -> bool:
-        return solver in REFITTED or (solver == "auto" and self.model == "linear")
-
     def settled(self, rows: int) -> Settings:
         """The same with nothing left open: small tables whole, else batches of 512, of 4,096 for large ones, and about
         2,000 steps, of ten epochs at least."""
@@ -96,14 +66,3 @@ class Settings:
         batch_size = min(self.batch_size or usual, rows)
         steps = -(-rows // batch_size)
         return replace(self, batch_size=batch_size, epochs=self.epochs or min(max(2000 // steps, 10), 400))
-
-
-def build_model(kind: str, width: int, seed: int = 0, members: int = 1) -> nn.Module:
-    """A new model with parameters drawn from the seed; the global random state is left alone.
-
-    Of several `members` an ensemble, to be filled with parameters that were saved.
-    """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        models = [MODELS[kind](width) for _ in range(members)]
-    return models[0] if members == 1 else Ensemble(models)

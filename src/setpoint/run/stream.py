@@ -15,7 +15,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -30,10 +29,10 @@ from setpoint.data.scan import CHUNK, Chunk, Scan, learn_readings_of
 from setpoint.data.schema import Schema, Target, missing_labels, refuse_odd_target
 from setpoint.errors import BadSetting, TooFewSamples
 from setpoint.problem.problem import Problem
-from setpoint.run.outcome import JUDGED, Told
 from setpoint.run.settings import PARTS, Settings
-from setpoint.run.table import TableRun, fit_parts
-from setpoint.train.checkpoint import Checkpoint
+from setpoint.run.side_by_side import Told
+from setpoint.run.table import SplitTable, TableRun, fit_parts, instead
+from setpoint.train.work import Work
 
 #: The most rows of a part that are kept, and the most bytes that their features may take.
 MOST_ROWS, MOST_BYTES = 131_072, 32_000_000
@@ -100,6 +99,8 @@ class StreamedBatches:
         self.scan, self.schema, self.division = scan, schema, division
         self.rows, self.batch_size = rows, batch_size
         self.generator = torch.Generator().manual_seed(seed)
+        #: No rows in memory: methods that need them all refuse this loader.
+        self.resident = None
 
     def __len__(self) -> int:
         return math.ceil(self.rows / self.batch_size)
@@ -129,13 +130,11 @@ def fit_stream(
     settings: Settings | None = None,
     *,
     positive: str | None = None,
-    on_epoch: Told | None = None,
-    checkpoint: Checkpoint | None = None,
+    on_row: Told | None = None,
+    work: Work | None = None,
 ) -> TableRun:
     """As `fit_table`, on a file that need not fit into memory; linear models are trained in batches too."""
-    settings = settings or Settings()
-    if settings.solver == "auto":
-        raise BadSetting("solver 'auto' needs the whole table in memory; with --stream use default or implicit")
+    work, settings = work or Work(), settings or Settings()
     if settings.over_splits:
         raise BadSetting("over_splits deals the rows out anew, which needs them in memory; leave out --stream")
     if problem.group is not None:
@@ -160,19 +159,19 @@ def fit_stream(
     def loader(batch_size: int, seed: int) -> StreamedBatches:
         return StreamedBatches(scan, schema, division, rows, batch_size, seed)
 
-    asked: dict[str, Any] = {"data": data, "target": target, "positive": positive, "solvers": [], "stream": True}
-    outcomes = fit_parts(
-        parts, problem, settings, on_epoch=on_epoch, checkpoint=checkpoint, asked=asked, stream=(loader, rows)
+    work.identity = {"data": data, "target": target, "positive": positive, "solvers": [], "stream": True}
+    run = fit_parts(
+        SplitTable(parts, named=True, stream=loader, streamed=rows), problem, settings, on_row=on_row, work=work
     )
-    used = {outcome.solver: outcome.history[-1]["solver"] for outcome in outcomes}
+    used = {one.name: one.history[-1]["solver"] for one in (run, *run.beside)}
     notes = (
         *(f"column {name!r} is not used: {why}" for name, why in schema.dropped),
+        *instead(run, settings),
         f"streamed: trained in batches of {settings.batch_size} by "
         + ", ".join(f"{method} ({name})" if method != name else name for name, method in used.items())
         + f"; train was judged on {len(parts['train'].labels)} of its {rows} rows",
     )
-    kept = {part: parts[part].labels for part in JUDGED}
-    return TableRun(problem, settings, schema, outcomes, sizes, notes, data, kept)
+    return TableRun(run, settings, schema, sizes, notes, data)
 
 
 def learn(scan: Scan, division: Division, target: str, positive: str | None = None) -> Schema:

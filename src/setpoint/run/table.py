@@ -1,10 +1,10 @@
-"""A run: split a table, train the solver and, beside it, plain cross-entropy, and judge both on every part."""
+"""A run on a table: split it, train what was asked for and plain cross-entropy beside it, judge both on every part."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -13,11 +13,12 @@ import torch
 from torch import Tensor
 
 from setpoint.capacity import refuse_beyond_memory
-from setpoint.data.batch import Batch
+from setpoint.data.batch import Batch, Batches
 from setpoint.data.column import odd_numbers_note
 from setpoint.data.fingerprint import fingerprint
 from setpoint.data.frame import Frame
 from setpoint.data.groups import group_names
+from setpoint.data.parts import Data
 from setpoint.data.reading import learn_readings
 from setpoint.data.schema import Schema, Target
 from setpoint.decide.calibrate import calibrate
@@ -25,31 +26,35 @@ from setpoint.decide.certify import is_certifiable
 from setpoint.errors import TooFewSamples
 from setpoint.measure.sample import name_groups
 from setpoint.problem.problem import Problem
-from setpoint.processes import ALONE, Processes
-from setpoint.run.outcome import JUDGED, Named, Outcome, Stream, Told, Training, shortage
+from setpoint.run.run import Run
 from setpoint.run.settings import PARTS, Settings
-from setpoint.run.solvers import BASELINE
-from setpoint.train.checkpoint import Checkpoint
+from setpoint.run.side_by_side import SideBySide, Told, entries, one_thread
+from setpoint.train.default import BASELINE, Case, How
 from setpoint.train.identity import identity_of
+from setpoint.train.splits import Splits
+from setpoint.train.work import Work
 
 
 @dataclass(frozen=True)
 class TableRun:
-    """A finished run. The first outcome is the one that was asked for, the last is plain cross-entropy."""
+    """A finished run and the table that it was made of. Plain cross-entropy is the last of the runs beside `chosen`."""
 
-    problem: Problem
+    chosen: Run
     settings: Settings
     schema: Schema
-    outcomes: tuple[Outcome, ...]
     sizes: dict[str, dict[str, int]]
     notes: tuple[str, ...]
     data: dict[str, Any]
-    labels: dict[str, Tensor] = field(default_factory=dict, compare=False, repr=False)
-    groups: dict[str, Tensor] = field(default_factory=dict, compare=False, repr=False)
 
     @property
-    def chosen(self) -> Outcome:
-        return self.outcomes[0]
+    def problem(self) -> Problem:
+        """What was asked."""
+        return self.chosen.problem
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The run that was asked for, and those beside it."""
+        return self.chosen, *self.chosen.beside
 
     @property
     def certifiable(self) -> bool:
@@ -65,10 +70,64 @@ class TableRun:
             "settings": asdict(self.settings),
             "data": self.data,
             "rows": self.sizes,
-            "results": {outcome.solver: outcome.to_dict() for outcome in self.outcomes},
+            "results": {run.name: _result(run) for run in self.runs},
             "schema": self.schema.to_dict(),
             "notes": list(self.notes),
         }
+
+
+def _result(run: Run) -> dict[str, Any]:
+    judged = {part: run.judged(part) for part in PARTS}
+    return {
+        "method": run.method,
+        "threshold": run.point.threshold,
+        "best_on_test": run.best("test").objective,
+        "best_epoch": run.trained.best,
+        "seconds": round(run.seconds, 3),
+        "refusal": run.refusal,
+        "refitted": run.trained.again,
+        "comparison": [trial.to_dict() for trial in run.trials],
+        **{part: {"objective": p.objective, "feasible": p.feasible, "rates": p.rates} for part, p in judged.items()},
+    }
+
+
+@dataclass(frozen=True)
+class SplitTable:
+    """The rows of a table by part, as features.
+
+    Args:
+        rows: The rows of each part; of a stream those of train are a sample to judge by.
+        group_names: The names of the groups that the rows number, where groups are compared.
+        named: Whether the fingerprint of the table, stored with the run, says what the rows are.
+        stream: Gives the training rows of a table that is not in memory, from a batch size and a seed.
+        streamed: The number of those.
+    """
+
+    rows: Mapping[str, Batch]
+    group_names: tuple[str, ...] = ()
+    named: bool = False
+    stream: Callable[[int, int], Iterable[Batch]] | None = None
+    streamed: int = 0
+
+    @property
+    def train_rows(self) -> int:
+        """The number of training rows."""
+        return self.streamed or len(self.rows["train"].labels)
+
+    def data(self, settings: Settings, work: Work) -> Data:
+        """Loaders of all parts; several processes share out every batch."""
+        size = settings.batch_size or self.train_rows
+        train = self._batches("train", work, batch_size=size, shuffle=size < self.train_rows, seed=settings.seed)
+        held_out, calibration, test = (self._batches(part, work) for part in PARTS[1:])
+        if self.stream is None:
+            return Data(train, held_out, calibration, test, self.group_names)
+        seen = self._batches("train", work)
+        return Data(self.stream(size, settings.seed), held_out, calibration, test, self.group_names, seen)
+
+    def _batches(self, part: str, work: Work, **how: Any) -> Batches:
+        rows, shared = self.rows[part], None if not work.processes.alone else False
+        content = part if self.named else None
+        return Batches(rows.x, rows.labels, groups=rows.groups, process_group=shared, content=content, **how)
 
 
 def fit_table(
@@ -79,24 +138,33 @@ def fit_table(
     *,
     positive: str | None = None,
     solvers: Sequence[str] = (),
-    on_epoch: Told | None = None,
-    checkpoint: Checkpoint | None = None,
-    processes: Processes = ALONE,
-    data: dict[str, Any] | None = None,
+    on_row: Told | None = None,
+    work: Work | None = None,
 ) -> TableRun:
-    """Train on a table for a problem; `on_epoch(solver, done, all)` is told of the progress.
+    """Train on a table for a problem.
 
-    Further `solvers` are trained on the same rows after that of the settings, plain cross-entropy always the last.
     The rows are split by `settings.shares`, each class apart, and the schema is learned from the training rows.
-    A `checkpoint` is begun once all is checked; the same call goes on from it, one for other data is refused.
-    Several `processes`, each with the whole table, share out every batch; a recipe that needs all rows at once is left
-    to the first of them. `data` is the fingerprint of the table, if it has been taken already.
+
+    Args:
+        frame: The table.
+        target: The column to predict.
+        problem: What is asked.
+        settings: How to train.
+        positive: The positive class, if it is not to be found.
+        solvers: Further solvers, trained on the same rows after that of the settings; plain cross-entropy is always the
+            last.
+        on_row: Is told of progress: the solver, its rows of history so far, and how many are expected.
+        work: Who takes part, and where the state is kept. The same call goes on from what is there; work on other data
+            is refused. Several processes, each with the whole table, share out every batch.
+
+    Returns:
+        The run, with the others beside it.
     """
-    data = data or fingerprint(frame)
+    work, settings = work or Work(), settings or Settings()
+    about = (work.store.about or {}).get("fingerprint") or fingerprint(frame)
     readings, frame = learn_readings(frame)
     classes = Target.of(frame, target, positive)
     labels = classes.labels(frame)
-    settings = settings or Settings()
     rows = split(labels, settings.shares, settings.seed)
     frames = {part: frame[index.numpy()] for part, index in rows.items()}
     schema = Schema.of(frames["train"], classes, readings)
@@ -115,24 +183,25 @@ def fit_table(
         for part in PARTS
     }
     settings = settings.settled(len(rows["train"]))
-    short = shortage(settings, parts)
-    sizes = {name: {"rows": len(p.labels), "positives": int(p.labels.sum())} for name, p in parts.items()}
     dropped = [f"column {name!r} is not used: {why}" for name, why in schema.dropped]
     words = [
         f"column {column.name!r} is taken as words: {odd}"
         for column in schema.columns
         if readings[column.name].kind == "words" and (odd := odd_numbers_note(frame[column.name]))
     ]
-    asked = {"data": data, "target": target, "positive": positive, "solvers": list(solvers)}
-    outcomes = fit_parts(
-        parts, problem, settings, groups=groups, solvers=solvers, on_epoch=on_epoch, checkpoint=checkpoint, asked=asked,
-        processes=processes,
-    )  # fmt: skip
+    work.identity = {"data": about, "target": target, "positive": positive, "solvers": list(solvers)}
+    run = fit_parts(SplitTable(parts, tuple(groups), named=True), problem, settings, solvers, on_row=on_row, work=work)
     again = ["the held-out rows were trained on as well, once they had chosen; --no-refit leaves them alone"]
-    notes = (*dropped, *words, *seen.sentences(ranges=False), *short, *(again if outcomes[0].refitted else ()))
-    kept = {part: parts[part].labels for part in JUDGED}
-    codes_of = {part: own for part in JUDGED if (own := parts[part].groups) is not None}
-    return TableRun(problem, settings, schema, outcomes, sizes, notes, data, kept, codes_of)
+    notes = (*dropped, *words, *seen.sentences(ranges=False), *instead(run, settings))
+    notes = (*notes, *(again if run.trained.again else ()))
+    sizes = {name: {"rows": len(p.labels), "positives": int(p.labels.sum())} for name, p in parts.items()}
+    return TableRun(run, settings, schema, sizes, notes, about)
+
+
+def instead(run: Run, settings: Settings) -> list[str]:
+    """A note for each run that was trained by another method than its name says."""
+    told = [f"{one.instead}; trained in batches of {settings.batch_size} instead" for one in (run, *run.beside)]
+    return list(dict.fromkeys(note for note, one in zip(told, (run, *run.beside)) if one.instead))
 
 
 def _refuse_wide_tables(rows: int, schema: Schema) -> None:
@@ -172,64 +241,53 @@ def fewest_rows(shares: tuple[float, ...]) -> int:
 
 
 def fit_parts(
-    parts: Mapping[str, Batch],
+    parts: SplitTable,
     problem: Problem,
     settings: Settings,
-    *,
-    groups: Sequence[str] = (),
     solvers: Sequence[str] = (),
-    on_epoch: Told | None = None,
-    checkpoint: Checkpoint | None = None,
-    asked: Mapping[str, Any] | None = None,
-    stream: Stream | None = None,
-    processes: Processes = ALONE,
-) -> tuple[Outcome, ...]:
-    """Train the solver that was asked for, others, and plain cross-entropy, on features that are already split.
-
-    For a problem that compares groups the parts number them, and `groups` are their names. A checkpoint has a part
-    for each solver; `asked` is what else it must have been begun with. With a `stream` training rows come from there,
-    and those among the parts are a sample of them to judge by.
-    """
-    settings = settings.settled(len(parts["train"].labels) if stream is None else stream[1])
-    named = _named(parts, problem, groups)
-    set_aside = parts["calibration"].labels
+    *,
+    on_row: Told | None = None,
+    work: Work | None = None,
+) -> Run:
+    """Train the solver that was asked for, others, and plain cross-entropy, on features that are already split."""
+    work = work or Work()
+    settings = settings.settled(parts.train_rows)
+    _refuse_absent_groups(parts, problem)
+    set_aside = parts.rows["calibration"]
+    groups = None if set_aside.groups is None else np.array(parts.group_names)[set_aside.groups.numpy()]
     # If not even perfect scores could be certified there are too few samples: better told before training.
-    perfect = set_aside + torch.linspace(0, 0.5, len(set_aside))
+    perfect = set_aside.labels + torch.linspace(0, 0.5, len(set_aside.labels))
     try:
-        calibrate(problem, perfect, set_aside, confidence=settings.confidence, groups=named["calibration"])
+        calibrate(problem, perfect, set_aside.labels, confidence=settings.confidence, groups=groups)
     except TooFewSamples as cause:
-        raise TooFewSamples(f"on the {len(set_aside)} calibration rows, {cause}") from cause
-    names = [name for name in dict.fromkeys([settings.solver, *solvers]) if name != BASELINE]
-    kept = checkpoint or Checkpoint(None, processes=processes)
-    if kept.open(identity_of({"ask": problem, "settings": settings, **(asked or {})})) is None:
-        kept.save({})
-    training = Training(
-        parts, named, problem, settings, processes, stream, tuple(groups), named_by_run=asked is not None
-    )
-    # Batches of tables are small: a second thread costs more than it brings, and changes the last digits.
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        outcomes = tuple(training.outcome(name, on_epoch, kept.part(name)) for name in [*names, BASELINE])
-    finally:
-        torch.set_num_threads(threads)
-    kept.close()
-    return outcomes
+        raise TooFewSamples(f"on the {len(perfect)} calibration rows, {cause}") from cause
+    work.identity = identity_of({"ask": problem, "settings": settings, **work.identity})
+    work.once("begun", lambda: True)
+    n_groups = len(parts.group_names) if problem.group is not None else None
+    whole = (settings.batch_size or 0) >= parts.train_rows
+    case = Case(problem, False, whole, parts.train_rows, n_groups, settings.tune, settings.seed)
+    members = Splits(settings.ensemble) if settings.over_splits else settings.ensemble
+    how = How(settings.epochs or 1, refit=settings.refit, ensemble=members, seed=settings.seed)
+    names = [*(name for name in dict.fromkeys([settings.solver, *solvers]) if name != BASELINE), BASELINE]
+    ways = entries(settings.model, names, parts.rows["train"].x.shape[1], settings.seed)
+    together = SideBySide(problem, lambda: parts.data(settings, work), case, how, settings.confidence, on_row)
+    with one_thread():
+        found = together.run(ways, work)
+        for one in (found, *found.beside):
+            for part in PARTS:
+                one.sample(part)
+    work.store.close()
+    return found
 
 
-def _named(parts: Mapping[str, Batch], problem: Problem, groups: Sequence[str]) -> Named:
-    """The group of every row of each part by its name; every group must be in every part."""
-    if problem.group is None:
-        return dict.fromkeys(parts)
-    named: Named = {}
-    for name, part in parts.items():
-        assert part.groups is not None
-        own = np.array(groups)[part.groups.numpy()]
-        absent = [group for group in groups if group not in own]
-        if absent:
-            raise TooFewSamples(
-                f"no row of {problem.group} {absent[0]!r} among the {len(own)} {name.replace('_', '-')} rows; "
-                "drop so small a group or join it to another"
-            )
-        named[name] = own
-    return named
+def _refuse_absent_groups(parts: SplitTable, problem: Problem) -> None:
+    """Every group must be in every part."""
+    for name, part in parts.rows.items():
+        if problem.group is not None and part.groups is not None:
+            present = set(part.groups.tolist())
+            absent = [group for code, group in enumerate(parts.group_names) if code not in present]
+            if absent:
+                raise TooFewSamples(
+                    f"no row of {problem.group} {absent[0]!r} among the {len(part.labels)} {name.replace('_', '-')} "
+                    "rows; drop so small a group or join it to another"
+                )

@@ -21,6 +21,7 @@ from setpoint.run.settings import Settings
 from setpoint.run.stream import fit_stream
 from setpoint.run.table import TableRun, fit_table
 from setpoint.train.checkpoint import STATE, Checkpoint, read_state, refusing_damage
+from setpoint.train.work import Work
 
 OnEpoch = Callable[[str, int, int], None]
 #: Seconds between two states on the command line, where epochs can be shorter than writing one.
@@ -82,7 +83,7 @@ def _begin(plan: Plan, out: Path, go_on: bool, on_epoch: OnEpoch | None, process
         out / UNFINISHED, seconds=plan.seconds, gap=GAP, keep=True, anew=not go_on, about=about, processes=processes
     )
     try:
-        run = _fit(plan, table, on_epoch, kept, processes)
+        run = _fit(plan, table, on_epoch, kept)
     except SetpointError:
         if kept.begun:
             kept.remove()
@@ -117,7 +118,7 @@ def _resume(out: Path, on_epoch: OnEpoch | None, processes: Processes) -> TableR
     checkpoint = Checkpoint(
         out / UNFINISHED, seconds=plan.seconds, gap=GAP, keep=True, about=about, processes=processes
     )
-    run = _fit(plan, table, on_epoch, checkpoint, processes)
+    run = _fit(plan, table, on_epoch, checkpoint)
     _finish(out, run, checkpoint)
     return run
 
@@ -130,16 +131,14 @@ def _fingerprint(table: Frame | Scan) -> dict[str, Any]:
     return table.fingerprint() if isinstance(table, Scan) else fingerprint(table)
 
 
-def _fit(
-    plan: Plan, table: Frame | Scan, on_epoch: OnEpoch | None, checkpoint: Checkpoint, processes: Processes
-) -> TableRun:
-    how: dict[str, Any] = {"positive": plan.positive, "on_epoch": on_epoch, "checkpoint": checkpoint}
+def _fit(plan: Plan, table: Frame | Scan, on_epoch: OnEpoch | None, store: Checkpoint) -> TableRun:
+    work = Work(store, processes=store.processes)
+    how: dict[str, Any] = {"positive": plan.positive, "on_row": on_epoch, "work": work}
     if isinstance(table, Scan):
-        if not processes.alone:
+        if not store.processes.alone:
             raise BadSetting("--stream reads a table in one process; leave it out, or start without torchrun")
         return fit_stream(table, plan.target, ask(plan.ask), plan.settings, **how)
-    data = (checkpoint.about or {}).get("fingerprint")
-    return fit_table(table, plan.target, ask(plan.ask), plan.settings, processes=processes, data=data, **how)
+    return fit_table(table, plan.target, ask(plan.ask), plan.settings, **how)
 
 
 def _about(out: Path) -> dict[str, Any]:

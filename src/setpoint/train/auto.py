@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from setpoint.errors import BadSetting
-from setpoint.train.race import expected_epochs
-from setpoint.train.recipes import RECIPES
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,3 @@ class Auto:
                 raise BadSetting(f"Auto needs {name} to be a whole number from 0 up, got {value!r}")
         if not 0 <= self.caution < float("inf"):
             raise BadSetting(f"caution is a number of standard errors, 0 or more, got {self.caution!r}")
-
-    def expected_rows(self, linear: bool, epochs: int) -> int:
-        """About how many rows of history there will be, one a candidate or an epoch: for whoever shows progress."""
-        return len(RECIPES) + bool(self.tune) if linear else expected_epochs(epochs, self.tune)

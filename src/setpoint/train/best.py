@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -55,6 +56,11 @@ class Best:
     caution: float
     tune: int = 0
     seed: int = 0
+
+    @property
+    def expected_rows(self) -> int:
+        """One per recipe."""
+        return len(RECIPES) + bool(self.tune)
 
     def refuses(self, problem: Problem, data: Data) -> str | None:
         """Why this cannot be trained, if so, as for one recipe."""
@@ -132,7 +138,7 @@ class Best:
 
 
 def _tuned(settings: dict[str, float]) -> Recipe:
-    return lambda on: on.anchored(settings["kappa"], weight=settings["weight"])
+    return partial(Recipes.anchored, kappa=settings["kappa"], weight=settings["weight"])
 
 
 def gather_evidence(problem: Problem, rows: Rows, contenders: list[Standing]) -> tuple[list[Sample], str]:

@@ -67,6 +67,11 @@ class ByEpochs:
     averaged: bool = False
     last: int | None = None
 
+    @property
+    def expected_rows(self) -> int:
+        """One per epoch; early stopping may save some."""
+        return self.epochs
+
     def refuses(self, problem: Problem, data: Data) -> str | None:
         """Why this cannot be trained, if so: nothing is known to speak against training by epochs."""
         return None

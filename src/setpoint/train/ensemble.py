@@ -14,7 +14,7 @@ from setpoint.data.parts import Data
 from setpoint.errors import BadSetting
 from setpoint.problem.problem import Problem
 from setpoint.train.history import History
-from setpoint.train.method import Method, Trained
+from setpoint.train.method import Method, Trained, expected_rows
 from setpoint.train.splits import Seeds
 from setpoint.train.start import InPlace
 from setpoint.train.work import Work
@@ -71,6 +71,11 @@ class Ensembled:
     made_of: Seeds
     seed: int = 0
 
+    @property
+    def expected_rows(self) -> int:
+        """Those of all members."""
+        return self.made_of.members * expected_rows(self.make_method(lambda: self.model))
+
     def refuses(self, problem: Problem, data: Data) -> str | None:
         """Why this cannot be trained, if so, as for one member."""
         return self.make_method(lambda: self.model).refuses(problem, data)
@@ -95,7 +100,7 @@ class Ensembled:
         best = max(range(len(runs)), key=lambda place: _merit(problem, runs[place]))
         return Trained(
             Ensemble(run.model for run in runs).eval(), history, starts[best] + runs[best].best, runs[best].settled,
-            runs[best].trials,
+            runs[best].trials, all(run.again for run in runs),
         )  # fmt: skip
 
 

@@ -11,13 +11,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from setpoint.capacity import refuse_beyond_memory
+from setpoint.capacity import beyond_memory, refuse_beyond_memory
 from setpoint.data.batch import Batch, Batches, join_batches, read_batches
 from setpoint.data.parts import Data
 from setpoint.data.pooled import Pooled
 from setpoint.data.sparse import SparseRows
 from setpoint.decide.order import preference
-from setpoint.errors import BadFeatures, BadSetting, NotEnoughMemory, ShapeMismatch
+from setpoint.errors import BadFeatures, BadSetting, ShapeMismatch
 from setpoint.measure.sample import Sample, check_sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
@@ -28,6 +28,10 @@ from setpoint.train.recipes import Candidates, Only, Recipes, is_linear
 from setpoint.train.together import every_batch
 from setpoint.train.trial import judge
 from setpoint.train.work import Work
+
+NAME = "the full-batch recipe"
+#: What to do where that cannot be.
+IN_BATCHES = "train in mini-batches, by a solver such as cross-entropy (sp.CrossEntropy()) or implicit thresholds"
 
 
 @dataclass(frozen=True)
@@ -43,14 +47,21 @@ class FullBatch:
     make: Callable[[], nn.Module]
     recipe: Candidates
 
+    @property
+    def expected_rows(self) -> int:
+        """One per candidate."""
+        return len(self.recipe.candidates)
+
     def refuses(self, problem: Problem, data: Data) -> str | None:
-        """Why this cannot be trained, if so: the rows do not fit into memory, as far as their number is known."""
+        """Why this cannot be trained, if so: the rows are not in memory, are sparse and many, or too many."""
+        for loader in single_loaders(data.train):
+            if getattr(loader, "resident", loader) is None:
+                return f"{NAME} needs all rows in memory, but they are read from a file in every epoch"
+            if isinstance(loader, Batches) and isinstance(loader.whole.x, SparseRows) and len(loader) > 1:
+                return f"{NAME} would make all {len(loader.whole.x)} sparse rows dense at once"
         parts = [loader.whole.x for loader in single_loaders(data.train) if isinstance(loader, Batches)]
-        try:
-            _refuse_too_large(sum(len(x) for x in parts), math.prod(parts[0].shape[1:]) if parts else 0)
-        except NotEnoughMemory as cause:
-            return str(cause)
-        return None
+        size, features = sum(len(x) for x in parts), math.prod(parts[0].shape[1:]) if parts else 0
+        return beyond_memory(f"{NAME} for {size} rows of {features} features", recipe_bytes(size, features))
 
     def train(self, problem: Problem, data: Data, work: Work) -> Trained:
         """Make the candidates, judge each on the held-out rows, keep one."""
@@ -115,9 +126,9 @@ def read_rows(loaders: Iterable[Iterable[Any]], model: nn.Linear) -> tuple[Rows,
 
 def _refuse_too_large(size: int, features: int) -> None:
     refuse_beyond_memory(
-        f"the full-batch recipe for {size} rows of {features} features",
+        f"{NAME} for {size} rows of {features} features",
         recipe_bytes(size, features),
-        "train in mini-batches, with a solver such as sp.CrossEntropy() or sp.ImplicitThreshold(problem)",
+        IN_BATCHES,
     )
 
 

@@ -20,7 +20,7 @@ from setpoint.problem.problem import Problem
 from setpoint.processes import ALONE, Processes
 from setpoint.train.history import device_of, record, scores_of
 from setpoint.train.linear import Anchor, Rows, Scaling, refine
-from setpoint.train.method import Method, Trained
+from setpoint.train.method import Method, Trained, expected_rows
 from setpoint.train.scoring import uncompiled
 from setpoint.train.together import whole_batch
 from setpoint.train.work import Work
@@ -126,6 +126,11 @@ class Head:
     """Train by another method, then re-fit the last layer to the problem on held-out rows, if that helps."""
 
     method: Method
+
+    @property
+    def expected_rows(self) -> int:
+        """About how many rows of history there will be."""
+        return expected_rows(self.method)
 
     def refuses(self, problem: Problem, data: Data) -> str | None:
         """Why this cannot be trained, if so, as for the method itself."""

@@ -63,7 +63,7 @@ def _is_setting(value: Any) -> bool:
 
 
 def work_identity(
-    model: nn.Module, solver: Any, problem: Problem, data: Data, how: Any, processes: Processes
+    model: nn.Module | None, solver: Any, problem: Problem, data: Data, how: Any, processes: Processes
 ) -> dict[str, Any]:
     """What makes a checkpoint one of this very work."""
     rows = {"training data": loader_identity(data.train), "held-out data": loader_identity(data.held_out)}
@@ -75,7 +75,8 @@ def work_identity(
         own = {name: [part[name] for part in parts] for name in rows}
         own["processes"] = processes.size
     return {
-        "ask": str(problem), "model": module_identity(model), "solver": identity_of(solver), **settings, **own,
+        "ask": str(problem), "model": None if model is None else module_identity(model),
+        "solver": identity_of(solver), **settings, **own,
     }  # fmt: skip
 
 

@@ -90,12 +90,6 @@ def continuations(
     }
 
 
-def expected_epochs(epochs: int, tune: int) -> int:
-    """About how many epochs all candidates take together: early stopping may save some."""
-    others = 5 + len(STRENGTHS) + tune
-    return epochs + _short(epochs) * (others + GO_ON)
-
-
 def _short(epochs: int) -> int:
     return max(1, round(SHARE * epochs / 2))
 
@@ -188,6 +182,12 @@ class Race:
     caution: float
     tune: int = 0
     seed: int = 0
+
+    @property
+    def expected_rows(self) -> int:
+        """About one per epoch of all candidates together; early stopping may save some."""
+        others = 5 + len(STRENGTHS) + self.tune
+        return self.training.epochs + _short(self.training.epochs) * (others + GO_ON)
 
     def refuses(self, problem: Problem, data: Data) -> str | None:
         """Why this cannot be trained, if so, as for one solver."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
+from operator import attrgetter
 from typing import ClassVar, Literal, Protocol, TypeGuard
 
 import torch
@@ -54,6 +55,14 @@ class Recipes:
             ratio = Ridge("balanced").ratio(self.rows.labels, self.rows.weights)
         return self.cross_entropy(ratio, self.plain)
 
+    def start_alone(self) -> Tensor:
+        """The start without its sample weights."""
+        return self.start[0]
+
+    def ridge(self, ridge: Ridge) -> Tensor:
+        """Cross-entropy under the class weight that `ridge` names."""
+        return self.cross_entropy(ridge.ratio(self.rows.labels, self.rows.weights))
+
     def matched(self) -> Tensor:
         if deciding_bound(self.problem) is None:
             raise BadProblem(f"'{self.problem}' has no bound to match, so that this is plain cross-entropy")
@@ -81,6 +90,8 @@ class Recipes:
 
 
 Recipe = Callable[[Recipes], Tensor]
+#: Functions with names, so that what was trained on one process can be sent to others.
+PLAIN = attrgetter("plain")
 
 
 class Candidates(Protocol):
@@ -131,7 +142,7 @@ class Anchored:
     def candidates(self) -> dict[str, Recipe]:
         """What is made, from simple to bold, by name."""
         refined = {f"Anchored({kappa:g})": partial(Recipes.anchored, kappa=kappa) for kappa in self.kappas}
-        return {"CrossEntropy": lambda on: on.plain, "CrossEntropy(matched)": lambda on: on.start[0], **refined}
+        return {"CrossEntropy": PLAIN, "CrossEntropy(matched)": Recipes.start_alone, **refined}
 
     @classmethod
     def auto(cls) -> Anchored:
@@ -155,7 +166,7 @@ class Ridge:
     @property
     def candidates(self) -> dict[str, Recipe]:
         """The one thing that is made."""
-        return {"CrossEntropy": lambda on: on.cross_entropy(self.ratio(on.rows.labels, on.rows.weights))}
+        return {"CrossEntropy": partial(Recipes.ridge, ridge=self)}
 
     def ratio(self, labels: Tensor, weights: Tensor) -> float:
         """How many negatives a positive counts for."""
@@ -165,9 +176,26 @@ class Ridge:
         return 1.0 if self.pos_weight is None else float(self.pos_weight)
 
 
+@dataclass(frozen=True)
+class ClassWeights:
+    """Cross-entropy under the class weight that is best on held-out rows: the strong rival of every comparison.
+
+    Args:
+        weights: How many negatives a positive counts for, to be chosen from.
+    """
+
+    weights: tuple[float, ...] = tuple(4.0**power for power in range(-3, 4))
+    chooses: ClassVar[bool] = True
+
+    @property
+    def candidates(self) -> dict[str, Recipe]:
+        """One per weight."""
+        return {f"CrossEntropy({w:g})": partial(Recipes.ridge, ridge=Ridge(w)) for w in self.weights}
+
+
 #: From simple to bold. What does not fit a problem raises BadProblem.
 RECIPES: dict[str, Recipe] = {
-    "CrossEntropy": lambda on: on.plain,
+    "CrossEntropy": PLAIN,
     "CrossEntropy(balanced)": Recipes.weighted,
     **{f"CrossEntropy({ratio:g})": partial(Recipes.weighted, ratio=ratio) for ratio in CLASS_WEIGHTS},
     "CrossEntropy(matched)": Recipes.matched,

@@ -8,7 +8,8 @@ from typing import Any
 from setpoint.data.parts import Data
 from setpoint.errors import CannotPool
 from setpoint.problem.problem import Problem
-from setpoint.train.method import Method, Trained
+from setpoint.train.by_epochs import ByEpochs
+from setpoint.train.method import Method, Trained, expected_rows
 from setpoint.train.work import Work
 
 
@@ -23,6 +24,11 @@ class Refit:
 
     method: Method
     required: bool = True
+
+    @property
+    def expected_rows(self) -> int:
+        """Those of both trainings; a settled recipe takes no time worth showing."""
+        return expected_rows(self.method) * (2 if isinstance(self.method, ByEpochs) else 1)
 
     def refuses(self, problem: Problem, data: Data) -> str | None:
         """Why this cannot be trained, if so, on all rows together."""
@@ -42,4 +48,4 @@ class Refit:
             if self.required:
                 raise
             return first
-        return replace(first, model=second.model, settled=second.settled)
+        return replace(first, model=second.model, settled=second.settled, again=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
@@ -37,6 +38,12 @@ class Work:
             self.store.part(name), processes=self.processes, tell=tell or self._tell,
             identity={**self.identity, **identity},
         )  # fmt: skip
+
+    def by(self, processes: Processes) -> Work:
+        """The same work, done by these processes."""
+        store = copy.copy(self.store)
+        store.processes = processes
+        return Work(store, processes=processes, tell=self._tell, identity=self.identity)
 
     def tell(self, row: dict[str, Any]) -> None:
         """Tell whoever listens of a row of history."""

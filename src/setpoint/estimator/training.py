@@ -1,0 +1,177 @@
+"""Train what was asked for, and plain cross-entropy beside it, on rows that are already set apart."""
+
+from __future__ import annotations
+
+import copy
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from setpoint.data.batch import Batches
+from setpoint.data.parts import Data
+from setpoint.errors import BadSetting
+from setpoint.estimator.features import CLIP, Standardise
+from setpoint.estimator.module import Network
+from setpoint.measure.sample import name_groups
+from setpoint.problem.problem import Problem
+from setpoint.run.run import Run
+from setpoint.run.settings import SMALL, Settings
+from setpoint.run.side_by_side import Entry, SideBySide, one_thread
+from setpoint.solve.solver import Solver
+from setpoint.train.default import BASELINE, Case, Choice, How, is_method, make_solver
+from setpoint.train.splits import Splits
+from setpoint.train.trial import Trial
+from setpoint.train.work import Work
+
+AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some of the rows: raw features, labels of 0 and 1, and weights and groups where there are any."""
+
+    x: Any
+    labels: NDArray[np.float32]
+    weights: NDArray[np.float64] | None = None
+    groups: NDArray[Any] | None = None
+
+    @property
+    def is_sparse(self) -> bool:
+        return bool(scipy.sparse.issparse(self.x))
+
+    def take(self, rows: NDArray[Any]) -> Part:
+        weights = None if self.weights is None else self.weights[rows]
+        return Part(self.x[rows], self.labels[rows], weights, None if self.groups is None else self.groups[rows])
+
+    def repeated(self) -> Part:
+        """Whole-number weights as that many rows each, where the table stays small: there the ridge weighs in, and
+        solvers take weights by their ratios alone."""
+        if self.weights is None or (self.weights % 1).any() or self.weights.sum() > SMALL:
+            return self
+        part = self.take(np.repeat(np.arange(len(self.labels)), self.weights.astype(np.int64)))
+        return Part(part.x, part.labels, None, part.groups)
+
+    def batches(self, standardise: Standardise, **how: Any) -> Batches:
+        """A loader of standardised features."""
+        if self.is_sparse:
+            x = self.x @ scipy.sparse.diags_array(1 / standardise.deviation.numpy())
+            x.data = np.clip(x.data, -CLIP, CLIP)
+        else:
+            with torch.no_grad():
+                x = standardise(torch.from_numpy(self.x)).float()
+        weights = None if self.weights is None else torch.from_numpy(self.weights).float()
+        groups = None if self.groups is None else name_groups(self.groups)[0]
+        return Batches(x, torch.from_numpy(self.labels), weights=weights, groups=groups, **how)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Rows to train on, to choose by, and to set the threshold on; `apart` if no row is in two of them."""
+
+    train: Part
+    held_out: Part
+    calibration: Part
+    apart: bool
+
+
+@dataclass(frozen=True)
+class Training:
+    """How to train, whatever the solver.
+
+    Args:
+        problem: What is asked.
+        network: The network to train, as the user described it.
+        settings: Sizes and the seed.
+        device: Where to train.
+        ensemble: The number of members, or `Splits`.
+    """
+
+    problem: Problem
+    network: Network
+    settings: Settings
+    device: str
+    ensemble: Any = 1
+
+    def run(self, solver: Any, parts: Parts) -> tuple[Standardise, Run]:
+        """Train by the solver that was asked for; cross-entropy stands beside it unless it is among what was tried."""
+        if isinstance(self.ensemble, Splits) and not parts.apart:
+            raise BadSetting("an ensemble over splits needs held_out and calibration rows; give both a share")
+        standardise = Standardise.of(parts.train.x, parts.train.weights)
+        size, rows = self.settings.batch_size or len(parts.train.labels), len(parts.train.labels)
+        names = () if parts.train.groups is None else tuple(name_groups(parts.train.groups)[1])
+
+        def make_data() -> Data:
+            train = parts.train.batches(standardise, batch_size=size, shuffle=size < rows, seed=self.settings.seed)
+            held_out, calibration = parts.held_out.batches(standardise), parts.calibration.batches(standardise)
+            return Data(train, held_out, calibration, group_names=names)
+
+        n_groups = len(names) if self.problem.group is not None else None
+        case = Case(self.problem, False, size >= rows, rows, n_groups)
+        left_alone = not parts.apart or parts.train.is_sparse
+        how = How(
+            self.settings.epochs or 1, refit=False if left_alone else None, ensemble=self.ensemble,
+            seed=self.settings.seed,
+        )  # fmt: skip
+        together = SideBySide(self.problem, make_data, case, how, self.settings.confidence)
+        with one_thread() if self.network.is_own else nullcontext():
+            return standardise, together.run(self._ways(solver, parts.train.x.shape[1]), Work(), unless_tried=True)
+
+    def _ways(self, solver: Any, width: int) -> list[Entry]:
+        network, own = self.network, self.network.method
+        if own is not None:
+            if solver not in (AUTO, "default"):
+                raise BadSetting(f"module {network.module!r} is trained by its own method; leave out solver={solver!r}")
+            solver, network = own(), Network()
+
+        def build() -> nn.Module:
+            return network.build(width, self.settings.seed).to(self.device)
+
+        name = self.network.module if own is not None else name_of(solver)
+        first = Entry(name, build, lambda case: self._choice(solver, case))
+        plain = Entry(BASELINE, build, lambda case: make_solver(BASELINE, case))
+        return [first] if name == BASELINE else [first, plain]
+
+    def _choice(self, solver: Any, case: Case) -> Choice:
+        """A solver, a recipe or a method, from a name, an object or a function that makes one."""
+        if isinstance(solver, str):
+            return make_solver(solver, case)
+        if isinstance(solver, Solver):
+            return copy.deepcopy(solver)
+        made: Choice = solver(self.problem) if callable(solver) and not is_method(solver) else solver
+        return made
+
+
+def comparison(run: Run, *, over_splits: bool) -> list[dict[str, Any]]:
+    """One row for each way that was trained, or for each candidate that it was itself chosen from."""
+    rows = []
+    for one in (run, *run.beside):
+        if one.trials:
+            rows += [replace(trial, chosen=one is run and trial.chosen).to_dict() for trial in one.trials]
+            continue
+        # Where the held-out rows were trained on they say nothing any more.
+        point = one.best("calibration" if one.trained.again or over_splits else "held_out")
+        note = str(one.history[one.trained.best]["solver"])
+        rows.append(Trial(one.name, point, one.seconds, one is run, note).to_dict())
+    return rows
+
+
+def name_of(solver: Any) -> str:
+    """What a solver is called in the comparison."""
+    if isinstance(solver, str):
+        return solver
+    return str(getattr(solver, "__name__", type(solver).__name__))
+
+
+def refuse_device(device: Any) -> None:
+    """A device that is not there, or that computes nothing, is refused before anything is trained."""
+    try:
+        float(torch.ones(1, device=device).sum())
+    except (RuntimeError, AssertionError, TypeError) as cause:
+        why = str(cause).partition("\n")[0][:200]
+        raise BadSetting(f"device {device!r} cannot be used here ({why}); choose another, such as 'cpu'") from cause

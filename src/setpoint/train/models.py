@@ -1,0 +1,97 @@
+"""Kinds of models by name: how each is made, read back from a file, and trained if not by solvers.
+
+The command line (`--model`), the estimator (`module=`) and the artefact read this register.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+from setpoint.errors import BadSetting
+from setpoint.train.ensemble import Ensemble
+from setpoint.train.method import Method
+
+
+def linear(in_features: int) -> nn.Module:
+    """One weight per feature."""
+    return nn.Linear(in_features, 1)
+
+
+def mlp(in_features: int, hidden: int | Sequence[int] = (64, 64)) -> nn.Module:
+    """Layers of `hidden` units with ReLU between them, then one output."""
+    sizes = (hidden,) if isinstance(hidden, int) else tuple(hidden)
+    if any(isinstance(size, bool) or not isinstance(size, int) or size < 1 for size in sizes):
+        raise BadSetting(f"module__hidden must be the size of a layer, or of each, from 1 up, got {hidden!r}")
+    layers = [layer for pair in pairwise((in_features, *sizes)) for layer in (nn.Linear(*pair), nn.ReLU())]
+    return nn.Sequential(*layers, nn.Linear((in_features, *sizes)[-1], 1))
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of model.
+
+    Args:
+        make: Makes a new model for so many features, at its first parameters. None where the method makes the model.
+        method: Makes the method that trains this kind. None where solvers train it.
+        restore: Makes the model again from its stored `state_dict`. None: `make` it, then load the state.
+    """
+
+    make: Callable[..., nn.Module] | None = None
+    method: Callable[[], Method] | None = None
+    restore: Callable[[Mapping[str, Tensor]], nn.Module] | None = None
+
+
+KINDS: dict[str, Kind] = {"linear": Kind(linear), "mlp": Kind(mlp)}
+
+
+def register(name: str, method: Callable[[], Method], restore: Callable[[Mapping[str, Tensor]], nn.Module]) -> None:
+    """Make a method of your own known to every door under the name of its kind of model.
+
+    Args:
+        name: What `setpoint fit --model` and `SetpointClassifier(module=...)` are given.
+        method: Makes the method: a class with `refuses` and `train`.
+        restore: Makes the trained model again from its `state_dict`, which is all that a saved run keeps of it.
+
+    Raises:
+        BadSetting: The name is taken.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> sp.methods.register("a-single-layer", lambda: None, lambda state: torch.nn.Linear(2, 1))
+        >>> del sp.methods.KINDS["a-single-layer"]
+    """
+    if name in KINDS:
+        raise BadSetting(f"there is a kind of model named {name!r} already; choose another name")
+    KINDS[name] = Kind(method=method, restore=restore)
+
+
+def kind_of(name: str) -> Kind:
+    """The kind of that name."""
+    if name not in KINDS:
+        raise BadSetting(f"model {name!r} is none of {', '.join(KINDS)}")
+    return KINDS[name]
+
+
+def build_model(kind: str, width: int, seed: int = 0) -> nn.Module:
+    """A new model with parameters drawn from the seed; the global random state is left alone."""
+    make = kind_of(kind).make
+    if make is None:
+        raise BadSetting(f"a model of kind {kind!r} is made by its own method")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return make(width)
+
+
+def restore_model(kind: str, width: int, members: int, state: Mapping[str, Tensor]) -> nn.Module:
+    """The model whose `state_dict` was stored; several members make an ensemble."""
+    restore = kind_of(kind).restore
+    if restore is not None:
+        return restore(state)
+    model = build_model(kind, width) if members == 1 else Ensemble(build_model(kind, width) for _ in range(members))
+    model.load_state_dict(dict(state))
+    return model
