@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
 
+from griffe import Extension as Reader
+from griffe import Object
 from latex2mathml.converter import convert
 from markdown import Markdown
 from markdown.extensions import Extension
@@ -51,6 +53,14 @@ class Formulas(Extension):
         # Before fences of code (25); after code in a line (190), before the escapes that formulas are full of (180).
         md.preprocessors.register(Blocks(md), "formula_blocks", 26)
         md.inlinePatterns.register(Inline(IN_A_LINE, md), "formulas", 185)
+
+
+class Examples(Reader):
+    """An `Example:` of a docstring is drawn as code: the reader knows `Examples:` alone."""
+
+    def on_object(self, *, obj: Object, **_: Any) -> None:
+        if obj.docstring is not None:
+            obj.docstring.value = re.sub(r"^Example:$", "Examples:", obj.docstring.value, flags=re.M)
 
 
 def on_config(config: Any) -> None:

@@ -39,7 +39,7 @@ def test_the_import_alone_loads_nothing_heavy_and_knows_its_version():
 def test_fitting_and_calibrating_load_none_of_the_optional_packages():
     loaded = loaded_by("from setpoint import fit, calibrate, ask, Batches")
     assert "torch" in loaded
-    assert loaded & {"polars", "typer", "rich", "sklearn", "matplotlib", "safetensors"} == set()
+    assert loaded & {"polars", "typer", "rich", "sklearn", "matplotlib", "cooper", "safetensors"} == set()
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["fit", "--help"], ["compare", "--help"], ["--version"], []])

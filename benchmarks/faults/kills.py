@@ -134,7 +134,7 @@ JOBS: dict[str, Command | Library] = {
         ("--model", "mlp", "--solver", "implicit", "--epochs", "40", "--checkpoint-seconds", "0.2"), replaces=True
     ),
     "mlp, ensemble of 3": Command(("--model", "mlp", "--epochs", "12", "--ensemble", "3")),
-    "library: lagrangian": Library(lambda: sp.Lagrangian(sp.ask(ASK), control=sp.losses.NuPI())),
+    "library: lagrangian": Library(lambda: sp.Lagrangian(sp.ask(ASK), climb=sp.losses.Climb(control=sp.losses.NuPI()))),
     "library: augmented": Library(lambda: sp.AugmentedLagrangian(sp.CrossEntropy(), n_samples=3000, mu=0.01)),
     "library: ensemble, implicit": Library(lambda: sp.ImplicitThreshold(sp.ask(ASK)), ensemble=3),
 }

@@ -54,7 +54,6 @@ HEAVY = (
     "scipy.optimize",
     "scipy.sparse",
     "sklearn.metrics",
-    "cooper",
     "polars",
     "safetensors.torch",
 )

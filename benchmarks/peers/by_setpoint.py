@@ -34,7 +34,12 @@ def main() -> None:
     for (name, step), (rate, price_rate) in itertools.product(STEPS.items(), task.settings()):
         theta = torch.tensor(task.start, requires_grad=True)
         solver = sp.Lagrangian(
-            problem, price_lr=task.bound * price_rate, price=0.0, threshold=0.0, memory=0, step=step, temperature=1.0
+            problem,
+            climb=sp.losses.Climb(task.bound * price_rate, start=0.0),
+            threshold=0.0,
+            memory=0,
+            step=step,
+            temperature=1.0,
         ).double()
         optimizer = torch.optim.Adam([theta], lr=rate)
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, pace)

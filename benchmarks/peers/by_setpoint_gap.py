@@ -81,8 +81,8 @@ def main() -> None:
             run.add_steps(name, rate, solver)
     elif kind == "lagrangian":
         for rate, price_rate in task.settings():
-            price_lr = task.bound * price_rate
-            solver = sp.Lagrangian(problem, n_groups=2, price_lr=price_lr, temperature=1.0, memory=0)
+            climb = sp.losses.Climb(task.bound * price_rate)
+            solver = sp.Lagrangian(problem, n_groups=2, climb=climb, temperature=1.0, memory=0)
             run.add_steps(f"{price_rate:g}", rate, solver)
     else:
         run.add_fit(None if kind == "default" else sp.Ridge())

@@ -4,7 +4,7 @@
 
 A linear model and an MLP 64-64 on 50 features, batches of 512, forward and backward, on one thread. The first calls,
 which compile, are timed apart. The implicit solver and cross-entropy go into the graph of the model; the Lagrangian,
-whose prices live in cooper, is kept out of it by `torch.compiler.disable`, which breaks the graph once.
+which looks whether a batch has both classes, is kept out of it by `torch.compiler.disable`: one break of the graph.
 """
 
 from __future__ import annotations

@@ -232,7 +232,7 @@ def saturation(quick: bool) -> dict[str, Any]:
     problem = sp.ask(ASK)
     makers = {
         "implicit": lambda: sp.ImplicitThreshold(problem, temperature=1.0),
-        "lagrangian": lambda: sp.Lagrangian(problem, temperature=1.0, ceiling=100.0),
+        "lagrangian": lambda: sp.Lagrangian(problem, temperature=1.0, climb=sp.losses.Climb(ceiling=100.0)),
         "cross-entropy": sp.CrossEntropy,
         "pairwise area": lambda: sp.losses.PairwiseArea(
             sp.ask("maximize recall over fpr in [0%, 5%]"), surrogate=Hinge()

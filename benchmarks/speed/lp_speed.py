@@ -79,7 +79,7 @@ def structured(n: int) -> Work:
 
     def work() -> tuple[Tensor, Tensor]:
         found = lp.solve(lp.forms.f_score(scores, labels))
-        assert found.outcome is lp.Outcome.SOLVED, found.message
+        assert found.status is lp.Status.SOLVED, found.message
         return both(-found.value, scores)
 
     return work

@@ -1,6 +1,6 @@
 """Losses and solvers beside those at the top of `setpoint`, and their settings: `sp.losses.Focal()`."""
 
-from setpoint.solve.ascent import NuPI
+from setpoint.solve.ascent import Climb, NuPI
 from setpoint.solve.augmented import PerNegative, PerPositive
 from setpoint.solve.correction import Correction, Slack
 from setpoint.solve.last_layer import ImplicitLastLayer
@@ -8,6 +8,7 @@ from setpoint.solve.losses import LDAM, ClassBalanced, ClassCrossEntropy, Focal,
 from setpoint.solve.mixture import Mixture, best_mixture
 from setpoint.solve.pairwise import PairwiseArea
 from setpoint.solve.penalty import Penalty
+from setpoint.solve.price import Damping
 from setpoint.solve.program import (
     AUCLoss,
     FScoreLoss,
@@ -29,7 +30,9 @@ __all__ = [
     "ByAsk",
     "ClassBalanced",
     "ClassCrossEntropy",
+    "Climb",
     "Correction",
+    "Damping",
     "FScoreLoss",
     "Focal",
     "Growth",

@@ -50,7 +50,7 @@ CASES: dict[str, Case] = {
     ),
     "implicit that follows": Case(lambda _: sp.ImplicitThreshold(FNR, correction=sp.losses.Correction(4)), follow=True),
     "implicit with slack and slope": plain(
-        lambda: sp.ImplicitThreshold(FNR, slack=sp.losses.Slack(), slope_penalty=0.1)
+        lambda: sp.ImplicitThreshold(FNR, correction=sp.losses.Correction(slack=sp.losses.Slack()), slope_penalty=0.1)
     ),
     "penalty": plain(lambda: sp.losses.Penalty(FNR)),
     "last layer": Case(lambda model: sp.losses.ImplicitLastLayer(FNR, model[-1])),
@@ -59,7 +59,9 @@ CASES: dict[str, Case] = {
     ),
     "with an anchor": plain(lambda: sp.losses.WithAnchor(sp.ImplicitThreshold(FNR))),
     "lagrangian": plain(lambda: sp.Lagrangian(FNR)),
-    "lagrangian damped": plain(lambda: sp.Lagrangian(FNR, control=sp.losses.NuPI(), penalty=2.0), "weights"),
+    "lagrangian damped": plain(
+        lambda: sp.Lagrangian(FNR, climb=sp.losses.Climb(control=sp.losses.NuPI(), penalty=2.0)), "weights"
+    ),
     "lagrangian by group": plain(
         lambda: sp.Lagrangian(sp.ask("minimize error where recall.gap(site) <= 10%"), n_groups=3), "groups"
     ),

@@ -51,7 +51,7 @@ def answered(found: sp.lp.Solution, program: sp.lp.LinearProgram) -> None:
     for name in ("x", "dual", "equality_dual"):
         finite(getattr(found, name).detach(), name)
     assert found.message
-    if found.outcome is sp.lp.Outcome.SOLVED:
+    if found.status is sp.lp.Status.SOLVED:
         finite_gradient(found.value, program.cost, program.bound)
         finite(found.gap, "gap")
     else:

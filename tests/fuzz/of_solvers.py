@@ -72,14 +72,15 @@ def cross_entropy(draw: Draw) -> None:
 @target
 def implicit_threshold(draw: Draw) -> None:
     problem = draw(problems())
-    correction = draw(
-        st.one_of(st.none(), st.builds(sp.losses.Correction, small_whole, st.integers(0, 2), st.booleans()))
+    slacks = st.one_of(st.none(), st.none(), st.builds(sp.losses.Slack, positive))
+    corrections = st.builds(
+        sp.losses.Correction, small_whole, st.integers(0, 2), st.integers(0, 1), st.booleans(), slacks
     )
-    slack = draw(st.one_of(st.none(), st.none(), st.builds(sp.losses.Slack, positive)))
     solver = sp.ImplicitThreshold(
         problem, n_groups=2 if problem.group else None, step=draw(steps), temperature=draw(temperatures),
-        memory=draw(memories), correction=correction, slack=slack,
-        slope_penalty=draw(st.one_of(st.just(0.0), st.just(0.0), positive)), price_limit=draw(positive),
+        memory=draw(memories), correction=draw(st.one_of(st.none(), corrections)),
+        slope_penalty=draw(st.one_of(st.just(0.0), st.just(0.0), positive)),
+        damping=sp.losses.Damping(price_limit=draw(positive)),
     )  # fmt: skip
     train(draw, solver, anything)
 
@@ -120,8 +121,9 @@ def lagrangian(draw: Draw) -> None:
     problem = draw(problems())
     control = draw(st.one_of(st.none(), st.builds(sp.losses.NuPI, positive, shares)))
     solver = sp.Lagrangian(
-        problem, n_groups=2 if problem.group else None, price_lr=draw(positive), control=control, penalty=draw(relaxed),
-        ceiling=draw(relaxed), price=draw(relaxed), threshold=draw(relaxed), step=draw(steps),
+        problem, n_groups=2 if problem.group else None, climb=sp.losses.Climb(
+            draw(positive), control, draw(relaxed), draw(relaxed), start=draw(relaxed)
+        ), threshold=draw(relaxed), step=draw(steps),
         temperature=draw(temperatures), memory=draw(memories),
         truth=draw(st.sampled_from([sp.steps.HardStep(), sp.steps.SigmoidStep(2.0)])),
     )  # fmt: skip
@@ -132,7 +134,8 @@ def lagrangian(draw: Draw) -> None:
 def proxy_lagrangian(draw: Draw) -> None:
     problem = draw(problems())
     solver = sp.losses.ProxyLagrangian(
-        problem, n_groups=2 if problem.group else None, price_lr=draw(positive), price=draw(relaxed),
+        problem, n_groups=2 if problem.group else None,
+        climb=sp.losses.Climb(draw(positive), start=draw(relaxed)),
         threshold=draw(relaxed), step=draw(steps), temperature=draw(temperatures), memory=draw(memories),
     )  # fmt: skip
     train(draw, solver, anything)
@@ -196,12 +199,13 @@ def mini_batch_auc(draw: Draw) -> None:
 @target
 def augmented(draw: Draw) -> None:
     metrics = st.sampled_from([sp.losses.ByAsk(), sp.losses.ByArea()])
-    growth = draw(st.one_of(st.none(), st.builds(sp.losses.Growth, positive, positive, positive, metrics)))
+    prices = st.one_of(st.just(0.0), st.just(0.0), positive)
+    growths = st.builds(sp.losses.Growth, positive, positive, positive, metrics, prices)
     side = draw(st.sampled_from([None, sp.losses.PerPositive(), sp.losses.PerNegative()]))
     solver = sp.AugmentedLagrangian(
         draw(st.one_of(base_losses(), st.just(sp.CrossEntropy()))), n_samples=draw(st.integers(1, 15)),
         margin=draw(positive), problem=draw(st.one_of(st.none(), problems())), side=side, mu=draw(paces),
-        growth=growth, price=draw(st.one_of(st.just(0.0), st.just(0.0), positive)),
+        growth=draw(st.one_of(st.none(), growths)),
     )  # fmt: skip
     train(draw, solver, tensors, index=draw(indices()))
     solver.step_metric(solver.progress(draw(tensors()), draw(st.floats(allow_nan=False))))

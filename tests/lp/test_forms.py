@@ -68,7 +68,7 @@ def test_closed_forms_equal_highs_in_value_and_gradient(name):
     for seed in range(CASES):
         scores, closed, program = case(name, seed)
         truth = lp.solve(program, lp.Highs())
-        assert truth.outcome is lp.Outcome.SOLVED
+        assert truth.status is lp.Status.SOLVED
         assert float(closed.detach()) == pytest.approx(float(truth.value.detach()), rel=1e-12, abs=1e-12)
         (ours,) = torch.autograd.grad(closed, scores)
         (theirs,) = torch.autograd.grad(truth.value, scores)
@@ -80,7 +80,7 @@ def test_the_solver_agrees_with_the_closed_form(name):
     for seed in range(4):
         scores, closed, program = case(name, 100 + seed)
         found = lp.solve(program)
-        assert found.outcome is lp.Outcome.SOLVED
+        assert found.status is lp.Status.SOLVED
         assert float(found.value.detach()) == pytest.approx(float(closed.detach()), abs=1e-6)
         (ours,) = torch.autograd.grad(closed, scores)
         (solved,) = torch.autograd.grad(found.value, scores)
@@ -104,14 +104,14 @@ def test_the_hard_bound_is_infeasible_exactly_when_out_of_reach():
     draw = np.random.default_rng(2)
     scores, labels = torch.from_numpy(draw.normal(size=30)), torch.arange(30) % 2
     reach = float((1 + torch.tanh(scores).clamp(max=0))[labels == 1].mean())
-    for bound, outcome in ((0.98 * reach, "SOLVED"), (1.02 * reach, "INFEASIBLE")):
+    for bound, status in ((0.98 * reach, "SOLVED"), (1.02 * reach, "INFEASIBLE")):
         program = lp.forms.precision_at_recall(scores, labels, bound, shortfall=None)
-        assert lp.solve(program).outcome.name == outcome
+        assert lp.solve(program).status.name == status
     within = lp.solve(lp.forms.precision_at_recall(scores, labels, 0.9 * reach, shortfall=None))
     elastic = lp.closed.precision_at_recall(scores, labels, 0.9 * reach)
     assert float(-within.value) == pytest.approx(float(elastic), abs=1e-7)
     hard = lp.forms.recall_at_precision(scores, labels, 0.99, shortfall=None)
-    assert lp.solve(hard).outcome is lp.Outcome.INFEASIBLE
+    assert lp.solve(hard).status is lp.Status.INFEASIBLE
 
 
 def test_hard_scores_give_the_true_metrics():

@@ -101,7 +101,7 @@ def test_degenerate_programs_are_flagged_and_their_gradient_is_a_subgradient():
         for scale in (1e-3, 1e-1):
             step = scale * torch.rand(len(bound), generator=draw).double()
             eased = lp.solve(lp.LinearProgram(program.cost, program.matrix, program.bound + step, *rest), lp.Highs())
-            if eased.outcome is lp.Outcome.SOLVED:
+            if eased.status is lp.Status.SOLVED:
                 assert float(eased.value) >= float(value + to_bound @ step) - 1e-6
             step = scale * torch.rand(len(cost), generator=draw).double()
             dearer = lp.solve(lp.LinearProgram(program.cost + step, program.matrix, program.bound, *rest), lp.Highs())
@@ -112,7 +112,7 @@ def test_degenerate_programs_are_flagged_and_their_gradient_is_a_subgradient():
 def test_no_gradient_comes_from_a_program_without_a_solution():
     cost = -torch.ones(2).double().requires_grad_()
     found = lp.solve(lp.LinearProgram(cost, -torch.eye(2).double(), torch.ones(2).double()))
-    assert found.outcome is lp.Outcome.UNBOUNDED
+    assert found.status is lp.Status.UNBOUNDED
     (gradient,) = torch.autograd.grad(found.value, cost)
     assert gradient.tolist() == [0, 0]
 

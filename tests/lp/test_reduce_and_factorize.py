@@ -1,4 +1,4 @@
-"""Few directions with a certificate, and factors found by a program."""
+"""Few directions with a proof, and factors found by a program."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def test_the_forms_own_directions_hold_the_optimum_and_prove_it(n):
     program = lp.forms.f_score(scores, labels)
     found = lp.solve_reduced(program, lp.forms.f_score_basis(scores, labels))
     assert found.certified
-    assert float(found.solution.certificate.worst) <= 1e-8
+    assert float(found.solution.proof.worst) <= 1e-8
     exact = lp.closed.f_score(scores, labels)
     assert float(-found.solution.value.detach()) == pytest.approx(float(exact.detach()), abs=1e-7)
     (gradient,) = torch.autograd.grad(found.solution.value, scores)
@@ -30,7 +30,7 @@ def test_directions_that_miss_the_optimum_fall_back_to_the_full_program(choose):
     program = lp.forms.f_score(scores, labels)
     found = lp.solve_reduced(program, choose(program, 10))
     assert not found.certified
-    assert found.solution.outcome is lp.Outcome.SOLVED
+    assert found.solution.status is lp.Status.SOLVED
     assert float(-found.solution.value) == pytest.approx(float(lp.closed.f_score(scores, labels)), abs=1e-7)
 
 
@@ -40,7 +40,7 @@ def test_feasible_but_not_optimal_directions_are_not_certified():
     feasible = lp.solve(
         lp.LinearProgram(-program.cost.abs() - 1, program.matrix, program.bound, *_equal(program)), lp.Highs()
     )
-    if feasible.outcome is not lp.Outcome.SOLVED:
+    if feasible.status is not lp.Status.SOLVED:
         feasible = lp.solve(
             lp.LinearProgram(program.cost.abs() + 1, program.matrix, program.bound, *_equal(program)), lp.Highs()
         )

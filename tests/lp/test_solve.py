@@ -25,9 +25,9 @@ def test_certified_and_equal_to_highs(name):
     for seed in range(6):
         program = make(np.random.default_rng([99, seed]))
         found, truth = lp.solve(program), lp.solve(program, lp.Highs())
-        assert found.outcome is lp.Outcome.SOLVED, (seed, found.message)
+        assert found.status is lp.Status.SOLVED, (seed, found.message)
         assert int(found.iterations) <= 100
-        assert float(found.certificate.worst) <= 1e-8
+        assert float(found.proof.worst) <= 1e-8
         assert float(found.value) == pytest.approx(float(truth.value), rel=1e-6, abs=1e-6)
         assert bool((found.x >= 0).all())
         assert bool((found.dual >= 0).all())
@@ -46,14 +46,14 @@ def test_the_certificate_is_that_of_the_program_as_given():
     assert abs(float(c @ x + b @ u + f @ v)) <= 1e-8 * (1 + abs(float(c @ x)))
 
 
-@pytest.mark.parametrize(("make", "outcome"), [(infeasible, "INFEASIBLE"), (unbounded, "UNBOUNDED")])
-def test_programs_without_a_solution_are_named_and_proved(make, outcome):
+@pytest.mark.parametrize(("make", "status"), [(infeasible, "INFEASIBLE"), (unbounded, "UNBOUNDED")])
+def test_programs_without_a_solution_are_named_and_proved(make, status):
     for seed in range(15):
         program = make(np.random.default_rng([5, seed]))
         found = lp.solve(program)
-        assert found.outcome.name == outcome
-        assert lp.solve(program, lp.Highs()).outcome.name == outcome
-        if outcome == "INFEASIBLE":
+        assert found.status.name == status
+        assert lp.solve(program, lp.Highs()).status.name == status
+        if status == "INFEASIBLE":
             assert float(found.value) == torch.inf
             assert bool(proves_infeasible(program, found.dual, found.equality_dual, 1e-8))
             assert float((program.matrix.T @ found.dual).min()) >= 1e-8 * float(program.bound @ found.dual)
@@ -66,17 +66,17 @@ def test_programs_without_a_solution_are_named_and_proved(make, outcome):
 def test_an_infeasible_program_whose_cost_would_fall_without_end_is_named_too():
     program = infeasible(np.random.default_rng([20261116, 0, 23]))
     found = lp.solve(program)
-    assert found.outcome is lp.Outcome.INFEASIBLE
+    assert found.status is lp.Status.INFEASIBLE
     assert bool(proves_infeasible(program, found.dual, found.equality_dual, 1e-8))
 
 
 def test_too_few_steps_is_stalled_with_its_gap():
     program = dense(np.random.default_rng(0))
     found = lp.solve(program, lp.Newton(steps=3))
-    assert found.outcome is lp.Outcome.STALLED
+    assert found.status is lp.Status.STALLED
     assert not bool(found.solved)
     assert "gap" in found.message
-    assert float(found.certificate.worst) > 1e-8
+    assert float(found.proof.worst) > 1e-8
 
 
 def test_an_engine_that_lies_is_not_believed():
@@ -85,10 +85,10 @@ def test_an_engine_that_lies_is_not_believed():
 
         def run(self, program, warm=None):
             x, u = torch.ones_like(program.cost), torch.zeros_like(program.bound)
-            return lp.Highs().run(program).__class__(x, u, u[:0], torch.tensor(1), (lp.Outcome.SOLVED,))
+            return lp.Highs().run(program).__class__(x, u, u[:0], torch.tensor(1), (lp.Status.SOLVED,))
 
     program = lp.LinearProgram(torch.ones(2).double(), -torch.eye(2).double(), torch.zeros(2).double())
-    assert lp.solve(program, Liar()).outcome is lp.Outcome.STALLED
+    assert lp.solve(program, Liar()).status is lp.Status.STALLED
 
 
 def test_a_batch_gives_what_each_program_gives():
@@ -106,15 +106,15 @@ def test_a_batch_gives_what_each_program_gives():
     programs[2][3] = torch.zeros(2, 9).double()
     programs[2][4] = torch.zeros(2).double()
     batch = lp.solve(lp.LinearProgram(*(torch.stack(parts) for parts in zip(*programs))))
-    assert batch.outcomes[2] is lp.Outcome.UNBOUNDED
-    assert batch.outcome is lp.Outcome.UNBOUNDED
+    assert batch.statuses[2] is lp.Status.UNBOUNDED
+    assert batch.status is lp.Status.UNBOUNDED
     assert batch.solved.tolist() == [True, True, False, True, True, True]
     for i, parts in enumerate(programs):
         alone = lp.solve(lp.LinearProgram(*parts), lp.Highs())
-        assert batch.outcomes[i] is alone.outcome
+        assert batch.statuses[i] is alone.status
         assert float(batch.value[i]) == pytest.approx(float(alone.value), abs=1e-6)
     highs = lp.solve(lp.LinearProgram(*(torch.stack(parts) for parts in zip(*programs))), lp.Highs())
-    assert highs.outcomes == batch.outcomes
+    assert highs.statuses == batch.statuses
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
@@ -129,9 +129,9 @@ def test_float64_inside_whatever_comes_in(dtype):
         program.equality_bound,
     )
     found = lp.solve(lp.LinearProgram(*(part.to(dtype) for part in parts)))
-    assert found.outcome is lp.Outcome.SOLVED
+    assert found.status is lp.Status.SOLVED
     assert found.x.dtype == found.value.dtype == dtype
-    assert float(found.certificate.worst) <= 1e-8
+    assert float(found.proof.worst) <= 1e-8
     assert float(-found.value) == pytest.approx(float(lp.closed.f_score(scores, labels)), abs=2e-2)
 
 
@@ -140,7 +140,7 @@ def test_a_warm_start_saves_steps():
     cold = lp.solve(lp.forms.f_score(scores, labels))
     near = lp.forms.f_score(scores + 1e-4, labels)
     warm, again = lp.solve(near, start=cold), lp.solve(near)
-    assert warm.outcome is lp.Outcome.SOLVED
+    assert warm.status is lp.Status.SOLVED
     assert int(warm.iterations) < int(again.iterations)
     assert float(warm.value) == pytest.approx(float(again.value), abs=1e-7)
 
@@ -173,7 +173,7 @@ def test_a_structure_can_be_named(name):
     program = lp.forms.f_score(*scored(np.random.default_rng(1), 40, 0.4))
     tolerance = 1e-6 if name == "products" else 1e-8
     found = lp.solve(program, lp.Newton(structure=STRUCTURES[name], tolerance=tolerance, steps=200))
-    assert found.outcome is lp.Outcome.SOLVED
+    assert found.status is lp.Status.SOLVED
     assert float(found.value) == pytest.approx(float(lp.solve(program, lp.Highs()).value), abs=1e-5)
 
 
@@ -198,7 +198,7 @@ def test_conjugate_gradients_reach_the_same_value(make):
         program = lp.forms.f_score(*scored(np.random.default_rng(4), 150, 0.3))
     engine = lp.Newton(structure=lp.Iterative, tolerance=1e-6, steps=200)
     found, truth = lp.solve(program, engine), lp.solve(program, lp.Highs())
-    assert found.outcome is lp.Outcome.SOLVED, found.message
+    assert found.status is lp.Status.SOLVED, found.message
     assert float(found.value) == pytest.approx(float(truth.value), abs=1e-5)
 
 
@@ -213,7 +213,7 @@ def test_a_matrix_that_is_never_written_down():
     found = lp.solve(lp.LinearProgram(cost, running, bound), lp.Newton(tolerance=1e-7, steps=200))
     written = lp.LinearProgram(cost, torch.tril(torch.ones(n, n).double()) * scale, bound)
     truth = lp.solve(written, lp.Highs())
-    assert found.outcome is lp.Outcome.SOLVED, found.message
+    assert found.status is lp.Status.SOLVED, found.message
     assert float(found.value.detach()) == pytest.approx(float(truth.value.detach()), abs=1e-6)
     (operator_gradient,) = torch.autograd.grad(found.value, scale)
     (written_gradient,) = torch.autograd.grad(truth.value, scale)
@@ -222,7 +222,7 @@ def test_a_matrix_that_is_never_written_down():
 
 def test_the_bare_penalty_is_there_and_its_failures_are_named():
     bare, safe = lp.ExteriorPenalty(epsilon=1e-3), lp.ExteriorPenalty(epsilon=1e-3, line_search=True)
-    outcomes = {"bare": 0, "safe": 0}
+    statuses = {"bare": 0, "safe": 0}
     for seed in range(12):
         draw = np.random.default_rng([8, seed])
         rows, x, u = draw.normal(size=(9, 9)), draw.random(9) + 0.5, draw.random(9) + 0.5
@@ -230,13 +230,13 @@ def test_the_bare_penalty_is_there_and_its_failures_are_named():
         truth = lp.solve(program, lp.Highs())
         for name, engine in (("bare", bare), ("safe", safe)):
             found = lp.solve(program, engine)
-            if found.outcome is lp.Outcome.SOLVED:
-                outcomes[name] += 1
+            if found.status is lp.Status.SOLVED:
+                statuses[name] += 1
                 assert float(found.value) == pytest.approx(float(truth.value), abs=1e-6)
             else:
-                assert found.outcome is lp.Outcome.STALLED
-    assert outcomes["safe"] >= 6
-    assert outcomes["bare"] < outcomes["safe"]
+                assert found.status is lp.Status.STALLED
+    assert statuses["safe"] >= 6
+    assert statuses["bare"] < statuses["safe"]
 
 
 def test_certify_sees_each_of_the_three_violations():

@@ -65,7 +65,7 @@ def net():
 
 JOBS = {
     "implicit": lambda: {"solver": sp.ImplicitThreshold(sp.ask(ASK))},
-    "lagrangian": lambda: {"solver": sp.Lagrangian(sp.ask(ASK), control=sp.losses.NuPI())},
+    "lagrangian": lambda: {"solver": sp.Lagrangian(sp.ask(ASK), climb=sp.losses.Climb(control=sp.losses.NuPI()))},
     "augmented": lambda: {"solver": sp.AugmentedLagrangian(sp.CrossEntropy(), n_samples=120, mu=0.1)},
     "ensemble": lambda: {"solver": sp.CrossEntropy("balanced"), "ensemble": 3, "epochs": 2},
 }

@@ -37,7 +37,7 @@ def charge(order, mu, price, side, spacing=0.25):
     labels = torch.tensor([float(kind == "p") for kind in order]).double()
     scores = spacing * torch.arange(10).double()
     solver = AugmentedLagrangian(
-        Nothing(), n_samples=10, margin=0.0, side=side, mu=mu, price=price, output=identity
+        Nothing(), n_samples=10, margin=0.0, side=side, mu=mu, growth=Growth(price=price), output=identity
     ).double()
     return float(solver(scores, labels, index=torch.arange(10)))
 
@@ -104,7 +104,9 @@ def test_loss_and_prices_over_several_batches_against_a_slow_loop(base, side):
 
 def test_the_gradient_is_that_of_every_positive_not_of_the_last():
     scores, labels, index = drawn()
-    solver = AugmentedLagrangian(Nothing(), n_samples=100, margin=0.2, mu=0.03, price=0.4).double().eval()
+    solver = (
+        AugmentedLagrangian(Nothing(), n_samples=100, margin=0.2, mu=0.03, growth=Growth(price=0.4)).double().eval()
+    )
     assert torch.autograd.gradcheck(lambda s: solver(s, labels, index=index), (scores,))
     (slope,) = torch.autograd.grad(solver(scores, labels, index=index), scores)
     assert (slope[labels == 1] < 0).sum() > 3
@@ -114,7 +116,9 @@ def test_a_large_batch_takes_the_sorted_road_and_agrees_with_the_broad_one():
     draw = torch.Generator().manual_seed(1)
     labels = (torch.rand(1200, generator=draw) < 0.3).double()
     scores = (torch.randn(1200, generator=draw, dtype=torch.float64) + labels).requires_grad_()
-    solver = AugmentedLagrangian(Nothing(), n_samples=1200, margin=0.2, mu=1e-4, price=0.1).double().eval()
+    solver = (
+        AugmentedLagrangian(Nothing(), n_samples=1200, margin=0.2, mu=1e-4, growth=Growth(price=0.1)).double().eval()
+    )
     loss = solver(scores, labels, index=torch.arange(1200))
     f = torch.sigmoid(scores)
     q = (0.2 - (f[labels == 1].unsqueeze(1) - f[labels == 0])).relu().sum(1)
@@ -210,7 +214,7 @@ def test_an_index_that_is_no_index_is_refused(index):
 
 def test_an_index_seen_twice_pays_twice_and_moves_its_price_once():
     scores, labels, index = drawn()
-    once = AugmentedLagrangian(Nothing(), n_samples=100, margin=0.2, mu=0.1, price=0.3).double()
+    once = AugmentedLagrangian(Nothing(), n_samples=100, margin=0.2, mu=0.1, growth=Growth(price=0.3)).double()
     twice = copy.deepcopy(once)
     place = int((labels == 1).nonzero()[0])
     pair = [torch.cat([part, part[place : place + 1]]) for part in (scores, labels, index)]
@@ -226,7 +230,7 @@ def test_an_index_seen_twice_pays_twice_and_moves_its_price_once():
 
 def test_two_views_of_one_sample_move_its_price_by_their_mean():
     scores, labels = torch.tensor([0.3, -0.8, 0.0, 0.5]).double(), torch.tensor([1.0, 1.0, 0.0, 0.0]).double()
-    solver = AugmentedLagrangian(Nothing(), n_samples=5, margin=0.2, mu=0.1, price=0.3).double()
+    solver = AugmentedLagrangian(Nothing(), n_samples=5, margin=0.2, mu=0.1, growth=Growth(price=0.3)).double()
     solver(scores, labels, index=torch.tensor([4, 4, 0, 1]))
     f = torch.sigmoid(scores)
     q = (0.2 - (f[:2].unsqueeze(1) - f[2:])).relu().sum(1)
@@ -293,7 +297,7 @@ def test_prices_survive_a_state_dict_in_mid_training_and_rest_in_eval():
 @pytest.mark.parametrize("indexed", [True, False])
 def test_diverging_prices_are_stopped_with_the_sample_and_the_last_values(indexed):
     scores, labels, index = drawn()
-    solver = AugmentedLagrangian(sp.CrossEntropy(), n_samples=100, mu=1.0, price_limit=20.0).double()
+    solver = AugmentedLagrangian(sp.CrossEntropy(), n_samples=100, mu=1.0, growth=Growth(price_limit=20.0)).double()
     name = r"of sample \d+" if indexed else "shared by all samples"
 
     def train():
@@ -416,7 +420,6 @@ def test_a_batch_without_critical_or_without_other_samples_is_the_base_loss(kind
         ({"margin": -0.1}, "margin"),
         ({"mu": 0.0}, "mu must be above 0"),
         ({"mu": 2.0}, "at most 1"),
-        ({"price": -1.0}, "price"),
         ({"base_loss": torch.nn.BCEWithLogitsLoss()}, "base_loss"),
     ],
 )
@@ -440,3 +443,9 @@ def test_bad_growth_problems_and_classes_are_refused():
 def test_the_metric_of_growth_can_be_named_as_a_solver():
     for name, metric in {"augmented": sp.losses.ByAsk(), "augmented-auc": sp.losses.ByArea()}.items():
         assert make_solver(name, Case(sp.ask("minimize fnr where fpr <= 5%"), rows=7)).growth.metric == metric
+
+
+@pytest.mark.parametrize("prices", [{"price": -1.0}, {"price": 2.0, "price_limit": 1.0}, {"price": float("nan")}])
+def test_first_prices_below_zero_or_beyond_their_limit_are_refused(prices):
+    with pytest.raises(BadSetting, match=r"price .* must be 0 or more"):
+        Growth(**prices)

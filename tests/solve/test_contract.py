@@ -41,7 +41,9 @@ SOLVERS = {
     "cross-entropy weighted": lambda: CrossEntropy(0.1),
     "lagrangian fnr at fpr": lambda: sp.Lagrangian(FNR),
     "lagrangian without memory": lambda: sp.Lagrangian(FNR, memory=0, temperature=1.0),
-    "lagrangian damped, with a penalty": lambda: sp.Lagrangian(FNR, control=sp.losses.NuPI(), penalty=2.0),
+    "lagrangian damped, with a penalty": lambda: sp.Lagrangian(
+        FNR, climb=sp.losses.Climb(control=sp.losses.NuPI(), penalty=2.0)
+    ),
     "lagrangian precision at k": lambda: sp.Lagrangian(sp.ask("maximize precision where flagged == 20%")),
     "lagrangian roc area": lambda: sp.Lagrangian(sp.ask("maximize recall over fpr in [0%, 30%] with 5 points")),
     "lagrangian f1": lambda: sp.Lagrangian(sp.ask("maximize f1")),

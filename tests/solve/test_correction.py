@@ -133,10 +133,10 @@ def test_the_slope_penalty_is_the_squared_derivative_of_the_excesses_by_their_th
 
 def test_the_price_is_clipped_and_the_slope_floored():
     scores, labels = batch(0)
-    clipped = sp.ImplicitThreshold(PROBLEM, memory=0, price_limit=0.5).double()
+    clipped = sp.ImplicitThreshold(PROBLEM, memory=0, damping=sp.losses.Damping(price_limit=0.5)).double()
     clipped(scores, labels)
     assert clipped.prices.item() == 0.5
-    floored = sp.ImplicitThreshold(PROBLEM, memory=0, slope_floor=1e3).double()
+    floored = sp.ImplicitThreshold(PROBLEM, memory=0, damping=sp.losses.Damping(slope_floor=1e3)).double()
     floored(scores, labels)
     assert abs(floored.prices.item()) < 1e-6
 
@@ -144,7 +144,9 @@ def test_the_price_is_clipped_and_the_slope_floored():
 def test_a_slack_variable_shrinks_to_zero_where_the_bound_costs_and_grows_where_it_does_not():
     scores, labels = batch(0, size=400)
     for ask, grows in (("minimize fnr where fpr <= 20%", False), ("minimize fpr where fpr <= 20%", True)):
-        solver = sp.ImplicitThreshold(sp.ask(ask), slack=sp.losses.Slack(rate=0.01), memory=0, temperature=2.0).double()
+        solver = sp.ImplicitThreshold(
+            sp.ask(ask), correction=sp.losses.Correction(slack=sp.losses.Slack(rate=0.01)), memory=0, temperature=2.0
+        ).double()
         solver.slacks.fill_(0.05)
         for _ in range(20):
             solver(scores, labels)
@@ -156,7 +158,9 @@ def test_a_slack_variable_shrinks_to_zero_where_the_bound_costs_and_grows_where_
 
 def test_slack_never_leaves_the_range_of_the_rate():
     solver = sp.ImplicitThreshold(
-        sp.ask("minimize fpr where fpr <= 20%"), slack=sp.losses.Slack(rate=10.0), memory=0
+        sp.ask("minimize fpr where fpr <= 20%"),
+        correction=sp.losses.Correction(slack=sp.losses.Slack(rate=10.0)),
+        memory=0,
     ).double()
     for _ in range(5):
         solver(*batch(0))
@@ -175,7 +179,9 @@ def test_slack_never_leaves_the_range_of_the_rate():
 def test_a_slack_each_ends_at_the_best_feasible_cut(ask):
     """The bound in force ends without slack, the others with what their equations leave."""
     problem, (scores, labels) = sp.ask(ask), batch(0, size=400)
-    solver = sp.ImplicitThreshold(problem, slack=sp.losses.Slack(rate=0.02), memory=0, temperature=3.0).double()
+    solver = sp.ImplicitThreshold(
+        problem, correction=sp.losses.Correction(slack=sp.losses.Slack(rate=0.02)), memory=0, temperature=3.0
+    ).double()
     for _ in range(300):
         solver(scores, labels)
         counts = count(scores, labels, solver.thresholds)
@@ -188,7 +194,7 @@ def test_a_slack_each_ends_at_the_best_feasible_cut(ask):
 
 def test_bounds_that_no_cut_meets_have_the_flat_price_with_slack_too():
     problem = sp.ask("minimize fnr where fpr <= 1% and recall >= 99%")
-    solver = sp.ImplicitThreshold(problem, slack=sp.losses.Slack(), memory=0).double()
+    solver = sp.ImplicitThreshold(problem, correction=sp.losses.Correction(slack=sp.losses.Slack()), memory=0).double()
     solver(*batch(0))
     assert 10.0 in solver.prices.tolist()
 
@@ -203,14 +209,21 @@ def test_bounds_that_no_cut_meets_have_the_flat_price_with_slack_too():
             lambda: sp.ImplicitThreshold(PROBLEM, correction=sp.losses.Correction(9, latest=2), memory=0),
             "memory holds 0",
         ),
-        (lambda: sp.losses.Slack(rate=0.0), "rate of a slack"),
-        (lambda: sp.ImplicitThreshold(sp.ask("maximize f1"), slack=sp.losses.Slack()), "inequalities alone"),
+        (lambda: sp.losses.Slack(rate=0.0), "rate must be above 0"),
         (
-            lambda: sp.ImplicitThreshold(sp.ask("minimize fnr where fpr == 5%"), slack=sp.losses.Slack()),
+            lambda: sp.ImplicitThreshold(
+                sp.ask("maximize f1"), correction=sp.losses.Correction(slack=sp.losses.Slack())
+            ),
             "inequalities alone",
         ),
         (
-            lambda: sp.ImplicitThreshold(PROBLEM, slack=sp.losses.Slack(), correction=sp.losses.Correction(soft=True)),
+            lambda: sp.ImplicitThreshold(
+                sp.ask("minimize fnr where fpr == 5%"), correction=sp.losses.Correction(slack=sp.losses.Slack())
+            ),
+            "inequalities alone",
+        ),
+        (
+            lambda: sp.losses.Correction(soft=True, slack=sp.losses.Slack()),
             "soft=True",
         ),
         (lambda: sp.ImplicitThreshold(PROBLEM, slope_penalty=-1.0), "slope_penalty"),

@@ -16,7 +16,7 @@ from setpoint.decide.cut import find, find_among
 from setpoint.errors import BadGroups, BadLabels, BadScores, BadWeights, DivergedPrices
 from setpoint.measure.curve import curve, curve_of_fixed_length
 from setpoint.measure.sample import Sample
-from setpoint.solve import ascent, implicit, lagrangian, memory, price, scale, solver
+from setpoint.solve import ascent, implicit, lagrangian, memory, price, solver
 
 ASKS = [
     "minimize fnr where fpr <= 5%",
@@ -40,7 +40,7 @@ CRITERIA = {
 @pytest.fixture
 def unseen(monkeypatch):
     """The processor, treated as a device at whose numbers nobody may look."""
-    for module in (solver, threshold, implicit, price, scale, memory, lagrangian, ascent):
+    for module in (solver, threshold, implicit, price, memory, lagrangian, ascent):
         monkeypatch.setattr(module, "may_look", lambda numbers: False)
 
 
@@ -152,7 +152,7 @@ def test_a_look_is_taken_every_hundredth_step(unseen):
 
 
 def test_a_price_that_diverged_unseen_is_told_at_the_look(unseen):
-    criterion = sp.Lagrangian(sp.ask(ASKS[0]), price_lr=1.0, price_limit=2.0)
+    criterion = sp.Lagrangian(sp.ask(ASKS[0]), climb=sp.losses.Climb(1.0, limit=2.0))
     scores, labels = torch.tensor([1.0, 2.0, -1.0], requires_grad=True), torch.tensor([0.0, 1.0, 0.0])
     with torch.no_grad():
         criterion(scores, labels)
@@ -178,14 +178,14 @@ class Waits(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-def test_the_lagrangian_waits_for_its_device_three_times_a_step(unseen):
-    # Once for a batch without a class, twice where cooper looks at its multipliers; see the comments there.
+def test_the_lagrangian_waits_for_its_device_once_a_step(unseen):
+    # For a batch without a class; see the comment there.
     criterion = sp.Lagrangian(sp.ask(ASKS[0]))
     for place, (scores, labels, _) in enumerate(batches(12)):
         with Waits() as waits:
             criterion(scores, labels).backward()
         if place > 5:
-            assert waits.found == {"_local_scalar_dense": 3}
+            assert waits.found == {"_local_scalar_dense": 1}
 
 
 @pytest.mark.parametrize("name", [ASKS[0], ASKS[4], ASKS[6], "cross-entropy", "balanced"])

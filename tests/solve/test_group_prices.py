@@ -7,7 +7,7 @@ from scipy.optimize import minimize as scipy_minimize
 import setpoint as sp
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import SigmoidStep
-from setpoint.solve.price import count_at, count_pace, expand, solve_prices
+from setpoint.solve.price import Damping, count_at, count_pace, expand, solve_prices
 
 
 def fair(size, seed=0):
@@ -92,7 +92,7 @@ def test_coupled_prices_give_the_gradient_of_the_resolved_objective(groups, fact
     here = expand(problem, counts)
     by_threshold = here.by_threshold(count_pace(sample.detach(), start, step))
     active = torch.ones(len(problem.bounds), dtype=torch.bool)
-    prices = factor * solve_prices(*by_threshold, active, floor=1e-9, limit=1e9)
+    prices = factor * solve_prices(*by_threshold, active, Damping(1e-9, 1e9))
     (found,) = torch.autograd.grad(here.loss(prices, counts, torch.tensor(1.0).double()), leaf)
     distance = float((found - expected).norm() / expected.norm())
     assert distance <= 1e-6 if factor == 1.0 else distance > 1e-2

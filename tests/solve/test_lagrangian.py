@@ -39,8 +39,8 @@ def test_the_trajectory_is_that_of_a_few_plain_lines(control, penalty, relation)
     torch.manual_seed(0)
     x, labels = data()
     problem = sp.ask(f"minimize fnr where fpr {relation} 10%")
-    settings = {"price_lr": 0.2, "control": control, "penalty": penalty, "price": 0.5}
-    solver = Lagrangian(problem, **settings, temperature=2.0, memory=0).double()
+    climb = Climb(0.2, control, penalty, start=0.5)
+    solver = Lagrangian(problem, climb=climb, temperature=2.0, memory=0).double()
     model = torch.nn.Linear(2, 1, bias=False).double()
     weights = model.weight.detach()[0].clone()
     optimizer = torch.optim.SGD([*model.parameters(), *solver.parameters()], lr=0.5)
@@ -140,7 +140,7 @@ def test_primal_and_prices_are_those_of_the_exact_solution(problem):
     x, labels = convex_world()
     theta, prices = exact(problem, x, labels)
     solver = Lagrangian(
-        problem, price_lr=0.5, penalty=2.0, step=SoftplusStep, truth=SoftplusStep(1.0), temperature=1.0, memory=0
+        problem, climb=Climb(0.5, penalty=2.0), step=SoftplusStep, truth=SoftplusStep(1.0), temperature=1.0, memory=0
     ).double()
     model = torch.nn.Linear(2, 1, bias=False).double()
     optimizer = torch.optim.SGD([*model.parameters(), *solver.parameters()], lr=0.3, momentum=0.8)
@@ -168,7 +168,9 @@ def test_an_area_has_one_threshold_and_one_price_a_point():
     x, labels = data(size=200)
     scores = x[:, 0]
     problem = sp.ask("maximize recall over fpr in [5%, 35%] with 3 points")
-    solver = Lagrangian(problem, price_lr=0.2, penalty=5.0, truth=SigmoidStep(1.5), temperature=1.5, memory=0).double()
+    solver = Lagrangian(
+        problem, climb=Climb(0.2, penalty=5.0), truth=SigmoidStep(1.5), temperature=1.5, memory=0
+    ).double()
     learn_thresholds(solver, scores, labels, steps=700, lr=1.0)
     negatives, positives = scores[labels == 0].numpy(), scores[labels == 1].numpy()
 
@@ -190,7 +192,7 @@ def test_a_gap_between_groups_is_held_by_a_threshold_each():
     scores = x[:, 0] + 0.8 * labels * groups
     problem = sp.ask("minimize error where recall.gap(sex) <= 5%")
     solver = Lagrangian(
-        problem, n_groups=2, price_lr=0.05, penalty=3.0, truth=SigmoidStep(2.0), temperature=2.0, memory=0
+        problem, n_groups=2, climb=Climb(0.05, penalty=3.0), truth=SigmoidStep(2.0), temperature=2.0, memory=0
     ).double()
     learn_thresholds(solver, scores, labels, groups, steps=600, lr=1.0)
     s, y, g = scores.numpy(), labels.numpy() > 0, groups.numpy()
@@ -294,7 +296,7 @@ def test_the_stationary_distribution_is_left_as_it_is():
 
 def test_the_matrix_moves_as_published():
     bounds = (sp.fpr <= 0.1, sp.recall == 0.75)
-    prices = SwapRegret(bounds, 0.3).double()
+    prices = SwapRegret(bounds, Climb(0.3)).double()
     matrix = np.full((4, 4), 0.25)
     for excess in ([0.05, -0.1], [0.02, 0.2], [-0.01, 0.1]):
         values, vectors = np.linalg.eig(matrix)
@@ -307,7 +309,7 @@ def test_the_matrix_moves_as_published():
         matrix = matrix * np.exp(0.3 * np.outer(gains, shares))
         matrix /= matrix.sum(0)
         true = torch.tensor(excess, dtype=torch.float64)
-        prices.climb(true, true)
+        prices.climb(true)
         np.testing.assert_allclose(prices.log_matrix.exp().numpy(), matrix, atol=1e-12)
 
 
@@ -317,9 +319,9 @@ def test_the_matrix_moves_as_published():
 def test_prices_climb_while_broken_fall_while_idle_and_stop_at_zero_and_at_the_ceiling():
     ascent = Ascent((sp.fpr <= 0.1, sp.recall >= 0.8, sp.flagged == 0.3), Climb(lr=1.0, ceiling=0.9)).double()
     true = torch.tensor([0.05, -0.1, -0.06], dtype=torch.float64)
-    ascent.climb(torch.zeros(3).double(), true)
+    ascent.climb(true)
     torch.testing.assert_close(ascent.prices, torch.tensor([0.5, 0.0, -0.2], dtype=torch.float64))
-    ascent.climb(torch.ones(3).double(), true)
+    ascent.climb(true)
     torch.testing.assert_close(ascent.prices, torch.tensor([0.9, 0.0, -0.4], dtype=torch.float64))
 
 
@@ -333,7 +335,7 @@ def test_diverging_prices_are_stopped_by_name_with_the_last_values(control):
     scores, labels = torch.tensor([3.0, 2.0, 1.0]), torch.tensor([0.0, 0.0, 1.0])
     solver = Lagrangian(
         sp.ask("maximize recall where fpr <= 10% and recall >= 90%"),
-        price_lr=1.0, control=control, price_limit=20.0, temperature=1.0, memory=0,
+        climb=Climb(1.0, control, limit=20.0), temperature=1.0, memory=0,
     )  # fmt: skip
     solver(scores, labels)
     with torch.no_grad():
@@ -369,7 +371,7 @@ def test_thresholds_are_a_parameter_that_starts_at_the_best_cut():
 @pytest.mark.parametrize("kind", [Lagrangian, sp.losses.ProxyLagrangian])
 def test_thresholds_and_prices_start_where_they_are_told_to(kind):
     x, labels = data()
-    solver = kind(FNR, threshold=0.25, price=0.5, price_lr=1e-12).double()
+    solver = kind(FNR, threshold=0.25, climb=Climb(1e-12, start=0.5)).double()
     solver(x[:, 0], labels)
     assert solver.thresholds.tolist() == [0.25]
     assert float(solver.prices[0]) == pytest.approx(0.5, abs=1e-6)
@@ -377,7 +379,7 @@ def test_thresholds_and_prices_start_where_they_are_told_to(kind):
 
 def test_a_batch_without_positives_still_moves_the_prices_by_what_is_remembered():
     x, labels = data()
-    solver = Lagrangian(FNR, price_lr=0.3).double()
+    solver = Lagrangian(FNR, climb=Climb(0.3)).double()
     solver(x[:, 0], labels)
     before = float(solver.prices[0])
     solver(torch.full((40,), 9.0).double(), torch.zeros(40).double())
@@ -387,18 +389,37 @@ def test_a_batch_without_positives_still_moves_the_prices_by_what_is_remembered(
 @pytest.mark.parametrize(
     ("settings", "error", "says"),
     [
-        ({"penalty": 0.0}, BadSetting, "penalty must be above 0"),
-        ({"price_lr": 0.0}, BadSetting, "price_lr"),
-        ({"ceiling": -1.0}, BadSetting, "ceiling"),
-        ({"price_limit": 0.0}, BadSetting, "price_limit"),
-        ({"control": "nupi"}, BadSetting, "control"),
         ({"temperature": 0.0}, BadSetting, "temperature"),
+        ({"threshold": float("nan")}, BadSetting, "threshold must be a number to start from"),
         ({"n_groups": 2}, BadProblem, "compares no groups"),
     ],
 )
 def test_bad_settings_are_refused(settings, error, says):
     with pytest.raises(error, match=says):
         Lagrangian(FNR, **settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"penalty": 0.0}, "penalty must be above 0"),
+        ({"lr": 0.0}, "lr must be above 0"),
+        ({"lr": -1.0}, "lr must be above 0"),
+        ({"ceiling": -1.0}, "ceiling must be above 0"),
+        ({"limit": 0.0}, "limit must be above 0"),
+        ({"control": "nupi"}, "control must be None or a NuPI"),
+        ({"start": float("inf")}, "start must be a number to start from"),
+    ],
+)
+def test_bad_climbs_are_refused(settings, says):
+    with pytest.raises(BadSetting, match=says):
+        Climb(**settings)
+
+
+@pytest.mark.parametrize("climb", [Climb(control=NuPI()), Climb(penalty=1.0), Climb(ceiling=1.0)])
+def test_the_proxy_lagrangian_refuses_settings_of_a_climb_that_it_would_not_use(climb):
+    with pytest.raises(BadSetting, match="lr and start alone"):
+        ProxyLagrangian(FNR, climb=climb)
 
 
 def test_bad_problems_controls_and_groups_are_refused():
@@ -409,8 +430,6 @@ def test_bad_problems_controls_and_groups_are_refused():
         Lagrangian(gap)
     with pytest.raises(BadSetting, match="smoothing"):
         NuPI(smoothing=1.0)
-    with pytest.raises(BadSetting, match="price_lr"):
-        ProxyLagrangian(FNR, price_lr=-1.0)
     solver, (x, labels) = Lagrangian(gap, n_groups=2), data()
     with pytest.raises(BadGroups, match="pass groups="):
         solver(x[:, 0], labels)

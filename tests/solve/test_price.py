@@ -8,7 +8,7 @@ import setpoint as sp
 from setpoint.measure.count import count
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import HingeStep, SigmoidStep, SoftplusStep
-from setpoint.solve.price import count_and_pace, count_at, count_pace, expand, expand_around, solve_prices
+from setpoint.solve.price import Damping, count_and_pace, count_at, count_pace, expand, expand_around, solve_prices
 
 PROBLEMS = [
     "minimize fnr where fpr <= 10%",
@@ -47,7 +47,7 @@ def implicit_gradient(problem, step, x, labels, weights, theta, factor=1.0):
     here = expand(problem, count_at(sample, thresholds, step))
     slopes = here.by_threshold(count_pace(sample.detach(), thresholds, step))
     active = torch.ones(len(problem.bounds), dtype=torch.bool)
-    prices = factor * solve_prices(*slopes, active, floor=1e-9, limit=1e9)
+    prices = factor * solve_prices(*slopes, active, Damping(1e-9, 1e9))
     loss = here.loss(prices, count_at(sample, thresholds, step), torch.tensor(1.0).double())
     (gradient,) = torch.autograd.grad(loss, theta)
     return gradient
@@ -120,16 +120,16 @@ def test_prices_of_more_bounds_than_thresholds_solve_the_system_with_least_effor
     cost = torch.tensor([2.0, -1.0]).double()
     slopes = torch.tensor([[1.0, 0.5], [0.0, 1.0], [2.0, -1.0]]).double()
     active = torch.tensor([True, True, True])
-    prices = solve_prices(cost, slopes, active, floor=1e-8, limit=1e9)
+    prices = solve_prices(cost, slopes, active, Damping(1e-8, 1e9))
     torch.testing.assert_close(slopes.T @ prices, -cost, atol=1e-6, rtol=0)
     torch.testing.assert_close(prices, -torch.linalg.pinv(slopes.T) @ cost, atol=1e-6, rtol=0)
 
 
 def test_prices_are_zero_where_nothing_binds_and_bounded_where_the_slope_vanishes():
     cost, slopes = torch.tensor([1.0]).double(), torch.tensor([[0.5], [1e-300]]).double()
-    assert solve_prices(cost, slopes, torch.tensor([False, False]), floor=1e-6, limit=1e3).tolist() == [0, 0]
-    assert solve_prices(cost, slopes, torch.tensor([False, True]), floor=1e-6, limit=1e3).tolist() == [0, 0]
-    steep = solve_prices(cost, torch.tensor([[1e-5]]).double(), torch.tensor([True]), floor=1e-9, limit=1e3)
+    assert solve_prices(cost, slopes, torch.tensor([False, False]), Damping(1e-6, 1e3)).tolist() == [0, 0]
+    assert solve_prices(cost, slopes, torch.tensor([False, True]), Damping(1e-6, 1e3)).tolist() == [0, 0]
+    steep = solve_prices(cost, torch.tensor([[1e-5]]).double(), torch.tensor([True]), Damping(1e-9, 1e3))
     assert steep.tolist() == [-1e3]
 
 
@@ -142,7 +142,7 @@ def test_a_small_batch_gets_the_gradient_of_the_whole_on_average():
     thresholds = soft_roots(problem, whole.detach(), step)
     here = expand(problem, count_at(whole, thresholds, step))
     slopes = here.by_threshold(count_pace(whole.detach(), thresholds, step))
-    prices = solve_prices(*slopes, torch.tensor([True]), floor=1e-9, limit=1e9)
+    prices = solve_prices(*slopes, torch.tensor([True]), Damping(1e-9, 1e9))
     loss = here.loss(prices, count_at(whole, thresholds, step), torch.tensor(1.0).double())
     (full,) = torch.autograd.grad(loss, scores)
     mean = torch.zeros_like(full)

@@ -15,6 +15,7 @@ from setpoint.decide.shift_point import evaluate_shifts
 from setpoint.errors import BadLabels, BadProblem, BadScores, BadSetting, ShapeMismatch
 from setpoint.measure.classes import Macro, Micro, OfClass, check_classes, class_shares, count_classes, predict_class
 from setpoint.solve import shifts as module
+from setpoint.solve.price import Damping
 from setpoint.solve.shifts import ImplicitShifts, shift_pace
 
 
@@ -82,7 +83,7 @@ def finite_differences(problem, moved, x, labels, weights, theta, width=1e-5):
 
 def implicit_gradient(problem, x, labels, weights, theta):
     leaf = theta.clone().requires_grad_()
-    settings = {"temperature": TEMPERATURE, "memory": 0, "soft": True, "slope_floor": 1e-10, "price_limit": 1e9}
+    settings = {"temperature": TEMPERATURE, "memory": 0, "soft": True, "damping": Damping(1e-10, 1e9)}
     solver = ImplicitShifts(problem, theta.shape[1], **settings).double()
     (gradient,) = torch.autograd.grad(solver(x @ leaf, labels, weights=weights), leaf)
     return gradient

@@ -272,12 +272,12 @@ def test_what_is_kept_to_the_end_gives_the_result_at_once(tmp_path):
     assert_same(first, again)
 
 
-WHOLE = {"epochs": 3, "warm_start": 0.3, "solver": lambda: sp.Lagrangian(sp.ask(ASK), price_lr=0.1)}
+WHOLE = {"epochs": 3, "warm_start": 0.3, "solver": lambda: sp.Lagrangian(sp.ask(ASK), climb=sp.losses.Climb(0.1))}
 OTHERS = {
     "epochs": ({"epochs": 5}, "its epochs was 3, now it is 5"),
     "ask": ({"problem": "minimize fnr where fpr <= 10%"}, "its ask was minimize fnr where fpr <= 20%"),
     "solver": ({"solver": sp.CrossEntropy}, "its solver"),
-    "price_lr": ({"solver": lambda: sp.Lagrangian(sp.ask(ASK), price_lr=0.2)}, "its solver"),
+    "price_lr": ({"solver": lambda: sp.Lagrangian(sp.ask(ASK), climb=sp.losses.Climb(0.2))}, "its solver"),
     "model": ({"model": lambda: nn.Sequential(Fuse(), nn.Linear(3, 1))}, "its model"),
     "dropout": ({"model": lambda: nn.Sequential(*[nn.Dropout(0.3) if isinstance(m, nn.Dropout) else m for m in net()])},
                 "its model"),

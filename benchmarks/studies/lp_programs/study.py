@@ -162,12 +162,12 @@ BEYOND: dict[str, tuple[Maker, int]] = {
 def verdict(program: lp.LinearProgram, engine: lp.Newton) -> tuple[str, int, bool]:
     """Outcome, steps, and whether the answer is wrong without saying so."""
     found, truth = lp.solve(program, engine), lp.solve(program, lp.Highs())
-    if found.outcome is lp.Outcome.STALLED:
-        return found.outcome.name, int(found.iterations), False
-    if found.outcome is not lp.Outcome.SOLVED or truth.outcome is not lp.Outcome.SOLVED:
-        return found.outcome.name, int(found.iterations), found.outcome is not truth.outcome
+    if found.status is lp.Status.STALLED:
+        return found.status.name, int(found.iterations), False
+    if found.status is not lp.Status.SOLVED or truth.status is not lp.Status.SOLVED:
+        return found.status.name, int(found.iterations), found.status is not truth.status
     error = abs(float(found.value - truth.value)) / (1 + abs(float(truth.value)))
-    return found.outcome.name, int(found.iterations), error > 1e-6
+    return found.status.name, int(found.iterations), error > 1e-6
 
 
 def study(families: dict[str, tuple[Maker, int]], seed: int, share: float) -> dict[str, Any]:
@@ -205,9 +205,9 @@ def reduction(sizes: list[int], directions: int = 40) -> dict[str, Any]:
             found = lp.solve_reduced(program, basis)
             figures[f"n = {n}, {name}"] = {
                 "share of the optimum held": round(float((held.T @ best).norm() / best.norm()), 4),
-                "reduced program": found.reduced.outcome.name,
+                "reduced program": found.reduced.status.name,
                 "certified": found.certified,
-                "full program after fallback": found.solution.outcome.name,
+                "full program after fallback": found.solution.status.name,
             }
             print(f"n = {n}, {name}:", figures[f"n = {n}, {name}"])
     return figures

@@ -86,7 +86,7 @@ class Study:
     def lagrangian(self) -> Candidates:
         start = cross_entropy(self.rows, class_weights(self.rows, self.balance))
         for rate, price_rate in itertools.product((0.01, 0.1, 1.0), (0.1, 1.0, 10.0)):
-            solver = sp.Lagrangian(self.problem, price_lr=price_rate, memory=0, temperature=1.0).double()
+            solver = sp.Lagrangian(self.problem, climb=sp.losses.Climb(price_rate), memory=0, temperature=1.0).double()
             theta = start.clone().requires_grad_()
             optimizer = torch.optim.Adam([theta, *solver.parameters()], lr=rate)
             yield from iterates(f"{rate:g}, {price_rate:g}", self.rows, theta, solver, optimizer)

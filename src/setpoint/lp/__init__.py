@@ -10,35 +10,12 @@ from setpoint.lp.newton import Newton
 from setpoint.lp.penalty import ExteriorPenalty
 from setpoint.lp.program import Entries, LinearProgram, Operator
 from setpoint.lp.reduce import Reduction, random_directions, sliced_inverse_directions, solve_reduced
-from setpoint.lp.solution import Certificate, Outcome, Solution
+from setpoint.lp.solution import OptimalityProof, Solution, Status
 from setpoint.lp.structure import Dense, Iterative
 
 __all__ = [
-    "ActiveSet",
-    "Arrow",
-    "BurnIn",
-    "Certificate",
-    "Dense",
-    "Engine",
-    "Entries",
-    "Envelope",
-    "ExteriorPenalty",
-    "Factorization",
-    "Gradient",
-    "Highs",
-    "Iterative",
-    "LinearProgram",
-    "Newton",
-    "Operator",
-    "Outcome",
-    "Reduction",
-    "Solution",
-    "Unrolled",
-    "closed",
-    "factorize",
-    "forms",
-    "random_directions",
-    "sliced_inverse_directions",
-    "solve",
-    "solve_reduced",
-]
+    "ActiveSet", "Arrow", "BurnIn", "Dense", "Engine", "Entries", "Envelope", "ExteriorPenalty", "Factorization",
+    "Gradient", "Highs", "Iterative", "LinearProgram", "Newton", "Operator", "OptimalityProof", "Reduction",
+    "Solution", "Status", "Unrolled", "closed", "factorize", "forms", "random_directions",
+    "sliced_inverse_directions", "solve", "solve_reduced",
+]  # fmt: skip

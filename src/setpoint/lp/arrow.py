@@ -8,17 +8,28 @@ import torch
 from torch import Tensor
 
 from setpoint.errors import BadProgram
-from setpoint.lp.control import unit
-from setpoint.lp.program import LinearProgram, Operator, listed, matrices
+from setpoint.lp.program import LinearProgram, Operator, listed, matrices, scaled
 
 
 class Arrow:
-    """Rows with one variable of their own and a few shared `hubs`, and a few wide rows: O(n) a step.
+    """Rows with one variable of their own and a few shared ones (hubs), and a few wide rows: O(n) per step.
 
-    The rows of variable j lie in column j of a (slots, n) grid, empty places being rows of zeros, so that no step
-    needs an index. With z the own variables, h the hubs and l = U (z, h) the wide rows, the system is the bordered
-    diagonal [D C U_z'; C' B U_h'; U_z U_h -1], solved by eliminating z: what is left has the size of the border.
-    `lp.Newton(structure=lp.Arrow)`; a program without an arrow is refused.
+    The rows of variable j lie in column j of a (slots, n) grid, empty places being rows of zeros, so that no step needs
+    an index. With z the own variables, h the hubs and l = U (z, h) the wide rows, the system is the bordered diagonal
+    [D C U_z'; C' B U_h'; U_z U_h -1], solved by eliminating z: the rest has the size of the border.
+
+    Args:
+        program: The program whose rows these are.
+
+    Raises:
+        BadProgram: If the program has no arrow.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> program = lp.forms.f_score(torch.tensor([1.0, -1.0, 0.5]), torch.tensor([1, 0, 0]))
+        >>> lp.solve(program, lp.Newton(structure=lp.Arrow)).status.name
+        'SOLVED'
     """
 
     exact = True
@@ -27,13 +38,13 @@ class Arrow:
         plan = plan_for(program)
         if plan is None:
             raise BadProgram("the program has no arrow; leave the structure of lp.Newton out, or take lp.Dense")
-        (count, variables), index, value = listed(program)
-        norms = unit(value.new_zeros(count).index_add(0, index[0], value * value).sqrt())
+        norms, rows = scaled(program)
+        variables, value = program.variables, rows.value
         self.hubs, self.place, self.grid = plan.hubs, plan.place, plan.slots * variables
         hubs, wide = len(plan.hubs), plan.wide
         self.norms = value.new_ones(self.grid + wide).index_copy(0, plan.place, norms)
         sizes = [self.grid, hubs * self.grid, wide * variables]
-        entries = value.new_zeros(sum(sizes)).index_copy(0, plan.destination, value / norms[index[0]])
+        entries = value.new_zeros(sum(sizes)).index_copy(0, plan.destination, value)
         weight, shared, across = torch.split_with_sizes(entries, sizes)
         self.weight, self.shared = weight.view(plan.slots, variables), shared.view(hubs, self.grid)
         self.across = across.view(wide, variables)
@@ -153,15 +164,13 @@ _last: list[tuple[tuple[int, int], Tensor, ArrowPlan | None]] = []
 
 
 def plan_for(program: LinearProgram) -> ArrowPlan | None:
-    """The plan of a program's arrow, or None if it has none with at most 8 hubs and 16 wide rows."""
+    """The plan of a program's arrow, or None if it has none with at most 8 hubs and 16 wide rows.
+
+    The plan is looked up if the pattern is the last one, compared in full.
+    """
     if program.batch or any(isinstance(matrix, Operator) for matrix in matrices(program)):
         return None
     shape, index, _ = listed(program)
-    return plan_of(shape, index)
-
-
-def plan_of(shape: tuple[int, int], index: Tensor) -> ArrowPlan | None:
-    """The plan of a pattern, or None if it is no arrow; looked up if it is the last one, compared in full."""
     for known_shape, known_index, plan in _last:
         if known_shape == shape and known_index.device == index.device and torch.equal(known_index, index):
             return plan

@@ -12,7 +12,7 @@ from setpoint.measure.sample import refuse_huge_scores, refuse_odd_weights
 
 
 def check_binary(scores: Tensor, labels: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Which samples are positive, and the weights in float64."""
+    """A mask of the positive samples, and the weights in float64."""
     if scores.dim() != 1 or labels.shape != scores.shape:
         raise ShapeMismatch(f"scores {tuple(scores.shape)} and labels {tuple(labels.shape)} must be equal vectors")
     positive = labels == 1
@@ -26,8 +26,8 @@ def check_classes(scores: Tensor, labels: Tensor, weights: Tensor | None) -> tup
     """Whole-number labels within the columns of the scores, and the weights in float64."""
     if scores.dim() != 2 or labels.shape != scores.shape[:1]:
         raise ShapeMismatch(
-            f"scores {tuple(scores.shape)} must hold a row a sample and a column a class, labels "
-            f"{tuple(labels.shape)} one class a row"
+            f"scores {tuple(scores.shape)} must hold one row per sample and one column per class, labels "
+            f"{tuple(labels.shape)} one class per row"
         )
     whole = labels.long()
     if not bool((whole == labels).all()) or not bool(((whole >= 0) & (whole < scores.shape[1])).all()):
@@ -50,7 +50,7 @@ def _check_weights(scores: Tensor, weights: Tensor | None) -> Tensor:
     if weights is None:
         return torch.ones_like(scores, dtype=torch.float64)
     if weights.shape != scores.shape:
-        raise ShapeMismatch(f"weights {tuple(weights.shape)} must have one entry a sample: {tuple(scores.shape)}")
+        raise ShapeMismatch(f"weights {tuple(weights.shape)} must have one entry per sample: {tuple(scores.shape)}")
     refuse_odd_weights(weights)
     return weights.double()
 

@@ -1,4 +1,4 @@
-"""The metrics' programs, solved on paper: what training uses, and what the solver is tested against.
+"""The programs of the metrics, solved on paper: training uses these, and the solver is tested against them.
 
 The programs give every sample a share flagged, y, between max(0, f + margin) and min(1, 1 + f - margin), where
 f = (1 - margin) * squash(score) lies in [-1, 1]: high scores may not be left out, low ones not let in. The optimum
@@ -33,6 +33,11 @@ from setpoint.lp.checks import (
 )
 from setpoint.measure.pairs import Hinge, pair_sum
 
+__all__ = [
+    "auc", "auc_mu", "auc_one_vs_all", "auc_ramp", "f_score",
+    "jaccard", "precision_at_recall", "recall_at_precision",
+]  # fmt: skip
+
 Squash = Callable[[Tensor], Tensor]
 #: (TP, FP, P) to the value and its slopes in TP and FP.
 Rule = Callable[[float, float, float], tuple[float, float, float]]
@@ -47,7 +52,32 @@ def f_score(
     squash: Squash = torch.tanh,
     margin: float = 0.0,
 ) -> Tensor:
-    """(1 + beta^2) TP / (TP + FP + beta^2 P): the F-score of the best admissible flags. 1 - it is a loss."""
+    """The F-score of the best admissible flags: (1 + beta^2) TP / (TP + FP + beta^2 P).
+
+    One minus it is a loss.
+
+    Args:
+        scores: Score of each sample, `(n,)`.
+        labels: 1 for a positive, 0 for a negative.
+        beta: How much more recall counts than precision.
+        weights: Weight of each sample; None is 1 each.
+        squash: Maps scores into [-1, 1].
+        margin: How clear a score must be, from 0 to 0.5.
+
+    Returns:
+        The F-score, differentiable in the scores.
+
+    Raises:
+        MissingClass: If no positive has weight.
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> scores, labels = torch.tensor([1.0, -1.0, 0.5]), torch.tensor([1, 0, 0])
+        >>> round(float(lp.closed.f_score(scores, labels)), 4)
+        0.8123
+    """
     square = check_beta(beta) ** 2
 
     def rule(tp: float, fp: float, total: float) -> tuple[float, float, float]:
@@ -58,14 +88,31 @@ def f_score(
 
 
 def jaccard(
-    scores: Tensor,
-    labels: Tensor,
-    *,
-    weights: Tensor | None = None,
-    squash: Squash = torch.tanh,
-    margin: float = 0.0,
+    scores: Tensor, labels: Tensor, *, weights: Tensor | None = None, squash: Squash = torch.tanh, margin: float = 0.0
 ) -> Tensor:
-    """TP / (FP + P): the Jaccard index (intersection over union) of the best admissible flags."""
+    """The Jaccard index (intersection over union) of the best admissible flags: TP / (FP + P).
+
+    Args:
+        scores: Score of each sample, `(n,)`.
+        labels: 1 for a positive, 0 for a negative.
+        weights: Weight of each sample; None is 1 each.
+        squash: Maps scores into [-1, 1].
+        margin: How clear a score must be, from 0 to 0.5.
+
+    Returns:
+        The Jaccard index, differentiable in the scores.
+
+    Raises:
+        MissingClass: If no positive has weight.
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> scores, labels = torch.tensor([1.0, -1.0, 0.5]), torch.tensor([1, 0, 0])
+        >>> round(float(lp.closed.jaccard(scores, labels)), 4)
+        0.6839
+    """
 
     def rule(tp: float, fp: float, total: float) -> tuple[float, float, float]:
         whole = fp + total
@@ -84,10 +131,32 @@ def precision_at_recall(
     squash: Squash = torch.tanh,
     margin: float = 0.0,
 ) -> Tensor:
-    """TP / (TP + FP + shortfall * max(0, recall * P - TP)): precision, once the recall is reached.
+    """Precision once the recall is reached: TP / (TP + FP + shortfall * max(0, recall * P - TP)).
 
-    A positive missing from the recall counts as `shortfall` false alarms: with a hard bound a model of too low
-    a recall would have no admissible flags at all, and no gradient to mend it.
+    With a hard bound a model of too low a recall would have no admissible flags at all, and no gradient to mend it.
+
+    Args:
+        scores: Score of each sample, `(n,)`.
+        labels: 1 for a positive, 0 for a negative.
+        recall: The recall to reach, between 0 and 1.
+        shortfall: False alarms that one positive missing from the recall counts for.
+        weights: Weight of each sample; None is 1 each.
+        squash: Maps scores into [-1, 1].
+        margin: How clear a score must be, from 0 to 0.5.
+
+    Returns:
+        The precision, differentiable in the scores.
+
+    Raises:
+        MissingClass: If no positive has weight.
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> scores, labels = torch.tensor([1.0, -1.0, 0.5]), torch.tensor([1, 0, 0])
+        >>> round(float(lp.closed.precision_at_recall(scores, labels, recall=0.5)), 4)
+        0.6839
     """
     check_share("recall", recall)
     check_price(shortfall)
@@ -113,9 +182,34 @@ def recall_at_precision(
     squash: Squash = torch.tanh,
     margin: float = 0.0,
 ) -> Tensor:
-    """(TP - shortfall * max(0, precision * FP - (1 - precision) * TP)) / P: recall, once the precision is reached.
+    """Recall once the precision is reached.
 
-    May fall below 0 while it is not.
+        (TP - shortfall * max(0, precision * FP - (1 - precision) * TP)) / P
+
+    It may fall below 0 while the precision is missed.
+
+    Args:
+        scores: Score of each sample, `(n,)`.
+        labels: 1 for a positive, 0 for a negative.
+        precision: The precision to reach, between 0 and 1.
+        shortfall: Price per flag by which the precision is missed.
+        weights: Weight of each sample; None is 1 each.
+        squash: Maps scores into [-1, 1].
+        margin: How clear a score must be, from 0 to 0.5.
+
+    Returns:
+        The recall, differentiable in the scores.
+
+    Raises:
+        MissingClass: If no positive has weight.
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> scores, labels = torch.tensor([1.0, -1.0, 0.5]), torch.tensor([1, 0, 0])
+        >>> round(float(lp.closed.recall_at_precision(scores, labels, precision=0.5)), 4)
+        1.0
     """
     check_share("precision", precision)
     check_price(shortfall)
@@ -123,11 +217,7 @@ def recall_at_precision(
     def rule(tp: float, fp: float, total: float) -> tuple[float, float, float]:
         broken = max(0.0, precision * fp - (1 - precision) * tp)
         price = shortfall if broken > 0 else 0.0
-        return (
-            (tp - shortfall * broken) / total,
-            (1 + price * (1 - precision)) / total,
-            -price * precision / total,
-        )
+        return ((tp - shortfall * broken) / total, (1 + price * (1 - precision)) / total, -price * precision / total)
 
     return _value(scores, labels, weights, squash, margin, rule)
 
@@ -135,7 +225,27 @@ def recall_at_precision(
 def auc(scores: Tensor, labels: Tensor, *, margin: float = 1.0, weights: Tensor | None = None) -> Tensor:
     """Mean over positive-negative pairs of max(0, margin - (s_j - s_k)): by how much pairs miss their margin.
 
-    Divided by the margin it bounds 1 - AUC from above. The program has a variable a pair; this is O(n log n).
+    Divided by the margin it bounds 1 - AUC from above. The program has one variable per pair; this is O(n log n).
+
+    Args:
+        scores: Score of each sample, `(n,)`.
+        labels: 1 for a positive, 0 for a negative.
+        margin: By how much a positive must be above a negative to cost nothing.
+        weights: Weight of each sample; None is 1 each.
+
+    Returns:
+        The mean, differentiable in the scores.
+
+    Raises:
+        MissingClass: If a class has no weight.
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> scores, labels = torch.tensor([1.0, -1.0, 0.5]), torch.tensor([1, 0, 0])
+        >>> float(lp.closed.auc(scores, labels))
+        0.25
     """
     positive, weights = check_binary(scores, labels, weights)
     return _pair_mean(scores[positive], scores[~positive], weights[positive], weights[~positive], margin)
@@ -145,6 +255,26 @@ def auc_ramp(scores: Tensor, labels: Tensor, *, margin: float = 1.0, weights: Te
     """Mean over pairs of min(1, max(0, margin - (s_j - s_k)) / margin): the paper's count of misordered pairs.
 
     Only pairs ordered by less than the margin carry a gradient; at margin 0.01 that is almost none.
+
+    Args:
+        scores: Score of each sample, `(n,)`.
+        labels: 1 for a positive, 0 for a negative.
+        margin: By how much a positive must be above a negative to cost nothing.
+        weights: Weight of each sample; None is 1 each.
+
+    Returns:
+        The mean, differentiable in the scores.
+
+    Raises:
+        MissingClass: If a class has no weight.
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> scores, labels = torch.tensor([1.0, -1.0, 0.5]), torch.tensor([1, 0, 0])
+        >>> float(lp.closed.auc_ramp(scores, labels))
+        0.25
     """
     at_zero = auc(scores, labels, margin=0.0, weights=weights)
     return (auc(scores, labels, margin=margin, weights=weights) - at_zero) / check_margin(margin)
@@ -155,8 +285,28 @@ def auc_one_vs_all(
 ) -> Tensor:
     """The mean of `auc` over classes, each against all others by its own column of the scores.
 
-    With `pooled` it is one mean over all pairs of samples of different classes instead, as published: a class then
-    counts by its number of pairs, and a rare one for little.
+    Pooled, a class counts by its number of pairs, and a rare one for little.
+
+    Args:
+        scores: Scores, `(n, K)`.
+        labels: Class number of each sample.
+        margin: By how much a pair must be in order to cost nothing.
+        weights: Weight of each sample; None is 1 each.
+        pooled: One mean over all pairs of samples of different classes, as published.
+
+    Returns:
+        The mean, differentiable in the scores.
+
+    Raises:
+        MissingClass: If fewer than two classes have weight.
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> scores, labels = torch.eye(3), torch.tensor([0, 1, 1])
+        >>> round(float(lp.closed.auc_one_vs_all(scores, labels)), 4)
+        0.25
     """
     return _mean_of_duels(one_vs_all(scores, labels, weights), margin, pooled)
 
@@ -173,10 +323,31 @@ def auc_mu(
     """The mean of `auc` over pairs of classes, each pair ranked by its cost difference in `partition`.
 
     Classes k < l are told apart by v . scores with v = P_k - P_l, turned by the sign of d = v_k - v_l so that k is the
-    higher; P[k, l] is the cost of calling k what is l. The default, 0 on the diagonal and 1 elsewhere, ranks by
-    score_k - score_l. With `pooled` it is one mean over all pairs of samples of different classes, ranked by
-    d v . scores, as published: a pair of classes then counts by its pairs of samples and by the size of d (2 for the
-    default partition).
+    higher. The default partition ranks by score_k - score_l. Pooled, pairs of samples are ranked by d v . scores: a
+    pair of classes then counts by its pairs of samples and by the size of d (2 for the default partition).
+
+    Args:
+        scores: Scores, `(n, K)`.
+        labels: Class number of each sample.
+        partition: `partition[k, l]` is the cost of calling k what is l; None is 0 on the diagonal and 1 elsewhere.
+        margin: By how much a pair must be in order to cost nothing.
+        weights: Weight of each sample; None is 1 each.
+        pooled: One mean over all pairs of samples of different classes, as published.
+
+    Returns:
+        The mean, differentiable in the scores.
+
+    Raises:
+        MissingClass: If fewer than two classes have weight.
+        BadSetting: If the partition costs two classes alike.
+        ShapeMismatch: If the partition is not a finite `(K, K)` matrix.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> scores, labels = torch.eye(3), torch.tensor([0, 1, 1])
+        >>> round(float(lp.closed.auc_mu(scores, labels)), 4)
+        0.0
     """
     return _mean_of_duels(class_pairs(scores, labels, partition, weights, pooled), margin, pooled)
 

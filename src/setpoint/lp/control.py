@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-#: One number a program: float | Tensor of shape (batch,).
+#: One number per program: float | Tensor of shape (batch,).
 Number: TypeAlias = Any
-#: One yes or no a program: bool | Tensor of shape (batch,).
+#: One yes or no per program: bool | Tensor of shape (batch,).
 Flag: TypeAlias = Any
 
 

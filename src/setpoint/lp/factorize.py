@@ -12,15 +12,27 @@ from setpoint.errors import BadProgram
 from setpoint.lp.highs import Highs
 from setpoint.lp.layer import Engine, solve
 from setpoint.lp.program import LinearProgram
-from setpoint.lp.solution import Outcome
+from setpoint.lp.solution import Status
 
 
 @dataclass(frozen=True)
 class Factorization:
-    """V = F W: `anchors` are the rows of V that make up W, `F` says how much of each is in every row of V.
+    """A separable non-negative factorisation V = F W, where W is made of rows of V.
 
-    Gradients flow from V to both factors with the anchors and the zeros of F held. `exact` is False when V is not
-    separable at this rank and the anchors are those of least total error.
+    Gradients flow from V to both factors with the anchors and the zeros of F held.
+
+    Attributes:
+        F: How much of each anchor is in every row of V.
+        W: The rows of V that are anchors.
+        anchors: Numbers of those rows.
+        exact: False when V is not separable at this rank, and the anchors are those of least total error.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> V = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
+        >>> torch.allclose(lp.factorize(V, rank=2).product, V, atol=1e-6)
+        True
     """
 
     F: Tensor
@@ -36,9 +48,27 @@ class Factorization:
 def factorize(V: Tensor, rank: int, *, engine: Engine | None = None, seed: int = 0) -> Factorization:
     """Factor a non-negative V (s, w) as F (s, rank) times W (rank, w), W being `rank` of the rows of V.
 
-    minimise p . diag(C) where C V = V, trace C = rank, C_ij <= C_jj <= 1, C >= 0, with the rows of V scaled to
-    sum 1 and p any distinct numbers; the anchors are the j with the largest C_jj. If no C does that, the same with
-    |C V - V| minimised instead. The program has s^2 variables, which limits s; HiGHS is the default engine here.
+    The program is: minimise p . diag(C) where C V = V, trace C = rank, C_ij <= C_jj <= 1, C >= 0, with the rows of V
+    scaled to sum 1 and p any distinct numbers; the anchors are the j with the largest C_jj. If no C does that, |C V -
+    V| is minimised instead. The program has s^2 variables, which limits s.
+
+    Args:
+        V: The matrix.
+        rank: Number of anchors.
+        engine: The engine that solves the program; by default `Highs()`.
+        seed: Seed of the distinct numbers p.
+
+    Returns:
+        Both factors and the anchors.
+
+    Raises:
+        BadProgram: If V or the rank cannot be used, or no factorisation was found.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> lp.factorize(torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]]), rank=2).anchors
+        tensor([0, 1])
     """
     _check(V, rank)
     engine = engine or Highs()
@@ -47,10 +77,10 @@ def factorize(V: Tensor, rank: int, *, engine: Engine | None = None, seed: int =
     generator = torch.Generator().manual_seed(seed)
     distinct = 1 + torch.rand(len(rows), generator=generator, dtype=torch.float64)
     found = solve(separable_program(rows, rank, distinct), engine)
-    exact = found.outcome is Outcome.SOLVED
+    exact = found.status is Status.SOLVED
     if not exact:
         found = solve(nearest_program(rows, rank, distinct), engine)
-        if found.outcome is not Outcome.SOLVED:
+        if found.status is not Status.SOLVED:
             raise BadProgram(f"no factorisation of rank {rank}: the program is {found.message}")
     coefficients = found.x[: len(rows) ** 2].reshape(len(rows), len(rows))
     anchors = coefficients.diagonal().topk(rank).indices.sort().values

@@ -1,8 +1,8 @@
 """The metrics as linear programs. `closed` has the solution of each; these are for the solver, and for variations.
 
-Areas: a variable z a pair, minimise their mean where z >= margin - (s_j - s_k). Ratios part(y) / whole(y): with
+Areas: one variable z per pair, minimise their mean where z >= margin - (s_j - s_k). Ratios part(y) / whole(y): with
 t = scale / whole(y) and z = t y the ratio is linear (Charnes and Cooper), and the limits on y become rows in z
-and t; the value of the program is *minus* the ratio. The matrix is an arrow: one z a row, t in all of them, and
+and t; the value of the program is *minus* the ratio. The matrix is an arrow: one z per row, t in all of them, and
 one wide row for the whole.
 """
 
@@ -19,9 +19,35 @@ from setpoint.lp.checks import check_beta, check_binary, check_margin, check_pri
 from setpoint.lp.closed import Squash, class_pairs, limits, one_vs_all
 from setpoint.lp.program import Entries, LinearProgram
 
+__all__ = [
+    "auc", "auc_mu", "auc_one_vs_all", "f_score", "f_score_basis",
+    "jaccard", "precision_at_recall", "recall_at_precision",
+]  # fmt: skip
+
 
 def auc(scores: Tensor, labels: Tensor, *, margin: float = 1.0, weights: Tensor | None = None) -> LinearProgram:
-    """The program whose value is `closed.auc`: n_pos * n_neg variables, a diagonal matrix."""
+    """The program whose value is `closed.auc`: one variable per pair, a diagonal matrix.
+
+    Args:
+        scores: Score of each sample, `(n,)`.
+        labels: 1 for a positive, 0 for a negative.
+        margin: By how much a positive must be above a negative to cost nothing.
+        weights: Weight of each sample; None is 1 each.
+
+    Returns:
+        The program.
+
+    Raises:
+        MissingClass: If a class has no weight.
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> scores, labels = torch.tensor([1.0, -1.0, 0.5]), torch.tensor([1, 0, 0])
+        >>> lp.solve(lp.forms.auc(scores, labels)).status.name
+        'SOLVED'
+    """
     positive, weights = check_binary(scores, labels, weights)
     return _pairs(iter([(scores[positive], scores[~positive], weights[positive], weights[~positive])]), margin)
 
@@ -29,7 +55,29 @@ def auc(scores: Tensor, labels: Tensor, *, margin: float = 1.0, weights: Tensor 
 def auc_one_vs_all(
     scores: Tensor, labels: Tensor, *, margin: float = 1.0, weights: Tensor | None = None, pooled: bool = False
 ) -> LinearProgram:
-    """The program whose value is `closed.auc_one_vs_all`; `pooled` as there."""
+    """The program whose value is `closed.auc_one_vs_all`.
+
+    Args:
+        scores: Scores, `(n, K)`.
+        labels: Class number of each sample.
+        margin: By how much a pair must be in order to cost nothing.
+        weights: Weight of each sample; None is 1 each.
+        pooled: One mean over all pairs of samples of different classes, as published.
+
+    Returns:
+        The program.
+
+    Raises:
+        MissingClass: If fewer than two classes have weight.
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> scores, labels = torch.eye(3), torch.tensor([0, 1, 1])
+        >>> lp.solve(lp.forms.auc_one_vs_all(scores, labels)).status.name
+        'SOLVED'
+    """
     return _pairs(one_vs_all(scores, labels, weights), margin, pooled)
 
 
@@ -42,7 +90,30 @@ def auc_mu(
     weights: Tensor | None = None,
     pooled: bool = False,
 ) -> LinearProgram:
-    """The program whose value is `closed.auc_mu`, for the default or any other partition matrix; `pooled` as there."""
+    """The program whose value is `closed.auc_mu`.
+
+    Args:
+        scores: Scores, `(n, K)`.
+        labels: Class number of each sample.
+        partition: `partition[k, l]` is the cost of calling k what is l; None is 0 on the diagonal and 1 elsewhere.
+        margin: By how much a pair must be in order to cost nothing.
+        weights: Weight of each sample; None is 1 each.
+        pooled: One mean over all pairs of samples of different classes, as published.
+
+    Returns:
+        The program.
+
+    Raises:
+        MissingClass: If fewer than two classes have weight.
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> scores, labels = torch.eye(3), torch.tensor([0, 1, 1])
+        >>> lp.solve(lp.forms.auc_mu(scores, labels)).status.name
+        'SOLVED'
+    """
     return _pairs(class_pairs(scores, labels, partition, weights, pooled), margin, pooled)
 
 
@@ -55,21 +126,61 @@ def f_score(
     squash: Squash = torch.tanh,
     margin: float = 0.0,
 ) -> LinearProgram:
-    """The program whose value is minus `closed.f_score`."""
+    """The program whose value is minus `closed.f_score`.
+
+    Args:
+        scores: Score of each sample, `(n,)`.
+        labels: 1 for a positive, 0 for a negative.
+        beta: How much more recall counts than precision.
+        weights: Weight of each sample; None is 1 each.
+        squash: Maps scores into [-1, 1].
+        margin: How clear a score must be, from 0 to 0.5.
+
+    Returns:
+        The program.
+
+    Raises:
+        MissingClass: If no positive has weight.
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> scores, labels = torch.tensor([1.0, -1.0, 0.5]), torch.tensor([1, 0, 0])
+        >>> round(float(lp.solve(lp.forms.f_score(scores, labels)).value), 4)
+        -0.8123
+    """
     square = check_beta(beta) ** 2
     least, most, up, down, total = _inputs(scores, labels, weights, squash, margin)
     return _ratio(least, most, part=(1 + square) * up, whole=up + down, offset=square * total, scale=total)
 
 
 def jaccard(
-    scores: Tensor,
-    labels: Tensor,
-    *,
-    weights: Tensor | None = None,
-    squash: Squash = torch.tanh,
-    margin: float = 0.0,
+    scores: Tensor, labels: Tensor, *, weights: Tensor | None = None, squash: Squash = torch.tanh, margin: float = 0.0
 ) -> LinearProgram:
-    """The program whose value is minus `closed.jaccard`."""
+    """The program whose value is minus `closed.jaccard`.
+
+    Args:
+        scores: Score of each sample, `(n,)`.
+        labels: 1 for a positive, 0 for a negative.
+        weights: Weight of each sample; None is 1 each.
+        squash: Maps scores into [-1, 1].
+        margin: How clear a score must be, from 0 to 0.5.
+
+    Returns:
+        The program.
+
+    Raises:
+        MissingClass: If no positive has weight.
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> scores, labels = torch.tensor([1.0, -1.0, 0.5]), torch.tensor([1, 0, 0])
+        >>> round(float(lp.solve(lp.forms.jaccard(scores, labels)).value), 4)
+        -0.6839
+    """
     least, most, up, down, total = _inputs(scores, labels, weights, squash, margin)
     return _ratio(least, most, part=up, whole=down, offset=total, scale=total)
 
@@ -86,22 +197,43 @@ def precision_at_recall(
 ) -> LinearProgram:
     """The program whose value is minus `closed.precision_at_recall`.
 
-    With `shortfall=None` the recall is a hard bound, as published: infeasible when the scores cannot reach it.
+    Args:
+        scores: Score of each sample, `(n,)`.
+        labels: 1 for a positive, 0 for a negative.
+        recall: The recall to reach, between 0 and 1.
+        shortfall: False alarms that one positive missing from the recall counts for. None makes the bound hard, as
+            published: infeasible when the scores cannot reach it.
+        weights: Weight of each sample; None is 1 each.
+        squash: Maps scores into [-1, 1].
+        margin: How clear a score must be, from 0 to 0.5.
+
+    Returns:
+        The program.
+
+    Raises:
+        MissingClass: If no positive has weight.
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> scores, labels = torch.tensor([1.0, -1.0, 0.5]), torch.tensor([1, 0, 0])
+        >>> program = lp.forms.precision_at_recall(scores, labels, recall=0.5)
+        >>> round(float(lp.solve(program).value), 4)
+        -0.6839
     """
     least, most, up, down, total = _inputs(scores, labels, weights, squash, margin)
     check_share("recall", recall)
-    n, price = len(up), 0.0 if shortfall is None else check_price(shortfall)
+    extra = 0 if shortfall is None else 1
+    price = up.new_full((extra,), 0.0 if shortfall is None else check_price(shortfall))
     ratio = _ratio(least, most, part=up, whole=up + down, offset=torch.zeros_like(total), scale=total)
     # recall * total * t - up . z - missing <= 0, and the missing weigh `shortfall` each in the whole.
-    wide = torch.cat([-up, (recall * total).reshape(1)])
-    if shortfall is None:
-        return _with_row(ratio, wide)
-    equal = torch.cat([up + down, up.new_zeros(1), up.new_full((1,), price)])
+    wide = torch.cat([-up, (recall * total).reshape(1), -up.new_ones(extra)])
     return LinearProgram(
-        torch.cat([ratio.cost, up.new_zeros(1)]),
-        _append(ratio.matrix, torch.cat([wide, -up.new_ones(1)]), n + 2),
+        torch.cat([ratio.cost, up.new_zeros(extra)]),
+        _append(ratio.matrix, wide, len(wide)),
         torch.cat([ratio.bound, up.new_zeros(1)]),
-        equal.unsqueeze(0),
+        torch.cat([up + down, up.new_zeros(1), price]).unsqueeze(0),
         total.reshape(1),
     )
 
@@ -116,9 +248,32 @@ def recall_at_precision(
     squash: Squash = torch.tanh,
     margin: float = 0.0,
 ) -> LinearProgram:
-    """The program whose value is minus `closed.recall_at_precision`; a plain program, no ratio.
+    """The program whose value is minus `closed.recall_at_precision`: a plain program, no ratio.
 
-    With `shortfall=None` the precision is a hard bound: infeasible when the scores cannot reach it.
+    Args:
+        scores: Score of each sample, `(n,)`.
+        labels: 1 for a positive, 0 for a negative.
+        precision: The precision to reach, between 0 and 1.
+        shortfall: Price per flag by which the precision is missed. None makes the bound hard: infeasible when the
+            scores cannot reach it.
+        weights: Weight of each sample; None is 1 each.
+        squash: Maps scores into [-1, 1].
+        margin: How clear a score must be, from 0 to 0.5.
+
+    Returns:
+        The program.
+
+    Raises:
+        MissingClass: If no positive has weight.
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> scores, labels = torch.tensor([1.0, -1.0, 0.5]), torch.tensor([1, 0, 0])
+        >>> program = lp.forms.recall_at_precision(scores, labels, precision=0.5)
+        >>> round(float(lp.solve(program).value), 4)
+        -1.0
     """
     least, most, up, down, total = _inputs(scores, labels, weights, squash, margin)
     check_share("precision", precision)
@@ -133,16 +288,34 @@ def recall_at_precision(
     wide = torch.cat([precision * down - (1 - precision) * up, -up.new_ones(extra)])
     price = up.new_full((extra,), 0.0 if shortfall is None else check_price(shortfall))
     return LinearProgram(
-        torch.cat([-up, price]) / total,
-        _append(box, wide, n + extra),
-        torch.cat([box_bounds, up.new_zeros(1)]),
+        torch.cat([-up, price]) / total, _append(box, wide, n + extra), torch.cat([box_bounds, up.new_zeros(1)])
     )
 
 
 def f_score_basis(scores: Tensor, labels: Tensor, *, squash: Squash = torch.tanh, margin: float = 0.0) -> Tensor:
-    """Five directions that hold the optimum of every ratio program here: (n + 1, 5).
+    """Five directions that hold the optimum of every ratio program here.
 
     The optimal z / t is min(1, most) on positives and max(0, least) on negatives; the columns are their parts.
+
+    Args:
+        scores: Score of each sample, `(n,)`.
+        labels: 1 for a positive, 0 for a negative.
+        squash: Maps scores into [-1, 1].
+        margin: How clear a score must be, from 0 to 0.5.
+
+    Returns:
+        The directions, as columns `(n + 1, 5)`.
+
+    Raises:
+        MissingClass: If no positive has weight.
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> scores, labels = torch.tensor([1.0, -1.0, 0.5]), torch.tensor([1, 0, 0])
+        >>> lp.forms.f_score_basis(scores, labels).shape
+        torch.Size([4, 5])
     """
     least, most, up, down, _ = _inputs(scores.detach(), labels, None, squash, margin)
     parts = [up, up * (most - 1).clamp(max=0), down, down * least.clamp(min=0)]
@@ -176,7 +349,7 @@ def _pairs(
 def _ratio(least: Tensor, most: Tensor, part: Tensor, whole: Tensor, offset: Tensor, scale: Tensor) -> LinearProgram:
     """Minus part . y / (whole . y + offset) with max(0, least) <= y <= min(1, most), in z = t y and t.
 
-    Rows come three a sample, so that its variable is next to itself: z <= t, least t <= z, z <= most t.
+    Each sample has three rows, next to each other: z <= t, least t <= z, z <= most t.
     """
     n, one = len(part), torch.ones_like(part)
     own = torch.arange(n, device=part.device).repeat_interleave(3)
@@ -190,16 +363,6 @@ def _ratio(least: Tensor, most: Tensor, part: Tensor, whole: Tensor, offset: Ten
         part.new_zeros(3 * n),
         torch.cat([whole, offset.reshape(1)]).unsqueeze(0),
         scale.reshape(1),
-    )
-
-
-def _with_row(program: LinearProgram, row: Tensor) -> LinearProgram:
-    return LinearProgram(
-        program.cost,
-        _append(program.matrix, row, program.variables),
-        torch.cat([program.bound, row.new_zeros(1)]),
-        program.equality_matrix,
-        program.equality_bound,
     )
 
 

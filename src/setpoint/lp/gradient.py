@@ -6,6 +6,7 @@ rows that hold them. `Unrolled` differentiates the steps of the bare exterior pe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -15,12 +16,12 @@ from torch import Tensor
 from setpoint.errors import BadSetting
 from setpoint.lp.penalty import descend, stacked
 from setpoint.lp.program import LinearProgram
-from setpoint.lp.solution import Candidate
+from setpoint.lp.solution import RawSolution
 from setpoint.lp.structure import Structure, choose
 
 
 class Attached(NamedTuple):
-    """A candidate with gradients: float64, in the shape of the program."""
+    """A raw solution with gradients: float64, in the shape of the program."""
 
     x: Tensor
     dual: Tensor
@@ -30,21 +31,35 @@ class Attached(NamedTuple):
 
 
 class Gradient(Protocol):
-    """How a solution is differentiated: hangs point, prices and value into the graph of the program's tensors."""
+    """How a solution is differentiated: `attach` hangs point, prices and value into the graph of the program's tensors.
 
-    def attach(self, program: LinearProgram, candidate: Candidate) -> Attached: ...
+    Example:
+        >>> from setpoint import lp
+        >>> gradient: lp.Gradient = lp.BurnIn(steps=10).at(0)
+    """
+
+    def attach(self, program: LinearProgram, raw: RawSolution) -> Attached: ...
 
 
 @dataclass(frozen=True)
 class Envelope:
-    """The gradient of the value: that of the Lagrangian with point and prices held constant.
+    """The gradient of the value, that of the Lagrangian with point and prices held constant: exact, and the default.
 
-    value(c, A, b, E, e) = c . x + u . (A x - b) + v . (E x - e). Exact wherever the value has a gradient, and one
-    of its subgradients where the program is degenerate. Point and prices carry no gradient.
+        value(c, A, b, E, e) = c . x + u . (A x - b) + v . (E x - e)
+
+    Where the program is degenerate the gradient is one of the subgradients of the value. Point and prices carry none.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> cost = torch.tensor([-1.0], requires_grad=True)
+        >>> program = lp.LinearProgram(cost, torch.tensor([[1.0]]), torch.tensor([2.0]))
+        >>> torch.autograd.grad(lp.solve(program, gradient=lp.Envelope()).value, cost)
+        (tensor([2.]),)
     """
 
-    def attach(self, program: LinearProgram, candidate: Candidate) -> Attached:
-        x, dual, equality_dual = candidate.x, candidate.dual, candidate.equality_dual
+    def attach(self, program: LinearProgram, raw: RawSolution) -> Attached:
+        x, dual, equality_dual = raw.x, raw.dual, raw.equality_dual
         paid = (program.cost.double() * x).sum(-1)
         total = paid
         if program.bound.shape[-1]:
@@ -59,27 +74,39 @@ class Envelope:
 class ActiveSet:
     """The gradient of the point and the prices, through the rows and variables that decide them.
 
-    With J the priced rows at the variables above zero, J x = b and J' u = -c, so dx = J^+ (db - dJ x) and
-    du = -J^+' (dc + dJ' u). `degenerate` is True where J is not square, or a row or a variable is at its bound at
-    price zero: the gradient is then one of many (that of least norm).
+    With J the priced rows at the variables above zero, J x = b and J' u = -c, so dx = J^+ (db - dJ x) and du = -J^+'
+    (dc + dJ' u). `degenerate` is True where J is not square, or a row or a variable is at its bound at price zero: the
+    gradient is then one of many (that of least norm).
+
+    Args:
+        tolerance: How close to its bound a row or a variable counts as at it.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> bound = torch.tensor([2.0], requires_grad=True)
+        >>> program = lp.LinearProgram(torch.tensor([-1.0]), torch.tensor([[1.0]]), bound)
+        >>> torch.autograd.grad(lp.solve(program, gradient=lp.ActiveSet()).x.sum(), bound)
+        (tensor([1.]),)
     """
 
     tolerance: float = 1e-7
 
-    def attach(self, program: LinearProgram, candidate: Candidate) -> Attached:
-        active, basic, degenerate = self._decide(program, candidate)
+    def attach(self, program: LinearProgram, raw: RawSolution) -> Attached:
+        active, basic, degenerate = self._decide(program, raw)
         system = _Normal(choose(program), active, basic)
-        x, prices = candidate.x, torch.cat([candidate.dual, candidate.equality_dual], -1)
+        x, prices = raw.x, torch.cat([raw.dual, raw.equality_dual], -1)
         rows = torch.cat([program.slack_rows(x), program.equality_rows(x)], -1)
-        reduced = program.reduced_cost(candidate.dual, candidate.equality_dual)
-        x = x - _held(system, rows - rows.detach())
-        prices = prices - _priced(system, reduced - reduced.detach())
+        reduced = program.reduced_cost(raw.dual, raw.equality_dual)
+        x = x - _Linear.apply(system.point, system.prices, rows - rows.detach())  # type: ignore[no-untyped-call]
+        moved = _Linear.apply(system.prices, system.point, reduced - reduced.detach())  # type: ignore[no-untyped-call]
+        prices = prices - moved
         dual, equality_dual = prices.split([program.bound.shape[-1], prices.shape[-1] - program.bound.shape[-1]], -1)
         return Attached(x, dual, equality_dual, (program.cost.double() * x).sum(-1), degenerate)
 
     @torch.no_grad()
-    def _decide(self, program: LinearProgram, candidate: Candidate) -> tuple[Tensor, Tensor, Tensor]:
-        x, dual, equality_dual = candidate.x, candidate.dual, candidate.equality_dual
+    def _decide(self, program: LinearProgram, raw: RawSolution) -> tuple[Tensor, Tensor, Tensor]:
+        x, dual, equality_dual = raw.x, raw.dual, raw.equality_dual
         slack, reduced = -program.slack_rows(x), program.reduced_cost(dual, equality_dual)
         at = self.tolerance
         tight, priced = slack <= at * (1 + _size(slack)), dual > at * (1 + _size(dual))
@@ -95,20 +122,32 @@ class ActiveSet:
 
 @dataclass(frozen=True)
 class Unrolled:
-    """The gradient of the bare penalty's minimum at `epsilon`, back-propagated through its Newton steps.
+    """The gradient of the minimum of the bare penalty, back-propagated through its Newton steps.
 
-    Differs from the exact gradient by what the penalty leaves open, and costs the memory of all `steps`; too few
-    of them, and it points elsewhere. The point given back is that of the penalty, which breaks its rows by O(epsilon).
+    It differs from the exact gradient by what the penalty leaves open, and costs the memory of all steps; with too few
+    of them it points elsewhere. The point given back is that of the penalty, which breaks its rows by O(epsilon).
+
+    Args:
+        epsilon: Weight of the cost beside the penalty.
+        steps: Number of Newton steps.
+        ridge: Keeps the Hessian invertible.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> program = lp.LinearProgram(torch.tensor([-1.0]), torch.tensor([[1.0]]), torch.tensor([2.0]))
+        >>> round(float(lp.solve(program, gradient=lp.Unrolled(epsilon=0.1)).x), 2)
+        2.1
     """
 
     epsilon: float = 0.01
     steps: int = 60
     ridge: float = 1e-6
 
-    def attach(self, program: LinearProgram, candidate: Candidate) -> Attached:
+    def attach(self, program: LinearProgram, raw: RawSolution) -> Attached:
         cost, rows, bounds = stacked(program)
         y, pushed = descend(cost, rows, bounds, self.epsilon, self.ridge, self.steps, line_search=True)
-        m, e = program.bound.shape[-1], candidate.equality_dual.shape[-1]
+        m, e = program.bound.shape[-1], raw.equality_dual.shape[-1]
         prices = pushed / self.epsilon
         equality_dual = prices[..., m : m + e] - prices[..., m + e : m + 2 * e]
         return Attached(y, prices[..., :m], equality_dual, (cost * y).sum(-1))
@@ -116,9 +155,22 @@ class Unrolled:
 
 @dataclass(frozen=True)
 class BurnIn:
-    """The paper's schedule: unrolled while epsilon still grows, the active set once it has settled.
+    """The schedule of the paper: unrolled gradients while epsilon still grows, the active set once it has settled.
 
-    `at(step)` is the gradient to use in that step of training: epsilon = start * growth^step for `steps` steps.
+    `at(step)` is the gradient to use in that step of training, with epsilon = start * growth^step.
+
+    Args:
+        start: The first epsilon.
+        growth: Factor of epsilon per step, 1 or more.
+        steps: Number of unrolled steps.
+
+    Raises:
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> from setpoint import lp
+        >>> lp.BurnIn(steps=10).at(10)
+        ActiveSet(tolerance=1e-07)
     """
 
     start: float = 1e-3
@@ -131,6 +183,9 @@ class BurnIn:
 
     def at(self, step: int) -> Gradient:
         return Unrolled(self.start * self.growth**step) if step < self.steps else ActiveSet()
+
+
+Map = Callable[[Tensor], Tensor]
 
 
 class _Normal:
@@ -152,46 +207,24 @@ class _Normal:
         return result
 
     def point(self, rows: Tensor) -> Tensor:
+        """J^+ rows, whose transpose is `prices`."""
         return self.inverse(self.rows.transpose(self.active * self.rows.spread(rows) / self.rows.norms))
 
     def prices(self, variables: Tensor) -> Tensor:
         return self.rows.gather(self.active * self.rows.apply(self.inverse(variables)) / self.rows.norms)
 
 
-class _Held(torch.autograd.Function):
-    """J^+ rows."""
+class _Linear(torch.autograd.Function):
+    """A linear map whose transpose is known."""
 
     @staticmethod
-    def forward(ctx: Any, system: _Normal, rows: Tensor) -> Tensor:
-        ctx.system = system
-        return system.point(rows)
+    def forward(ctx: Any, along: Map, back: Map, vector: Tensor) -> Tensor:
+        ctx.back = back
+        return along(vector)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor]:
-        return None, ctx.system.prices(gradients[0])
-
-
-class _Priced(torch.autograd.Function):
-    """J^+' variables."""
-
-    @staticmethod
-    def forward(ctx: Any, system: _Normal, variables: Tensor) -> Tensor:
-        ctx.system = system
-        return system.prices(variables)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor]:
-        return None, ctx.system.point(gradients[0])
-
-
-def _held(system: _Normal, rows: Tensor) -> Tensor:
-    result: Tensor = _Held.apply(system, rows)  # type: ignore[no-untyped-call]
-    return result
-
-
-def _priced(system: _Normal, variables: Tensor) -> Tensor:
-    result: Tensor = _Priced.apply(system, variables)  # type: ignore[no-untyped-call]
-    return result
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None, Tensor]:
+        return None, None, ctx.back(gradients[0])
 
 
 def _size(vector: Tensor) -> Tensor:

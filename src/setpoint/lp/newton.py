@@ -37,19 +37,36 @@ from setpoint.lp.control import (
     unit,
 )
 from setpoint.lp.program import LinearProgram
-from setpoint.lp.solution import Candidate, Outcome, Solution, certify, proves_infeasible, proves_unbounded
+from setpoint.lp.solution import RawSolution, Solution, Status, certify, proves_infeasible, proves_unbounded
 from setpoint.lp.structure import Structure, choose
 
 
 @dataclass(frozen=True)
 class Newton:
-    """Proximal augmented-Lagrangian Newton; every setting is in units of the scaled program.
+    """Newton's method on a proximal augmented Lagrangian: the default engine.
 
-    `tolerance` is that of the certificate, `steps` the most Newton steps before the outcome is `STALLED` (or, after
-    as many on the rows alone, `INFEASIBLE`).
-    The sharpness starts at `start`, is multiplied by `factor` at each update of the prices and stops at `sharpest`
-    (at 1e-3 when the systems are solved by conjugate gradients, which a sharper penalty would starve).
-    `structure` solves the systems: `lp.Dense`, `lp.Arrow`, `lp.Iterative`, or by default what suits the program.
+    Every setting is in units of the scaled program. The sharpness starts at `start`, is multiplied by `factor` at each
+    update of the prices and stops at `sharpest` (at 1e-3 when the systems are solved by conjugate gradients, which a
+    sharper penalty would starve).
+
+    Args:
+        tolerance: Largest violation of the proof that counts as solved.
+        steps: Most Newton steps before the status is `STALLED` (or, after as many on the rows alone, `INFEASIBLE`).
+        start: The first sharpness.
+        factor: Factor of the sharpness per update of the prices, between 0 and 1.
+        sharpest: The last sharpness.
+        proximal: Weight of the term that holds the point near the one before.
+        structure: Solves the systems: `lp.Dense`, `lp.Arrow`, `lp.Iterative`, or by default what suits the program.
+
+    Raises:
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> program = lp.LinearProgram(torch.tensor([-1.0]), torch.tensor([[1.0]]), torch.tensor([2.0]))
+        >>> lp.solve(program, lp.Newton(tolerance=1e-10)).status.name
+        'SOLVED'
     """
 
     tolerance: float = 1e-8
@@ -73,25 +90,25 @@ class Newton:
             object.__setattr__(self, name, float(getattr(self, name)))
 
     @torch.no_grad()
-    def run(self, program: LinearProgram, warm: Solution | None = None) -> Candidate:
+    def run(self, program: LinearProgram, warm: Solution | None = None) -> RawSolution:
         found = _Run(self, program, warm).until_done()
-        return self._tell_infeasible(program, found) if Outcome.STALLED in found.outcomes else found
+        return self._tell_infeasible(program, found) if Status.STALLED in found.statuses else found
 
-    def _tell_infeasible(self, program: LinearProgram, found: Candidate) -> Candidate:
+    def _tell_infeasible(self, program: LinearProgram, found: RawSolution) -> RawSolution:
         """Without its cost a program cannot fall without end, and the proof that no point exists comes out clean."""
         bare = _Run(self, replace(program, cost=torch.zeros_like(program.cost)), None).until_done()
         proved = [
-            outcome is Outcome.STALLED and other is Outcome.INFEASIBLE
-            for outcome, other in zip(found.outcomes, bare.outcomes)
+            status is Status.STALLED and other is Status.INFEASIBLE
+            for status, other in zip(found.statuses, bare.statuses)
         ]
         where = torch.tensor(proved, device=program.cost.device).reshape(program.batch)
         mask = where.unsqueeze(-1)
-        return Candidate(
+        return RawSolution(
             found.x,
             torch.where(mask, bare.dual, found.dual),
             torch.where(mask, bare.equality_dual, found.equality_dual),
             found.iterations + torch.where(where, bare.iterations, 0),
-            tuple(Outcome.INFEASIBLE if one else outcome for one, outcome in zip(proved, found.outcomes)),
+            tuple(Status.INFEASIBLE if one else status for one, status in zip(proved, found.statuses)),
         )
 
 
@@ -107,10 +124,7 @@ class _Run:
         floor = torch.zeros_like(bounds)
         if program.equality_bound is not None:
             equal = program.equality_bound.detach().double()
-            bounds, floor = (
-                torch.cat([bounds, equal], -1),
-                torch.cat([floor, torch.full_like(equal, -torch.inf)], -1),
-            )
+            bounds, floor = (torch.cat([bounds, equal], -1), torch.cat([floor, torch.full_like(equal, -torch.inf)], -1))
         self.floor, bounds = self.rows.spread(floor), self.rows.spread(bounds)
         self.cost_size, self.bound_size = largest(cost), largest(bounds)
         bounds = bounds / self.rows.norms
@@ -126,7 +140,7 @@ class _Run:
         self.centre = self.y
         self.done: Flag = everywhere(False, cost)
         self.taken: Number = everywhere(0, cost)
-        self.codes: Number = everywhere(_CODES[Outcome.STALLED], cost)
+        self.codes: Number = everywhere(_CODES[Status.STALLED], cost)
         self.best: Number = everywhere(torch.inf, cost)
         self.steepness = self.best
         self.kept: tuple[Tensor, ...] = (self.y, self.u)
@@ -139,7 +153,7 @@ class _Run:
         self.w = (self.cost + self.rows.transpose(self.u)).clamp(min=0)
         self.sharp = everywhere(max(self.sharpest, 1e-3), self.cost)
 
-    def until_done(self) -> Candidate:
+    def until_done(self) -> RawSolution:
         for _ in range(self.engine.steps):
             self._renew_prices()
             if every(self.done):
@@ -148,12 +162,12 @@ class _Run:
         else:
             self._renew_prices()
         x, dual, equality_dual = self._in_given_units(*self.kept)
-        names = {code: outcome for outcome, code in _CODES.items()}
-        outcomes = tuple(names[code] for code in torch.as_tensor(self.codes).flatten().tolist())
-        return Candidate(x, dual, equality_dual, torch.as_tensor(self.taken), outcomes)
+        names = {code: status for status, code in _CODES.items()}
+        statuses = tuple(names[code] for code in torch.as_tensor(self.codes).flatten().tolist())
+        return RawSolution(x, dual, equality_dual, torch.as_tensor(self.taken), statuses)
 
     def _refresh(self) -> None:
-        """What the penalty sees of rows and bounds, at the present point, prices and sharpness."""
+        """Rows and bounds as the penalty sees them, at the present point, prices and sharpness."""
         self.r = add_scaled(self.rows.apply(self.y).sub_(self.bounds), self.sharp, self.u)
         self.q = add_scaled(-self.y, self.sharp, self.w)
         self.r_plus, self.q_plus = torch.maximum(self.r, self.floor), self.q.clamp(min=0)
@@ -208,7 +222,7 @@ class _Run:
         if some(ready & (worst <= self.engine.tolerance)):
             x = self.y.clamp(min=0)
             worst = self._violation(x, self.rows.apply(x).sub_(self.bounds), new_u, new_w, y_move)
-            self._finish(ready & (worst <= self.engine.tolerance), Outcome.SOLVED)
+            self._finish(ready & (worst <= self.engine.tolerance), Status.SOLVED)
         slow, stuck = worst > 0.03 * self.best, worst > 0.3 * self.best
         better = ready & (worst < self.best)
         self.best = pick(better, worst, self.best)
@@ -219,7 +233,7 @@ class _Run:
         return slow
 
     def _violation(self, x: Tensor, raw: Tensor, new_u: Tensor, new_w: Tensor, y_move: Tensor) -> Number:
-        """The certificate of a point with rows `raw` and the new prices, in given units, from what is at hand."""
+        """The proof of a point with rows `raw` and the new prices, in given units, from vectors at hand."""
         broken = largest(torch.maximum(raw, self.floor).mul_(self.given_rows))
         primal = greater(broken, largest(x.clamp(max=0)) * self.unit) / (1 + self.bound_size)
         reduced = add_scaled(new_w, -self.proximal, y_move).add_(self.gradient / stretch(self.sharp))
@@ -240,7 +254,7 @@ class _Run:
             _, dual, equality_dual = self._in_given_units(ray, rise)
             infeasible = infeasible & _plain(proves_infeasible(self.program, dual, equality_dual, 1e-9))
             self.kept = put(infeasible, (self.y, rise), self.kept)
-            self._finish(infeasible, Outcome.INFEASIBLE)
+            self._finish(infeasible, Status.INFEASIBLE)
         broken = largest(torch.maximum(self.rows.apply(ray), self.floor))
         unbounded = stuck & (fall > 0) & (broken <= 1e-6 * abs(fall)) & negate(self.done)
         if some(unbounded):
@@ -248,10 +262,10 @@ class _Run:
             feasible = certify(self.program, x, dual, equality_dual).primal <= 1e-6
             proved = proves_unbounded(self.program, ray * stretch(self.unit), 1e-9) & feasible
             self.kept = put(unbounded & _plain(proved), (ray, new_u), self.kept)
-            self._finish(unbounded & _plain(proved), Outcome.UNBOUNDED)
+            self._finish(unbounded & _plain(proved), Status.UNBOUNDED)
 
-    def _finish(self, where: Flag, outcome: Outcome) -> None:
-        self.codes = pick(where, _CODES[outcome], self.codes)
+    def _finish(self, where: Flag, status: Status) -> None:
+        self.codes = pick(where, _CODES[status], self.codes)
         self.done = self.done | where
 
     def _in_given_units(self, y: Tensor, u: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -290,7 +304,7 @@ class _Run:
         self.y, self.r, self.q, self.r_plus, self.q_plus = put(negate(self.done), new, old)
 
 
-_CODES = {outcome: code for code, outcome in enumerate(Outcome)}
+_CODES = {status: code for code, status in enumerate(Status)}
 
 
 def _plain(flags: Tensor) -> Flag:

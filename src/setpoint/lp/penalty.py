@@ -12,16 +12,32 @@ import torch
 from torch import Tensor
 
 from setpoint.errors import BadProgram, BadSetting
-from setpoint.lp.program import Entries, LinearProgram, Matrix, Operator
-from setpoint.lp.solution import Candidate, Outcome, Solution
+from setpoint.lp.program import LinearProgram, Operator, dense
+from setpoint.lp.solution import RawSolution, Solution, Status
 
 
 @dataclass(frozen=True)
 class ExteriorPenalty:
-    """Newton's method on the exterior penalty as published; dense, small programs only.
+    """The exterior penalty as published: Newton's method without safeguards, for small dense programs.
 
-    `epsilon` weighs the cost, `ridge` keeps the Hessian invertible, `line_search` makes the steps exact (the paper
-    goes without). The point solves the rows that push back at the end; its certificate says whether to believe it.
+    The point solves the rows that push back at the end; the proof of the solution says whether to believe it.
+
+    Args:
+        epsilon: Weight of the cost beside the penalty.
+        ridge: Keeps the Hessian invertible.
+        steps: Number of Newton steps.
+        tolerance: Largest violation of the proof that counts as solved.
+        line_search: Make the steps exact; the paper goes without.
+
+    Raises:
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> program = lp.LinearProgram(torch.tensor([-1.0]), torch.tensor([[1.0]]), torch.tensor([2.0]))
+        >>> lp.solve(program, lp.ExteriorPenalty()).status.name
+        'SOLVED'
     """
 
     epsilon: float = 0.01
@@ -35,7 +51,7 @@ class ExteriorPenalty:
             raise BadSetting("epsilon and ridge must be positive, and steps at least 1")
 
     @torch.no_grad()
-    def run(self, program: LinearProgram, warm: Solution | None = None) -> Candidate:
+    def run(self, program: LinearProgram, warm: Solution | None = None) -> RawSolution:
         cost, rows, bounds = stacked(program)
         settings = (self.epsilon, self.ridge, self.steps)
         _, pushed = descend(cost, rows, bounds, *settings, line_search=self.line_search)
@@ -43,23 +59,21 @@ class ExteriorPenalty:
         m = program.bound.shape[-1]
         prices = pushed / self.epsilon
         pushing = pushed > 0
-        x = _least_squares(pushing.unsqueeze(-1) * rows, pushing * bounds)
+        held, target = pushing.unsqueeze(-1) * rows, (pushing * bounds).unsqueeze(-1)
+        x = torch.linalg.lstsq(held, target, driver="gelsd").solution.squeeze(-1)
         taken = torch.full(program.batch, self.steps)
-        outcomes = (Outcome.SOLVED,) * max(1, taken.numel())
+        statuses = (Status.SOLVED,) * max(1, taken.numel())
         equality_dual = prices[..., m : m + equal] - prices[..., m + equal : m + 2 * equal]
-        return Candidate(x.clamp(min=0), prices[..., :m], equality_dual, taken, outcomes)
-
-
-def _least_squares(rows: Tensor, bounds: Tensor) -> Tensor:
-    found: Tensor = torch.linalg.lstsq(rows, bounds.unsqueeze(-1), driver="gelsd").solution
-    return found.squeeze(-1)
+        return RawSolution(x.clamp(min=0), prices[..., :m], equality_dual, taken, statuses)
 
 
 def stacked(program: LinearProgram) -> tuple[Tensor, Tensor, Tensor]:
     """cost, G and h of the program with every constraint as a row of G y <= h; gradients flow into all three."""
-    parts, bounds = [_dense(program.matrix)], [program.bound.double()]
+    if isinstance(program.matrix, Operator) or isinstance(program.equality_matrix, Operator):
+        raise BadProgram("the exterior penalty writes its matrix down: give a tensor, not an Operator")
+    parts, bounds = [dense(program.matrix, program.variables)], [program.bound.double()]
     if program.equality_matrix is not None and program.equality_bound is not None:
-        equal, value = _dense(program.equality_matrix), program.equality_bound.double()
+        equal, value = dense(program.equality_matrix, program.variables), program.equality_bound.double()
         parts, bounds = [*parts, equal, -equal], [*bounds, value, -value]
     unit = torch.eye(program.variables, dtype=torch.float64, device=program.cost.device)
     parts.append(-unit.expand(*program.batch, -1, -1))
@@ -67,21 +81,8 @@ def stacked(program: LinearProgram) -> tuple[Tensor, Tensor, Tensor]:
     return program.cost.double(), torch.cat(parts, -2), torch.cat(bounds, -1)
 
 
-def _dense(matrix: Matrix) -> Tensor:
-    if isinstance(matrix, Operator):
-        raise BadProgram("the exterior penalty writes its matrix down: give a tensor, not an Operator")
-    return (matrix.to_dense() if isinstance(matrix, Entries) else matrix).double()
-
-
 def descend(
-    cost: Tensor,
-    rows: Tensor,
-    bounds: Tensor,
-    epsilon: float,
-    ridge: float,
-    steps: int,
-    *,
-    line_search: bool,
+    cost: Tensor, rows: Tensor, bounds: Tensor, epsilon: float, ridge: float, steps: int, *, line_search: bool
 ) -> tuple[Tensor, Tensor]:
     """`steps` Newton steps from zero: the point and (G y - h)+. Differentiable; the cells are held constant."""
     y = torch.zeros_like(cost)

@@ -22,9 +22,22 @@ LARGEST = 1e20
 
 @dataclass(frozen=True)
 class Operator:
-    """A matrix that is never written down: `apply(x)` is its product, `transpose(r)` that of its transpose.
+    """A matrix that is never written down, known by its products.
 
-    Both take and give float64 vectors. Gradients reach whatever tensors the two functions are made of.
+    Gradients reach whatever tensors the two functions are made of.
+
+    Args:
+        shape: Rows and columns.
+        apply: Product of the matrix with a float64 vector.
+        transpose: Product of the transposed matrix with a float64 vector.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> sums = lp.Operator((1, 3), lambda x: x.sum().reshape(1), lambda row: row.expand(3))
+        >>> program = lp.LinearProgram(-torch.arange(3.0), sums, torch.tensor([2.0]))
+        >>> round(float(lp.solve(program, lp.Newton(tolerance=1e-6)).value), 4)
+        -4.0
     """
 
     shape: tuple[int, int]
@@ -34,9 +47,18 @@ class Operator:
 
 @dataclass(frozen=True)
 class Entries:
-    """A sparse matrix as a list: `index` (2, nnz), each place at most once, and `value` (nnz).
+    """A sparse matrix as a list of its entries, into whose values gradients flow.
 
-    The same as `torch.sparse`, but gradients flow into the values without any bookkeeping.
+    Args:
+        index: Row and column of each entry, `(2, nnz)`, each place at most once.
+        value: Each entry, `(nnz,)`.
+        shape: Rows and columns.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> lp.Entries.of(torch.tensor([[0.0, 2.0], [3.0, 0.0]])).value
+        tensor([2., 3.])
     """
 
     index: Tensor
@@ -63,8 +85,26 @@ Matrix = Tensor | Entries | Operator
 class LinearProgram:
     """Minimise cost . x where matrix x <= bound, equality_matrix x = equality_bound and x >= 0.
 
-    Leading dimensions, the same for all five, make a batch of programs; sparse matrices and operators have none.
-    A row that no x >= 0 can satisfy is a `BadProgram`; contradictions between rows are left to the solver.
+    Leading dimensions, the same for all five tensors, make a batch of programs; sparse matrices and operators have
+    none. Contradictions between rows are left to the solver.
+
+    Args:
+        cost: Cost of each variable, `(..., n)`.
+        matrix: Inequality rows: a tensor `(..., m, n)`, a `torch.sparse` matrix, `Entries` or an `Operator`.
+        bound: Bound of each row, `(..., m)`.
+        equality_matrix: Equality rows, in any form of `matrix`.
+        equality_bound: The value of each equality row.
+
+    Raises:
+        BadProgram: If shapes do not fit, a number is not finite, or a row cannot hold for any x >= 0.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> rows, bound = torch.tensor([[1.0, 1.0], [0.0, 1.0]]), torch.tensor([4.0, 3.0])
+        >>> program = lp.LinearProgram(torch.tensor([-1.0, -2.0]), rows, bound)
+        >>> lp.solve(program).x
+        tensor([1., 3.])
     """
 
     cost: Tensor
@@ -142,6 +182,13 @@ def transpose_product(matrix: Matrix, rows: Tensor) -> Tensor:
     return (matrix.double().mT @ rows.unsqueeze(-1)).squeeze(-1)
 
 
+def dense(matrix: Matrix, variables: int) -> Tensor:
+    """The matrix written down in float64."""
+    if isinstance(matrix, Operator):
+        return torch.stack([matrix.apply(unit) for unit in torch.eye(variables, dtype=torch.float64)], -1)
+    return (matrix.to_dense() if isinstance(matrix, Entries) else matrix).double()
+
+
 def matrices(program: LinearProgram) -> list[Matrix]:
     """The one or two matrices of a program, without gradients."""
     found = [program.matrix] if program.equality_matrix is None else [program.matrix, program.equality_matrix]
@@ -162,6 +209,14 @@ def listed(program: LinearProgram) -> tuple[tuple[int, int], Tensor, Tensor]:
     if not bool(kept.all()):
         index, value = index[:, kept], value[kept]
     return (above, program.variables), index, value
+
+
+def scaled(program: LinearProgram) -> tuple[Tensor, Entries]:
+    """The length of every row (1 for rows of zeros), and all rows as entries, divided by it."""
+    shape, index, value = listed(program)
+    norms = value.new_zeros(shape[0]).index_add(0, index[0], value * value).sqrt()
+    norms = torch.where(norms > 0, norms, 1.0)
+    return norms, Entries(index, value / norms[index[0]], shape)
 
 
 def _check_vector(name: str, vector: Tensor) -> None:

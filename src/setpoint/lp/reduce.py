@@ -2,7 +2,7 @@
 
 The reduced program has k variables instead of n but as many rows, so it saves factorisation, not reading. Its
 point is feasible in the full program; whether it is optimal there only prices of the full program can tell. They
-are sought among the rows that hold the point; if the certificate fails, the full program is solved from there.
+are sought among the rows that hold the point; if the proof fails, the full program is solved from there.
 """
 
 from __future__ import annotations
@@ -16,16 +16,26 @@ from setpoint.errors import BadSetting, ShapeMismatch
 from setpoint.lp.gradient import Gradient
 from setpoint.lp.layer import Engine, solve
 from setpoint.lp.newton import Newton
-from setpoint.lp.program import Entries, LinearProgram, Matrix, Operator
-from setpoint.lp.solution import Candidate, Outcome, Solution, certify
+from setpoint.lp.program import LinearProgram, dense, matrices, product
+from setpoint.lp.solution import RawSolution, Solution, Status, certify
 from setpoint.lp.structure import choose
 
 
 @dataclass(frozen=True)
 class Reduction:
-    """`solution` is that of the full program either way; `certified` says whether the few directions gave it.
+    """The solution of a full program, and whether a few directions were enough for it.
 
-    `reduced` is the solution within the directions; its value is an upper bound.
+    Attributes:
+        solution: Solution of the full program, whichever way it was found.
+        reduced: Solution within the directions; its value is an upper bound.
+        certified: Whether the solution within the directions is that of the full program.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> program = lp.LinearProgram(torch.tensor([-1.0, 1.0]), torch.eye(2), torch.ones(2))
+        >>> lp.solve_reduced(program, torch.tensor([[1.0], [0.0]])).certified
+        True
     """
 
     solution: Solution
@@ -34,12 +44,30 @@ class Reduction:
 
 
 def solve_reduced(
-    program: LinearProgram,
-    basis: Tensor,
-    engine: Engine | None = None,
-    gradient: Gradient | None = None,
+    program: LinearProgram, basis: Tensor, engine: Engine | None = None, gradient: Gradient | None = None
 ) -> Reduction:
-    """Solve within the columns of `basis` (n, k), check the full certificate, fall back to the full program."""
+    """Solve a program within a few directions, and the full program where the proof of that solution fails.
+
+    Args:
+        program: One program, not a batch.
+        basis: The directions, as columns `(n, k)`.
+        engine: The engine that solves the programs; by default `Newton()`.
+        gradient: How the solution is differentiated; by default `Envelope()`.
+
+    Returns:
+        The solution of the full program, and whether the directions gave it.
+
+    Raises:
+        ShapeMismatch: If `basis` does not fit the program.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> scores, labels = torch.tensor([1.0, -1.0, 0.5, -0.2]), torch.tensor([1, 0, 0, 1])
+        >>> basis = lp.forms.f_score_basis(scores, labels)
+        >>> lp.solve_reduced(lp.forms.f_score(scores, labels), basis).solution.status.name
+        'SOLVED'
+    """
     engine = engine or Newton()
     if basis.dim() != 2 or basis.shape[0] != program.variables or program.batch:
         raise ShapeMismatch(f"basis {tuple(basis.shape)} must be ({program.variables}, k), for one program")
@@ -50,20 +78,12 @@ def solve_reduced(
     size = basis.shape[1]
     point = (basis @ (reduced.x[:size] - reduced.x[size:])).clamp(min=0).detach()
     dual, equality_dual = _prices_at(program, point)
-    certificate = certify(program, point, dual, equality_dual)
-    certified = reduced.outcome is Outcome.SOLVED and float(certificate.worst) <= engine.tolerance
-    warm = Solution(
-        point,
-        dual,
-        equality_dual,
-        reduced.value,
-        certificate.gap,
-        reduced.iterations,
-        (Outcome.SOLVED if certified else Outcome.STALLED,),
-        certificate,
-    )
+    proof = certify(program, point, dual, equality_dual)
+    certified = reduced.status is Status.SOLVED and float(proof.worst) <= engine.tolerance
+    status = Status.SOLVED if certified else Status.STALLED
+    warm = Solution(point, dual, equality_dual, reduced.value, proof.gap, reduced.iterations, (status,), proof)
     chosen: Engine = _Given(warm, engine.tolerance) if certified else engine
-    start = warm if reduced.outcome is Outcome.SOLVED else None
+    start = warm if reduced.status is Status.SOLVED else None
     return Reduction(solve(program, chosen, gradient, start=start), reduced, certified)
 
 
@@ -74,9 +94,9 @@ class _Given:
     answer: Solution
     tolerance: float
 
-    def run(self, program: LinearProgram, warm: Solution | None = None) -> Candidate:
+    def run(self, program: LinearProgram, warm: Solution | None = None) -> RawSolution:
         found = self.answer
-        return Candidate(found.x, found.dual, found.equality_dual, found.iterations, found.outcomes)
+        return RawSolution(found.x, found.dual, found.equality_dual, found.iterations, found.statuses)
 
 
 def _within(program: LinearProgram, basis: Tensor) -> LinearProgram:
@@ -85,32 +105,21 @@ def _within(program: LinearProgram, basis: Tensor) -> LinearProgram:
     def split(rows: Tensor) -> Tensor:
         return torch.cat([rows, -rows], -1)
 
-    equal = program.equality_matrix
+    rows, *equal = (torch.stack([product(part, one) for one in basis.T], -1) for part in matrices(program))
     return LinearProgram(
         split(program.cost.detach().double() @ basis),
-        split(torch.cat([_times(program.matrix, basis), -basis])),
+        split(torch.cat([rows, -basis])),
         torch.cat([program.bound.detach().double(), basis.new_zeros(len(basis))]),
-        None if equal is None else split(_times(equal, basis)),
+        split(equal[0]) if equal else None,
         None if program.equality_bound is None else program.equality_bound.detach().double(),
     )
-
-
-def _times(matrix: Matrix, basis: Tensor) -> Tensor:
-    if isinstance(matrix, Operator):
-        return torch.stack([matrix.apply(column) for column in basis.T], -1)
-    matrix = matrix.detach()
-    if isinstance(matrix, Entries):
-        row, column = matrix.index
-        spread = matrix.value.double().unsqueeze(-1) * basis[column]
-        return basis.new_zeros(matrix.shape[0], basis.shape[1]).index_add(0, row, spread)
-    return matrix.double() @ basis
 
 
 @torch.no_grad()
 def _prices_at(program: LinearProgram, point: Tensor) -> tuple[Tensor, Tensor]:
     """Least-squares prices of the rows that are tight at the point: c + J' u = 0 where x > 0.
 
-    Rows whose price comes out negative are let go, a few times over; what is left is checked by the certificate.
+    Rows whose price comes out negative are let go, a few times over; the rest is checked by the proof.
     """
     rows = choose(program)
     cost, m = program.cost.double(), program.bound.shape[-1]
@@ -138,7 +147,26 @@ def _prices_at(program: LinearProgram, point: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def random_directions(program: LinearProgram, size: int, *, seed: int = 0) -> Tensor:
-    """`size` random directions, (n, size): the control that a cleverer choice has to beat."""
+    """Draw random orthogonal directions: the control that a cleverer choice has to beat.
+
+    Args:
+        program: The program whose variables they are directions of.
+        size: Number of directions.
+        seed: Seed of the draw.
+
+    Returns:
+        The directions, as columns `(n, size)`.
+
+    Raises:
+        BadSetting: If `size` is not between 1 and the number of variables.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> program = lp.LinearProgram(torch.tensor([-1.0, 1.0]), torch.eye(2), torch.ones(2))
+        >>> lp.random_directions(program, 1).shape
+        torch.Size([2, 1])
+    """
     generator = torch.Generator().manual_seed(seed)
     drawn = torch.randn(program.variables, _check_size(program, size), generator=generator, dtype=torch.float64)
     orthogonal: Tensor = torch.linalg.qr(drawn)[0]
@@ -146,16 +174,33 @@ def random_directions(program: LinearProgram, size: int, *, seed: int = 0) -> Te
 
 
 def sliced_inverse_directions(program: LinearProgram, size: int, *, slices: int = 10) -> Tensor:
-    """Sliced inverse regression of the bounds on the rows: (n, size).
+    """Find directions by sliced inverse regression of the bounds on the rows.
 
-    Rows are whitened, sorted by their bound (by their cost share a . c where bounds tie), cut into slices; the
+    Rows are whitened, sorted by their bound (by their cost share a . c where bounds tie) and cut into slices; the
     leading directions of the slice means are where the rows move with their bounds. They say nothing of where the
-    *solution* lies, and measured so: see the docs of this room.
+    *solution* lies, and in measurements did not find it: see the page on linear programs.
+
+    Args:
+        program: The program whose rows are looked at.
+        size: Number of directions.
+        slices: Number of slices.
+
+    Returns:
+        The directions, as columns `(n, size)`.
+
+    Raises:
+        BadSetting: If `size` is not between 1 and the number of variables.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> program = lp.LinearProgram(torch.tensor([-1.0, 1.0]), torch.eye(2), torch.tensor([1.0, 2.0]))
+        >>> lp.sliced_inverse_directions(program, 1, slices=2).shape
+        torch.Size([2, 1])
     """
     _check_size(program, size)
-    parts = [program.matrix] if program.equality_matrix is None else [program.matrix, program.equality_matrix]
     unit = torch.eye(program.variables, dtype=torch.float64)
-    rows = torch.cat([_times(part, unit) for part in parts])
+    rows = torch.cat([dense(part, program.variables) for part in matrices(program)])
     bounds = torch.cat([b.detach().double() for b in (program.bound, program.equality_bound) if b is not None])
     key = bounds + 1e-9 * (rows @ program.cost.detach().double())
     rows = rows - rows.mean(0)

@@ -1,4 +1,4 @@
-"""The answer: a point, its prices, and a certificate that anyone can check against the program."""
+"""The answer: a point, its prices, and a proof that anyone can check against the program."""
 
 from __future__ import annotations
 
@@ -11,13 +11,19 @@ from torch import Tensor
 from setpoint.lp.program import LinearProgram
 
 
-class Outcome(Enum):
-    """How a solve ended. Only `SOLVED` promises an optimum; every other name says what is known instead."""
+class Status(Enum):
+    """How a solve ended: only `SOLVED` promises an optimum, every other name says what is known instead.
+
+    Example:
+        >>> from setpoint import lp
+        >>> lp.Status.INFEASIBLE.message
+        'infeasible: no x satisfies all rows; `dual` proves it'
+    """
 
     SOLVED = "solved: the point, its prices and the gap between them are within the tolerance"
     INFEASIBLE = "infeasible: no x satisfies all rows; `dual` proves it"
     UNBOUNDED = "unbounded: the cost falls without end; `x` is the direction"
-    STALLED = "stalled: the steps ran out first; `gap` and `certificate` say how far it got"
+    STALLED = "stalled: the steps ran out first; `gap` and `proof` say how far it got"
 
     @property
     def message(self) -> str:
@@ -25,11 +31,20 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True)
-class Certificate:
-    """How far a pair (x, prices) is from proving itself optimal; three relative violations, one a program.
+class OptimalityProof:
+    """How far a point and its prices are from proving that the point is optimal: three relative violations per program.
 
-    primal: the worst broken row / (1 + max |bound|); dual: the worst negative reduced cost / (1 + max |cost|);
-    gap: |cost . x + bound . dual + equality_bound . equality_dual| / (1 + |cost . x|).
+    Attributes:
+        primal: The worst broken row / (1 + max |bound|).
+        dual: The worst negative reduced cost / (1 + max |cost|).
+        gap: |cost . x + bound . dual + equality_bound . equality_dual| / (1 + |cost . x|).
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> found = lp.solve(lp.LinearProgram(torch.tensor([-1.0]), torch.tensor([[1.0]]), torch.tensor([2.0])))
+        >>> bool(found.proof.worst <= 1e-8)
+        True
     """
 
     primal: Tensor
@@ -43,13 +58,32 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Solution:
-    """What `solve` gives back; for a batch of programs each field has its leading dimensions.
+    """A point, its prices and their proof; for a batch of programs each field has the leading dimensions of the batch.
 
-    `dual` >= 0 are the prices of the inequality rows, `equality_dual` those of the equalities: the value falls by
-    `dual[i]` a unit of `bound[i]`. An infeasible program has value inf and a proof in the duals
-    (matrix' dual + equality_matrix' equality_dual >= 0 with bound . dual + equality_bound . equality_dual < 0);
-    an unbounded one has value -inf and its direction in `x`. Which fields carry gradients is up to the gradient
-    that was asked for; `degenerate` is True where that gradient is one of many.
+    An infeasible program has value inf and a proof in its duals (matrix' dual + equality_matrix' equality_dual >= 0
+    with bound . dual + equality_bound . equality_dual < 0); an unbounded one has value -inf and its direction in `x`.
+    The gradient that was asked for decides which fields carry gradients.
+
+    Attributes:
+        x: The point.
+        dual: Prices of the inequality rows, 0 or more: the value falls by `dual[i]` per unit of `bound[i]`.
+        equality_dual: Prices of the equality rows.
+        value: Cost of the point.
+        gap: The relative gap between cost and prices.
+        iterations: Number of steps taken.
+        statuses: How the solve of each program ended.
+        proof: The three violations that the status was judged by.
+        degenerate: True where the gradient is one of many; None where nobody looked.
+
+    Example:
+        >>> import torch
+        >>> from setpoint import lp
+        >>> bound = torch.tensor([2.0], requires_grad=True)
+        >>> found = lp.solve(lp.LinearProgram(torch.tensor([-3.0]), torch.tensor([[1.0]]), bound))
+        >>> found.status.name, found.dual.tolist()
+        ('SOLVED', [3.0])
+        >>> torch.autograd.grad(found.value, bound)
+        (tensor([-3.]),)
     """
 
     x: Tensor
@@ -58,43 +92,43 @@ class Solution:
     value: Tensor
     gap: Tensor
     iterations: Tensor
-    outcomes: tuple[Outcome, ...]
-    certificate: Certificate
+    statuses: tuple[Status, ...]
+    proof: OptimalityProof
     degenerate: Tensor | None = None
 
     @property
-    def outcome(self) -> Outcome:
-        """The outcome of a single program; of a batch, the worst."""
-        return max(self.outcomes, key=list(Outcome).index)
+    def status(self) -> Status:
+        """The status of a single program; of a batch, the worst."""
+        return max(self.statuses, key=list(Status).index)
 
     @property
     def solved(self) -> Tensor:
         """True for each program that was solved."""
-        flags = torch.tensor([outcome is Outcome.SOLVED for outcome in self.outcomes])
+        flags = torch.tensor([status is Status.SOLVED for status in self.statuses])
         return flags.reshape(self.value.shape)
 
     @property
     def message(self) -> str:
-        worst = self.outcome
-        gap = f" (gap {float(self.certificate.worst.max()):.1e})" if worst is Outcome.STALLED else ""
+        worst = self.status
+        gap = f" (gap {float(self.proof.worst.max()):.1e})" if worst is Status.STALLED else ""
         return worst.message + gap
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """What an engine hands over, in float64 and without gradients: checked before anybody calls it a solution."""
+class RawSolution:
+    """The answer of an engine, in float64 and without gradients, before `solve` has checked it."""
 
     x: Tensor
     dual: Tensor
     equality_dual: Tensor
     iterations: Tensor
-    #: What the engine says; `SOLVED` is not believed until the certificate holds.
-    outcomes: tuple[Outcome, ...]
+    #: The word of the engine; `SOLVED` is not believed until the proof holds.
+    statuses: tuple[Status, ...]
 
 
 @torch.no_grad()
-def certify(program: LinearProgram, x: Tensor, dual: Tensor, equality_dual: Tensor) -> Certificate:
-    """The three violations of a candidate, measured on the program as it was given."""
+def certify(program: LinearProgram, x: Tensor, dual: Tensor, equality_dual: Tensor) -> OptimalityProof:
+    """The three violations of a raw solution, measured on the program as it was given."""
     cost, bound = program.cost.double(), program.bound.double()
     equal = program.equality_bound
     equality_bound = bound[..., :0] if equal is None else equal.double()
@@ -103,7 +137,7 @@ def certify(program: LinearProgram, x: Tensor, dual: Tensor, equality_dual: Tens
     value = (cost * x).sum(-1)
     gap = value + (bound * dual).sum(-1) + (equality_bound * equality_dual).sum(-1)
     reduced = program.reduced_cost(dual, equality_dual)
-    return Certificate(
+    return OptimalityProof(
         primal=broken.amax(-1).clamp(min=0) / scale,
         dual=(-reduced).amax(-1).clamp(min=0) / (1 + cost.abs().amax(-1)),
         gap=gap.abs() / (1 + value.abs()),

@@ -9,6 +9,8 @@ products.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
 import torch
@@ -16,16 +18,7 @@ from torch import Tensor
 
 from setpoint.lp.arrow import Arrow, plan_for
 from setpoint.lp.control import unit
-from setpoint.lp.program import (
-    Entries,
-    LinearProgram,
-    Matrix,
-    Operator,
-    listed,
-    matrices,
-    product,
-    transpose_product,
-)
+from setpoint.lp.program import Entries, LinearProgram, Operator, dense, matrices, product, scaled, transpose_product
 
 #: Up to this many entries a sparse program without an arrow is written down densely and factored.
 DENSE_UP_TO = 4_000_000
@@ -71,12 +64,20 @@ class InOrder:
 
 
 class Dense(InOrder):
-    """Rows as one dense tensor (..., m, n); a Cholesky factorisation per step. `lp.Newton(structure=lp.Dense)`."""
+    """Rows as one dense tensor `(..., m, n)`, with one Cholesky factorisation per step.
+
+    Args:
+        program: The program whose rows these are.
+
+    Example:
+        >>> from setpoint import lp
+        >>> engine = lp.Newton(structure=lp.Dense)
+    """
 
     exact = True
 
     def __init__(self, program: LinearProgram) -> None:
-        rows = torch.cat([_written_out(matrix, program.variables) for matrix in matrices(program)], -2)
+        rows = torch.cat([dense(matrix, program.variables) for matrix in matrices(program)], -2)
         self.norms: Tensor = unit(rows.norm(dim=-1))
         self.rows: Tensor = rows / self.norms.unsqueeze(-1)
 
@@ -105,9 +106,15 @@ class Dense(InOrder):
 
 
 class Iterative(InOrder):
-    """Rows known by their products alone; preconditioned conjugate gradients, at most `steps`, per step of Newton.
+    """Rows known by their products alone, with preconditioned conjugate gradients in each step of Newton.
 
-    `lp.Newton(structure=lp.Iterative, tolerance=1e-6)`.
+    Args:
+        program: The program whose rows these are.
+        steps: Most steps of conjugate gradients per step of Newton.
+
+    Example:
+        >>> from setpoint import lp
+        >>> engine = lp.Newton(structure=lp.Iterative, tolerance=1e-6)
     """
 
     exact = False
@@ -119,23 +126,10 @@ class Iterative(InOrder):
 
     @staticmethod
     def _entries(program: LinearProgram) -> Products:
-        shape, index, value = listed(program)
-        count, variables = shape
-        norms = unit(value.new_zeros(count).index_add(0, index[0], value.square()).sqrt())
-        value = value / norms[index[0]]
-        row, column = index
-        squared = value * value
-
-        def apply(x: Tensor) -> Tensor:
-            return x.new_zeros(count).index_add_(0, row, value * x[column])
-
-        def transpose(rows: Tensor) -> Tensor:
-            return rows.new_zeros(variables).index_add_(0, column, value * rows[row])
-
-        def squares(active: Tensor) -> Tensor:
-            return active.new_zeros(variables).index_add_(0, column, squared * active[row])
-
-        return norms, apply, transpose, squares
+        norms, rows = scaled(program)
+        squared = replace(rows, value=rows.value * rows.value)
+        apply, transpose = partial(product, rows), partial(transpose_product, rows)
+        return norms, apply, transpose, partial(transpose_product, squared)
 
     @staticmethod
     def _operators(program: LinearProgram) -> Products:
@@ -197,10 +191,3 @@ def choose(program: LinearProgram) -> Structure:
     if size <= DENSE_UP_TO or not any(isinstance(matrix, Entries) for matrix in parts):
         return Dense(program)
     return Iterative(program)
-
-
-def _written_out(matrix: Matrix, variables: int) -> Tensor:
-    if isinstance(matrix, Operator):
-        columns = [matrix.apply(unit) for unit in torch.eye(variables, dtype=torch.float64)]
-        return torch.stack(columns, -1)
-    return (matrix.to_dense() if isinstance(matrix, Entries) else matrix).double()

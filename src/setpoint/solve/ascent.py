@@ -1,55 +1,68 @@
-"""Prices that climb while their bound is broken: cooper's multipliers in manual mode, their state in our buffers."""
+"""Prices that climb while their bound is broken, their state in buffers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
-from cooper.constraints.constraint import Constraint as Priced
-from cooper.constraints.constraint_state import ConstraintState
-from cooper.formulations.formulations import AugmentedLagrangian as Augmented
-from cooper.formulations.formulations import Lagrangian as Plain
-from cooper.multipliers.multipliers import DenseMultiplier
-from cooper.optim.torch_optimizers.nupi_optimizer import nuPI
-from cooper.penalty_coefficients.penalty_coefficients import DensePenaltyCoefficient
-from cooper.utils.annotations import ConstraintType
 from torch import Tensor, nn
 
 from setpoint.errors import BadSetting, DivergedPrices
 from setpoint.measure.constraint import Constraint
 from setpoint.measure.looks import may_look
-
-#: Which of the bounds: all, or some by number.
-Places = slice | list[int]
+from setpoint.solve.refuse import above_zero, finite_start
 
 
 @dataclass(frozen=True)
 class NuPI:
-    """A damped climb: the price also answers to the *change* of the excess, smoothed by `smoothing` (0 ... 1).
+    """A damped climb: each price also answers to the change of the excess of its bound.
 
-    price += lr (e_t + proportional (1 - smoothing) (e_t - x)), with x the running mean of the excesses e before.
-    The first step is that of the plain climb.
+        price += lr (e_t + proportional (1 - smoothing) (e_t - x))
+
+    where e_t is the excess now and x the running mean of the excesses before. The first step is that of the plain
+    climb.
+
+    Args:
+        proportional: How strongly the price answers to the change.
+        smoothing: How slowly the running mean forgets, from 0 up to below 1.
+
+    Raises:
+        BadSetting: If `proportional` is not above 0, or `smoothing` not from 0 up to below 1.
+
+    Example:
+        >>> import setpoint as sp
+        >>> climb = sp.losses.Climb(control=sp.losses.NuPI(proportional=3.0))
+        >>> solver = sp.Lagrangian(sp.ask("minimize fnr where fpr <= 5%"), climb=climb)
     """
 
     proportional: float = 5.0
     smoothing: float = 0.5
 
     def __post_init__(self) -> None:
-        if not 0 < self.proportional < float("inf") or not 0 <= self.smoothing < 1:
-            raise BadSetting(
-                f"NuPI needs proportional above 0 and smoothing from 0 up to below 1, "
-                f"got {self.proportional!r} and {self.smoothing!r}"
-            )
-        as_numbers(self, "proportional", "smoothing")
+        above_zero(proportional=self.proportional)
+        if not 0 <= self.smoothing < 1:
+            raise BadSetting(f"smoothing must lie from 0 up to below 1, got {self.smoothing!r}")
 
 
 @dataclass(frozen=True)
 class Climb:
-    """How prices climb: `lr` a step for an excess as large as what the bound allows, and what holds them.
+    """How the prices of a `Lagrangian` start, climb and are held.
 
-    `penalty` c makes the model feel relu(price + c excess) instead of the price (equalities: price + c excess).
-    `ceiling` caps the prices; without one, a price beyond `limit` stops the training.
+    Args:
+        lr: Rise of a price per step when the excess is as large as the share that the bound allows.
+        control: `NuPI(...)` damps the climb; None is the plain climb.
+        penalty: c makes the model feel relu(price + c excess) in place of the price (equalities: price + c excess).
+        ceiling: The highest price. None sets no ceiling.
+        limit: A price beyond this stops the training with `DivergedPrices`, unless there is a ceiling.
+        start: The first price. None starts where no small move of the thresholds pays.
+
+    Raises:
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import setpoint as sp
+        >>> sp.losses.Climb(lr=0.2, ceiling=50.0).limit
+        10000.0
     """
 
     lr: float = 0.1
@@ -57,25 +70,13 @@ class Climb:
     penalty: float | None = None
     ceiling: float | None = None
     limit: float = 1e4
+    start: float | None = None
 
     def __post_init__(self) -> None:
-        if not 0 < self.lr < float("inf"):
-            raise BadSetting(f"price_lr must be above 0, got {self.lr!r}")
+        above_zero(lr=self.lr, penalty=self.penalty, ceiling=self.ceiling, limit=self.limit)
         if self.control is not None and not isinstance(self.control, NuPI):
             raise BadSetting(f"control must be None or a NuPI(...), got {self.control!r}")
-        if self.penalty is not None and not 0 < self.penalty < float("inf"):
-            raise BadSetting(f"penalty must be above 0, got {self.penalty!r}; leave it out for the plain Lagrangian")
-        for name, most in (("ceiling", self.ceiling), ("price_limit", self.limit)):
-            if most is not None and not 0 < most < float("inf"):
-                raise BadSetting(f"{name} must be above 0, got {most!r}")
-        as_numbers(self, "lr", "penalty", "ceiling", "limit")
-
-
-def as_numbers(settings: object, *names: str) -> None:
-    """Truth values and numbers of NumPy as the numbers they are: optimizers take no others."""
-    for name in names:
-        value = getattr(settings, name)
-        object.__setattr__(settings, name, None if value is None else float(value))
+        finite_start("start", self.start)
 
 
 def room(bound: Constraint) -> float:
@@ -87,33 +88,21 @@ def room(bound: Constraint) -> float:
     return max(share, 1e-6) if share > 0 else 1.0
 
 
-def _contribution(constraint: Priced, state: ConstraintState, side: Literal["primal", "dual"]) -> Tensor:
-    """The constraint's part of cooper's Lagrangian, in which either the model or the multiplier can move."""
-    store = constraint.compute_contribution_to_lagrangian(state, side)
-    assert store is not None
-    return store.lagrangian_contribution
-
-
 class Ascent(nn.Module):
-    """One price a bound. It rises by lr * excess / room, never below zero unless the bound is an equality."""
+    """One price per bound. It rises by lr * excess / room, never below zero unless the bound is an equality."""
 
     prices: Tensor
     smoothed: Tensor
     started: Tensor
     rooms: Tensor
+    floors: Tensor
     excesses: Tensor
 
     def __init__(self, bounds: tuple[Constraint, ...], climb: Climb) -> None:
         super().__init__()
         self.bounds, self.settings = bounds, climb
-        equality = [bound.relation == "==" for bound in bounds]
-        # Numbers of places would be sent to a device at every step; where all bounds are of a kind none are needed.
-        self.kinds: list[tuple[ConstraintType, Places]] = [
-            (kind, [place for place, equal in enumerate(equality) if equal == wanted] if mixed else slice(None))
-            for mixed in [len(set(equality)) > 1]
-            for kind, wanted in ((ConstraintType.INEQUALITY, False), (ConstraintType.EQUALITY, True))
-            if wanted in equality
-        ]
+        floors = torch.tensor([-torch.inf if bound.relation == "==" else 0.0 for bound in bounds])
+        self.register_buffer("floors", floors, persistent=False)
         self.register_buffer("excesses", torch.zeros(len(bounds)), persistent=False)
         self.register_buffer("rooms", torch.tensor([room(bound) for bound in bounds]), persistent=False)
         self.register_buffer("prices", torch.zeros(len(bounds)))
@@ -121,40 +110,34 @@ class Ascent(nn.Module):
         self.register_buffer("started", torch.zeros((), dtype=torch.bool))
 
     def start(self, prices: Tensor) -> None:
-        """Begin at these prices, as far as they are possible."""
+        """Begin at these prices, or at `start` of the settings, as far as they are possible."""
+        if self.settings.start is not None:
+            prices = torch.full_like(prices, self.settings.start)
         most = self.settings.limit if self.settings.ceiling is None else self.settings.ceiling
-        floors = prices.new_tensor([-most if bound.relation == "==" else 0.0 for bound in self.bounds])
-        self.prices.copy_(torch.maximum(prices, floors).clamp(max=most))
+        self.prices.copy_(torch.maximum(prices, self.floors).clamp(-most, most))
 
     def felt(self, excesses: Tensor) -> tuple[Tensor, Tensor]:
         """The weight of the objective, 1, and the prices that the model feels: the Lagrangian's slopes by excess."""
-        slopes = torch.zeros_like(excesses)
-        for constraint, _, places in self._constraints(excesses.dtype):
-            here = excesses[places].detach().requires_grad_()
-            with torch.enable_grad():
-                part = _contribution(constraint, ConstraintState(violation=here), "primal")
-                (slopes[places],) = torch.autograd.grad(part, here)
-        return excesses.new_ones(()), slopes
+        prices = self.prices.to(excesses.dtype)
+        if self.settings.penalty is not None:
+            prices = torch.maximum(prices + self.settings.penalty * excesses, self.floors.to(excesses.dtype))
+        return excesses.new_ones(()), prices
 
-    def climb(self, soft: Tensor, true: Tensor) -> None:
-        """Move every price by its true excess; the soft one is what the model saw, and moves nothing."""
-        risen, smoothed = self.prices.clone(), self.smoothed.clone()
-        soft, true = (excess.to(risen.dtype) / self.rooms for excess in (soft, true))
-        for constraint, multiplier, places in self._constraints(risen.dtype):
-            weight = multiplier.weight
-            optimizer = self._optimizer(weight, torch.where(self.started, smoothed[places], true[places]))
-            state = ConstraintState(violation=soft[places], strict_violation=true[places])
-            with torch.enable_grad():
-                _contribution(constraint, state, "dual").backward()
-            optimizer.step()
-            multiplier.post_step_()
-            risen[places] = weight.detach()
-            smoothed[places] = optimizer.state[weight].get("xi", smoothed[places])
+    @torch.no_grad()
+    def climb(self, excesses: Tensor) -> None:
+        """Move every price by the true excess of its bound."""
+        excess, control = excesses.to(self.prices.dtype) / self.rooms, self.settings.control
+        rise, smoothed = excess, self.smoothed
+        if control is not None:
+            before, fresh = torch.where(self.started, smoothed, excess), 1 - control.smoothing
+            rise = excess + fresh * (excess - before) * control.proportional
+            smoothed = (before * control.smoothing).add(excess, alpha=fresh)
+        risen = torch.maximum(self.prices.add(rise, alpha=float(self.settings.lr)), self.floors)
         if self.settings.ceiling is not None:
             risen.clamp_(-self.settings.ceiling, self.settings.ceiling)
         if may_look(risen):
-            self._refuse_divergence(risen, true)
-        self.excesses.copy_(true)
+            self._refuse_divergence(risen, excess)
+        self.excesses.copy_(excess)
         self.prices.copy_(risen)
         self.smoothed.copy_(smoothed)
         self.started.fill_(True)
@@ -163,32 +146,6 @@ class Ascent(nn.Module):
         """Refuse prices that have diverged on a device at which nobody looked."""
         self._refuse_divergence(self.prices, self.excesses)
 
-    def _constraints(self, dtype: torch.dtype) -> list[tuple[Priced, DenseMultiplier, Places]]:
-        """Cooper's constraints around the prices as they are now; all that lasts is in our buffers.
-
-        Cooper looks whether a multiplier of an inequality is below 0, twice a step: a device is waited for.
-        """
-        made = []
-        for kind, places in self.kinds:
-            multiplier = DenseMultiplier(init=self.prices[places].detach().clone(), dtype=dtype)
-            if self.settings.penalty is None:
-                made.append((Priced(kind, Plain, multiplier), multiplier, places))
-                continue
-            penalty = DensePenaltyCoefficient(torch.full_like(multiplier.weight.detach(), self.settings.penalty))
-            made.append((Priced(kind, Augmented, multiplier, penalty), multiplier, places))
-        return made
-
-    def _optimizer(self, weight: Tensor, smoothed: Tensor) -> torch.optim.Optimizer:
-        control = self.settings.control
-        if control is None:
-            return torch.optim.SGD([weight], lr=self.settings.lr, maximize=True)
-        proportional, integral = torch.tensor(control.proportional), torch.tensor(1.0)
-        optimizer = nuPI(
-            [weight], lr=self.settings.lr, Kp=proportional, Ki=integral, ema_nu=control.smoothing, maximize=True
-        )
-        optimizer.state[weight]["xi"] = smoothed.clone()
-        return optimizer
-
     def _refuse_divergence(self, risen: Tensor, excesses: Tensor) -> None:
         for place, bound in enumerate(self.bounds):
             if not abs(float(risen[place])) <= self.settings.limit:
@@ -196,5 +153,5 @@ class Ascent(nn.Module):
                 raise DivergedPrices(
                     f"the price of {bound} has diverged: {float(self.prices[place]):.6g}, then "
                     f"{float(risen[place]):.6g} (limit {self.settings.limit:g}), with the true {bound.quantity} "
-                    f"beyond its bound by {excess:.6g}; loosen the bound, lower price_lr or set a ceiling"
+                    f"beyond its bound by {excess:.6g}; loosen the bound, lower the lr of the climb or set a ceiling"
                 )

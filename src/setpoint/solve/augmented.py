@@ -1,4 +1,4 @@
-"""The augmented Lagrangian of critical classes: a base loss, and one price a sample on the pairs it loses.
+"""The augmented Lagrangian of critical classes: a base loss, and one price per sample on the pairs it loses.
 
 Each positive j is asked to be above every negative by a margin, q_j = sum_k relu(margin - (f_j - f_k)) = 0:
 
@@ -27,7 +27,7 @@ from setpoint.solve.solver import Solver
 
 
 class Side(Protocol):
-    """Which samples are constrained, and what each pays against all others."""
+    """Chooses the constrained samples, and says how much each of them pays against all others."""
 
     def constrained(self, labels: Tensor) -> Tensor: ...
 
@@ -36,7 +36,12 @@ class Side(Protocol):
 
 @dataclass(frozen=True)
 class PerPositive:
-    """One constraint a positive, above all negatives: prefers low FPR at high TPR."""
+    """One constraint per positive, to be above all negatives: prefers low FPR at high TPR.
+
+    Example:
+        >>> import setpoint as sp
+        >>> solver = sp.AugmentedLagrangian(sp.CrossEntropy(), n_samples=100, side=sp.losses.PerPositive())
+    """
 
     def constrained(self, labels: Tensor) -> Tensor:
         return labels > 0
@@ -47,7 +52,14 @@ class PerPositive:
 
 @dataclass(frozen=True)
 class PerNegative:
-    """One constraint a negative, below all positives: prefers high TPR at low FPR."""
+    """One constraint per negative, to be below all positives: prefers high TPR at low FPR.
+
+    Example:
+        >>> import setpoint as sp
+        >>> problem = sp.ask("minimize fnr where fpr <= 1%")
+        >>> sp.AugmentedLagrangian(sp.CrossEntropy(), n_samples=100, problem=problem).side
+        PerNegative()
+    """
 
     def constrained(self, labels: Tensor) -> Tensor:
         return labels == 0
@@ -57,7 +69,7 @@ class PerNegative:
 
 
 def side_for(problem: Problem | None) -> Side:
-    """A constraint a negative if the problem is about the top of the list, else (and without a problem) a positive.
+    """Constrain each negative if the problem is about the top of the list, else (and without a problem) each positive.
 
     `fpr <= 1%`, `tnr >= 99%`, `flagged == 2%`, `precision >= 90%` and areas over low FPR are about the top;
     `recall >= 95%` and `fnr <= 5%` are not, nor is a bound that leaves half of everything to be flagged.
@@ -74,16 +86,36 @@ def side_for(problem: Problem | None) -> Side:
 
 
 class AugmentedLagrangian(SamplePriced):
-    """Any base loss, with one price a constrained sample, looked up by `index` among `n_samples` training samples.
+    """Any base loss with one price per constrained sample, for the pairs that the sample loses.
 
-    `margin` is in units of `output(scores)`, by default the probability. `mu` weighs the square and is the pace of the
-    prices, which start at `price`; `step_metric(value)`, called once an epoch with a validation metric, lets it grow.
-    Which samples are constrained follows from `problem` (`side_for`), or is said by `side`.
+        loss = base + mu / 2 * sum_j q_j^2 / (P N) + sum_j price_j q_j / (P N),    price_j += mu q_j,
 
-    `index` numbers the samples of a batch among all training samples; `sp.Batches` yields it, `sp.methods.with_index`
-    adds it to other loaders. Without it all samples share one price: that of the mean constraint.
-    A sample that is twice in a batch pays twice, and its price moves once, by the mean. A batch that lacks a class has
-    the base loss alone and moves no price. A price beyond `price_limit` raises `DivergedPrices`.
+    where q_j is by how much sample j misses its margin over all samples of the other class. A batch that lacks a class
+    has the base loss alone and moves no price. A sample that is twice in a batch pays twice, and its price moves once,
+    by the mean. Each price is looked up by `index`, the number of the sample among all training samples: `sp.Batches`
+    yields it, and `sp.methods.with_index` adds it to other loaders. Without an index all samples share one price.
+
+    Args:
+        base_loss: The loss below the charge, such as `CrossEntropy()`.
+        n_samples: Number of training samples.
+        margin: By how much a positive should be above a negative, in units of `output(scores)`.
+        problem: The ask, from which it follows whether positives or negatives are constrained.
+        side: `PerPositive()` or `PerNegative()`, if it is not to follow from the problem.
+        mu: Weight of the square and pace of the prices.
+        growth: How mu grows by `step_metric`, where the prices start and where they are stopped.
+        output: Maps scores to the values that are compared; by default the probability.
+
+    Raises:
+        BadProblem: If `problem` is not a problem.
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> solver = sp.AugmentedLagrangian(sp.CrossEntropy(), n_samples=4, mu=0.1)
+        >>> scores, labels = torch.tensor([0.5, -0.5, 1.0, -1.0]), torch.tensor([1.0, 1.0, 0.0, 0.0])
+        >>> loss = solver(scores, labels, index=torch.arange(4))
+        >>> solver.prices > 0
+        tensor([ True,  True, False, False])
     """
 
     def __init__(
@@ -96,11 +128,9 @@ class AugmentedLagrangian(SamplePriced):
         side: Side | None = None,
         mu: float = 1e-4,
         growth: Growth | None = None,
-        price: float = 0.0,
-        price_limit: float = 1e6,
         output: Callable[[Tensor], Tensor] = torch.sigmoid,
     ) -> None:
-        super().__init__(base_loss, n_samples, margin, mu, growth or Growth(), price, price_limit, output)
+        super().__init__(base_loss, n_samples, margin, mu, growth, output)
         if problem is not None and not isinstance(problem, Problem):
             raise BadProblem(f"expected a problem, got {problem!r}; turn a text into one with sp.ask")
         self.side = side_for(problem) if side is None else side

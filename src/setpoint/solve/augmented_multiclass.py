@@ -1,4 +1,4 @@
-"""The augmented Lagrangian for K classes of which some are critical: one price a critical sample."""
+"""The augmented Lagrangian for K classes of which some are critical: one price per critical sample."""
 
 from __future__ import annotations
 
@@ -33,16 +33,21 @@ class Others:
 
 
 class Demand(Protocol):
-    """What each sample of a critical class pays against the samples of all non-critical ones."""
+    """Says how much each sample of a critical class pays against the samples of all non-critical classes."""
 
     def pays(self, outputs: Tensor, critical: int, others: Others, margin: float) -> Tensor: ...
 
 
 @dataclass(frozen=True)
 class OwnOutput:
-    """The output of the critical class must be higher for its own samples than for those of non-critical classes.
+    """The output of a critical class must be higher for its own samples than for those of non-critical classes.
 
-    q_cj = sum_k relu(margin - (f_c(x_j) - f_c(x_k))) over all non-critical samples k.
+        q_cj = sum_k relu(margin - (f_c(x_j) - f_c(x_k)))    over all non-critical samples k
+
+    Example:
+        >>> import setpoint as sp
+        >>> demand, base = sp.classes.OwnOutput(), sp.losses.ClassCrossEntropy()
+        >>> solver = sp.classes.AugmentedMulticlass(base, n_samples=90, critical=2, demand=demand)
     """
 
     def pays(self, outputs: Tensor, critical: int, others: Others, margin: float) -> Tensor:
@@ -54,7 +59,14 @@ class OwnOutput:
 class EveryOutput:
     """`OwnOutput`, and the output of each non-critical class must be lower for critical samples than for its own.
 
-    q_cj = the above + sum_i sum_k relu(margin + f_i(x_j) - f_i(x_k)) over the samples k of each non-critical class i.
+        q_cj = that of OwnOutput + sum_i sum_k relu(margin + f_i(x_j) - f_i(x_k))
+
+    over the samples k of each non-critical class i.
+
+    Example:
+        >>> import setpoint as sp
+        >>> demand, base = sp.classes.EveryOutput(), sp.losses.ClassCrossEntropy()
+        >>> solver = sp.classes.AugmentedMulticlass(base, n_samples=90, critical=2, demand=demand)
     """
 
     def pays(self, outputs: Tensor, critical: int, others: Others, margin: float) -> Tensor:
@@ -67,11 +79,32 @@ class EveryOutput:
 
 
 class AugmentedMulticlass(SamplePriced):
-    """`AugmentedLagrangian` for scores `(n, K)` and class numbers: each sample of a `critical` class has a price.
+    """`AugmentedLagrangian` for K classes: each sample of a critical class has a price.
 
-    `demand` is `OwnOutput()`, the paper's first constraint, or `EveryOutput()`, its second. The charge is divided by
-    the critical times the non-critical samples of the batch; critical classes are not compared with each other. All
-    else, index and `step_metric` included, is as in `AugmentedLagrangian`.
+    Scores are `(n, K)`, labels are class numbers. The charge is divided by the critical times the non-critical samples
+    of the batch; critical classes are not compared with each other. Index and `step_metric` are as in
+    `AugmentedLagrangian`.
+
+    Args:
+        base_loss: The loss below the charge, such as `ClassCrossEntropy()`.
+        n_samples: Number of training samples.
+        critical: Number of the critical class, or several.
+        demand: `OwnOutput()`, the first constraint of the paper, or `EveryOutput()`, its second.
+        margin: By how much a critical sample should be ahead, in units of `output(scores)`.
+        mu: Weight of the square and pace of the prices.
+        growth: How mu grows by `step_metric`, where the prices start and where they are stopped.
+        output: Maps scores to the values that are compared; by default the softmax.
+
+    Raises:
+        BadSetting: If a setting is out of its range, or no class or every class is critical.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> base = sp.losses.ClassCrossEntropy()
+        >>> solver = sp.classes.AugmentedMulticlass(base, n_samples=3, critical=2, mu=0.1)
+        >>> loss = solver(torch.zeros(3, 3), torch.tensor([0, 1, 2]), index=torch.arange(3))
+        >>> solver.prices > 0
+        tensor([False, False,  True])
     """
 
     def __init__(
@@ -84,11 +117,9 @@ class AugmentedMulticlass(SamplePriced):
         margin: float = 0.1,
         mu: float = 1e-4,
         growth: Growth | None = None,
-        price: float = 0.0,
-        price_limit: float = 1e6,
         output: Callable[[Tensor], Tensor] = softmax,
     ) -> None:
-        super().__init__(base_loss, n_samples, margin, mu, growth or Growth(), price, price_limit, output)
+        super().__init__(base_loss, n_samples, margin, mu, growth, output)
         self.critical = tuple(sorted(set(class_numbers(critical) or ())))
         self.demand = OwnOutput() if demand is None else demand
 

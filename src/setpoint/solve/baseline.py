@@ -14,11 +14,23 @@ from setpoint.solve.solver import Solver
 
 
 class CrossEntropy(Solver):
-    """Binary cross-entropy of logits, each positive counted `pos_weight` times a negative.
+    """Binary cross-entropy of logits, with positives weighed by `pos_weight`.
 
-    `pos_weight` is a number (below 1 it lowers the positives), "balanced" (both classes weigh the same), or
-    None. Weights are scaled to a mean of 1 over the data seen so far, so that the loss, and with it the fit of
-    the learning rate and of any penalty, does not grow with the weight.
+    Weights are scaled to a mean of 1 over the data seen so far, so that the loss, and with it the fit of the learning
+    rate and of any penalty, does not grow with the weight.
+
+    Args:
+        pos_weight: How many negatives one positive counts for (below 1 lowers the positives), "balanced" for both
+            classes weighing the same, or None for 1.
+
+    Raises:
+        BadSetting: If `pos_weight` is neither a number above 0 nor "balanced" nor None.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> loss = sp.CrossEntropy("balanced")(torch.zeros(4), torch.tensor([1.0, 0.0, 0.0, 0.0]))
+        >>> round(float(loss), 4)
+        0.6931
     """
 
     starts_cold = True

@@ -17,10 +17,10 @@ from setpoint.measure.looks import constant, constant_like, may_look
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import SigmoidStep, SmoothStep
 from setpoint.problem.problem import Problem
-from setpoint.solve.correction import Correction, Slack, find_soft, find_with_slack, most_slack, refuse_slack
-from setpoint.solve.follow import Follower
+from setpoint.solve.correction import Correction, Follower, find_soft, find_with_slack, most_slack, refuse_slack
 from setpoint.solve.memory import Memory, memory_size
 from setpoint.solve.price import (
+    Damping,
     Expansion,
     count_and_pace,
     count_at,
@@ -29,27 +29,43 @@ from setpoint.solve.price import (
     hold_passing,
     solve_prices,
 )
-from setpoint.solve.scale import settle_temperature, temperature_buffer
-from setpoint.solve.solver import Solver, check_problem, full_precision, with_groups
+from setpoint.solve.refuse import check_problem, with_groups
+from setpoint.solve.solver import Solver, full_precision, settle_temperature, temperature_buffer
 
 #: The price of a bound that no threshold meets: heavy beside an objective of at most 1.
 BROKEN_PRICE = 10.0
 
 
 class ImplicitThreshold(Solver):
-    """Trains the objective *as re-optimised over the thresholds* of the problem.
+    """Train the objective as re-optimised over the thresholds of the problem.
 
-    Each step finds the best feasible thresholds on the remembered scores by the true rates, solves for the
-    prices at which no small move of them pays, and returns objective + prices . excesses in soft counts. No
-    bound: the best threshold is held, and moves with the scores around it. An area: one threshold a point. A gap
-    between groups: one threshold a group, of which there are `n_groups`. A bound that does not bind costs
-    nothing; one that no threshold meets costs a flat 10. Until both classes have been seen the loss is zero.
+    Each step finds the best feasible thresholds on the remembered scores by the true rates, solves for the prices at
+    which no small move of the thresholds pays, and returns objective + prices . excesses in soft counts. Without a
+    bound the best threshold is held, and moves with the scores around it. An area has one threshold per point, a gap
+    between groups one threshold per group. A bound that does not bind costs nothing; a bound that no threshold meets
+    costs a flat 10. Until both classes have been seen the loss is zero.
 
-    `temperature` is the steepness of the `step`; None sets it once, from the spread of the first scores, and
-    keeps it (a buffer). `memory` is the number of scores remembered; None chooses it from the bounds, 0 makes
-    every batch stand for itself. `correction` says when and by what the thresholds are searched, `slack` treats
-    inequalities by slack variables instead of a search for the best feasible cut, `slope_penalty` weighs
-    the sum of (d excess / d threshold)^2, in units of the scores, `slope_floor` and `price_limit` bound the prices.
+    Args:
+        problem: The objective and its bounds.
+        n_groups: Number of groups, if the problem compares groups.
+        step: Makes the smooth step that the model learns by, given a temperature.
+        temperature: Steepness of the step. None sets it once, from the spread of the first scores, and keeps it.
+        memory: Number of scores remembered. None chooses it from the bounds; 0 makes every batch stand for itself.
+        correction: When and by what the thresholds are searched.
+        slope_penalty: Weight of the sum of (d excess / d threshold)^2, in units of the scores.
+        damping: Floor of the slopes and limit of the prices.
+
+    Raises:
+        BadProblem: If `problem` is not a problem, or `n_groups` does not fit it.
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> solver = sp.ImplicitThreshold(sp.ask("minimize fnr where fpr <= 40%"))
+        >>> scores = torch.tensor([2.0, 0.5, -0.3, 1.0, -1.0, -2.0], requires_grad=True)
+        >>> solver(scores, torch.tensor([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])).backward()
+        >>> solver.thresholds
+        tensor([-0.6500])
     """
 
     thresholds: Tensor
@@ -70,37 +86,25 @@ class ImplicitThreshold(Solver):
         temperature: float | None = None,
         memory: int | None = None,
         correction: Correction | None = None,
-        slack: Slack | None = None,
         slope_penalty: float = 0.0,
-        slope_floor: float = 1e-6,
-        price_limit: float = 1e3,
+        damping: Damping | None = None,
     ) -> None:
         super().__init__()
         check_problem(problem, n_groups)
-        if not (0 <= slope_penalty < math.inf and 0 < slope_floor < math.inf and 0 < price_limit < math.inf):
-            raise BadSetting("slope_penalty must not be negative, slope_floor and price_limit above 0, and all finite")
-        if slack is not None:
+        if not 0 <= slope_penalty < math.inf:
+            raise BadSetting(f"slope_penalty must be finite and not negative, got {slope_penalty!r}")
+        self.problem, self.n_groups, self.step, self.slope_penalty = problem, n_groups, step, slope_penalty
+        self.correction, self.damping = correction or Correction(), damping or Damping()
+        if self.correction.slack is not None:
             refuse_slack(problem)
-            if correction is not None and correction.soft:
-                raise BadSetting("slack variables go with corrections by the true rates, not with soft=True")
-        self.problem = problem
-        self.n_groups = n_groups
-        self.step = step
-        self.correction = correction or Correction()
-        self.slack = slack
-        self.slope_penalty = slope_penalty
-        self.slope_floor = slope_floor
-        self.price_limit = price_limit
         self.follower: Follower | None = None
         self.memory = Memory(memory_size(problem.tightest) if memory is None else memory)
         self._refuse_small_memory(1)
         bounds = len(problem.bounds)
         shape = (problem.n_thresholds,) if n_groups is None else (1, n_groups)
         self.register_buffer("thresholds", torch.zeros(shape))
-        self.register_buffer("prices", torch.zeros(bounds))
-        self.register_buffer("active", torch.zeros(bounds, dtype=torch.bool))
-        self.register_buffer("broken", torch.zeros(bounds, dtype=torch.bool))
-        self.register_buffer("slacks", torch.zeros(bounds))
+        for name, dtype in (("prices", None), ("active", torch.bool), ("broken", torch.bool), ("slacks", None)):
+            self.register_buffer(name, torch.zeros(bounds, dtype=dtype))
         self.register_buffer("temperature", temperature_buffer(temperature))
         self.register_buffer("steps", torch.zeros((), dtype=torch.long))
         self.register_buffer("corrected_at", torch.full((), -1))
@@ -108,7 +112,7 @@ class ImplicitThreshold(Solver):
     def follow(self, optimizer: torch.optim.Optimizer) -> None:
         """Between corrections, let the thresholds follow the optimizer's steps to first order.
 
-        Call it once, after making the optimizer; it costs one more backward pass a threshold.
+        Call it once, after making the optimizer; it costs one more backward pass per threshold.
         """
         if self.correction.every == 1 or self.n_groups is not None or len(self.problem.bounds) != len(self.thresholds):
             raise BadSetting(
@@ -203,17 +207,17 @@ class ImplicitThreshold(Solver):
     def price(self, here: Expansion, slopes: tuple[Tensor, Tensor], active: Tensor) -> Tensor:
         """Where the prices come from: solved, so that no small move of the thresholds pays."""
         one_each = self.problem.over is not None
-        return solve_prices(*slopes, active, floor=self.slope_floor, limit=self.price_limit, one_each=one_each)
+        return solve_prices(*slopes, active, self.damping, one_each=one_each)
 
     def _hold(
         self, slopes: tuple[Tensor, Tensor], prices: Tensor, active: Tensor, broken: Tensor, pace: Tensor
     ) -> Tensor | None:
-        """Prices of what passes, where there are fewer bounds in force than thresholds; else None, or nothing."""
+        """Prices of passing scores, where fewer bounds are in force than thresholds; None for areas, else 0."""
         if self.problem.over is not None:
             return None
         left = slopes[0] + prices @ slopes[1]
         free = (active.sum() < len(left)) & ~broken.any()
-        return hold_passing(left * free, pace, floor=self.slope_floor, limit=self.price_limit)
+        return hold_passing(left * free, pace, self.damping)
 
     def _search(self, sample: Sample, step: SmoothStep, usable: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Thresholds, which bounds hold them, and which are broken; held between two corrections."""
@@ -241,7 +245,7 @@ class ImplicitThreshold(Solver):
         if self.correction.soft:
             thresholds = find_soft(self.problem, sample, step)
             return thresholds, torch.ones_like(self.active), torch.zeros_like(self.broken)
-        if self.slack is None:
+        if self.correction.slack is None:
             found = find(self.problem, sample)
         else:
             found, slacks = find_with_slack(self.problem, sample, self.slacks)
@@ -250,24 +254,22 @@ class ImplicitThreshold(Solver):
         broken = torch.zeros_like(found.active)
         met = may_look(found.feasible) and bool(found.feasible)
         if self.problem.constraints and not met:
-            broken = (self.problem.excesses(found.counts) > 0) & ~self._equalities() & ~found.feasible
+            bounded = constant(tuple(b.relation != "==" for b in self.problem.bounds), torch.bool, self.active.device)
+            broken = (self.problem.excesses(found.counts) > 0) & bounded & ~found.feasible
         return _where(usable, found.thresholds, torch.zeros_like(found.thresholds)), found.active, broken
-
-    def _equalities(self) -> Tensor:
-        return constant(tuple(b.relation == "==" for b in self.problem.bounds), torch.bool, self.active.device)
 
     def _move_slack(self, prices: Tensor) -> None:
         """One projected gradient step: the loss grows by its price with every unit of slack."""
-        if self.slack is not None:
+        if self.correction.slack is not None:
             most = constant_like(tuple(most_slack(bound) for bound in self.problem.constraints), self.slacks)
-            moved = (self.slacks - self.slack.rate * prices).clamp(min=0.0).minimum(most)
+            moved = (self.slacks - self.correction.slack.rate * prices).clamp(min=0.0).minimum(most)
             self.slacks.copy_(torch.where(self.active, moved, self.slacks))
 
     def _implicit_thresholds(self, here: Expansion, counts: Tensor, excess_slopes: Tensor) -> Tensor:
         """The thresholds as functions of the batch's scores, right in their first derivative: `(m,)`."""
         excess = torch.einsum("k...,...->k", here.excess_slopes, counts)
         slope = excess_slopes.diagonal()
-        floor = self.slope_floor * float(self.temperature)
+        floor = self.damping.slope_floor * float(self.temperature)
         return -excess * slope / (slope.square() + floor**2)
 
     def status(self) -> dict[str, Any]:

@@ -10,16 +10,15 @@ import torch
 from torch import Tensor, nn
 
 from setpoint.decide.cut import find
-from setpoint.errors import BadSetting
 from setpoint.measure.looks import may_look
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import SigmoidStep, SmoothStep, Step, hard_step
 from setpoint.problem.problem import Problem
-from setpoint.solve.ascent import Ascent, Climb, NuPI
+from setpoint.solve.ascent import Ascent, Climb
 from setpoint.solve.memory import Memory, memory_size
-from setpoint.solve.price import Expansion, count_at, count_pace, expand_around, solve_prices
-from setpoint.solve.scale import settle_temperature, temperature_buffer
-from setpoint.solve.solver import Solver, check_problem, with_groups
+from setpoint.solve.price import Damping, Expansion, count_at, count_pace, expand_around, solve_prices
+from setpoint.solve.refuse import check_problem, finite_start, with_groups
+from setpoint.solve.solver import Solver, settle_temperature, temperature_buffer
 
 
 class Prices(Protocol):
@@ -32,27 +31,47 @@ class Prices(Protocol):
 
     def felt(self, excesses: Tensor) -> tuple[Tensor, Tensor]: ...
 
-    def climb(self, soft: Tensor, true: Tensor) -> None: ...
+    def climb(self, excesses: Tensor) -> None: ...
 
     def look(self) -> None: ...
 
 
 class Lagrangian(Solver):
-    """objective + prices . excesses, minimised over model and thresholds, while each price climbs by its true excess.
+    """Minimise objective + prices . excesses over model and thresholds, while each price climbs by its true excess.
 
-    The model and the thresholds (a parameter: hand `solver.parameters()` to your optimizer) learn by soft counts;
-    the prices move by the true rates of the remembered scores, once a training batch, by
+    The model and the thresholds learn by soft counts. The thresholds are a parameter: hand `solver.parameters()` to
+    your optimizer. The prices move once per training batch, by the true rates of the remembered scores:
 
-        price += price_lr * excess / room,    never below zero unless the bound is an equality,
+        price += lr * excess / room,    never below zero unless the bound is an equality,
 
-    where room is the share that the bound allows (1 % for `fpr <= 1%`). An area has one threshold and one equality a
-    point, a gap between groups one threshold a group, of which there are `n_groups`. Thresholds start at the best
-    feasible cut of the first scores that hold both classes, prices where no small move of those thresholds pays;
-    `threshold=0.0, price=0.0` start both where a model trained by cross-entropy stands, and let the prices climb.
+    where room is the share that the bound allows (1 % for `fpr <= 1%`). An area has one threshold and one equality per
+    point, a gap between groups one threshold per group. Thresholds start at the best feasible cut of the first scores
+    that hold both classes, prices where no small move of those thresholds pays. `threshold=0.0, climb=Climb(start=0.0)`
+    starts both where a model trained by cross-entropy stands.
 
-    `control=NuPI(...)` damps the prices, `penalty` adds a quadratic term on the true excess, `ceiling` caps the
-    prices; without one a price beyond `price_limit` raises `DivergedPrices`. `truth` is the step that moves the
-    prices: with a smooth one they follow soft rates, and the bound is then met by those, not by the true ones.
+    Args:
+        problem: The objective and its bounds.
+        n_groups: Number of groups, if the problem compares groups.
+        climb: How the prices start and climb.
+        threshold: The first threshold. None starts at the best feasible cut.
+        step: Makes the smooth step that the model learns by, given a temperature.
+        truth: The step that moves the prices. With a smooth one the bound is met by soft rates, not by the true ones.
+        temperature: Steepness of the smooth step. None sets it once, from the spread of the first scores.
+        memory: Number of scores remembered. None chooses it from the bounds; 0 makes every batch stand for itself.
+
+    Raises:
+        BadProblem: If `problem` is not a problem, or `n_groups` does not fit it.
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> solver = sp.Lagrangian(sp.ask("minimize fnr where fpr <= 50%"))
+        >>> scores = torch.tensor([2.0, 0.5, -0.3, 1.0, -1.0, -2.0], requires_grad=True)
+        >>> solver(scores, torch.tensor([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])).backward()
+        >>> [name for name, _ in solver.named_parameters()]
+        ['thresholds']
+        >>> sorted(solver.status())
+        ['prices', 'temperature', 'thresholds']
     """
 
     thresholds: nn.Parameter
@@ -66,12 +85,7 @@ class Lagrangian(Solver):
         problem: Problem,
         *,
         n_groups: int | None = None,
-        price_lr: float = 0.1,
-        control: NuPI | None = None,
-        penalty: float | None = None,
-        ceiling: float | None = None,
-        price_limit: float = 1e4,
-        price: float | None = None,
+        climb: Climb | None = None,
         threshold: float | None = None,
         step: Callable[[Tensor], SmoothStep] = SigmoidStep,
         truth: Step = hard_step,
@@ -79,35 +93,24 @@ class Lagrangian(Solver):
         memory: int | None = None,
     ) -> None:
         super().__init__()
-        self._set_up(problem, n_groups, step, truth, temperature, memory, price, threshold)
-        self.ascent = Ascent(problem.bounds, Climb(price_lr, control, penalty, ceiling, price_limit))
-
-    def _set_up(
-        self,
-        problem: Problem,
-        n_groups: int | None,
-        step: Callable[[Tensor], SmoothStep],
-        truth: Step,
-        temperature: float | None,
-        memory: int | None,
-        price: float | None,
-        threshold: float | None,
-    ) -> None:
         check_problem(problem, n_groups)
-        for name, first in (("price", price), ("threshold", threshold)):
-            if first is not None and not abs(first) <= 1e30:
-                raise BadSetting(f"{name} must be a number to start from, or None, got {first!r}")
+        finite_start("threshold", threshold)
         self.problem, self.n_groups, self.step, self.truth = problem, n_groups, step, truth
-        self.price, self.threshold = price, threshold
+        self.threshold = threshold
         self.memory = Memory(memory_size(problem.tightest) if memory is None else memory)
         shape = (problem.n_thresholds,) if n_groups is None else (1, n_groups)
         self.thresholds = nn.Parameter(torch.zeros(shape))
         self.register_buffer("temperature", temperature_buffer(temperature))
         self.register_buffer("started", torch.zeros((), dtype=torch.bool))
+        self.ascent = self._climbing(climb)
+
+    def _climbing(self, climb: Climb | None) -> Prices:
+        """The source of the prices."""
+        return Ascent(self.problem.bounds, climb or Climb())
 
     @property
     def prices(self) -> Tensor:
-        """What each bound costs now."""
+        """The present price of each bound."""
         return self.ascent.prices
 
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
@@ -127,7 +130,7 @@ class Lagrangian(Solver):
         weighed: Expansion = replace(here, cost=weight * here.cost, cost_slope=weight * here.cost_slope)
         loss = weighed.loss(prices, count_at(batch, thresholds, step), batch.mass / reference.mass)
         if self.training:
-            self.ascent.climb(here.excesses, true)
+            self.ascent.climb(true)
         return loss
 
     @torch.no_grad()
@@ -144,8 +147,8 @@ class Lagrangian(Solver):
         if self.training:
             here = expand_around(self.problem, count_at(reference, thresholds, step), reference, step)
             slopes = here.by_threshold(count_pace(reference, thresholds, step) / temperature)
-            solved = solve_prices(*slopes, torch.ones_like(found.active), floor=1e-3, limit=1e2)
-            self.ascent.start(solved if self.price is None else torch.full_like(solved, self.price))
+            solved = solve_prices(*slopes, torch.ones_like(found.active), Damping(1e-3, 1e2))
+            self.ascent.start(solved)
             self.thresholds.copy_(thresholds)
             self.started.fill_(True)
             return self.thresholds

@@ -17,16 +17,29 @@ from setpoint.solve.solver import Solver
 
 
 class ImplicitLastLayer(Solver):
-    """The head learns by `above` (implicit thresholds), all layers before it by `below`, in one backward pass.
+    """Train the head by implicit thresholds and all layers before it by another loss, in one backward pass.
 
-        solver = sp.losses.ImplicitLastLayer(problem, head=model[-1])
-        loss = solver(model(x).squeeze(-1), labels)
+    The features are caught on their way into the head, which is then run twice: once with its weights frozen, for the
+    body, and once on frozen features, for itself. The body gets exactly the gradient of `below`, the head exactly that
+    of `above`. In `eval()` mode the loss is that of `above` on the given scores.
 
-    `below=CrossEntropy()`, the default, is method 1 of the last-layer paper, `below=Penalty(problem)` method 2, and
-    `below=Penalty(problem), above=Penalty(problem)` its ablation. The features are caught on their way into the
-    head, which is then run twice: once with its weights frozen, for the body, once on frozen features, for itself.
-    The body so gets exactly the gradient of `below`, the head exactly that of `above`. In `eval()` mode the loss is
-    that of `above` on the given scores.
+    Args:
+        problem: The objective and its bounds.
+        head: The module of the model that makes the scores, such as `model[-1]`.
+        below: The loss of the body. `CrossEntropy()`, the default, is method 1 of the last-layer paper,
+            `Penalty(problem)` its method 2.
+        above: The loss of the head; by default `ImplicitThreshold(problem)`. `Penalty(problem)` for both is the
+            ablation of the paper.
+
+    Raises:
+        BadSetting: If `head` is not a module with parameters, or was not run on the batch before the solver.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> model = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1))
+        >>> solver = sp.losses.ImplicitLastLayer(sp.ask("minimize fnr where fpr <= 40%"), head=model[-1])
+        >>> x, labels = torch.randn(8, 2), torch.tensor([1.0, 0.0] * 4)
+        >>> solver(model(x).squeeze(-1), labels).backward()
     """
 
     takes_parts = True

@@ -1,6 +1,6 @@
 """Losses for rare classes, each a solver on its own and a base for the augmented Lagrangian.
 
-All are written for K logits a sample. A binary score s stands for the two logits (0, s), of which the softmax is
+All are written for K logits per sample. A binary score s stands for the two logits (0, s), of which the softmax is
 (1 - sigmoid(s), sigmoid(s)); class 1 is then the positive one. q is the probability of the sample's own class.
 """
 
@@ -15,11 +15,12 @@ from torch import Tensor
 from setpoint.errors import BadSetting, ShapeMismatch
 from setpoint.measure.classes import check_classes
 from setpoint.measure.sample import Sample
+from setpoint.solve.refuse import above_zero
 from setpoint.solve.solver import Solver
 
 
 class BaseLoss(Solver):
-    """The weighted mean over samples of a cost each: scores `(n,)` with labels 0 and 1, or `(n, K)` with class numbers.
+    """The weighted mean of the costs of the samples: scores `(n,)` with labels 0 and 1, or `(n, K)` with class numbers.
 
     An empty batch, or one of weight zero, costs nothing.
     """
@@ -43,26 +44,49 @@ class BaseLoss(Solver):
         return batch.processes.sum(costs.sum()) / torch.where(mass > 0, mass, 1.0).to(costs.dtype)
 
     def mass(self, batch: Sample) -> Tensor:
-        """What the costs of a batch are divided by: its total weight."""
+        """The divisor of the costs of a batch: its total weight."""
         return batch.mass
 
     @abstractmethod
     def costs(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """What each sample costs, `(n, K) -> (n,)`."""
+        """The cost of each sample, `(n, K) -> (n,)`."""
 
 
 class ClassCrossEntropy(BaseLoss):
-    """-log q: plain cross-entropy of K classes (for two, `CrossEntropy`, which can also weigh the positives)."""
+    """Plain cross-entropy of K classes: -log q, where q is the probability of the sample's own class.
+
+    Scores are `(n, K)` with class numbers, or `(n,)` with labels 0 and 1. For two classes `sp.CrossEntropy` can also
+    weigh the positives.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> loss = sp.losses.ClassCrossEntropy()(torch.zeros(2, 4), torch.tensor([0, 3]))
+        >>> round(float(loss), 4)
+        1.3863
+    """
 
     def costs(self, logits: Tensor, labels: Tensor) -> Tensor:
         return -log_share(logits, labels)
 
 
 class Margin(BaseLoss):
-    """-log q after `margin` is taken from the logit of the sample's own class: cross-entropy that asks for more.
+    """Cross-entropy that asks for more: `margin` is taken from the logit of the sample's own class.
 
-    Symmetric, for every class, unless `critical` names those that it is kept to. Binary: softplus(margin - s) of a
-    positive, softplus(s + margin), or softplus(s) if only the positives are critical, of a negative.
+    Binary: softplus(margin - s) for a positive and softplus(s + margin) for a negative, or softplus(s) if only the
+    positives are critical.
+
+    Args:
+        margin: The amount taken from the logit, 0 or more.
+        critical: Number of the class that the margin is kept to, or several; None is every class.
+
+    Raises:
+        BadSetting: If `margin` is negative, or `critical` does not hold class numbers.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> loss = sp.losses.Margin(1.0)(torch.tensor([1.0, -1.0]), torch.tensor([1.0, 0.0]))
+        >>> round(float(loss), 4)
+        0.6931
     """
 
     def __init__(self, margin: float = 1.0, *, critical: int | Sequence[int] | None = None) -> None:
@@ -79,9 +103,20 @@ class Margin(BaseLoss):
 
 
 class Focal(BaseLoss):
-    """-(1 - q)^gamma log q: samples that are already right weigh little.
+    """Focal loss, -(1 - q)^gamma log q: samples that are already right weigh little.
 
-    Symmetric, for every class, unless `critical` names classes that keep the full -log q, which is the asymmetric form.
+    Args:
+        gamma: How fast a sample that is right fades, 0 or more; 0 is cross-entropy.
+        critical: Number of the class that keeps the full -log q, or several (the asymmetric form); None is no class.
+
+    Raises:
+        BadSetting: If `gamma` is negative, or `critical` does not hold class numbers.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> loss = sp.losses.Focal(gamma=2.0)(torch.zeros(2), torch.tensor([1.0, 0.0]))
+        >>> round(float(loss), 4)
+        0.1733
     """
 
     def __init__(self, gamma: float = 2.0, *, critical: int | Sequence[int] | None = None) -> None:
@@ -103,8 +138,19 @@ class Focal(BaseLoss):
 class ClassBalanced(BaseLoss):
     """Cross-entropy with class c weighed by (1 - beta) / (1 - beta^n_c), scaled to a mean of 1 over classes.
 
-    `class_counts` are the training samples of each class, in the order of the class numbers: (negatives, positives).
-    beta = 0 is no weighing, beta towards 1 weighs by 1 / n_c.
+    Args:
+        class_counts: Number of training samples n_c of each class, in the order of the class numbers: (negatives,
+            positives).
+        beta: From 0 (no weighing) up to below 1 (towards weights of 1 / n_c).
+
+    Raises:
+        BadSetting: If a class has no sample, or `beta` is not from 0 up to below 1.
+        ShapeMismatch: If scores come with another number of classes.
+
+    Example:
+        >>> import setpoint as sp
+        >>> sp.losses.ClassBalanced((990, 10)).class_weights
+        tensor([0.0312, 1.9688], dtype=torch.float64)
     """
 
     class_weights: Tensor
@@ -119,15 +165,30 @@ class ClassBalanced(BaseLoss):
 
 
 class LDAM(BaseLoss):
-    """Cross-entropy of scale * (logits - own margin), the margin of class c being max_margin (n_min / n_c)^(1/4).
+    """Cross-entropy of scale * (logits - own margin), with larger margins for rarer classes.
 
-    `class_counts` as in `ClassBalanced`. The published scale of 30 belongs to logits that are cosines; for plain
-    logits leave it at 1. After `reweight_after` training steps, if given, the classes are also weighed by their
-    effective numbers with `beta` (deferred re-weighting); the steps are counted in a buffer.
+    The margin of class c is max_margin (n_min / n_c)^(1/4). With class weights w the loss of n samples is sum w c / n,
+    the mean over batches of which is that of all samples. With `normalised` it is sum w c / sum w, as the weights of
+    torch's cross-entropy make it: the loss keeps its size when the weights come, but a batch of one class is not
+    weighed at all.
 
-    With class weights w the loss of n samples is sum w c / n, the mean over batches of which is that of all samples.
-    With `normalised` it is sum w c / sum w, as the weights of torch's cross-entropy make it, and so the usual form: the
-    loss keeps its size when the weights come, but a batch of one class is not weighed at all.
+    Args:
+        class_counts: Number of training samples n_c of each class, in the order of the class numbers.
+        max_margin: Margin of the rarest class.
+        scale: Factor of the logits. The published 30 belongs to logits that are cosines; for plain logits leave it at
+            1.
+        reweight_after: Training steps after which classes are also weighed by their effective numbers; None is never.
+        beta: The beta of those weights, as in `ClassBalanced`.
+        normalised: Divide by the sum of the class weights in place of the number of samples.
+
+    Raises:
+        BadSetting: If a setting is out of its range, or `normalised` comes without `reweight_after`.
+        ShapeMismatch: If scores come with another number of classes.
+
+    Example:
+        >>> import setpoint as sp
+        >>> sp.losses.LDAM((1600, 100)).margins
+        tensor([0.2500, 0.5000], dtype=torch.float64)
     """
 
     margins: Tensor
@@ -145,8 +206,7 @@ class LDAM(BaseLoss):
         normalised: bool = False,
     ) -> None:
         super().__init__()
-        if not 0 < max_margin < float("inf") or not 0 < scale < float("inf"):
-            raise BadSetting(f"max_margin and scale must be above 0, got {max_margin!r} and {scale!r}")
+        above_zero(max_margin=max_margin, scale=scale)
         if reweight_after is not None and reweight_after < 0:
             raise BadSetting(f"reweight_after is a number of steps from 0 up, got {reweight_after!r}")
         if normalised and reweight_after is None:
@@ -180,17 +240,22 @@ class LDAM(BaseLoss):
 
     @property
     def _weighs(self) -> bool:
-        """Whether the class weights have come."""
+        """Whether the class weights are in force by now."""
         return self.reweight_after is not None and int(self.steps) >= self.reweight_after
 
 
 class MiniBatchAUC(Solver):
-    """Mean over the batch's pairs of (1 - (s_j - s_k))^2, in O(n) by means and variances.
+    """Mean over the pairs of a batch of (1 - (s_j - s_k))^2, in O(n) by means and variances.
 
         (1 - (m_+ - m_-))^2 + var_+ + var_-
 
-    The direct way to the area, as a baseline. Pairs that are ordered by more than 1 cost again, which no hinge does.
-    A batch that lacks a class costs nothing.
+    The direct way to the area, as a baseline. Pairs that are ordered by more than 1 cost again, which no hinge does. A
+    batch that lacks a class costs nothing.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> float(sp.losses.MiniBatchAUC()(torch.tensor([1.0, 0.0]), torch.tensor([1.0, 0.0])))
+        0.0
     """
 
     starts_cold = True

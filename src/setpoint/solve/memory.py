@@ -39,7 +39,7 @@ class Memory(nn.Module):
             self.register_buffer(name, torch.zeros((), dtype=torch.long))
 
     def joined(self, batch: Sample, newest: int = 0) -> Sample:
-        """The batch together with what is remembered; a batch that fills the memory stands alone.
+        """The batch together with the remembered scores; a batch that fills the memory stands alone.
 
         With `newest` = k only the last k batches, this one among them, are taken: the others weigh nothing.
         """
@@ -62,7 +62,7 @@ class Memory(nn.Module):
         )
 
     def taking(self, batch: Sample, keep: bool) -> Sample:
-        """The batch together with what is remembered; with `keep` it is remembered itself from now on."""
+        """The batch together with the remembered scores; with `keep` the batch is remembered from now on."""
         alike = (batch.scores.dtype, batch.labels.dtype) == (self.scores.dtype, self.labels.dtype)
         if keep and alike and len(batch.scores) < self.size:
             # What is left beside the batch is what `joined` would have taken, in another order, and nothing is copied.

@@ -1,4 +1,4 @@
-"""The best mixture of snapshots: a small linear program over what each of them costs and breaks."""
+"""The best mixture of snapshots: a small linear program over the objective and the violations of each."""
 
 from __future__ import annotations
 
@@ -18,10 +18,20 @@ _NOTHING = 1e-7
 
 @dataclass(frozen=True)
 class Mixture:
-    """Which snapshots to draw from and how often, and the one to take if only one may be used.
+    """The snapshots to draw from and how often, and the one to take if only one may be used.
 
-    `weights` maps at most m + 1 snapshots to their shares. `objective` and `violations` are the mixture's. `single`
-    is the feasible snapshot of the lowest objective; if none is feasible, the one that breaks its bounds least.
+    Attributes:
+        weights: Share of each snapshot in use, by its number; at most m + 1 of them.
+        objective: Mean objective of the mixture.
+        violations: Mean violation of each bound.
+        feasible: Whether no mean violation is positive.
+        single: Number of the feasible snapshot of the lowest objective; if none is feasible, of the one whose largest
+            violation is the smallest.
+
+    Example:
+        >>> import setpoint as sp
+        >>> sp.losses.best_mixture([0.3, 0.2], [[-0.01], [0.01]]).single
+        0
     """
 
     weights: dict[int, float]
@@ -32,11 +42,28 @@ class Mixture:
 
 
 def best_mixture(objectives: Any, violations: Any) -> Mixture:
-    """The mixture of T snapshots with the lowest mean objective whose mean violations are not positive.
+    """Find the mixture of T snapshots with the lowest mean objective whose mean violations are not positive.
 
-    `objectives (T,)` are to be minimised, `violations (T, m)` are positive where broken; an equality comes as two
-    columns, excess and -excess. If no mixture is feasible, the largest violation is first made as small as it can be.
-    A vertex of the program is taken, which uses at most m + 1 snapshots.
+    If no mixture is feasible, the largest violation is first made as small as it can be. A vertex of the linear program
+    is taken, which uses at most m + 1 snapshots.
+
+    Args:
+        objectives: Objective of each snapshot, to be minimised, `(T,)`.
+        violations: Violation of each bound by each snapshot, positive where broken, `(T, m)`. An equality comes as two
+            columns, excess and -excess.
+
+    Returns:
+        The shares of the snapshots, and what the mixture reaches.
+
+    Raises:
+        ShapeMismatch: If the shapes do not fit.
+        BadSetting: If there is no snapshot, or a number is not finite.
+
+    Example:
+        >>> import setpoint as sp
+        >>> mixture = sp.losses.best_mixture([0.3, 0.2], [[-0.01], [0.01]])
+        >>> mixture.weights, mixture.feasible
+        ({0: 0.5, 1: 0.5}, True)
     """
     costs, broken = np.asarray(objectives, dtype=float), np.asarray(violations, dtype=float)
     if costs.ndim != 1 or broken.ndim != 2 or len(costs) != len(broken):
@@ -55,39 +82,26 @@ def best_mixture(objectives: Any, violations: Any) -> Mixture:
 def _least_violation(broken: NDArray[np.float64]) -> float:
     """The smallest largest violation of any mixture, and 0 when the bounds can be met."""
     snapshots, bounds = broken.shape
-    if bounds == 0:
-        return 0.0
-    answer = scipy.optimize.linprog(
-        np.append(np.zeros(snapshots), 1.0),
-        A_ub=np.column_stack([broken.T, -np.ones(bounds)]),
-        b_ub=np.zeros(bounds),
-        A_eq=np.append(np.ones(snapshots), 0.0)[None],
-        b_eq=[1.0],
-        method="highs-ds",
-    )
-    return max(float(_solved(answer).fun), 0.0)
+    rows = np.column_stack([broken.T, -np.ones(bounds)])
+    worst = _linprog(np.append(np.zeros(snapshots), 1.0), rows, np.zeros(bounds), np.append(np.ones(snapshots), 0.0))
+    return max(float(worst[-1]), 0.0) if bounds else 0.0
 
 
 def _vertex(costs: NDArray[np.float64], broken: NDArray[np.float64], allowed: float) -> NDArray[np.float64]:
-    answer = scipy.optimize.linprog(
-        costs,
-        A_ub=broken.T if broken.shape[1] else None,
-        # The solver's own tolerance must not turn the best mixture of an infeasible set into no mixture.
-        b_ub=np.full(broken.shape[1], allowed * (1 + 1e-9)) if broken.shape[1] else None,
-        A_eq=np.ones((1, len(costs))),
-        b_eq=[1.0],
-        method="highs-ds",
-    )
-    found = _solved(answer).x
+    # The solver's own tolerance must not turn the best mixture of an infeasible set into no mixture.
+    found = _linprog(costs, broken.T, np.full(broken.shape[1], allowed * (1 + 1e-9)), np.ones(len(costs)))
     shares: NDArray[np.float64] = np.where(found > _NOTHING, found, 0.0)
     shares /= shares.sum()
     return shares
 
 
-def _solved(answer: Any) -> Any:
+def _linprog(costs: Any, rows: Any, limits: Any, whole: Any) -> NDArray[np.float64]:
+    """A vertex of: minimise costs . x where rows x <= limits, whole . x = 1 and x >= 0."""
+    answer = scipy.optimize.linprog(costs, rows, limits, whole[None], [1.0], method="highs-ds")
     if answer.x is None:
         raise BadSetting("objectives or violations differ too much in size to be mixed; drop snapshots that diverged")
-    return answer
+    found: NDArray[np.float64] = answer.x
+    return found
 
 
 def _single(costs: NDArray[np.float64], broken: NDArray[np.float64]) -> int:

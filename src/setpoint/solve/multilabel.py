@@ -1,4 +1,4 @@
-"""Many labels a sample, each with its own threshold: one implicit problem a label, trained together."""
+"""Many labels per sample, each with its own threshold: one implicit problem per label, trained together."""
 
 from __future__ import annotations
 
@@ -12,26 +12,42 @@ from setpoint.errors import BadSetting, ShapeMismatch
 from setpoint.measure.sample import Sample, check_sample, refuse_huge_scores
 from setpoint.problem.problem import Problem
 from setpoint.solve.implicit import ImplicitThreshold
+from setpoint.solve.refuse import whole_number
 from setpoint.solve.solver import Solver
 
 
 class OneVsRest(Solver):
-    """The mean over L labels of `ImplicitThreshold` on each: scores `(n, L)`, labels `(n, L)` of 0 and 1.
+    """The mean over L labels of one `ImplicitThreshold` per label: each label has its own threshold.
 
-    `problem` is asked of every label, or is a sequence of L problems, one each. `settings` are those of
-    `ImplicitThreshold`. Weights are one a sample or one an entry; a label that is not known has weight 0. A label
-    of which only one kind has been seen adds nothing yet.
+    Scores and labels are `(n, L)`, labels 0 or 1. Weights are one per sample or one per entry; a label that is not
+    known has weight 0. A label of which only one kind has been seen adds nothing yet.
+
+    Args:
+        problem: One problem for every label, or a sequence of L problems.
+        n_labels: Number of labels L.
+        settings: Settings of `ImplicitThreshold`.
+
+    Raises:
+        BadSetting: If `n_labels` is not a whole number from 1 up, or the problems are not L.
+        ShapeMismatch: If scores, labels or weights have another shape.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> solver = sp.classes.OneVsRest(sp.ask("minimize fnr where fpr <= 50%"), n_labels=2)
+        >>> scores, labels = torch.tensor([[2.0, 0.0], [1.0, 1.0]]), torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+        >>> loss = solver(scores, labels)
+        >>> len(solver.thresholds)
+        2
     """
 
     solvers: nn.ModuleList
 
     def __init__(self, problem: Problem | Sequence[Problem], n_labels: int, **settings: Any) -> None:
         super().__init__()
-        if isinstance(n_labels, bool) or not isinstance(n_labels, int) or n_labels < 1:
-            raise BadSetting(f"n_labels must be a whole number from 1 up, got {n_labels!r}")
+        whole_number("n_labels", n_labels)
         problems = list(problem) if isinstance(problem, Sequence) else [problem] * n_labels
         if len(problems) != n_labels:
-            raise BadSetting(f"{len(problems)} problems came for {n_labels} labels; give one, or one a label")
+            raise BadSetting(f"{len(problems)} problems came for {n_labels} labels; give one, or one per label")
         self.solvers = nn.ModuleList(ImplicitThreshold(each, **settings) for each in problems)
 
     @property
@@ -55,7 +71,7 @@ class OneVsRest(Solver):
             if weights.shape == scores.shape[:1]:
                 weights = weights.unsqueeze(-1).expand(scores.shape)
             if weights.shape != scores.shape:
-                raise ShapeMismatch(f"weights {tuple(weights.shape)} must be one a sample or match the scores")
+                raise ShapeMismatch(f"weights {tuple(weights.shape)} must be one per sample or match the scores")
             weights = weights.flatten()
         flat = check_sample(scores.flatten(), labels.flatten(), weights)
         refuse_huge_scores(flat.scores)

@@ -18,25 +18,31 @@ _WHOLE: Share = (0.0, 1.0)
 
 
 class PairwiseArea(Solver):
-    """The mean cost of pairs in the asked part of the ROC curve: a surrogate of 1 - its (normalised) partial area.
+    """The mean cost of pairs in the asked part of the ROC curve: a surrogate of 1 - its normalised partial area.
 
-    `PairwiseArea(problem)` for `maximize recall over fpr in [a, b]` (one-way: all positives against the negatives
-    ranked from a to b) or `minimize fpr over recall in [a, b]`; `PairwiseArea(sp.fpr.between(0, b),
-    sp.recall.between(a, 1))` for the two-way area: the lowest 1 - a of the positives against the highest b of the
-    negatives. A sample at the edge counts by the share of it that lies inside, tied samples alike, so that with the
-    hard step in place of the surrogate the one-way mean is exactly the partial area (unless the edge cuts a tie of both
-    classes). No range: the whole ROC area.
+    One-way: all positives against the negatives of an FPR range. Two-way, `PairwiseArea(sp.fpr.between(0, b),
+    sp.recall.between(a, 1))`: the lowest 1 - a of the positives against the highest b of the negatives. A sample at the
+    edge counts by the share of it that lies inside, tied samples alike. With the hard step in place of the surrogate
+    the one-way mean is exactly the partial area, unless the edge cuts a tie of both classes. Batch samples meet all
+    remembered samples of the other class. Hinges cost O(n log n); `Logistic` and `Sigmoid` the number of pairs.
 
-    Batch samples meet all remembered ones of the other class (`memory`, as in `ImplicitThreshold`). Hinges cost
-    O(n log n); `Logistic` and `Sigmoid`, whose temperature is that of the published baseline, the number of pairs.
+    Args:
+        parts: A problem such as `maximize recall over fpr in [a, b]`, or one or two ranges; none is the whole ROC area.
+        surrogate: Cost of a pair by its difference of scores; by default the squared hinge.
+        memory: Number of scores remembered. None chooses it from the range; 0 makes every batch stand for itself.
+
+    Raises:
+        BadProblem: If a part is not an area or range of the ROC curve.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> solver = sp.losses.PairwiseArea(sp.ask("maximize recall over fpr in [0%, 50%]"), memory=0)
+        >>> labels = torch.tensor([1.0, 1.0, 0.0, 0.0])
+        >>> float(solver(torch.tensor([3.0, 2.0, 1.0, -1.0]), labels))
+        0.0
     """
 
-    def __init__(
-        self,
-        *parts: Problem | Range,
-        surrogate: Surrogate | None = None,
-        memory: int | None = None,
-    ) -> None:
+    def __init__(self, *parts: Problem | Range, surrogate: Surrogate | None = None, memory: int | None = None) -> None:
         super().__init__()
         self.surrogate = SquaredHinge() if surrogate is None else surrogate
         self.of_negatives, self.of_positives = _shares(parts)
@@ -63,7 +69,7 @@ class PairwiseArea(Solver):
         return (value + (now - then) / (batch.mass / reference.mass)).to(value.dtype)
 
     def _against(self, batch: Sample, scores: Tensor, chosen: Tensor, rest: tuple[Tensor, ...]) -> Tensor:
-        """What the samples of a batch pay at `scores`, each against the selected ones of the other class."""
+        """The sum that the samples of a batch pay at `scores`, each against the selected samples of the other class."""
         high, low, v, w = rest
         own, mine = batch.labels > 0, chosen[: len(scores)]
         up = pairs_per_positive(scores[own], low, self.surrogate, weights=w).double() @ mine[own]

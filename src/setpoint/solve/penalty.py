@@ -7,28 +7,39 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint.errors import BadSetting
 from setpoint.problem.problem import Problem
 from setpoint.solve.implicit import ImplicitThreshold
 from setpoint.solve.price import Expansion
+from setpoint.solve.refuse import above_zero
 
 #: A penalty keeps a bound only if it is dearer than the bound's price; and prices are noisy.
 OVER_THE_PRICE = 2.0
 
 
 class Penalty(ImplicitThreshold):
-    """Implicit thresholds with prices eta * sign(excess) in place of solved ones.
+    """Keep bounds by a fixed penalty on their distance, objective + eta |excess|, at implicit thresholds.
 
-    `eta` None keeps it at twice the running mean of the solved price: an eta of 1 is far below the price of a tight
-    bound, and the model then collapses to flagging everything. Takes the settings of `ImplicitThreshold`.
+    The prices are eta * sign(excess) in place of solved ones. An eta of 1 is far below the price of a tight bound, and
+    the model then collapses to flagging everything.
+
+    Args:
+        problem: The objective and its bounds.
+        eta: The penalty. None keeps it at twice the running mean of the solved price.
+        settings: Settings of `ImplicitThreshold`.
+
+    Raises:
+        BadSetting: If `eta` is not above 0.
+
+    Example:
+        >>> import setpoint as sp
+        >>> solver = sp.losses.Penalty(sp.ask("minimize fnr where fpr <= 5%"), eta=20.0, memory=0)
     """
 
     running: Tensor
 
     def __init__(self, problem: Problem, *, eta: float | None = None, **settings: Any) -> None:
         super().__init__(problem, **settings)
-        if eta is not None and not 0 < eta < float("inf"):
-            raise BadSetting(f"eta must be above 0, got {eta!r}")
+        above_zero(eta=eta)
         self.eta = eta
         self.register_buffer("running", torch.zeros(len(problem.bounds)))
 

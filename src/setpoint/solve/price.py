@@ -1,4 +1,4 @@
-"""Prices: what a bound costs, solved at the found thresholds; and the one loss that all solvers share.
+"""Prices of bounds, solved at the found thresholds; and the one loss that all solvers share.
 
     loss = objective + sum(price_i * excess_i)
 
@@ -22,10 +22,40 @@ from setpoint.measure.rate import Rate
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import SmoothStep, Step, adds_up
 from setpoint.problem.problem import Problem
+from setpoint.solve.refuse import above_zero
+
+
+@dataclass(frozen=True)
+class Damping:
+    """How solved prices are kept finite: by a floor under the slopes and a limit on the prices.
+
+    Slopes are taken per unit of temperature times score, so that the floor does not depend on the scale of the scores.
+
+    Args:
+        slope_floor: Slopes below this count for little: a slope of 0 gives a price of 0, not of infinity.
+        price_limit: The largest price, of either sign.
+
+    Raises:
+        BadSetting: If either is not above 0.
+
+    Example:
+        >>> import setpoint as sp
+        >>> damping = sp.losses.Damping(price_limit=100.0)
+        >>> solver = sp.ImplicitThreshold(sp.ask("minimize fnr where fpr <= 5%"), damping=damping)
+    """
+
+    slope_floor: float = 1e-6
+    price_limit: float = 1e3
+
+    def __post_init__(self) -> None:
+        above_zero(slope_floor=self.slope_floor, price_limit=self.price_limit)
+
+    def clipped(self, prices: Tensor) -> Tensor:
+        return prices.clamp(-self.price_limit, self.price_limit)
 
 
 def count_at(sample: Sample, thresholds: Tensor, step: Step) -> Tensor:
-    """Counts at the thresholds `(m,)`, `(m, 4)`; or at one a group `(1, G)`, `(1, G, 4)`."""
+    """Counts `(m, 4)` at the thresholds `(m,)`, or `(1, G, 4)` at one threshold per group, `(1, G)`."""
     groups = sample.groups if thresholds.dim() == 2 else None
     return count(
         sample.scores, sample.labels, thresholds, step,
@@ -33,7 +63,7 @@ def count_at(sample: Sample, thresholds: Tensor, step: Step) -> Tensor:
     )  # fmt: skip
 
 
-#: Of the four counts, those that pass.
+#: The counts of scores that pass, among the four.
 PASSING = (1.0, 1.0, 0.0, 0.0)
 
 
@@ -56,7 +86,7 @@ class Expansion:
 
         It is linear in the batch's own counts (blown up by 1 / share to the size of these), hence unbiased for
         ratios such as precision however small the batch; when the batch is all there is, it is the loss itself.
-        `hold` are prices of what passes each threshold, as in `hold_passing`.
+        `hold` are the prices of passing each threshold, as in `hold_passing`.
         """
         slope = self.cost_slope + torch.einsum("k,k...->...", prices, self.excess_slopes)
         if hold is not None:
@@ -123,20 +153,19 @@ def count_pace(sample: Sample, thresholds: Tensor, step: SmoothStep) -> Tensor:
     return -count_at(sample, thresholds, step.slope)
 
 
-def hold_passing(slope: Tensor, pace: Tensor, *, floor: float, limit: float) -> Tensor:
-    """A price of what passes each threshold, `(T,)`, at which a small move of it no longer changes the loss.
+def hold_passing(slope: Tensor, pace: Tensor, damping: Damping) -> Tensor:
+    """Prices of passing each threshold, `(T,)`, at which a small move of the threshold no longer changes the loss.
 
     Thresholds that no bound holds lie where the *true* rates are best, and there the smooth loss still has a slope:
     with nothing against it all scores drift one way, and the loss with them. Held so, a threshold moves with the scores
     around it. At the optimum of the smooth loss itself the price is 0.
     """
     passing = (pace * constant_like(PASSING, pace)).sum(-1).flatten()
-    held: Tensor = -slope * passing / (passing.square() + floor**2)
-    return held.clamp(-limit, limit)
+    return damping.clipped(-slope * passing / (passing.square() + damping.slope_floor**2))
 
 
 def solve_prices(
-    cost_slope: Tensor, excess_slopes: Tensor, active: Tensor, *, floor: float, limit: float, one_each: bool = False
+    cost_slope: Tensor, excess_slopes: Tensor, active: Tensor, damping: Damping, *, one_each: bool = False
 ) -> Tensor:
     """Prices of the active bounds at which no small move of the thresholds pays: cost' + prices . excess' = 0.
 
@@ -151,14 +180,11 @@ def solve_prices(
         raise BadScores("temperature times scores overflows; lower the temperature, or scale the scores")
     if slopes.shape[1] == 1:
         # One threshold: the pseudo-inverse of a column.
-        column: Tensor = -slopes[:, 0] * cost_slope / (slopes.square().sum() + floor**2)
-        return column.clamp(-limit, limit)
+        return damping.clipped(-slopes[:, 0] * cost_slope / (slopes.square().sum() + damping.slope_floor**2))
     if one_each:
         own = slopes.diagonal()
-        each: Tensor = -own * cost_slope / (own.square() + floor**2)
-        return each.clamp(-limit, limit)
+        return damping.clipped(-own * cost_slope / (own.square() + damping.slope_floor**2))
     # A device is waited for here: the decomposition looks whether it converged.
     left, stretch, right = torch.linalg.svd(slopes, full_matrices=False)
-    damped = stretch / (stretch**2 + floor**2)
-    prices: Tensor = -left @ (damped * (right @ cost_slope))
-    return prices.clamp(-limit, limit)
+    damped = stretch / (stretch**2 + damping.slope_floor**2)
+    return damping.clipped(-left @ (damped * (right @ cost_slope)))

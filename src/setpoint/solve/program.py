@@ -7,17 +7,19 @@ the two are equal, and the closed form is O(n) or O(n log n). The operating thre
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from setpoint.errors import BadProblem, BadSetting
 from setpoint.lp import closed
-from setpoint.lp.checks import check_price, check_share
+from setpoint.lp.checks import check_beta, check_price, check_share, check_squash_margin
 from setpoint.measure.classes import check_classes
 from setpoint.measure.rate import Rate, f_score, fpr, jaccard, precision, recall
 from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
+from setpoint.solve.refuse import above_zero
 from setpoint.solve.solver import Solver
 
 
@@ -39,19 +41,29 @@ class ProgramLoss(Solver):
 
 
 class AUCLoss(ProgramLoss):
-    """Mean over pairs of max(0, margin - (s_j - s_k)) / margin: a bound on 1 - AUC from above.
+    """Mean over pairs of max(0, margin - (s_j - s_k)) / margin: an upper bound on 1 - AUC.
 
-    Every pair that misses the margin carries the same gradient, so the loss learns from the first step. With
-    `ramp=True` a pair costs at most 1, as published: closer to 1 - AUC, but only pairs ordered by less than the
-    margin then carry a gradient, at margin 0.01 almost none.
+    Every pair that misses the margin carries the same gradient, so the loss learns from the first step.
+
+    Args:
+        margin: By how much a positive must be above a negative to cost nothing.
+        ramp: A pair costs at most 1, as published: closer to 1 - AUC, but only pairs ordered by less than the margin
+            then carry a gradient, at margin 0.01 almost none.
+
+    Raises:
+        BadSetting: If `margin` is not above 0.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> float(sp.losses.AUCLoss()(torch.tensor([0.5, 0.0]), torch.tensor([1.0, 0.0])))
+        0.5
     """
 
     needs_negatives = True
 
     def __init__(self, margin: float = 1.0, *, ramp: bool = False) -> None:
         super().__init__()
-        if not 0 < margin < float("inf"):
-            raise BadSetting(f"margin is {margin}; it must be a positive number, such as 1.0")
+        above_zero(margin=margin)
         self.margin, self.ramp = margin, ramp
 
     def value(self, batch: Sample) -> Tensor:
@@ -61,24 +73,29 @@ class AUCLoss(ProgramLoss):
 
 
 class MulticlassAUCLoss(Solver):
-    """AUC for scores (n, classes): the mean over class pairs (AUC-mu), or over classes against all others.
+    """AUC of scores `(n, K)`: the mean over pairs of classes (AUC-mu), or over classes against all others.
 
     Classes missing from a batch are left out of the mean; a batch of one class costs zero. By default every pair of
     classes (or every class) counts alike, as it does in the metrics `auc_mu` and `auc_one_vs_rest`. Pooled, classes
-    count by their pairs: of classes with 40, 15 and 5 samples the two rare ones have 9 % of the loss between them, but
-    a third of the metric.
+    count by their pairs: with classes of 40, 15 and 5 samples the two rare ones share 9 % of the loss, but a third of
+    the metric.
 
     Args:
-        margin: by how much a pair must be in order to cost nothing.
+        margin: By how much a pair must be in order to cost nothing.
         partition: `partition[k, l]` is the cost of answering k when l is true; None is 0 on the diagonal and 1
             elsewhere.
-        one_vs_all: each class against all others by its own score, in place of pairs of classes.
-        pooled: one mean over all pairs of samples, each ranked with the size of its orientation and not the sign alone
+        one_vs_all: Each class against all others by its own score, in place of pairs of classes.
+        pooled: One mean over all pairs of samples, each ranked with the size of its orientation and not the sign alone
             (`setpoint.lp.closed.auc_mu`), as published.
-        ramp: a pair costs at most 1, as published; see `AUCLoss`.
+        ramp: A pair costs at most 1, as published; see `AUCLoss`.
 
     Raises:
-        BadSetting: the margin is not a positive number, the partition is not finite, or it came with `one_vs_all`.
+        BadSetting: If the margin is not above 0, the partition is not finite, or it came with `one_vs_all`.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> float(sp.losses.MulticlassAUCLoss()(torch.eye(3), torch.tensor([0, 1, 2])))
+        0.0
     """
 
     def __init__(
@@ -91,8 +108,7 @@ class MulticlassAUCLoss(Solver):
         ramp: bool = False,
     ) -> None:
         super().__init__()
-        if not 0 < margin < float("inf"):
-            raise BadSetting(f"margin is {margin}; it must be a positive number, such as 1.0")
+        above_zero(margin=margin)
         if partition is not None and one_vs_all:
             raise BadSetting("a partition matrix belongs to class pairs: leave it out or set one_vs_all=False")
         if partition is not None and not bool((partition.abs() <= 1e12).all()):
@@ -132,49 +148,85 @@ class _SquashedLoss(ProgramLoss):
 
     def __init__(self, scale: float = 1.0, margin: float = 0.4) -> None:
         super().__init__()
-        if not 0 < scale < float("inf"):
-            raise BadSetting(f"scale is {scale}; it must be a positive number, such as 1.0")
-        if not 0 <= margin <= 0.5:
-            raise BadSetting(f"margin is {margin}; it must lie between 0 and 0.5")
+        above_zero(scale=scale)
+        check_squash_margin(margin)
         self.scale, self.margin = scale, margin
 
     def squash(self, scores: Tensor) -> Tensor:
         return torch.tanh(self.scale * scores)
 
+    def flags(self, batch: Sample) -> dict[str, Any]:
+        """The arguments of the closed forms besides scores and labels."""
+        return {"weights": batch.weights, "squash": self.squash, "margin": self.margin}
+
 
 class FScoreLoss(_SquashedLoss):
-    """1 - F_beta of the best admissible flags: 1 - (1 + beta^2) TP / (TP + FP + beta^2 P)."""
+    """One minus the F-score of the best admissible flags: 1 - (1 + beta^2) TP / (TP + FP + beta^2 P).
+
+    A positive counts in full once (1 - margin) tanh(scale * score) >= margin, a negative not at all once it is below
+    -margin. The operating threshold is zero.
+
+    Args:
+        beta: How much more recall counts than precision.
+        scale: Factor of the scores.
+        margin: How clear a score must be, from 0 (the published program) to 0.5 (the smooth step (1 + tanh) / 2).
+
+    Raises:
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> float(sp.losses.FScoreLoss()(torch.tensor([9.0, -9.0]), torch.tensor([1.0, 0.0])))
+        0.0
+    """
 
     def __init__(self, beta: float = 1.0, *, scale: float = 1.0, margin: float = 0.4) -> None:
         super().__init__(scale, margin)
-        if not 0 < beta < float("inf"):
-            raise BadSetting(f"beta is {beta}; it must be a positive number, such as 1.0")
-        self.beta = beta
+        self.beta = check_beta(beta)
 
     def value(self, batch: Sample) -> Tensor:
-        return 1 - closed.f_score(
-            batch.scores,
-            batch.labels,
-            beta=self.beta,
-            weights=batch.weights,
-            squash=self.squash,
-            margin=self.margin,
-        )
+        return 1 - closed.f_score(batch.scores, batch.labels, beta=self.beta, **self.flags(batch))
 
 
 class JaccardLoss(_SquashedLoss):
-    """1 - TP / (FP + P): one minus intersection over union of the best admissible flags."""
+    """One minus the Jaccard index (intersection over union) of the best admissible flags: 1 - TP / (FP + P).
+
+    Args:
+        scale: Factor of the scores.
+        margin: How clear a score must be, from 0 to 0.5, as in `FScoreLoss`.
+
+    Raises:
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> float(sp.losses.JaccardLoss()(torch.tensor([9.0, -9.0]), torch.tensor([1.0, 0.0])))
+        0.0
+    """
 
     def value(self, batch: Sample) -> Tensor:
-        return 1 - closed.jaccard(
-            batch.scores, batch.labels, weights=batch.weights, squash=self.squash, margin=self.margin
-        )
+        return 1 - closed.jaccard(batch.scores, batch.labels, **self.flags(batch))
 
 
 class PrecisionAtRecallLoss(_SquashedLoss):
-    """1 - precision where recall >= `recall`; each positive missing from it counts as `shortfall` false alarms.
+    """One minus precision where recall is at least `recall`.
 
-    Too small a `shortfall` is paid rather than avoided: from about 5 up the bound was met, at 1 it was not.
+    Each positive missing from the recall counts as `shortfall` false alarms. Too small a `shortfall` is paid rather
+    than avoided: from about 5 up the bound was met, at 1 it was not.
+
+    Args:
+        recall: The recall to reach, between 0 and 1.
+        shortfall: False alarms that one missing positive counts for.
+        scale: Factor of the scores.
+        margin: How clear a score must be, from 0 to 0.5, as in `FScoreLoss`.
+
+    Raises:
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> float(sp.losses.PrecisionAtRecallLoss(0.9)(torch.tensor([9.0, -9.0]), torch.tensor([1.0, 0.0])))
+        0.0
     """
 
     def __init__(self, recall: float, *, shortfall: float = 5.0, scale: float = 1.0, margin: float = 0.4) -> None:
@@ -183,19 +235,27 @@ class PrecisionAtRecallLoss(_SquashedLoss):
         self.shortfall = check_price(shortfall)
 
     def value(self, batch: Sample) -> Tensor:
-        return 1 - closed.precision_at_recall(
-            batch.scores,
-            batch.labels,
-            self.recall,
-            shortfall=self.shortfall,
-            weights=batch.weights,
-            squash=self.squash,
-            margin=self.margin,
-        )
+        settings = {"shortfall": self.shortfall, **self.flags(batch)}
+        return 1 - closed.precision_at_recall(batch.scores, batch.labels, self.recall, **settings)
 
 
 class RecallAtPrecisionLoss(_SquashedLoss):
-    """1 - recall where precision >= `precision`, whose breach costs `shortfall` a flag. Exceeds 1 while broken."""
+    """One minus recall where precision is at least `precision`; the loss exceeds 1 while the precision is missed.
+
+    Args:
+        precision: The precision to reach, between 0 and 1.
+        shortfall: Price per flag by which the precision is missed.
+        scale: Factor of the scores.
+        margin: How clear a score must be, from 0 to 0.5, as in `FScoreLoss`.
+
+    Raises:
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> float(sp.losses.RecallAtPrecisionLoss(0.9)(torch.tensor([9.0, -9.0]), torch.tensor([1.0, 0.0])))
+        0.0
+    """
 
     def __init__(self, precision: float, *, shortfall: float = 5.0, scale: float = 1.0, margin: float = 0.4) -> None:
         super().__init__(scale, margin)
@@ -203,15 +263,8 @@ class RecallAtPrecisionLoss(_SquashedLoss):
         self.shortfall = check_price(shortfall)
 
     def value(self, batch: Sample) -> Tensor:
-        return 1 - closed.recall_at_precision(
-            batch.scores,
-            batch.labels,
-            self.precision,
-            shortfall=self.shortfall,
-            weights=batch.weights,
-            squash=self.squash,
-            margin=self.margin,
-        )
+        settings = {"shortfall": self.shortfall, **self.flags(batch)}
+        return 1 - closed.recall_at_precision(batch.scores, batch.labels, self.precision, **settings)
 
 
 def program_for(problem: Problem) -> ProgramLoss:

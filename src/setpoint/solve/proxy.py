@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor, nn
 
 from setpoint.errors import BadSetting
 from setpoint.measure.constraint import Constraint
-from setpoint.measure.step import SigmoidStep, SmoothStep, Step, hard_step
-from setpoint.problem.problem import Problem
-from setpoint.solve.ascent import room
+from setpoint.solve.ascent import Climb, room
 from setpoint.solve.lagrangian import Lagrangian
-from setpoint.solve.solver import Solver
 
 
 def stationary(matrix: Tensor) -> Tensor:
@@ -29,18 +24,18 @@ class SwapRegret(nn.Module):
     """A left-stochastic matrix M over objective and bounds, moved by the true excesses: M <- M * exp(lr D l').
 
     l is the stationary distribution of M, D = (0, excess / room); columns are then scaled to sum 1. The matrix is
-    kept as logarithms, so that no entry becomes zero. An equality stands in it twice, once a side.
+    kept as logarithms, so that no entry becomes zero. An equality stands in it twice, once per side.
     """
 
     log_matrix: Tensor
     rooms: Tensor
     sides: Tensor
 
-    def __init__(self, bounds: tuple[Constraint, ...], lr: float) -> None:
+    def __init__(self, bounds: tuple[Constraint, ...], climb: Climb) -> None:
         super().__init__()
-        if not 0 < lr < float("inf"):
-            raise BadSetting(f"price_lr must be above 0, got {lr!r}")
-        self.lr = lr
+        if climb.control is not None or climb.penalty is not None or climb.ceiling is not None:
+            raise BadSetting("a proxy-Lagrangian has shares of 1 for prices: its climb takes lr and start alone")
+        self.settings = climb
         size = len(bounds)
         equal = [place for place, bound in enumerate(bounds) if bound.relation == "=="]
         sides = torch.cat([torch.eye(size), -torch.eye(size)[equal]])
@@ -56,6 +51,8 @@ class SwapRegret(nn.Module):
 
     def start(self, prices: Tensor) -> None:
         """Begin where the bounds weigh `prices` times the objective; at least 1 %, from which they can grow."""
+        if self.settings.start is not None:
+            prices = torch.full_like(prices, self.settings.start)
         weights = (self.sides.to(prices.dtype) @ prices).clamp(min=1e-2)
         shares = torch.cat([weights.new_ones(1), weights]).log().log_softmax(0)
         self.log_matrix.copy_(shares.unsqueeze(1).expand_as(self.log_matrix))
@@ -65,12 +62,12 @@ class SwapRegret(nn.Module):
         shares = stationary(self.log_matrix.exp()).to(excesses.dtype)
         return shares[0], shares[1:] @ self.sides.to(excesses.dtype)
 
-    def climb(self, soft: Tensor, true: Tensor) -> None:
-        """Shift weight to what is broken, in proportion to what it had."""
-        gain = self.sides.double() @ (true.double() / self.rooms.double())
+    def climb(self, excesses: Tensor) -> None:
+        """Shift weight to broken bounds, in proportion to the weight they had."""
+        gain = self.sides.double() @ (excesses.double() / self.rooms.double())
         gain = torch.cat([gain.new_zeros(1), gain])
         shares = stationary(self.log_matrix.exp())
-        moved = self.log_matrix.double() + self.lr * torch.outer(gain, shares)
+        moved = self.log_matrix.double() + self.settings.lr * torch.outer(gain, shares)
         self.log_matrix.copy_(moved.log_softmax(0))
 
     def look(self) -> None:
@@ -78,28 +75,36 @@ class SwapRegret(nn.Module):
 
 
 class ProxyLagrangian(Lagrangian):
-    """The Lagrangian as a game without a common payoff: the model minimises soft rates, the weights answer true ones.
+    """The Lagrangian as a game: the model minimises soft rates, the weights of the bounds answer to true ones.
 
-        loss = l_0 objective + sum(l_i excess_i),    M l = l,    M <- M * exp(price_lr * true excess l'), columns scaled
+        loss = l_0 objective + sum(l_i excess_i),    M l = l,    M <- M * exp(lr * true excess l')
 
-    The loss is a mean with weights l of sum 1, so no price can diverge. Its guarantee is for a *mixture* of the models
-    on the way (`best_mixture`); a single one may oscillate about the bound. Takes the start, step, truth,
-    temperature and memory as `Lagrangian` does.
+    with the columns of M scaled to sum 1 after each step. The loss is a mean with weights l of sum 1, so no price can
+    diverge. The guarantee is for a mixture of the models on the way (`best_mixture`); a single model may oscillate
+    about the bound.
+
+    Args:
+        problem: The objective and its bounds.
+        n_groups: Number of groups, if the problem compares groups.
+        climb: `lr` (0.03 unless given) and `start` of the prices; it takes no other setting.
+        threshold: The first threshold. None starts at the best feasible cut.
+        step: Makes the smooth step that the model learns by, given a temperature.
+        truth: The step that moves the weights.
+        temperature: Steepness of the smooth step. None sets it once, from the spread of the first scores.
+        memory: Number of scores remembered. None chooses it from the bounds; 0 makes every batch stand for itself.
+
+    Raises:
+        BadProblem: If `problem` is not a problem, or `n_groups` does not fit it.
+        BadSetting: If a setting is out of its range, or `climb` has a control, a penalty or a ceiling.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> solver = sp.losses.ProxyLagrangian(sp.ask("minimize fnr where fpr <= 50%"))
+        >>> scores = torch.tensor([2.0, 0.5, -0.3, 1.0, -1.0, -2.0], requires_grad=True)
+        >>> solver(scores, torch.tensor([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])).backward()
+        >>> bool((solver.prices >= 0).all())
+        True
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        *,
-        n_groups: int | None = None,
-        price_lr: float = 0.03,
-        price: float | None = None,
-        threshold: float | None = None,
-        step: Callable[[Tensor], SmoothStep] = SigmoidStep,
-        truth: Step = hard_step,
-        temperature: float | None = None,
-        memory: int | None = None,
-    ) -> None:
-        Solver.__init__(self)
-        self._set_up(problem, n_groups, step, truth, temperature, memory, price, threshold)
-        self.ascent = SwapRegret(problem.bounds, price_lr)
+    def _climbing(self, climb: Climb | None) -> SwapRegret:
+        return SwapRegret(self.problem.bounds, climb or Climb(lr=0.03))

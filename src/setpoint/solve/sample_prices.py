@@ -1,4 +1,4 @@
-"""One price a sample, and what the samples of a batch are charged by it: shared by all augmented Lagrangians."""
+"""One price per sample, and the charge of a batch by these prices: shared by all augmented Lagrangians."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from torch import Tensor
 from setpoint.errors import BadIndex, BadSetting, DivergedPrices
 from setpoint.measure.area import roc_area
 from setpoint.measure.sample import Sample
+from setpoint.solve.refuse import whole_number
 from setpoint.solve.solver import Solver
 
 
@@ -24,9 +25,15 @@ class HeldOutMetric(Protocol):
 
 @dataclass(frozen=True)
 class ByAsk:
-    """The ask itself: its objective at the best feasible cut (its negative, if that is minimised).
+    """Measure an epoch by the ask itself: its objective at the best feasible cut, larger being better.
 
-    When no cut is feasible, minus the violation.
+    The objective is taken with a minus sign if it is minimised. When no cut is feasible, the measure is minus the
+    violation.
+
+    Example:
+        >>> import setpoint as sp
+        >>> sp.losses.Growth().metric
+        ByAsk()
     """
 
     def __call__(self, held_out: Sample, merit: float) -> float:
@@ -35,7 +42,12 @@ class ByAsk:
 
 @dataclass(frozen=True)
 class ByArea:
-    """The area under the whole ROC curve, whatever is asked: the published choice."""
+    """Measure an epoch by the area under the whole ROC curve, whatever is asked: the published choice.
+
+    Example:
+        >>> import setpoint as sp
+        >>> growth = sp.losses.Growth(metric=sp.losses.ByArea())
+    """
 
     def __call__(self, held_out: Sample, merit: float) -> float:
         return float(roc_area(held_out.scores, held_out.labels, held_out.weights))
@@ -43,19 +55,43 @@ class ByArea:
 
 @dataclass(frozen=True)
 class Growth:
-    """How mu, the weight of the square and the pace of the prices, grows: by `rho`, up to `limit`.
+    """How mu and the prices of an augmented Lagrangian start and grow.
 
-    mu grows after an epoch whose metric is below that of the epoch before plus `tolerance`; on a tie, with no
-    tolerance, it stays. `fit` measures each epoch by `metric` on the held-out rows: `ByAsk()`, the default, since the
-    ask is what the model is judged by, or `ByArea()`. A loop of your own hands `step_metric` any number.
+    mu, the weight of the square and the pace of the prices, grows after an epoch whose metric is below that of the
+    epoch before plus `tolerance`; on a tie, with no tolerance, mu stays. A loop of your own hands `step_metric` any
+    number.
+
+    Args:
+        rho: Factor by which mu grows, 1 or more.
+        limit: The largest mu.
+        tolerance: By how much an epoch must be better than the one before for mu to stay.
+        metric: How `sp.fit` measures each epoch on held-out rows: `ByAsk()`, since the ask is what the model is judged
+            by, or `ByArea()`.
+        price: The first price of every sample.
+        price_limit: A price beyond this stops the training with `DivergedPrices`.
+
+    Raises:
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import setpoint as sp
+        >>> solver = sp.AugmentedLagrangian(sp.CrossEntropy(), n_samples=9, mu=0.1, growth=sp.losses.Growth(rho=3.0))
+        >>> for auc in (0.8, 0.7):
+        ...     solver.step_metric(auc)
+        >>> round(float(solver.mu), 3)
+        0.3
     """
 
     rho: float = 2.0
     limit: float = 1.0
     tolerance: float = 0.0
     metric: HeldOutMetric = ByAsk()
+    price: float = 0.0
+    price_limit: float = 1e6
 
     def __post_init__(self) -> None:
+        if not 0 <= self.price <= self.price_limit:
+            raise BadSetting(f"price {self.price!r} must be 0 or more, and price_limit {self.price_limit!r} above it")
         if not 1 <= self.rho < float("inf") or not 0 < self.limit < float("inf") or not self.tolerance >= 0:
             raise BadSetting(
                 f"mu grows by rho >= 1 up to a limit above 0, past a tolerance of 0 or more; "
@@ -80,24 +116,22 @@ class SamplePriced(Solver):
         n_samples: int,
         margin: float,
         mu: float,
-        growth: Growth,
-        price: float,
-        price_limit: float,
+        growth: Growth | None,
         output: Callable[[Tensor], Tensor],
     ) -> None:
         super().__init__()
+        growth = growth or Growth()
         if not isinstance(base_loss, Solver):
             raise BadSetting(f"base_loss must be a solver such as sp.CrossEntropy(), got {base_loss!r}")
-        if isinstance(n_samples, bool) or not isinstance(n_samples, int) or n_samples < 1:
-            raise BadSetting(f"n_samples must be the number of training samples, from 1 up, got {n_samples!r}")
-        if not 0 <= margin < float("inf") or not 0 <= price <= price_limit:
-            raise BadSetting(f"margin {margin!r} and price {price!r} must be 0 or more, price_limit above the price")
+        whole_number("n_samples, the number of training samples,", n_samples)
+        if not 0 <= margin < math.inf:
+            raise BadSetting(f"margin must be 0 or more, got {margin!r}")
         if not 0 < mu <= growth.limit:
             raise BadSetting(f"mu must be above 0, or no price would ever move, and at most {growth.limit:g}: {mu!r}")
         self.base_loss, self.n_samples, self.margin, self.output = base_loss, n_samples, margin, output
-        self.growth, self.price_limit = growth, price_limit
-        self.register_buffer("sample_prices", torch.full((n_samples,), float(price)))
-        self.register_buffer("shared_price", torch.tensor(float(price)))
+        self.growth = growth
+        self.register_buffer("sample_prices", torch.full((n_samples,), float(growth.price)))
+        self.register_buffer("shared_price", torch.tensor(float(growth.price)))
         # Where each sample was last seen in a batch, to tell whether one is in it twice; read only after it is written.
         self.register_buffer("last_seen", torch.zeros(n_samples, dtype=torch.int32), persistent=False)
         self.register_buffer("mu", torch.tensor(float(mu), dtype=torch.float64))
@@ -105,15 +139,15 @@ class SamplePriced(Solver):
 
     @property
     def prices(self) -> Tensor:
-        """One price a training sample; 0, or the first price, for those that are not constrained."""
+        """One price per training sample; samples that are not constrained keep the first price."""
         return self.sample_prices
 
     def progress(self, held_out: Sample, merit: float) -> float:
-        """What `step_metric` is to be told of an epoch: `growth.metric`."""
+        """The value to hand to `step_metric` after an epoch: `growth.metric`."""
         return self.growth.metric(held_out, merit)
 
     def step_metric(self, value: float) -> None:
-        """Tell how the model does on held-out data, once an epoch, larger being better: if it is worse, mu grows."""
+        """Take the held-out metric of an epoch, larger being better: if it is worse than the last, mu grows."""
         if math.isnan(value):
             raise BadSetting("the metric is NaN; give the validation metric of this epoch, such as its AUC")
         if value < float(self.metric) + self.growth.tolerance:
@@ -121,7 +155,7 @@ class SamplePriced(Solver):
         self.metric.fill_(value)
 
     def check_index(self, index: Tensor | None, size: int) -> Tensor | None:
-        """One whole number a sample, from 0 to n_samples - 1."""
+        """One whole number per sample, from 0 to n_samples - 1."""
         if index is None:
             return None
         if index.shape != (size,) or index.is_floating_point() or index.dtype == torch.bool:
@@ -136,7 +170,7 @@ class SamplePriced(Solver):
         return index
 
     def charge(self, paid: Tensor, index: Tensor | None, weights: Tensor | None, opposed: Tensor | float) -> Tensor:
-        """What the constrained samples of a batch pay for `paid`, their q, against others of total weight `opposed`."""
+        """The charge for `paid`, the q of the constrained samples, against others of total weight `opposed`."""
         prices = (self.shared_price if index is None else self.sample_prices.index_select(0, index)).to(paid.dtype)
         each = paid * (paid * (0.5 * self.mu.to(paid.dtype)) + prices)
         if weights is None:
@@ -155,12 +189,12 @@ class SamplePriced(Solver):
             rise = rise.mean() if weights is None else (weights @ rise) / weights.sum()
         risen = prices + rise
         highest = float(risen.max())
-        if not highest <= self.price_limit:
+        if not highest <= self.growth.price_limit:
             place = int(risen.argmax())
             name = "shared by all samples" if index is None else f"of sample {int(index[place])}"
             before = float(prices if index is None else prices[place])
             raise DivergedPrices(
-                f"the price {name} has diverged: {before:.6g}, then {highest:.6g} (limit {self.price_limit:g}), "
+                f"the price {name} has diverged: {before:.6g}, then {highest:.6g} (limit {self.growth.price_limit:g}), "
                 f"its pairs short of the margin by up to {float(paid.max()):.6g} in all, mu at {float(self.mu):.6g}; "
                 "lower mu, or let it grow by less"
             )

@@ -10,27 +10,44 @@ from torch.nn import functional as F
 
 from setpoint.decide.coverage import coverage_bounds
 from setpoint.decide.shift_point import check_class_problem, find_shifts
-from setpoint.errors import BadSetting
 from setpoint.measure.classes import check_classes, class_shares, count_classes
 from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
 from setpoint.solve.memory import Memory, memory_size
-from setpoint.solve.price import expand, solve_prices
-from setpoint.solve.scale import settle_temperature, temperature_buffer
-from setpoint.solve.solver import Solver
+from setpoint.solve.price import Damping, expand, solve_prices
+from setpoint.solve.refuse import whole_number
+from setpoint.solve.solver import Solver, settle_temperature, temperature_buffer
 
 
 class ImplicitShifts(Solver):
-    """Trains the objective of a problem of K classes *at the shifts that its coverage bounds call for*.
+    """Train the objective of a problem of K classes at the shifts that its coverage bounds call for.
 
-    A class within its bounds keeps its shift; the shifts of the others are set so that the true coverages meet
-    theirs (a convex problem, solved to the sample), and the bounds are priced so that no small move of those
-    shifts pays. An objective that is not the error (macro recall, macro F-score) first gets the shifts that are
-    best for it, found by search and then held; with the error these are 0. Labels are class numbers.
+    A sample is given the class argmax(score_k - shift_k). A class within its bounds keeps its shift; the shifts of the
+    others are set so that the true coverages meet theirs (a convex problem, solved to the sample), and the bounds are
+    priced so that no small move of those shifts pays. An objective that is not the error (macro recall, macro F-score)
+    first gets the shifts that are best for it, found by search and then held; with the error these are 0. Labels are
+    class numbers.
 
-    `temperature` is the steepness of the softmax; None sets it once, from the spread of the first scores.
-    `memory` is the number of rows of scores remembered, None chooses it from the bounds. The shifts are found
-    anew every `every` steps; `soft` sets them by soft coverages instead of true ones.
+    Args:
+        problem: The objective and its bounds on the coverage of classes.
+        n_classes: Number of classes K.
+        temperature: Steepness of the softmax. None sets it once, from the spread of the first scores.
+        memory: Number of rows of scores remembered. None chooses it from the bounds.
+        every: Steps from one search of the shifts to the next.
+        soft: Set the shifts by soft coverages instead of true ones.
+        damping: Floor of the slopes and limit of the prices.
+
+    Raises:
+        BadProblem: If the problem does not ask for classes.
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> problem = sp.minimize(sp.classes.Micro(sp.fnr), sp.classes.OfClass(sp.flagged, 0) <= 0.25)
+        >>> solver = sp.classes.ImplicitShifts(problem, n_classes=3)
+        >>> loss = solver(torch.eye(3).repeat(4, 1), torch.arange(3).repeat(4))
+        >>> bool(solver.shifts[0] > 0)
+        True
     """
 
     shifts: Tensor
@@ -49,23 +66,13 @@ class ImplicitShifts(Solver):
         memory: int | None = None,
         every: int = 1,
         soft: bool = False,
-        price_limit: float = 1e3,
-        slope_floor: float = 1e-6,
+        damping: Damping | None = None,
     ) -> None:
         super().__init__()
         check_class_problem(problem)
-        if isinstance(n_classes, bool) or not isinstance(n_classes, int) or n_classes < 2:
-            raise BadSetting(f"n_classes must be a whole number from 2 up, got {n_classes!r}")
-        if every < 1:
-            raise BadSetting(f"every must be at least 1, got {every!r}")
-        if not 0 < price_limit < float("inf") or not 0 < slope_floor < float("inf"):
-            raise BadSetting(f"price_limit and slope_floor must be above 0, got {price_limit!r} and {slope_floor!r}")
-        self.problem = problem
-        self.n_classes = n_classes
-        self.every = every
-        self.soft = soft
-        self.price_limit = price_limit
-        self.slope_floor = slope_floor
+        self.problem, self.n_classes = problem, whole_number("n_classes", n_classes, least=2)
+        self.every, self.soft = whole_number("every", every), soft
+        self.damping = damping or Damping()
         self.memory = Memory(memory_size(problem.tightest) if memory is None else memory)
         self.memory.register_buffer("scores", torch.zeros(self.memory.size, n_classes))
         self.low, self.high = coverage_bounds(problem, n_classes)
@@ -90,12 +97,12 @@ class ImplicitShifts(Solver):
         shifts = shifts.to(temperature.dtype)
         here = expand(self.problem, _count(reference, shifts, temperature))
         pace = shift_pace(reference, shifts, temperature) / temperature
-        # Only the shifts that a bound has moved answer to a change of the scores; the others are held.
+        # Only shifts that a bound has moved answer to a change of the scores; the others are held.
         moved = (sides != 0) | self._fixed(sides)
         cost_slope = torch.einsum("kc,jkc->j", here.cost_slope[0], pace)
         excess_slopes = torch.einsum("ikc,jkc->ij", here.excess_slopes[:, 0], pace) * moved
         active = self._active(sides)
-        prices = solve_prices(cost_slope, excess_slopes, active, floor=self.slope_floor, limit=self.price_limit)
+        prices = solve_prices(cost_slope, excess_slopes, active, self.damping)
         if self.training:
             self.prices.copy_(prices)
         return here.loss(prices, _count(batch, shifts, temperature), batch.mass / reference.mass)
@@ -105,7 +112,7 @@ class ImplicitShifts(Solver):
         return (self.low == self.high).to(sides.device)
 
     def _active(self, sides: Tensor) -> Tensor:
-        """Which bounds hold the shifts in place: a ceiling those that it raised, a floor those that it lowered."""
+        """Marks the bounds that hold shifts in place: ceilings that raised a shift, floors that lowered one."""
         fixed, active = self._fixed(sides), []
         for constraint in self.problem.constraints:
             k = constraint.quantity.k  # type: ignore[attr-defined]
@@ -133,11 +140,7 @@ class ImplicitShifts(Solver):
         return shifts, sides
 
     def status(self) -> dict[str, Any]:
-        return {
-            "shifts": self.shifts.tolist(),
-            "prices": self.prices.tolist(),
-            "temperature": float(self.temperature),
-        }
+        return {"shifts": self.shifts.tolist(), "prices": self.prices.tolist(), "temperature": float(self.temperature)}
 
 
 def _count(sample: Sample, shifts: Tensor, temperature: Tensor) -> Tensor:

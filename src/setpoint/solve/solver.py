@@ -5,34 +5,47 @@ from __future__ import annotations
 import contextlib
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
 import torch
 from torch import Tensor, nn
 
-from setpoint.errors import BadGroups, BadProblem, BadScores
+from setpoint.errors import BadScores
 from setpoint.measure.joined import joined
 from setpoint.measure.looks import may_look
 from setpoint.measure.sample import DOUBTS, Sample, check_sample, doubts_of, refuse_huge_scores
-from setpoint.problem.problem import Problem
 from setpoint.processes import Processes, ProcessGroup
+from setpoint.solve.refuse import above_zero
 
 S = TypeVar("S", bound="Solver")
-#: Steps on a device between two looks at what was wrong with their batches.
+#: Steps on a device from one look at the doubts about its batches to the next.
 LOOK_EVERY = 100
+#: Temperature times the spread of the scores, when nothing else is known of their scale.
+SPREADS = 4.0
+#: The steepest step that is set by itself.
+STEEPEST = 1e12
 
 
 class Solver(nn.Module, ABC):
-    """`loss = solver(scores, labels)`, with your own loop, optimizer and sampler.
+    """A criterion: `loss = solver(scores, labels)`, with your own loop, optimizer and sampler.
 
-    All state (thresholds, prices, memory) is in buffers; in `eval()` mode none of it changes. A batch that
-    lacks a class is ordinary. Scores that are not finite, labels other than 0 and 1, and shapes that do not
-    match are refused by name.
+    All state (thresholds, prices, memory) is in buffers; in `eval()` mode none of it changes. A batch that lacks a
+    class is ordinary. Scores that are not finite, labels other than 0 and 1, and shapes that do not match are refused
+    by name.
 
     When `torch.distributed` is initialised, the loss is that of the batches of all processes together, and so are
     thresholds, prices and memory; every process must then call the solver at every step, with no samples if it has
     none. `across` chooses other processes, or none.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> class Hinge(sp.losses.Solver):
+        ...     def loss(self, batch, index=None):
+        ...         return (1 - (2 * batch.labels - 1) * batch.scores).clamp(min=0).mean()
+        >>> float(Hinge()(torch.tensor([2.0, 0.5]), torch.tensor([1.0, 0.0])))
+        0.75
     """
 
     #: Whether `loss` takes the part of this process and joins what it needs of the others; else it is given all.
@@ -78,7 +91,18 @@ class Solver(nn.Module, ABC):
         groups: Tensor | None = None,
         index: Tensor | None = None,
     ) -> Tensor:
-        """The loss of a batch, a scalar. `index` numbers the samples for solvers that price each of them."""
+        """The loss of a batch, a scalar.
+
+        Args:
+            scores: Score of each sample, `(n,)`.
+            labels: 1 for a positive, 0 for a negative.
+            weights: Weight of each sample; None is 1 each.
+            groups: Group number of each sample, for problems that compare groups.
+            index: Number of each sample among all training samples, for solvers that price each of them.
+
+        Returns:
+            The loss, with a gradient to the scores.
+        """
         with full_precision(scores):
             return self.judged(self.check(scores, labels, weights, groups), index)
 
@@ -126,13 +150,13 @@ class Solver(nn.Module, ABC):
         return sample
 
     def look(self) -> None:
-        """Refuse what was wrong with any batch so far that was not looked at when it came.
+        """Raise the error of any batch so far whose numbers were not looked at when it came.
 
         On a device other than the processor, and in a compiled step, looking at numbers costs more than counting
         them. There the loss turns NaN after a batch with scores that are not finite, odd labels or odd weights, and
         every hundredth step, or this call, says what it was.
         """
-        # The one wait for the device, a hundredth a step.
+        # The one wait for the device, once in a hundred steps.
         found = self.doubts.tolist()
         self.doubts.zero_()
         for (error, told), wrong in zip(DOUBTS, found):
@@ -146,15 +170,35 @@ class Solver(nn.Module, ABC):
         """The loss of a checked batch."""
 
     def progress(self, held_out: Sample, merit: float) -> float:
-        """What to tell `step_metric` of an epoch: the merit of the ask on held-out data, unless a solver says other."""
+        """The value to hand to `step_metric` after an epoch: the merit of the ask on held-out data, by default."""
         return merit
 
     def step_metric(self, value: float) -> None:
-        """Told once an epoch how the model does on held-out data, larger being better; most solvers need not know."""
+        """Take the held-out metric of an epoch, larger being better; most solvers do nothing with it."""
 
     def status(self) -> dict[str, Any]:
-        """What is worth logging: thresholds, prices, temperature."""
+        """The numbers worth logging, such as thresholds, prices and temperature."""
         return {}
+
+
+def temperature_buffer(temperature: float | None) -> Tensor:
+    """The given temperature, or 0 for one that is still to be set."""
+    above_zero(temperature=temperature)
+    return torch.tensor(temperature or 0.0)
+
+
+@torch.no_grad()
+def settle_temperature(buffer: Tensor, spread: Callable[[], Tensor], dtype: torch.dtype, *, keep: bool) -> Tensor:
+    """The temperature in the buffer; the first time that scores have a spread, one over it, kept if asked to."""
+    if may_look(buffer) and float(buffer) > 0:
+        return buffer.to(dtype)
+    found = spread()
+    # Scores that differ in their last digits only would make it infinite.
+    new = torch.where(found > 0, (SPREADS / found).clamp(max=STEEPEST), 0.0).to(dtype)
+    temperature = torch.where(buffer > 0, buffer.to(dtype), new)
+    if keep:
+        buffer.copy_(temperature)
+    return torch.where(temperature > 0, temperature, 1.0)
 
 
 def full_precision(scores: Tensor) -> contextlib.AbstractContextManager[object]:
@@ -163,25 +207,3 @@ def full_precision(scores: Tensor) -> contextlib.AbstractContextManager[object]:
     if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
         return torch.autocast(device, enabled=False)
     return contextlib.nullcontext()
-
-
-def check_problem(problem: Problem, n_groups: int | None) -> None:
-    """A problem, and the number of groups if it compares any."""
-    if not isinstance(problem, Problem):
-        raise BadProblem(f"expected a problem, got {problem!r}; turn a text into one with sp.ask")
-    problem.refuse_rows()
-    if problem.group is not None and n_groups is None:
-        raise BadProblem(f"'{problem}' compares groups of {problem.group}: say how many there are with n_groups=")
-    if problem.group is None and n_groups is not None:
-        raise BadProblem(f"'{problem}' compares no groups, so it takes no n_groups")
-
-
-def with_groups(batch: Sample, problem: Problem, n_groups: int | None) -> Sample:
-    """The batch as a problem that may compare groups needs it; any of them may be absent."""
-    if n_groups is None:
-        return batch
-    if batch.groups is None:
-        raise BadGroups(f"'{problem}' compares groups of {problem.group}; pass groups= with each batch")
-    if len(batch.groups) and int(batch.groups.max()) >= n_groups:
-        raise BadGroups(f"group {int(batch.groups.max())} in a batch, but n_groups is {n_groups}")
-    return replace(batch, n_groups=n_groups)

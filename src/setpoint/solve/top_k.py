@@ -1,4 +1,4 @@
-"""Ranking: the best k documents of each query, with one implicit threshold a query.
+"""Ranking: the best k documents of each query, with one implicit threshold per query.
 
 The threshold of a query is the one that k of its documents pass. Its bound, "k pass", is priced query by query in
 closed form, so that thousands of queries are thousands of rows of a tensor, not of Lagrange multipliers.
@@ -15,22 +15,38 @@ from setpoint.errors import BadProblem, BadScores, BadSetting, ShapeMismatch
 from setpoint.measure.rate import Rate
 from setpoint.measure.sample import Sample, check_sample, refuse_huge_scores, refuse_odd_weights
 from setpoint.measure.step import SigmoidStep, SmoothStep
-from setpoint.solve.scale import settle_temperature, temperature_buffer
-from setpoint.solve.solver import Solver, full_precision
+from setpoint.solve.refuse import above_zero, whole_number
+from setpoint.solve.solver import Solver, full_precision, settle_temperature, temperature_buffer
 
 
 class ImplicitTopK(Solver):
-    """Trains `rate` (precision, recall) among the k best documents of each query: lists `(Q, L)`, padded to L.
+    """Train precision or recall among the k best documents of each query, with one implicit threshold per query.
 
-    loss = -mean_q [rate_q - price_q (passing_q - k)], in soft counts, at the threshold half way between the k-th
-    and the (k+1)-th score of the query. The gradient of a document is then proportional to its relevance minus
-    that of the documents near the threshold: a place is taken from whoever stands at the border.
+        loss = -mean_q [rate_q - price_q (passing_q - k)]
 
-    A query with k documents or fewer counts with what it is (a place left empty is a miss) and moves nothing; one
-    without relevant documents, or with no others, moves nothing by itself; one without documents is not there.
+    in soft counts, at the threshold half way between the k-th and the (k+1)-th score of the query. The gradient of a
+    document is then proportional to its relevance minus that of the documents near the threshold.
 
-    `temperature` is the steepness of the step; None sets it once, from the spread of the first scores within
-    their queries. Each query stands for itself, so there is no memory: a batch holds whole queries.
+    Scores and labels are `(Q, L)`, padded to L documents per query. A query with k documents or fewer counts with what
+    it is (a place left empty is a miss) and moves nothing; a query without relevant documents, or with no others, moves
+    nothing by itself; a query without documents is not there. A batch holds whole queries, so there is no memory.
+
+    Args:
+        rate: `sp.precision` or `sp.recall`.
+        k: Number of places.
+        temperature: Steepness of the step. None sets it once, from the spread of the first scores within their queries.
+        slope_floor: Slopes below this count for little, so that prices stay finite.
+
+    Raises:
+        BadProblem: If `rate` is not a rate.
+        BadSetting: If a setting is out of its range.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> solver = sp.losses.ImplicitTopK(sp.precision, k=1)
+        >>> loss = solver(torch.tensor([[2.0, 1.0, 0.0]]), torch.tensor([[0.0, 1.0, 0.0]]))
+        >>> sorted(solver.status())
+        ['price', 'temperature']
     """
 
     takes_parts = True
@@ -41,13 +57,8 @@ class ImplicitTopK(Solver):
         super().__init__()
         if not isinstance(rate, Rate):
             raise BadProblem(f"ImplicitTopK trains a rate such as sp.precision or sp.recall, but got {rate!r}")
-        if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-            raise BadSetting(f"k is {k!r}; give a whole number from 1 up")
-        if not 0 < slope_floor < float("inf"):
-            raise BadSetting(f"slope_floor must be above 0, got {slope_floor!r}")
-        self.rate = rate
-        self.k = k
-        self.slope_floor = slope_floor
+        above_zero(slope_floor=slope_floor)
+        self.rate, self.k, self.slope_floor = rate, whole_number("k", k), slope_floor
         self.register_buffer("temperature", temperature_buffer(temperature))
         self.register_buffer("mean_price", torch.zeros(()))
 
@@ -61,8 +72,18 @@ class ImplicitTopK(Solver):
         groups: Tensor | None = None,
         index: Tensor | None = None,
     ) -> Tensor:
-        """The loss of a batch of queries, a scalar. `mask` is True where there is a document; padding may hold
-        anything. `weights` are one a query.
+        """The loss of a batch of queries, a scalar.
+
+        Args:
+            scores: Score of each document, `(Q, L)`.
+            labels: 1 for a relevant document, 0 for another.
+            mask: True where there is a document; padding may hold anything.
+            weights: Weight of each query.
+            groups: Not used.
+            index: Not used.
+
+        Returns:
+            The loss, with a gradient to the scores.
         """
         with full_precision(scores):
             return self.judged(_check(scores, labels, mask, weights), index)

@@ -10,15 +10,28 @@ from torch import Tensor
 from setpoint.errors import BadSetting
 from setpoint.measure.sample import Sample
 from setpoint.solve.baseline import CrossEntropy
+from setpoint.solve.refuse import above_zero
 from setpoint.solve.solver import Solver
 
 
 class WithAnchor(Solver):
-    """solver + strength * q * anchor, with q such that both pull equally hard on the scores at the first step.
+    """Hold a solver back by an anchor: solver + strength * q * anchor.
 
-    The anchor is plain cross-entropy unless another solver is given. q is set once, when both first have a gradient,
-    and kept (a buffer), so that `strength` does not depend on the scale of either loss. A strength of 0.1 keeps a
-    tenth of cross-entropy's pull; the fewer samples decide the question, the more is needed.
+    q is such that both pull equally hard on the scores at the first step. It is set once, when both first have a
+    gradient, and kept, so that `strength` does not depend on the scale of either loss. A strength of 0.1 keeps a tenth
+    of the pull of the anchor; the fewer samples decide the question, the more is needed.
+
+    Args:
+        solver: The solver to hold back.
+        anchor: The loss to stay near; by default plain cross-entropy.
+        strength: How hard the anchor pulls.
+
+    Raises:
+        BadSetting: If `solver` is not a solver, or `strength` not above 0.
+
+    Example:
+        >>> import setpoint as sp
+        >>> solver = sp.losses.WithAnchor(sp.ImplicitThreshold(sp.ask("minimize fnr where fpr <= 5%")), strength=0.3)
     """
 
     takes_parts = True
@@ -28,8 +41,7 @@ class WithAnchor(Solver):
         super().__init__()
         if not isinstance(solver, Solver):
             raise BadSetting(f"expected a solver such as sp.ImplicitThreshold(problem), got {solver!r}")
-        if not 0 < strength < float("inf"):
-            raise BadSetting(f"strength must be above 0, got {strength!r}")
+        above_zero(strength=strength)
         self.solver = solver
         self.anchor = CrossEntropy() if anchor is None else anchor
         self.strength = strength
