@@ -41,9 +41,10 @@ if TYPE_CHECKING:
         tnr,
     )
     from setpoint.measure.step import HardStep, HingeStep, SigmoidStep, SoftplusStep
+    from setpoint.problem.certificate import Certificate, Estimate
     from setpoint.problem.check import Check
     from setpoint.problem.language import ask
-    from setpoint.problem.point import Certificate, Estimate, OperatingPoint
+    from setpoint.problem.point import OperatingPoint
     from setpoint.problem.problem import Problem, maximize, minimize
     from setpoint.run.fit import FitResult, fit
     from setpoint.solve.ascent import NuPI
@@ -95,7 +96,8 @@ _HOMES = {
     "measure.step": "HardStep HingeStep SigmoidStep SoftplusStep",
     "problem.check": "Check",
     "problem.language": "ask",
-    "problem.point": "Certificate Estimate OperatingPoint",
+    "problem.certificate": "Certificate Estimate",
+    "problem.point": "OperatingPoint",
     "problem.problem": "Problem maximize minimize",
     "solve.ascent": "NuPI",
     "solve.augmented": "AugmentedLagrangian PerNegative PerPositive",

@@ -15,6 +15,7 @@ from materials import ASK, draw, history, material
 from setpoint import ask
 from setpoint.measure.count import count
 from setpoint.measure.sample import Sample
+from setpoint.problem.thresholds import OneThreshold
 from setpoint.report.bins import histogram, reliability
 from setpoint.report.data import history_data, page_data
 from setpoint.report.interval import clopper_pearson
@@ -126,7 +127,7 @@ def test_counts_and_verdicts_of_the_page_are_those_of_the_point():
         for part in told.parts:
             rows, labels = plain["parts"][part], told.labels[part].numpy()
             scores = contender.scores[part].double()
-            assert rows["threshold"][rows["own"][0]] == contender.threshold
+            assert rows["threshold"][rows["own"][0]] == contender.thresholds.plain
             for i in range(0, len(rows["threshold"]), 7):
                 passed = (scores > rows["threshold"][i]).numpy()
                 (tn, fp), (_, tp) = confusion_matrix(labels, passed).tolist()
@@ -218,7 +219,7 @@ def test_bounds_are_drawn_on_their_axis_and_their_side():
 
 
 def test_a_long_history_is_thinned_and_keeps_the_best_epoch():
-    plain = history_data(Contender("x", 0.0, {}, history=history(5000), best_epoch=1234))
+    plain = history_data(Contender("x", OneThreshold(0.0), {}, history=history(5000), best_epoch=1234))
     assert len(plain["history"]) <= 502
     assert plain["history"][plain["best"]]["epoch"] == 1235
     assert (plain["history"][0]["epoch"], plain["history"][-1]["epoch"]) == (1, 5000)

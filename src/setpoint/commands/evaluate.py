@@ -29,7 +29,7 @@ from setpoint.errors import BadSetting
 from setpoint.measure.constraint import percent
 from setpoint.measure.count import count
 from setpoint.measure.rate import recall
-from setpoint.problem.check import Check
+from setpoint.problem.check import Check, check_counts
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.run.artefact import SavedRun, load_run
@@ -98,7 +98,8 @@ def _in_chunks(
 ) -> tuple[OperatingPoint, Check, OperatingPoint, tuple[int, int]]:
     """The point judged and checked, the best cut, and the number of rows and positives: exact, in two passes."""
     point, problem = saved.point, saved.point.problem
-    if not isinstance(point.threshold, float):
+    threshold = point.thresholds.single
+    if threshold is None:
         raise BadSetting(f"'{problem}' has several thresholds, which --stream does not judge; leave it out")
 
     def scored(told: Notes | None = None) -> Iterator[tuple[Tensor, Tensor]]:
@@ -108,15 +109,14 @@ def _in_chunks(
     tally, counts = ScoreTally(), torch.zeros(4, dtype=torch.float64)
     for scores, labels in scored(notes):
         tally.update(scores, labels)
-        counts += count(scores.double(), labels, point.threshold)
+        counts += count(scores.double(), labels, threshold)
     closer = tally.around(problem)
     for scores, labels in scored():
         closer.update(scores, labels)
     best = closer.calibrate(problem)
-    threshold = torch.tensor([point.threshold], dtype=torch.float64)
-    here = OperatingPoint.at(problem, threshold, sample_of(counts), None, point.certificate)
+    here = OperatingPoint.at(problem, point.thresholds, sample_of(counts), point.certificate)
     size = (int(counts.sum()), int(counts[0] + counts[2]))
-    return replace(here, feasible=problem.holds(counts[None])), point.check_counts(counts, level=level), best, size
+    return replace(here, feasible=problem.holds(counts[None])), check_counts(problem, counts, level=level), best, size
 
 
 def _rates(*points: OperatingPoint) -> list[list[str]]:

@@ -152,12 +152,7 @@ def _bounded(constraint: Constraint, point: OperatingPoint) -> str:
 
 def threshold_text(point: OperatingPoint, *, brief: bool = False) -> str:
     """The threshold, those of groups by name unless the text is to be brief, and of several the lowest and highest."""
-    values = point.threshold
-    if isinstance(values, dict) and brief:
-        values = tuple(values.values())
-    if isinstance(values, dict):
-        return ", ".join(f"{group} {value:.4g}" for group, value in values.items())
-    return f"{min(values):.4g} ... {max(values):.4g}" if isinstance(values, tuple) else f"{values:.4g}"
+    return point.thresholds.briefly() if brief else point.thresholds.describe()
 
 
 def objective_text(point: OperatingPoint) -> str:

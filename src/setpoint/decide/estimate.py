@@ -28,8 +28,8 @@ from setpoint.measure.count import count
 from setpoint.measure.curve import curve
 from setpoint.measure.rate import CATALOGUE, Gap
 from setpoint.measure.sample import Sample
+from setpoint.problem.certificate import Estimate
 from setpoint.problem.evidence import is_testable
-from setpoint.problem.point import Estimate
 from setpoint.problem.problem import Problem
 
 #: Parts of the rows, each counted at the threshold of the others.

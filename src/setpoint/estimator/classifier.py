@@ -28,6 +28,7 @@ from setpoint.estimator.rows import (
     two_classes,
 )
 from setpoint.problem.problem import Problem
+from setpoint.problem.thresholds import OneThreshold
 from setpoint.run.settings import Settings
 from setpoint.run.solvers import BASELINE
 from setpoint.train.history import History
@@ -133,10 +134,10 @@ class SetpointClassifier(DecidesAtPoint):
         self.model_, self.history_ = chosen.scorer, chosen.history
         self.comparison_ = [row for candidate in candidates for row in candidate.rows(candidate is chosen)]
         point = parts.calibration.point(problem, self.model_.score(parts.calibration.x), self.confidence)
-        if isinstance(point.threshold, float):
+        if point.thresholds.single is not None:
             # Folded into the model: scikit-learn expects decision_function to change its sign where predict does.
-            self.model_.threshold.fill_(point.threshold)
-            point = replace(point, threshold=0.0)
+            self.model_.threshold.fill_(point.thresholds.single)
+            point = replace(point, thresholds=OneThreshold(0.0))
         self.operating_point_ = point
         return self
 

@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from setpoint.decide.calibrate import evaluate
 from setpoint.errors import BadProblem
 from setpoint.estimator.rows import known_codes, positive_place, read_groups, read_weights
-from setpoint.problem.point import OperatingPoint, Threshold
+from setpoint.problem.point import OperatingPoint
+from setpoint.problem.thresholds import Threshold
 
 
 class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -32,7 +33,7 @@ class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def threshold_(self) -> Threshold:
-        """The threshold of the scores: a number, or one a group."""
+        """The threshold of the scores: a number, or one per group by its name."""
         return self.operating_point_.threshold
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -47,7 +48,7 @@ class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any, groups: Any = None) -> NDArray[Any]:
         """The class of each row at the operating point; `groups` for asks that compare groups."""
         check_is_fitted(self)
-        if isinstance(self.operating_point_.threshold, tuple):
+        if self.operating_point_.problem.over is not None:
             raise BadProblem(
                 f"'{self.operating_point_.problem}' has a threshold for every point of its stretch, so that no one "
                 "class can be named; use decision_function, or operating_point_.predict(scores) for all of them"

@@ -38,9 +38,13 @@ def page_data(material: Material, most: int = MOST) -> dict[str, Any]:
                 "histogram": asdict(histogram(sample, own)),
                 "reliability": reliability(raw),
             }
-        thresholds = contender.threshold if isinstance(contender.threshold, dict) else {}
         contenders.append(
-            {"name": contender.name, "thresholds": thresholds, "parts": judged, **history_data(contender)}
+            {
+                "name": contender.name,
+                "thresholds": contender.thresholds.by_group,
+                "parts": judged,
+                **history_data(contender),
+            }
         )
     return {
         "ask": str(problem),
@@ -52,7 +56,7 @@ def page_data(material: Material, most: int = MOST) -> dict[str, Any]:
         "own_title": "" if problem.over is None else f"Own thresholds, by {problem.over.rate}:",
         "own_names": [] if problem.over is None else [percent(float(f"{b:.4g}")) for b in problem.over.bounds],
         "group_rates": [_quantity(q, problem) for q in group_rates(problem)] if material.group_names() else [],
-        "margins": isinstance(material.point.threshold, dict),
+        "margins": bool(material.point.thresholds.by_group),
         "contenders": contenders,
     }
 

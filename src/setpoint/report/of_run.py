@@ -14,6 +14,7 @@ from setpoint.errors import BadFile
 from setpoint.files import write_whole
 from setpoint.lock import locked
 from setpoint.plain import number, reason, text, whole_number
+from setpoint.problem.thresholds import read_thresholds
 from setpoint.report.figure import draw_figure
 from setpoint.report.material import Contender, Material
 from setpoint.report.page import make_page
@@ -48,7 +49,7 @@ def read_material(run: str | os.PathLike[str]) -> Material:
         contenders = [
             Contender(
                 name=result["method"],
-                threshold=_threshold(result["threshold"]),
+                thresholds=read_thresholds(result["threshold"], saved.point.problem),
                 scores={part: kept.scores[name][part] for part in SHOWN},
                 judged={part: result[part] for part in ("train", "held_out", "test")},
                 history=[row for row in rows if row.get("trained") == name],
@@ -69,12 +70,8 @@ def read_material(run: str | os.PathLike[str]) -> Material:
 
 
 def _group_names(saved: SavedRun, codes: Tensor) -> list[str]:
-    names = list(saved.point.threshold) if isinstance(saved.point.threshold, dict) else []
+    names = list(saved.point.thresholds.by_group)
     return [names[code] for code in codes.tolist()]
-
-
-def _threshold(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _history(path: Path) -> list[dict[str, Any]]:

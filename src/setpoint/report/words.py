@@ -10,7 +10,7 @@ from torch import Tensor
 from setpoint.measure.constraint import Constraint, Quantity, percent
 from setpoint.measure.count import count
 from setpoint.measure.rate import Gap, Rate
-from setpoint.problem.point import OperatingPoint, Threshold
+from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.report.interval import clopper_pearson
 from setpoint.report.material import Contender, Material
@@ -26,6 +26,8 @@ MEANS = {
     "error": "rows decided wrongly",
     "jaccard": "found, among flagged or positive",
 }
+#: The threshold of a group, as the page shows it.
+GROUP = "{value:.4g} ({group})"
 PARTS = {"train": "train", "held_out": "held-out", "calibration": "calibration", "test": "test"}
 
 
@@ -51,18 +53,12 @@ def show_bound(constraint: Constraint) -> str:
     return percent(constraint.bound) if constraint.quantity.is_share else f"{constraint.bound:.4g}"
 
 
-def show_threshold(threshold: Threshold) -> str:
-    if isinstance(threshold, dict):
-        return ", ".join(f"{value:.4g} ({name})" for name, value in threshold.items())
-    return f"{min(threshold):.4g} ... {max(threshold):.4g}" if isinstance(threshold, tuple) else f"{threshold:.4g}"
-
-
 def answer(material: Material) -> str:
     """The headline: the threshold, and the objective on the first part."""
     problem, part, chosen = material.problem, material.parts[0], material.contenders[0]
     judged = material.judge(chosen, part)
     rows = f"{len(material.labels[part]):,} {part_name(part)} rows"
-    threshold = show_threshold(chosen.threshold)
+    threshold = chosen.thresholds.describe(GROUP)
     if problem.over is not None:
         stretch = f"{problem.over.rate} from {percent(problem.over.low)} to {percent(problem.over.high)}"
         mean = show_value(problem.objective, judged.objective)
@@ -70,7 +66,7 @@ def answer(material: Material) -> str:
             f"On the {rows} {problem.objective}, averaged over {stretch}, is {mean}. "
             f"Run it at one of {problem.over.points} thresholds, {threshold}."
         )
-    many = "the thresholds" if isinstance(chosen.threshold, dict) else "threshold"
+    many = "the thresholds" if chosen.thresholds.by_group else "threshold"
     counts = problem.pool(own_counts(material, chosen, part))
     objective = _with_interval(problem.objective, judged, counts)
     return f"Run it at {many} {threshold}. On the {rows} {problem.objective} is {objective}."
