@@ -21,7 +21,8 @@ from doors import ASK, FIT, main_ok
 from marks import slow
 from setpoint import ask, cli
 from setpoint.cli import COMMANDS, main
-from setpoint.commands.show import progress, result_table, sentences
+from setpoint.commands.fit import sentences
+from setpoint.commands.show import progress, result_table
 from setpoint.data.frame import read_table
 from setpoint.run.artefact import load_run
 from setpoint.run.settings import Settings

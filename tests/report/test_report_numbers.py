@@ -18,7 +18,6 @@ from setpoint.measure.sample import Sample
 from setpoint.problem.thresholds import OneThreshold
 from setpoint.report.bins import histogram, reliability
 from setpoint.report.data import history_data, page_data
-from setpoint.report.interval import clopper_pearson
 from setpoint.report.material import Contender
 from setpoint.report.positions import MOST, find_positions
 from setpoint.report.view import limits
@@ -71,17 +70,6 @@ def test_many_cuts_are_thinned_but_not_near_the_own_thresholds(own):
         assert bool((steps <= 3).all())  # every cut: nearly no two of these float32 scores tie
     # The further away the wider the steps, but never a leap.
     assert float(flagged.diff().abs().max()) < 0.1 * 30_000
-
-
-@given(n=st.integers(1, 3000), part=st.floats(0, 1))
-def test_the_interval_is_that_of_scipy(n, part):
-    k = round(part * n)
-    exact = binomtest(k, n).proportion_ci(0.95, method="exact")
-    assert clopper_pearson(k, n) == pytest.approx((exact.low, exact.high), abs=1e-9)
-
-
-def test_the_interval_of_nothing_is_everything():
-    assert clopper_pearson(0, 0) == (0.0, 1.0)
 
 
 def test_reliability_is_that_of_scikit_learn():
@@ -230,7 +218,7 @@ def test_the_sentences_tell_the_numbers_of_the_test_rows():
     point = told.judge(told.contenders[0], "test")
     n = int((told.labels["test"] == 0).sum())
     k = round(point.rates["fpr"] * n)
-    low, high = clopper_pearson(k, n)
+    low, high = binomtest(k, n).proportion_ci(0.95, method="exact")
     assert (
         f"threshold {told.point.threshold:.4g}. On the 400 test rows fnr is {show_share(point.rates['fnr'])}"
         in answer(told)

@@ -8,10 +8,11 @@ from typing import Any
 
 from setpoint.commands.launch import launched, restarts
 from setpoint.commands.settings import read_settings
-from setpoint.commands.show import console, progress, result_table, say, sentences, trials_table, write_json
+from setpoint.commands.show import console, progress, result_table, say, trials_table, write_json
 from setpoint.errors import BadSetting
 from setpoint.problem.language import read_problem
 from setpoint.processes import Processes
+from setpoint.report.words import against_baseline, positive_class, promised, rows_used, run_at
 from setpoint.run.outcome import Told
 from setpoint.run.stream import memory_note
 from setpoint.run.table import TableRun
@@ -69,6 +70,19 @@ def _fit(
         f"Check the promise on later rows with: setpoint evaluate {out} labelled.csv",
     )
     return 0
+
+
+def sentences(run: TableRun) -> list[str]:
+    """The rows, the positive class, the point, whether its bounds held on test, and how cross-entropy did."""
+    chosen, test, size = run.chosen, run.chosen.judged["test"], run.sizes["test"]
+    certifiable, held = run.certifiable, test.feasible
+    return [
+        rows_used(run.sizes, bounded=bool(run.problem.constraints)),
+        positive_class(run.schema.target),
+        run_at(chosen.point, test),
+        *promised(chosen.point, chosen.refusal, certifiable=certifiable, held=held, test_rows=size["rows"]),
+        *(against_baseline(chosen.best_on_test, other.best_on_test, size) for other in run.outcomes[1:][-1:]),
+    ]
 
 
 def _start(

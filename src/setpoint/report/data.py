@@ -12,10 +12,11 @@ from setpoint.measure.constraint import Quantity, percent
 from setpoint.measure.rate import Gap, Rate, accuracy, flagged, fnr, fpr, precision, recall, tnr
 from setpoint.problem.problem import Problem
 from setpoint.report.bins import histogram, reliability
+from setpoint.report.explained import MEANS
 from setpoint.report.material import Contender, Material
 from setpoint.report.positions import MOST, Positions, find_positions
 from setpoint.report.view import limits, view
-from setpoint.report.words import MEANS, is_counted, part_name
+from setpoint.report.words import is_counted, part_name
 
 #: A history of more rows than this is thinned.
 MOST_EPOCHS = 500

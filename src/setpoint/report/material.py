@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from setpoint.errors import BadGroups, ShapeMismatch
+from setpoint.measure.count import count
 from setpoint.measure.sample import Sample, check_sample, name_groups
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
@@ -84,6 +86,13 @@ class Material:
         codes = self._codes(part, names, len(raw.scores)) if names else None
         scores, own = contender.thresholds.lowered(raw.scores, contender.thresholds.places(self._groups(part)))
         return Sample(scores, raw.labels, None, codes, len(names) or None), own.reshape(-1).tolist()
+
+    def counts(self, contender: Contender, part: str) -> Tensor:
+        """Counts of a part at the contender's own thresholds, by group where the problem compares groups."""
+        sample, own = self.sample(contender, part)
+        groups = None if self.problem.group is None else sample.groups
+        thresholds = torch.tensor(own, dtype=torch.float64)
+        return count(sample.scores, sample.labels, thresholds, groups=groups, n_groups=sample.n_groups)
 
     def judge(self, contender: Contender, part: str) -> OperatingPoint:
         """The contender's own threshold on the rows of a part."""
