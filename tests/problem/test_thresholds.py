@@ -62,7 +62,7 @@ def test_stored_as_json_and_read_back(kind, problem):
     assert read_thresholds(json.loads(json.dumps(kind.stored())), problem) == kind
     assert as_thresholds(kind.plain, problem) == kind
     assert as_thresholds(kind, problem) is kind
-    assert list(kind.values) == list(kind.plain.values() if kind.by_group else np.atleast_1d(kind.plain))
+    assert kind.values == list(kind.plain.values() if kind.by_group else np.atleast_1d(kind.plain))
 
 
 @pytest.mark.parametrize(
@@ -83,11 +83,11 @@ def test_data_that_are_no_thresholds(data, problem, says):
 
 
 def test_words():
-    assert OneThreshold(0.123456).describe() == OneThreshold(0.123456).briefly() == "0.1235"
+    assert OneThreshold(0.123456).describe() == OneThreshold(0.123456).describe("") == "0.1235"
     assert PerBound((0.5, -0.5, 0.25)).describe() == "-0.5 ... 0.5"
     assert GROUPS.describe() == "b 0.25, a -0.5"
     assert GROUPS.describe("{value:.1f} ({group})") == "0.2 (b), -0.5 (a)"
-    assert GROUPS.briefly() == "-0.5 ... 0.25"
+    assert GROUPS.describe("") == "-0.5 ... 0.25"
 
 
 def test_only_one_threshold_is_single():

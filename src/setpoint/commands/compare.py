@@ -58,8 +58,7 @@ def _head(found: Comparison) -> list[str]:
 
 def _row(problem: Problem, standing: Standing) -> list[str]:
     best = "-" if standing.mean_best is None else show_value(problem.objective, standing.mean_best)
-    row = [standing.solver, best, difference(problem, standing)]
-    row.append(show_value(problem.objective, statistics.fmean(standing.at_threshold)))
-    if problem.constraints:
-        row.append(f"{sum(standing.held)} of {len(standing.held)}")
+    at_threshold = show_value(problem.objective, statistics.fmean(standing.at_threshold))
+    held = [f"{sum(standing.held)} of {len(standing.held)}"] if problem.constraints else []
+    row = [standing.solver, best, difference(problem, standing), at_threshold, *held]
     return [*row, f"{statistics.fmean(standing.seconds):.1f}"]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from setpoint.commands.show import console, grid, say, write_json
 from setpoint.decide.samples_needed import allowed_share as _allowed
+from setpoint.decide.samples_needed import whole_of as _whole
 from setpoint.measure.constraint import percent
 from setpoint.problem.language import read_problem
 from setpoint.problem.problem import Problem
 from setpoint.report.explained import CONFIDENCES, advice, certificate, meaning, rates
-from setpoint.report.explained import whole_of as _whole
 from setpoint.train.lean import lean_weight
 
 #: Up to this share of mistakes a bound is extreme: FPR 1 % or less, recall 95 % or more.
@@ -27,10 +29,7 @@ def main(*, ask: str, as_json: bool) -> None:
                 "certificate": {
                     "possible": refusal is None,
                     "why_not": refusal,
-                    "needs": [
-                        {"bound": n.bound, "of": n.of, "samples": {str(c): k for c, k in n.samples.items()}}
-                        for n in needs
-                    ],
+                    "needs": [asdict(need) for need in needs],
                 },
                 "solvers": solvers(problem),
             }

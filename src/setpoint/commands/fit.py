@@ -12,7 +12,7 @@ from setpoint.commands.show import console, progress, result_table, say, trials_
 from setpoint.errors import BadSetting
 from setpoint.problem.language import read_problem
 from setpoint.processes import Processes
-from setpoint.report.words import against_baseline, positive_class, promised, rows_used, run_at
+from setpoint.report.words import against_baseline, fitted
 from setpoint.run.outcome import Told
 from setpoint.run.stream import memory_note
 from setpoint.run.table import TableRun
@@ -74,15 +74,10 @@ def _fit(
 
 def sentences(run: TableRun) -> list[str]:
     """The rows, the positive class, the point, whether its bounds held on test, and how cross-entropy did."""
-    chosen, test, size = run.chosen, run.chosen.judged["test"], run.sizes["test"]
-    certifiable, held = run.certifiable, test.feasible
-    return [
-        rows_used(run.sizes, bounded=bool(run.problem.constraints)),
-        positive_class(run.schema.target),
-        run_at(chosen.point, test),
-        *promised(chosen.point, chosen.refusal, certifiable=certifiable, held=held, test_rows=size["rows"]),
-        *(against_baseline(chosen.best_on_test, other.best_on_test, size) for other in run.outcomes[1:][-1:]),
-    ]
+    own, test = run.chosen, run.chosen.judged["test"]
+    lines = fitted(run.schema.target, run.sizes, own.point, test, own.refusal, certifiable=run.certifiable)
+    others = run.outcomes[1:][-1:]
+    return [*lines, *(against_baseline(own.best_on_test, o.best_on_test, run.sizes["test"]) for o in others)]
 
 
 def _start(

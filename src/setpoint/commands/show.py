@@ -16,7 +16,7 @@ from rich.table import Table
 
 from setpoint.measure.constraint import Constraint
 from setpoint.problem.point import OperatingPoint
-from setpoint.report.words import is_beyond, part_name, show_bound, show_value
+from setpoint.report.words import part_name, show_bound, show_bounded, show_value
 from setpoint.run.table import TableRun
 
 SHOWN = ("train", "held_out", "test")
@@ -96,7 +96,7 @@ def result_table(run: TableRun) -> Table:
         judged = [outcome.judged[part] for part in SHOWN]
         cells = [show_value(problem.objective, point.objective) for point in judged]
         cells += [_bounded(constraint, point) for constraint in problem.constraints for point in judged]
-        table.add_row(outcome.method, *cells, outcome.point.thresholds.briefly())
+        table.add_row(outcome.method, *cells, outcome.point.thresholds.describe(""))
     return table
 
 
@@ -116,6 +116,5 @@ def trials_table(run: TableRun) -> Table:
 
 
 def _bounded(constraint: Constraint, point: OperatingPoint) -> str:
-    value = point.rates[str(constraint.quantity)]
-    text = show_value(constraint.quantity, value)
-    return f"[red]{text}*[/red]" if is_beyond(constraint, value, feasible=point.feasible) else text
+    text, beyond = show_bounded(constraint, point.rates, feasible=point.feasible)
+    return f"[red]{text}*[/red]" if beyond else text

@@ -89,7 +89,7 @@ def calibrate(
     else:
         thresholds, certificate = certify_each_group(problem, sample, names, confidence)
     point = OperatingPoint.at(problem, thresholds_from(thresholds, problem, names), sample, certificate)
-    return replace(point, estimates=estimate(problem, thresholds, sample, confidence, found_here=certificate is None))
+    return replace(point, estimates=estimate(point, sample, confidence))
 
 
 def settle(

@@ -29,7 +29,7 @@ from setpoint.measure.sample import Sample, check_sample
 from setpoint.problem.language import read_problem
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
-from setpoint.problem.thresholds import OneThreshold
+from setpoint.problem.thresholds import thresholds_from
 
 BITS = 20
 BUCKETS = 2**BITS
@@ -131,9 +131,8 @@ class ScoreTally:
             thresholds = find_among(problem, cuts).thresholds
         else:
             thresholds, certificate = certify_among(problem, cuts, confidence)
-        threshold = float(thresholds[0])
-        counts = _counts_at(cuts, threshold)
-        point = OperatingPoint.at(problem, OneThreshold(threshold), sample_of(counts), certificate)
+        counts = _counts_at(cuts, float(thresholds[0]))
+        point = OperatingPoint.at(problem, thresholds_from(thresholds, problem), sample_of(counts), certificate)
         # An equality is met within one sample, not within all that are counted together.
         return replace(point, feasible=problem.holds(counts.unsqueeze(0)))
 

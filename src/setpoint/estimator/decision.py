@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from setpoint.decide.calibrate import evaluate
 from setpoint.errors import BadProblem
 from setpoint.estimator.rows import known_codes, positive_place, read_groups, read_weights
+from setpoint.problem.check import Check
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.thresholds import Threshold
 
@@ -75,11 +76,10 @@ class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The true rates of these rows at the threshold that `predict` uses, and whether the bounds hold there."""
         return self.operating_point_.judge(**self._asked(X, y, sample_weight, groups))
 
-    def check(self, X: Any, y: Any, groups: Any = None) -> Any:
+    def check(self, X: Any, y: Any, groups: Any = None) -> Check:
         """Whether these rows speak against the bounds at the threshold that `predict` uses: a test with a p-value."""
         asked = self._asked(X, y, None, groups)
-        point: Any = self.operating_point_
-        return point.check(asked["scores"], asked["labels"], groups=asked["groups"])
+        return self.operating_point_.check(asked["scores"], asked["labels"], groups=asked["groups"])
 
     def _asked(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> dict[str, Any]:
         check_is_fitted(self)

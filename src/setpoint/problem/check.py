@@ -91,8 +91,6 @@ def check_counts(problem: Problem, each: Tensor, groups: Collection[str] = (), *
     """All bounds against true counts at the threshold, `(4,)`, or in each of the groups by name, `(G, 4)`."""
     if isinstance(level, bool) or not 0 < level < 1:
         raise BadSetting(f"level must lie between 0 and 1, such as 0.05, got {level!r}")
-    if problem.over is not None:
-        return Check((), level)
     rows = []
     for constraint in problem.constraints:
         compared = isinstance(constraint.quantity, Gap)

@@ -44,7 +44,7 @@ def p_if_broken(constraint: Constraint, counts: Any) -> Numbers:
     if constraint.relation == "==":
         return np.ones(np.shape(counts)[:-1])
     if isinstance(constraint.quantity, Gap):
-        return np.asarray(p_if_gap_exceeds(*_trials(constraint.quantity.rate, counts), constraint.bound))
+        return np.asarray(p_if_gap_exceeds(*_trials(constraint.quantity, counts), constraint.bound))
     part, whole = _trials(constraint.quantity, counts)
     tail = at_most if constraint.relation == "<=" else at_least
     return tail(part, whole, constraint.bound)
@@ -65,12 +65,11 @@ def p_if_kept(constraint: Constraint, counts: Any) -> Numbers:
 
     A group without samples is no evidence against a gap; `check_bound` names such groups.
     """
+    part, whole = _trials(constraint.quantity, counts)
     if isinstance(constraint.quantity, Gap):
-        part, whole = _trials(constraint.quantity.rate, counts)
         # The mirror image: those who fell on the other side of the threshold, and the groups' order turned round.
         each = [_not_less(*pair, -constraint.bound) for pair in _pairs(whole - part, whole)]
         return np.asarray(min(1.0, len(each) * min(each)) if each else 1.0)
-    part, whole = _trials(constraint.quantity, counts)
     low, high = at_most(part, whole, constraint.bound), at_least(part, whole, constraint.bound)
     if constraint.relation == "==":
         both: Numbers = np.clip(2 * np.minimum(low, high), 0.0, 1.0)
@@ -80,8 +79,7 @@ def p_if_kept(constraint: Constraint, counts: Any) -> Numbers:
 
 def trials(constraint: Constraint, counts: Any) -> Numbers:
     """How many samples the bound is a share of."""
-    quantity = constraint.quantity
-    return _trials(quantity.rate if isinstance(quantity, Gap) else quantity, counts)[1]
+    return _trials(constraint.quantity, counts)[1]
 
 
 def at_most(part: Any, whole: Any, share: float) -> Numbers:
@@ -111,10 +109,9 @@ def interval(part: Any, whole: Any, confidence: float) -> tuple[Numbers, Numbers
 
 
 def _trials(quantity: Any, counts: Any) -> tuple[Numbers, Numbers]:
-    assert isinstance(quantity, Rate)
-    values = np.asarray(counts, dtype=np.float64)
-    unit = max(quantity.whole)
-    return np.rint(values @ np.array(quantity.part) / unit), np.rint(values @ np.array(quantity.whole) / unit)
+    rate = quantity.rate if isinstance(quantity, Gap) else quantity
+    values, unit = np.asarray(counts, dtype=np.float64), max(rate.whole)
+    return np.rint(values @ np.array(rate.part) / unit), np.rint(values @ np.array(rate.whole) / unit)
 
 
 def _pairs(part: Numbers, whole: Numbers) -> list[tuple[float, float, float, float]]:

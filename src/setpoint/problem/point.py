@@ -124,15 +124,8 @@ class OperatingPoint:
                 for quantity in (problem.objective, over.rate)
                 for bound, value in zip(over.bounds, quantity(pooled))
             }
-        return cls(
-            problem=problem,
-            thresholds=thresholds,
-            objective=objective,
-            rates=rates,
-            feasible=problem.holds(counts, heaviest),
-            violation=max(problem.violations(counts), default=0.0),
-            certificate=certificate,
-        )
+        feasible, violation = problem.holds(counts, heaviest), max(problem.violations(counts), default=0.0)
+        return cls(problem, thresholds, objective, rates, feasible, violation, certificate)
 
     def judge(self, scores: Any, labels: Any, *, weights: Any = None, groups: Any = None) -> OperatingPoint:
         """The same thresholds on other data.

@@ -33,10 +33,14 @@ class Thresholds(ABC):
     #: The plain value: a float, a tuple with one float per bound, or a dict with one float per group.
     plain: Threshold
 
-    @property
     @abstractmethod
-    def values(self) -> tuple[float, ...]:
+    def tensor(self) -> Tensor:
+        """The thresholds as `measure.count` takes them, in float64: `(m,)`, or `(1, G)` for G groups."""
+
+    @property
+    def values(self) -> list[float]:
         """All thresholds as numbers, in their order."""
+        return list(map(float, self.tensor().flatten()))
 
     @property
     def single(self) -> float | None:
@@ -52,17 +56,13 @@ class Thresholds(ABC):
         """Plain data for JSON, which `read_thresholds` reads back."""
         return self.plain
 
-    def tensor(self) -> Tensor:
-        """The thresholds as `measure.count` takes them, in float64: `(m,)`, or `(1, G)` for G groups."""
-        return torch.tensor(self.values, dtype=torch.float64)
-
-    @abstractmethod
     def passes(self, scores: Tensor, groups: Any = None) -> Tensor:
         """Whether each score is above its threshold: `(n,)`, or `(n, m)` for m thresholds that all scores meet.
 
         Raises:
             BadGroups: each group has its own threshold, and `groups` are missing or hold a group without one.
         """
+        return scores > self.tensor().to(scores.device)
 
     def places(self, groups: Any) -> Tensor | None:
         """The place of each row's group among the thresholds; None where groups have no thresholds of their own."""
@@ -70,19 +70,18 @@ class Thresholds(ABC):
 
     def count(self, sample: Sample) -> Tensor:
         """True counts of a sample at these thresholds: `(m, 4)`, or by group `(1, G, 4)`."""
-        return count(sample.scores, sample.labels, self.tensor(), weights=sample.weights)
+        return count(
+            sample.scores, sample.labels, self.tensor(), weights=sample.weights,
+            groups=sample.groups if self.by_group else None, n_groups=sample.n_groups,
+        )  # fmt: skip
 
     def lowered(self, scores: Tensor, places: Tensor | None) -> tuple[Tensor, Tensor]:
         """Scores that share thresholds, and those: scores less the thresholds of their groups, if any, share a 0."""
         return scores, self.tensor()
 
-    def briefly(self) -> str:
-        """The threshold in words; the lowest and the highest where there are several."""
-        return f"{min(self.values):.4g} ... {max(self.values):.4g}"
-
     def describe(self, form: str = "{group} {value:.4g}") -> str:
-        """The thresholds in words; those of groups each by its name, in the given form."""
-        return self.briefly()
+        """The thresholds in words: of groups each in the given form if there is one, else the lowest and highest."""
+        return f"{min(self.values):.4g} ... {max(self.values):.4g}"
 
 
 @dataclass(frozen=True)
@@ -100,17 +99,13 @@ class OneThreshold(Thresholds):
     plain: float
 
     @property
-    def values(self) -> tuple[float, ...]:
-        return (self.plain,)
-
-    @property
     def single(self) -> float:
         return self.plain
 
-    def passes(self, scores: Tensor, groups: Any = None) -> Tensor:
-        return scores > self.plain
+    def tensor(self) -> Tensor:
+        return torch.tensor([self.plain], dtype=torch.float64)
 
-    def briefly(self) -> str:
+    def describe(self, form: str = "") -> str:
         return f"{self.plain:.4g}"
 
 
@@ -128,15 +123,14 @@ class PerBound(Thresholds):
 
     plain: tuple[float, ...]
 
-    @property
-    def values(self) -> tuple[float, ...]:
-        return self.plain
-
     def stored(self) -> list[float]:
         return list(self.plain)
 
+    def tensor(self) -> Tensor:
+        return torch.tensor(self.plain, dtype=torch.float64)
+
     def passes(self, scores: Tensor, groups: Any = None) -> Tensor:
-        return scores.unsqueeze(-1) > self.tensor().to(scores.device)
+        return super().passes(scores.unsqueeze(-1))
 
     def count(self, sample: Sample) -> Tensor:
         if len(self.plain) == 1:
@@ -162,15 +156,11 @@ class PerGroup(Thresholds):
     column: str = "group"
 
     @property
-    def values(self) -> tuple[float, ...]:
-        return tuple(self.plain.values())
-
-    @property
     def by_group(self) -> dict[str, float]:
         return self.plain
 
     def tensor(self) -> Tensor:
-        return super().tensor().unsqueeze(0)
+        return torch.tensor([list(self.plain.values())], dtype=torch.float64)
 
     def passes(self, scores: Tensor, groups: Any = None) -> Tensor:
         return scores > self.tensor()[0, self.places(groups)].to(scores.device)
@@ -180,18 +170,13 @@ class PerGroup(Thresholds):
             raise BadGroups(f"this point has one threshold a {self.column}; pass groups=")
         return places_among(self.plain, groups, self.column)
 
-    def count(self, sample: Sample) -> Tensor:
-        return count(
-            sample.scores, sample.labels, self.tensor(), weights=sample.weights, groups=sample.groups,
-            n_groups=sample.n_groups,
-        )  # fmt: skip
-
     def lowered(self, scores: Tensor, places: Tensor | None) -> tuple[Tensor, Tensor]:
         own = self.tensor()[0, places].to(scores.device)
         return scores - own, torch.zeros((), dtype=torch.float64, device=scores.device)
 
     def describe(self, form: str = "{group} {value:.4g}") -> str:
-        return ", ".join(form.format(group=group, value=value) for group, value in self.plain.items())
+        each = [form.format(group=group, value=value) for group, value in self.plain.items()]
+        return ", ".join(each) if form else super().describe()
 
 
 def places_among(known: Iterable[str], groups: Any, column: str) -> Tensor:

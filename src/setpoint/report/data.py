@@ -39,14 +39,8 @@ def page_data(material: Material, most: int = MOST) -> dict[str, Any]:
                 "histogram": asdict(histogram(sample, own)),
                 "reliability": reliability(raw),
             }
-        contenders.append(
-            {
-                "name": contender.name,
-                "thresholds": contender.thresholds.by_group,
-                "parts": judged,
-                **history_data(contender),
-            }
-        )
+        named = {"name": contender.name, "thresholds": contender.thresholds.by_group}
+        contenders.append({**named, "parts": judged, **history_data(contender)})
     return {
         "ask": str(problem),
         "parts": [{"key": part, "name": part_name(part)} for part in parts],

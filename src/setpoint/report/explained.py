@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import torch
 
 from setpoint.decide.calibrate import calibrate
-from setpoint.decide.samples_needed import allowed_share, needed
+from setpoint.decide.samples_needed import allowed_share, needed, whole_of
 from setpoint.errors import BadProblem, SetpointError
 from setpoint.measure.constraint import Constraint, Quantity, percent
-from setpoint.measure.rate import Four, Gap, Rate
+from setpoint.measure.rate import Gap, Rate
 from setpoint.problem.problem import Problem
 from setpoint.report.words import show_bound
 from setpoint.run.compare import Comparison, Standing
@@ -42,13 +42,6 @@ MEANING = {
     "g_mean": "the geometric mean of recall and tnr",
     "mcc": "the correlation of decision and label, from -1 to 1",
     "kappa": "agreement of decision and label beyond chance, 1 at best",
-}
-#: What a rate is a share of, by its weights on (tp, fp, fn, tn).
-WHOLES: dict[Four, str] = {
-    (0, 1, 0, 1): "negatives",
-    (1, 0, 1, 0): "positives",
-    (1, 1, 1, 1): "samples",
-    (1, 1, 0, 0): "flagged",
 }
 
 
@@ -120,12 +113,6 @@ def certificate(problem: Problem) -> tuple[str | None, list[Need]]:
     return None, found
 
 
-def whole_of(constraint: Constraint) -> str:
-    """The samples that the bounded rate is a share of; empty where these are no plain count of samples."""
-    rate = constraint.quantity
-    return WHOLES.get(rate.whole, "") if isinstance(rate, Rate) else ""
-
-
 def advice(problem: Problem, refusal: str | None, needs: list[Need]) -> list[str]:
     """What the numbers mean for one's data."""
     if refusal is not None:
@@ -135,9 +122,8 @@ def advice(problem: Problem, refusal: str | None, needs: list[Need]) -> list[str
     if needs:
         lines.append("These are the fewest, at which none of them may fall on the wrong side; more allow a bolder cut.")
         most = max(needs, key=lambda need: need.samples[0.95])
-        share = 0.15
         if most.of != "flagged":
-            total = -(-most.samples[0.95] // share)
+            total = -(-most.samples[0.95] // 0.15)
             lines.append(
                 f"setpoint fit sets 15% of the rows aside for it: for 95% the table should hold some {total:,.0f} "
                 f"{most.of}."
@@ -195,12 +181,11 @@ def verdict(found: Comparison) -> str:
     judged = [standing for standing in others if standing.margin is not None]
     if not judged:
         return "The bounds were met on too few splits to compare anything."
-    better = [s for s in judged if s.is_clear and problem.better(s.difference or 0.0, 0.0)]
-    worse = [s for s in judged if s.is_clear and not problem.better(s.difference or 0.0, 0.0)]
     parts = []
-    for group, word in ((better, "better"), (worse, "worse")):
-        if group:
-            parts.append(f"{_listed([s.solver for s in group])} {'was' if len(group) == 1 else 'were'} {word}")
+    for word, better in (("better", True), ("worse", False)):
+        names = [s.solver for s in judged if s.is_clear and problem.better(s.difference or 0.0, 0.0) is better]
+        if names:
+            parts.append(f"{_listed(names)} {'was' if len(names) == 1 else 'were'} {word}")
     rest = [s for s in judged if not s.is_clear]
     if not parts:
         margins = sorted(s.margin or 0.0 for s in rest)

@@ -67,10 +67,8 @@ class Material:
         """The groups of all parts, in the order of their thresholds if they have any."""
         if self.point.thresholds.by_group:
             return list(self.point.thresholds.by_group)
-        found = (
-            [] if self.groups is None else [name for part in self.parts for name in name_groups(self.groups[part])[1]]
-        )
-        return sorted(set(found))
+        parts = [] if self.groups is None else [self.groups[part] for part in self.parts]
+        return sorted({name for groups in parts for name in name_groups(groups)[1]})
 
     def raw(self, contender: Contender, part: str) -> Sample:
         """Scores as the model gives them, and labels, in float64."""

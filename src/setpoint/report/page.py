@@ -14,7 +14,7 @@ from setpoint.measure.constraint import Constraint
 from setpoint.report.data import page_data
 from setpoint.report.material import Contender, Material
 from setpoint.report.positions import MOST
-from setpoint.report.words import GROUP, answer, is_beyond, part_name, promise, show_bound, show_value, verdicts
+from setpoint.report.words import GROUP, answer, part_name, promise, show_bound, show_bounded, show_value, verdicts
 
 SCRIPTS = ("interval.js", "chart.js", "curves.js", "page.js")
 SHOWN = ("train", "held_out", "test")
@@ -102,9 +102,7 @@ def _solver_row(material: Material, contender: Contender) -> str:
 
 
 def _bounded(constraint: Constraint, judged: Any) -> str:
-    value = judged["rates"][str(constraint.quantity)]
-    text = show_value(constraint.quantity, value)
-    beyond = is_beyond(constraint, value, feasible=judged["feasible"])
+    text, beyond = show_bounded(constraint, judged["rates"], feasible=judged["feasible"])
     told = f'<span class="sr">beyond the bound of {show_bound(constraint)}</span>'
     return f'<span class="broken"><span aria-hidden="true">&#9888; </span>{text}{told}</span>' if beyond else text
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from setpoint.data.schema import Target
-from setpoint.decide.samples_needed import allowed_share, needed
+from setpoint.decide.samples_needed import allowed_share, needed, whole_of
 from setpoint.measure.constraint import Constraint, Quantity, percent
 from setpoint.measure.rate import Gap, Rate
 from setpoint.problem.check import Check
@@ -24,22 +24,15 @@ from setpoint.run.solvers import BASELINE
 
 #: The threshold of a group, as the page shows it.
 GROUP = "{value:.4g} ({group})"
-PARTS = {"train": "train", "held_out": "held-out", "calibration": "calibration", "test": "test"}
 
 
 def part_name(part: str) -> str:
-    return PARTS.get(part, part)
+    return part.replace("_", "-")
 
 
 def is_counted(quantity: Quantity) -> bool:
     """Whether the value is k of n rows, so that it has an exact interval."""
     return isinstance(quantity, Rate) and quantity.is_share and set(quantity.part + quantity.whole) <= {0, 1}
-
-
-def is_beyond(constraint: Constraint, value: float, *, feasible: bool) -> bool:
-    """Whether to mark a value as beyond its bound, where not all bounds hold."""
-    beyond = {"<=": value > constraint.bound, ">=": value < constraint.bound, "==": True}
-    return beyond[constraint.relation] and not feasible
 
 
 def show_share(value: float) -> str:
@@ -55,35 +48,45 @@ def show_bound(constraint: Constraint) -> str:
     return percent(constraint.bound) if constraint.quantity.is_share else f"{constraint.bound:.4g}"
 
 
+def show_bounded(constraint: Constraint, rates: Mapping[str, float], *, feasible: bool) -> tuple[str, bool]:
+    """A bounded rate, and whether to mark it as beyond its bound, where not all bounds hold."""
+    value, bound = rates[str(constraint.quantity)], constraint.bound
+    beyond = {"<=": value > bound, ">=": value < bound, "==": True}[constraint.relation]
+    return show_value(constraint.quantity, value), beyond and not feasible
+
+
 def show_objective(point: OperatingPoint) -> str:
     problem = point.problem
     over = "" if problem.over is None else f" over {problem.over.rate}"
     return f"{problem.objective}{over} {show_value(problem.objective, point.objective)}"
 
 
-def rows_used(sizes: Mapping[str, Mapping[str, int]], *, bounded: bool) -> str:
-    """How many rows each part has."""
+def fitted(
+    target: Target,
+    sizes: Mapping[str, Mapping[str, int]],
+    point: OperatingPoint,
+    test: OperatingPoint,
+    refusal: str | None,
+    *,
+    certifiable: bool,
+) -> list[str]:
+    """The rows, the positive class, the point, and whether its bounds held on test and are promised elsewhere."""
+    constraints, star = point.problem.constraints, "; * is beyond the bound"
     rows = ", ".join(f"{size['rows']} {part_name(part)}" for part, size in sizes.items())
-    return f"Rows: {rows}{'; * is beyond the bound' if bounded else ''}."
-
-
-def positive_class(target: Target) -> str:
-    """The class that is looked for, and why it was taken."""
     change = "" if target.why == "as asked" else "; --positive changes it"
-    return f"Positive is {target.positive!r} in {target.name!r}, {target.why}{change}."
-
-
-def run_at(point: OperatingPoint, test: OperatingPoint) -> str:
-    """The threshold of a run, its objective and its bounded rates on the test rows."""
     bounds = [
         f", {c.quantity} {show_value(c.quantity, test.rates[str(c.quantity)])} for a bound of {show_bound(c)}"
-        for c in point.problem.constraints
+        for c in constraints
     ]
-    return f"Run at threshold {point.thresholds.describe()}: {show_objective(test)} on test{''.join(bounds)}."
+    return [
+        f"Rows: {rows}{star if constraints else ''}.",
+        f"Positive is {target.positive!r} in {target.name!r}, {target.why}{change}.",
+        f"Run at threshold {point.thresholds.describe()}: {show_objective(test)} on test{''.join(bounds)}.",
+        *_promised(point, refusal, certifiable, test.feasible, sizes["test"]["rows"]),
+    ]
 
 
-def promised(point: OperatingPoint, refusal: str | None, *, certifiable: bool, held: bool, test_rows: int) -> list[str]:
-    """Whether the bounds held on the test rows, and whether anything promises that they hold elsewhere."""
+def _promised(point: OperatingPoint, refusal: str | None, certifiable: bool, held: bool, rows: int) -> list[str]:
     estimates = [f"On the calibration rows: {estimate}." for estimate in point.estimates]
     if not point.problem.constraints:
         return estimates
@@ -98,7 +101,7 @@ def promised(point: OperatingPoint, refusal: str | None, *, certifiable: bool, h
         why = "but nothing promises it" if held else "as happens to about half of all uncertified thresholds"
         return [f"{verdict}, {why}; --confidence 0.95 sets a threshold that keeps it 95 times in 100."]
     promise = f"{point.certificate.statement} is certified with confidence {percent(point.certificate.confidence)}"
-    doubt = "" if held else f", where {test_rows} rows have noise of their own"
+    doubt = "" if held else f", where {rows} rows have noise of their own"
     return [f"{verdict}{doubt}; {promise}, from {point.certificate.samples} calibration samples."]
 
 
@@ -206,19 +209,14 @@ def _promise(material: Material) -> str:
 def _what_it_takes(problem: Problem, calibration_labels: Any) -> str:
     """The way to a certificate: how many calibration rows it needs, where their number alone decides."""
     fit, constraint = "Fit with --confidence 0.95 for one that keeps it 95 times in 100", problem.constraints[0]
-    rate, allowed = constraint.quantity, allowed_share(constraint)
-    if (
-        len(problem.constraints) > 1
-        or calibration_labels is None
-        or constraint.relation == "=="
-        or not isinstance(rate, Rate)
-        or rate.whole not in ((0, 1, 0, 1), (1, 0, 1, 0))
-    ):
+    kind, allowed = whole_of(constraint), allowed_share(constraint)
+    decides = len(problem.constraints) == 1 and constraint.relation != "==" and kind in ("positives", "negatives")
+    if not decides or calibration_labels is None:
         return f"{fit}, where the ask allows a certificate."
     if not 0 < allowed < 1:
         return f"No number of rows can certify {constraint}; leave a little room."
-    kind, label = ("positives", 1) if rate.whole[0] else ("negatives", 0)
-    enough, there = needed(allowed, 0.95), int((torch.as_tensor(calibration_labels) == label).sum())
+    there = int((torch.as_tensor(calibration_labels) == (kind == "positives")).sum())
+    enough = needed(allowed, 0.95)
     how = "A certificate needs" if there < enough else f"{fit}: it needs"
     return f"{how} {enough:,} {kind} among the calibration rows, and there are {there:,}."
 
