@@ -75,7 +75,7 @@ def _fit(
 def sentences(run: TableRun) -> list[str]:
     """The rows, the positive class, the point, whether its bounds held on test, and how cross-entropy did."""
     own, test = run.chosen, run.chosen.judged["test"]
-    lines = fitted(run.schema.target, run.sizes, own.point, test, own.refusal, certifiable=run.certifiable)
+    lines = fitted(run.schema.target, run.sizes, own.point, test, own.refusal)
     others = run.outcomes[1:][-1:]
     return [*lines, *(against_baseline(own.best_on_test, o.best_on_test, run.sizes["test"]) for o in others)]
 

@@ -212,8 +212,7 @@ def thresholds_from(found: Tensor, problem: Problem, names: Sequence[str] | None
         PerGroup(plain={'0': 0.25, '1': 0.5}, column='site')
     """
     if found.dim() == 2:
-        each = dict(zip(names or map(str, range(found.shape[1])), found[0].tolist()))
-        return PerGroup(each, problem.group or "group")
+        return as_thresholds(dict(zip(names or map(str, range(found.shape[1])), found[0].tolist())), problem)
     return OneThreshold(float(found[0])) if problem.over is None else PerBound(tuple(found.tolist()))
 
 

@@ -56,10 +56,8 @@ class Need:
 
 def meaning(problem: Problem) -> str:
     """The ask as a sentence."""
-    verb = "high" if problem.maximize else "low"
-    text = f"Make {problem.objective} as {verb} as it can be"
-    if problem.over is not None:
-        over = problem.over
+    text, over = f"Make {problem.objective} as {'high' if problem.maximize else 'low'} as it can be", problem.over
+    if over is not None:
         return (
             f"{text}, on average over all thresholds at which {over.rate} lies between {percent(over.low)} and "
             f"{percent(over.high)}; training looks at {over.points} of them."
@@ -120,7 +118,7 @@ def advice(problem: Problem, refusal: str | None, needs: list[Need]) -> list[str
         return [f"{reason[0].upper()}{reason[1:]}."]
     lines = []
     if needs:
-        lines.append("These are the fewest, at which none of them may fall on the wrong side; more allow a bolder cut.")
+        lines.append("With so few not one may fall on the wrong side of the threshold; more of them allow a better one.")
         most = max(needs, key=lambda need: need.samples[0.95])
         if most.of != "flagged":
             total = -(-most.samples[0.95] // 0.15)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from setpoint.data.schema import Target
+from setpoint.decide.certify import is_certifiable
 from setpoint.decide.samples_needed import allowed_share, needed, whole_of
 from setpoint.measure.constraint import Constraint, Quantity, percent
 from setpoint.measure.rate import Gap, Rate
@@ -22,6 +23,8 @@ from setpoint.problem.problem import Problem
 from setpoint.report.material import Material
 from setpoint.run.solvers import BASELINE
 
+#: The number of `rows` and of `positives` of each part.
+Sizes = Mapping[str, Mapping[str, int]]
 #: The threshold of a group, as the page shows it.
 GROUP = "{value:.4g} ({group})"
 
@@ -61,15 +64,7 @@ def show_objective(point: OperatingPoint) -> str:
     return f"{problem.objective}{over} {show_value(problem.objective, point.objective)}"
 
 
-def fitted(
-    target: Target,
-    sizes: Mapping[str, Mapping[str, int]],
-    point: OperatingPoint,
-    test: OperatingPoint,
-    refusal: str | None,
-    *,
-    certifiable: bool,
-) -> list[str]:
+def fitted(target: Target, sizes: Sizes, point: OperatingPoint, test: OperatingPoint, refusal: str | None) -> list[str]:
     """The rows, the positive class, the point, and whether its bounds held on test and are promised elsewhere."""
     constraints, star = point.problem.constraints, "; * is beyond the bound"
     rows = ", ".join(f"{size['rows']} {part_name(part)}" for part, size in sizes.items())
@@ -82,18 +77,18 @@ def fitted(
         f"Rows: {rows}{star if constraints else ''}.",
         f"Positive is {target.positive!r} in {target.name!r}, {target.why}{change}.",
         f"Run at threshold {point.thresholds.describe()}: {show_objective(test)} on test{''.join(bounds)}.",
-        *_promised(point, refusal, certifiable, test.feasible, sizes["test"]["rows"]),
+        *_promised(point, refusal, test.feasible, sizes["test"]["rows"]),
     ]
 
 
-def _promised(point: OperatingPoint, refusal: str | None, certifiable: bool, held: bool, rows: int) -> list[str]:
+def _promised(point: OperatingPoint, refusal: str | None, held: bool, rows: int) -> list[str]:
     estimates = [f"On the calibration rows: {estimate}." for estimate in point.estimates]
     if not point.problem.constraints:
         return estimates
     if not point.feasible:
         return [f"On the calibration rows {point.outcome.removeprefix('infeasible: ')}."]
     verdict = f"The bound {'held' if held else 'did not hold'} on test"
-    if not certifiable:
+    if not is_certifiable(point.problem):
         return [f"{verdict}; no data can certify such a bound.", *estimates]
     if refusal is not None:
         return [f"{verdict}, but nothing promises it: {refusal}."]
