@@ -43,7 +43,7 @@ def test_explain_in_words(capsys):
     assert "Make fnr as low as it can be, at a threshold where fpr is at most 1%." in heard
     assert "fnr: of all positives, the share that is missed" in heard
     assert re.search(r"fpr <= 1% +230 +299 +459 +negatives", heard)
-    assert "With so few not one may fall on the wrong side of the threshold; more of them allow" in heard
+    assert "With so few, none may fall on the wrong side of the threshold; more of them allow" in heard
     assert "some 1,994 negatives" in heard
     assert "several points better than the best of 21 class weights" in heard
     for text, expected in (

@@ -118,7 +118,7 @@ def advice(problem: Problem, refusal: str | None, needs: list[Need]) -> list[str
         return [f"{reason[0].upper()}{reason[1:]}."]
     lines = []
     if needs:
-        lines.append("With so few not one may fall on the wrong side of the threshold; more of them allow a better one.")
+        lines.append("With so few, none may fall on the wrong side of the threshold; more of them allow a better one.")
         most = max(needs, key=lambda need: need.samples[0.95])
         if most.of != "flagged":
             total = -(-most.samples[0.95] // 0.15)
