@@ -45,6 +45,6 @@ def material(
         judged = {"objective": test.objective, "feasible": test.feasible, "rates": test.rates}
         parts_judged = dict.fromkeys(("train", "held_out", "test"), judged)
         contenders.append(
-            Contender(name, point.threshold, scores, parts_judged, history(12 if place == 0 else 2), 1, 2.5)
+            Contender(name, point.thresholds, scores, parts_judged, history(12 if place == 0 else 2), 1, 2.5)
         )
     return Material(points[0], contenders, labels, groups=by_part, **more)

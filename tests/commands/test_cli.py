@@ -21,7 +21,8 @@ from doors import ASK, FIT, main_ok
 from marks import slow
 from setpoint import ask, cli
 from setpoint.cli import COMMANDS, main
-from setpoint.commands.show import progress, result_table, sentences
+from setpoint.commands.fit import sentences
+from setpoint.commands.show import progress, result_table
 from setpoint.data.frame import read_table
 from setpoint.run.artefact import load_run
 from setpoint.run.settings import Settings
@@ -376,6 +377,9 @@ def test_the_table_fits_a_narrow_screen_and_marks_what_is_beyond_the_bound(run):
     assert "\u2026" not in printed(run)
     assert "12.34% " in printed(kept)
     assert "23.45%*" in printed(broken)
+    # A small share is not rounded to nothing.
+    small = with_test(run, 0, feasible=True, rates={**run.chosen.judged["test"].rates, "fpr": 0.000012})
+    assert "0.0012% " in printed(small)
 
 
 def test_the_sentences_say_whether_the_bound_held(run):

@@ -13,7 +13,8 @@ import scipy
 
 from doors import ASK, FIT, main_ok
 from setpoint import ask
-from setpoint.run.compare import compare_table, corrected_error, usual_solvers, verdict
+from setpoint.report.explained import verdict
+from setpoint.run.compare import compare_table, corrected_error, usual_solvers
 from setpoint.run.settings import Settings
 from setpoint.run.table import fit_table
 from setpoint.train.default import TUNED

@@ -43,6 +43,7 @@ def test_explain_in_words(capsys):
     assert "Make fnr as low as it can be, at a threshold where fpr is at most 1%." in heard
     assert "fnr: of all positives, the share that is missed" in heard
     assert re.search(r"fpr <= 1% +230 +299 +459 +negatives", heard)
+    assert "With so few, none may fall on the wrong side of the threshold; more of them allow" in heard
     assert "some 1,994 negatives" in heard
     assert "several points better than the best of 21 class weights" in heard
     for text, expected in (
@@ -59,7 +60,7 @@ def test_explain_in_words(capsys):
 
 
 def test_every_rate_of_the_language_has_a_meaning():
-    from setpoint.commands.explain import MEANING  # noqa: PLC0415
     from setpoint.measure.rate import CATALOGUE  # noqa: PLC0415
+    from setpoint.report.explained import MEANING  # noqa: PLC0415
 
     assert set(MEANING) == set(CATALOGUE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import multiprocessing
 
 import numpy as np
@@ -78,7 +79,7 @@ def test_the_second_look_finds_what_all_scores_at_once_would(few_buckets, rows, 
 
 
 def replace_threshold(point, other):
-    return sp.OperatingPoint(**{**vars(point), "threshold": other.threshold})
+    return dataclasses.replace(point, thresholds=other.thresholds)
 
 
 @settings(max_examples=30, deadline=None)

@@ -11,8 +11,10 @@ import setpoint as sp
 from setpoint.errors import BadFile, BadGroups, BadScores, BadSetting, BadWeights, MissingClass
 from setpoint.measure.area import roc_area
 from setpoint.measure.sample import Sample
+from setpoint.problem.certificate import Certificate, Estimate
 from setpoint.problem.check import Check
-from setpoint.problem.point import FORMAT, Certificate, Estimate, OperatingPoint, refuse_absent_classes
+from setpoint.problem.point import FORMAT, OperatingPoint
+from setpoint.problem.thresholds import OneThreshold, PerGroup
 
 SCORES = [0.1, 0.4, 0.35, 0.8, 0.7, 0.2]
 
@@ -300,22 +302,22 @@ def test_a_class_that_weighs_nothing_is_absent(labels, weights, error, says):
     scores = torch.zeros(len(labels))
     sample = Sample(scores, torch.tensor(labels).float(), None if weights is None else torch.tensor(weights))
     with pytest.raises(error, match=f"^{says}"):
-        refuse_absent_classes(BOUNDED, sample)
+        BOUNDED.refuse_absent_classes(sample)
 
 
 def test_only_what_is_asked_must_be_there():
     ones, zeros = Sample(torch.zeros(2), torch.ones(2)), Sample(torch.zeros(2), torch.zeros(2))
-    refuse_absent_classes(sp.maximize(sp.recall), ones)
-    refuse_absent_classes(sp.minimize(sp.fpr), zeros)
-    refuse_absent_classes(sp.maximize(sp.precision, sp.flagged <= 0.5), ones)
-    refuse_absent_classes(sp.maximize(sp.mcc), zeros)
+    sp.maximize(sp.recall).refuse_absent_classes(ones)
+    sp.minimize(sp.fpr).refuse_absent_classes(zeros)
+    sp.maximize(sp.precision, sp.flagged <= 0.5).refuse_absent_classes(ones)
+    sp.maximize(sp.mcc).refuse_absent_classes(zeros)
     for problem, sample, says in [
         (sp.maximize(sp.precision, sp.tnr >= 0.5), ones, "tnr needs negative"),
         (sp.minimize(sp.error, sp.recall.gap("g") <= 0.1), zeros, "recall needs positive"),
         (sp.maximize(sp.precision, over=sp.recall.between(0, 1)), zeros, "recall needs positive"),
     ]:
         with pytest.raises(MissingClass, match=f"^{says}"):
-            refuse_absent_classes(problem, sample)
+            problem.refuse_absent_classes(sample)
 
 
 def test_the_nearest_values_of_bounds_that_cannot_be_met():
@@ -331,11 +333,23 @@ def test_the_nearest_values_of_bounds_that_cannot_be_met():
 def test_several_rates_of_a_group_are_told_apart():
     fair = sp.minimize(sp.error, sp.flagged <= 0.9, sp.recall.gap("g") <= 0.1)
     sample = Sample(torch.tensor([0.1, 0.9]).double(), torch.tensor([0.0, 1.0]).double(), None, torch.tensor([0, 1]), 2)
-    point = OperatingPoint.at(fair, torch.tensor([[0.5, 0.6]]).double(), sample, ["a", "b"], CERTIFICATE)
-    assert [name for name in point.rates if "[" in name] == ["recall[a]", "recall[b]"]
+    point = OperatingPoint.at(fair, PerGroup({"a": 0.5, "b": 0.6}), sample, CERTIFICATE)
+    assert [name for name in point.rates if "[" in name] == ["recall[b]"]
     assert point.certificate == CERTIFICATE
-    own = OperatingPoint.at(BOUNDED, torch.tensor([[0.05, 0.6]]).double(), sample, ["a", "b"])
-    assert {name: value for name, value in own.rates.items() if "[" in name} == {"fpr[a]": 1.0, "fpr[b]": 0.0}
+    own = OperatingPoint.at(BOUNDED, PerGroup({"a": 0.05, "b": 0.6}), sample)
+    assert {name: value for name, value in own.rates.items() if "[" in name} == {"fpr[a]": 1.0}
     assert (own.violation, own.feasible) == (pytest.approx(0.7), False)
-    pooled = OperatingPoint.at(BOUNDED, torch.tensor([0.5]).double(), sample)
+    pooled = OperatingPoint.at(BOUNDED, OneThreshold(0.5), sample)
     assert (pooled.threshold, pooled.rates["fpr"]) == (0.5, 0.0)
+
+
+def test_a_group_without_positives_has_no_recall():
+    scores, groups = [0.1, 0.9, 0.3, 0.8, 0.2], ["a", "a", "b", "b", "b"]
+    fair = sp.minimize(sp.error, sp.recall.gap("site") <= 0.5)
+    point = OperatingPoint(fair, {"a": 0.5, "b": 0.5}, 0.0, {}, True, 0.0)
+    judged = point.judge(scores, [0, 1, 0, 0, 0], groups=groups)
+    assert {name: value for name, value in judged.rates.items() if "[" in name} == {"recall[a]": 1.0}
+    each = OperatingPoint(sp.maximize(sp.recall, sp.precision >= 0.5), {"a": 0.95, "b": 0.5}, 0.0, {}, True, 0.0)
+    judged = each.judge(scores, [0, 1, 0, 1, 0], groups=groups)
+    # Nothing of group a is flagged, so that it has no precision.
+    assert {name: value for name, value in judged.rates.items() if "[" in name} == {"precision[b]": 1.0}

@@ -15,9 +15,9 @@ from materials import ASK, draw, history, material
 from setpoint import ask
 from setpoint.measure.count import count
 from setpoint.measure.sample import Sample
+from setpoint.problem.thresholds import OneThreshold
 from setpoint.report.bins import histogram, reliability
 from setpoint.report.data import history_data, page_data
-from setpoint.report.interval import clopper_pearson
 from setpoint.report.material import Contender
 from setpoint.report.positions import MOST, find_positions
 from setpoint.report.view import limits
@@ -72,17 +72,6 @@ def test_many_cuts_are_thinned_but_not_near_the_own_thresholds(own):
     assert float(flagged.diff().abs().max()) < 0.1 * 30_000
 
 
-@given(n=st.integers(1, 3000), part=st.floats(0, 1))
-def test_the_interval_is_that_of_scipy(n, part):
-    k = round(part * n)
-    exact = binomtest(k, n).proportion_ci(0.95, method="exact")
-    assert clopper_pearson(k, n) == pytest.approx((exact.low, exact.high), abs=1e-9)
-
-
-def test_the_interval_of_nothing_is_everything():
-    assert clopper_pearson(0, 0) == (0.0, 1.0)
-
-
 def test_reliability_is_that_of_scikit_learn():
     sample = sample_of(2000)
     rows = reliability(sample)
@@ -126,7 +115,7 @@ def test_counts_and_verdicts_of_the_page_are_those_of_the_point():
         for part in told.parts:
             rows, labels = plain["parts"][part], told.labels[part].numpy()
             scores = contender.scores[part].double()
-            assert rows["threshold"][rows["own"][0]] == contender.threshold
+            assert rows["threshold"][rows["own"][0]] == contender.thresholds.plain
             for i in range(0, len(rows["threshold"]), 7):
                 passed = (scores > rows["threshold"][i]).numpy()
                 (tn, fp), (_, tp) = confusion_matrix(labels, passed).tolist()
@@ -218,7 +207,7 @@ def test_bounds_are_drawn_on_their_axis_and_their_side():
 
 
 def test_a_long_history_is_thinned_and_keeps_the_best_epoch():
-    plain = history_data(Contender("x", 0.0, {}, history=history(5000), best_epoch=1234))
+    plain = history_data(Contender("x", OneThreshold(0.0), {}, history=history(5000), best_epoch=1234))
     assert len(plain["history"]) <= 502
     assert plain["history"][plain["best"]]["epoch"] == 1235
     assert (plain["history"][0]["epoch"], plain["history"][-1]["epoch"]) == (1, 5000)
@@ -229,7 +218,7 @@ def test_the_sentences_tell_the_numbers_of_the_test_rows():
     point = told.judge(told.contenders[0], "test")
     n = int((told.labels["test"] == 0).sum())
     k = round(point.rates["fpr"] * n)
-    low, high = clopper_pearson(k, n)
+    low, high = binomtest(k, n).proportion_ci(0.95, method="exact")
     assert (
         f"threshold {told.point.threshold:.4g}. On the 400 test rows fnr is {show_share(point.rates['fnr'])}"
         in answer(told)

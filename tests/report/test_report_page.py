@@ -23,6 +23,7 @@ from materials import ASK, material
 from setpoint.cli import main
 from setpoint.errors import BadFile, BadGroups, SetpointError, ShapeMismatch
 from setpoint.problem.language import ask
+from setpoint.problem.thresholds import OneThreshold
 from setpoint.report.data import page_data
 from setpoint.report.material import Contender
 from setpoint.report.of_run import read_material, write_report
@@ -142,7 +143,7 @@ def test_separable_and_constant_scores_have_a_page():
     told = material(rows=60)
     labels = told.labels["test"]
     for scores in (20 * labels - 10, torch.zeros(60)):
-        contender = Contender("x", 0.5, {"test": scores})
+        contender = Contender("x", OneThreshold(0.5), {"test": scores})
         page = make_page(dataclasses.replace(told, contenders=[contender], labels={"test": labels}))
         assert data_of(page)["contenders"][0]["parts"]["test"]["cuts"] == len(set(scores.tolist())) + 1
 

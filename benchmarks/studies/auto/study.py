@@ -27,8 +27,8 @@ from benchmarks.common.harness import Journal, write_result
 from benchmarks.studies.fixed_fpr.study import CLASS_WEIGHTS
 from setpoint.data.rows import Rows
 from setpoint.data.standardise import Standardiser
-from setpoint.run.settings import build_model
 from setpoint.train.linear import class_weights, cross_entropy
+from setpoint.train.models import build_model
 
 try:
     import lightgbm

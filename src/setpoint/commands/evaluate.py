@@ -10,28 +10,19 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint.commands.show import (
-    console,
-    grid,
-    objective_text,
-    say,
-    threshold_text,
-    unlike_training,
-    value_text,
-    write_json,
-)
+from setpoint.commands.show import console, grid, say, unlike_training, write_json
 from setpoint.data.exchange import frames_of
 from setpoint.data.frame import Frame
 from setpoint.data.seen import Notes
 from setpoint.decide.calibrate import evaluate
 from setpoint.decide.tally import ScoreTally, sample_of
 from setpoint.errors import BadSetting
-from setpoint.measure.constraint import percent
 from setpoint.measure.count import count
 from setpoint.measure.rate import recall
-from setpoint.problem.check import Check
+from setpoint.problem.check import Check, check_counts
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
+from setpoint.report.words import checked, show_value
 from setpoint.run.artefact import SavedRun, load_run
 
 BROKEN = 1
@@ -89,7 +80,7 @@ def main(
     screen.print(grid(["rate", "when set", "here", "best cut\nhere"], _rates(point, here, best)))
     if check.bounds:
         screen.print(grid(["bound", "here", "samples", "p-value"], [_bound(problem, row) for row in check.bounds]))
-    say(screen, *_sentences(point, check, best))
+    say(screen, *checked(point, check, best))
     return code
 
 
@@ -98,7 +89,8 @@ def _in_chunks(
 ) -> tuple[OperatingPoint, Check, OperatingPoint, tuple[int, int]]:
     """The point judged and checked, the best cut, and the number of rows and positives: exact, in two passes."""
     point, problem = saved.point, saved.point.problem
-    if not isinstance(point.threshold, float):
+    threshold = point.thresholds.single
+    if threshold is None:
         raise BadSetting(f"'{problem}' has several thresholds, which --stream does not judge; leave it out")
 
     def scored(told: Notes | None = None) -> Iterator[tuple[Tensor, Tensor]]:
@@ -108,15 +100,14 @@ def _in_chunks(
     tally, counts = ScoreTally(), torch.zeros(4, dtype=torch.float64)
     for scores, labels in scored(notes):
         tally.update(scores, labels)
-        counts += count(scores.double(), labels, point.threshold)
+        counts += count(scores.double(), labels, threshold)
     closer = tally.around(problem)
     for scores, labels in scored():
         closer.update(scores, labels)
     best = closer.calibrate(problem)
-    threshold = torch.tensor([point.threshold], dtype=torch.float64)
-    here = OperatingPoint.at(problem, threshold, sample_of(counts), None, point.certificate)
+    here = OperatingPoint.at(problem, point.thresholds, sample_of(counts), point.certificate)
     size = (int(counts.sum()), int(counts[0] + counts[2]))
-    return replace(here, feasible=problem.holds(counts[None])), point.check_counts(counts, level=level), best, size
+    return replace(here, feasible=problem.holds(counts[None])), check_counts(problem, counts, level=level), best, size
 
 
 def _rates(*points: OperatingPoint) -> list[list[str]]:
@@ -124,7 +115,7 @@ def _rates(*points: OperatingPoint) -> list[list[str]]:
     names = [name for name in points[0].rates if all(name in point.rates for point in points)]
     # Whatever is not named in the ask is one of the rates shown beside it, all of them shares.
     return [
-        [name, *(value_text(quantities.get(name, recall), point.rates[name]) for point in points)] for name in names
+        [name, *(show_value(quantities.get(name, recall), point.rates[name]) for point in points)] for name in names
     ]
 
 
@@ -132,26 +123,4 @@ def _bound(problem: Problem, row: Any) -> list[str]:
     quantity = {str(constraint): constraint.quantity for constraint in problem.constraints}[row.bound]
     place = f"{row.bound} in {row.group}" if row.group else row.bound
     p_value = "no exact test" if row.p_value is None else f"{row.p_value:.3g}"
-    return [place, value_text(quantity, row.rate), " and ".join(map(str, row.samples)), p_value]
-
-
-def _sentences(point: OperatingPoint, check: Any, best: OperatingPoint) -> list[str]:
-    words = str(check).partition(": ")[0]
-    lines = [f"{words[0].upper()}{words[1:]}."]
-    if any(row.p_value is not None for row in check.bounds):
-        lines.append(
-            f"The level of {percent(check.level)} is per look: a promise that is kept is called broken at up to "
-            f"{percent(check.level)} of looks; for k looks in all, divide --level by k."
-        )
-    if point.certificate is not None:
-        sure = percent(point.certificate.confidence)
-        lines.append(f"It was certified: {point.certificate.statement}, with confidence {sure}.")
-    elif point.problem.constraints:
-        lines.append("It was never certified: setpoint fit --confidence 0.95 sets a threshold that keeps its bounds.")
-    if not best.feasible:
-        return [*lines, "No threshold meets the bounds on these rows."]
-    return [
-        *lines,
-        f"The best cut of these rows, threshold {threshold_text(best)}, has {objective_text(best)}; it has seen the "
-        "labels, so it is a yardstick and no threshold to run at.",
-    ]
+    return [place, show_value(quantity, row.rate), " and ".join(map(str, row.samples)), p_value]

@@ -8,10 +8,11 @@ from typing import Any
 
 from setpoint.commands.launch import launched, restarts
 from setpoint.commands.settings import read_settings
-from setpoint.commands.show import console, progress, result_table, say, sentences, trials_table, write_json
+from setpoint.commands.show import console, progress, result_table, say, trials_table, write_json
 from setpoint.errors import BadSetting
 from setpoint.problem.language import read_problem
 from setpoint.processes import Processes
+from setpoint.report.words import against_baseline, fitted
 from setpoint.run.side_by_side import Told
 from setpoint.run.stream import memory_note
 from setpoint.run.table import TableRun
@@ -69,6 +70,14 @@ def _fit(
         f"Check the promise on later rows with: setpoint evaluate {out} labelled.csv",
     )
     return 0
+
+
+def sentences(run: TableRun) -> list[str]:
+    """The rows, the positive class, the point, whether its bounds held on test, and how cross-entropy did."""
+    own, test = run.chosen, run.chosen.judged("test")
+    lines = fitted(run.schema.target, run.sizes, own.point, test, own.refusal)
+    plain = own.beside[-1:]
+    return [*lines, *(against_baseline(own.best("test"), one.best("test"), run.sizes["test"]) for one in plain)]
 
 
 def _start(

@@ -1,4 +1,4 @@
-"""What a person sees: progress, tables, the sentences below them; and the same as JSON for machines."""
+"""How things are printed: progress and tables for a person, JSON for a machine."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from setpoint.decide.order import worth
-from setpoint.measure.constraint import Constraint, Quantity, percent
+from setpoint.measure.constraint import Constraint
 from setpoint.problem.point import OperatingPoint
+from setpoint.report.words import part_name, show_bound, show_bounded, show_value
 from setpoint.run.table import TableRun
-from setpoint.train.default import BASELINE
 
-SHOWN = {"train": "train", "held_out": "held-out", "test": "test"}
+SHOWN = ("train", "held_out", "test")
 #: The width of what is printed when nobody says how wide the screen is, as in a pipe or a log.
 WIDE = 140
 
@@ -88,16 +87,16 @@ def result_table(run: TableRun) -> Table:
     table.add_column("solver", no_wrap=True)
     for name in (
         str(problem.objective),
-        *(f"{c.quantity}\n{c.relation} {bound_text(c)}" for c in problem.constraints),
+        *(f"{c.quantity}\n{c.relation} {show_bound(c)}" for c in problem.constraints),
     ):
-        for part in SHOWN.values():
-            table.add_column(f"{escape(name)}\n{part}", justify="right", vertical="bottom")
+        for part in SHOWN:
+            table.add_column(f"{escape(name)}\n{part_name(part)}", justify="right", vertical="bottom")
     table.add_column("threshold", justify="right")
     for one in run.runs:
         judged = [one.judged(part) for part in SHOWN]
-        cells = [value_text(problem.objective, point.objective) for point in judged]
+        cells = [show_value(problem.objective, point.objective) for point in judged]
         cells += [_bounded(constraint, point) for constraint in problem.constraints for point in judged]
-        table.add_row(one.method, *cells, threshold_text(one.point, brief=True))
+        table.add_row(one.method, *cells, one.point.thresholds.describe(""))
     return table
 
 
@@ -106,7 +105,7 @@ def trials_table(run: TableRun) -> Table:
     objective = run.problem.objective
     rows = []
     for trial in run.chosen.trials:
-        value = "-" if trial.point is None else value_text(objective, trial.point.objective)
+        value = "-" if trial.point is None else show_value(objective, trial.point.objective)
         name = f"{trial.name}{' (chosen)' if trial.chosen else ''}"
         rows.append([name, value, f"{trial.seconds:.1f}", trial.note])
     table = grid(["auto chose from", f"{objective}\nheld-out", "seconds", "note"], rows)
@@ -116,95 +115,6 @@ def trials_table(run: TableRun) -> Table:
     return table
 
 
-def sentences(run: TableRun) -> list[str]:
-    """The rows, the positive class, the point, whether its bounds held on test, and how cross-entropy did."""
-    target, test = run.schema.target, run.chosen.judged("test")
-    change = "" if target.why == "as asked" else "; --positive changes it"
-    bounds = [
-        f", {c.quantity} {value_text(c.quantity, test.rates[str(c.quantity)])} for a bound of {bound_text(c)}"
-        for c in run.problem.constraints
-    ]
-    sizes = ", ".join(f"{size['rows']} {part.replace('_', '-')}" for part, size in run.sizes.items())
-    star = "; * is beyond the bound" if bounds else ""
-    return [
-        f"Rows: {sizes}{star}.",
-        f"Positive is {target.positive!r} in {target.name!r}, {target.why}{change}.",
-        f"Run at threshold {threshold_text(run.chosen.point)}: {objective_text(test)} on test{''.join(bounds)}.",
-        *_promise(run),
-        *_comparison(run),
-    ]
-
-
-def value_text(quantity: Quantity, value: float) -> str:
-    """A share in percent, any other quantity as it is."""
-    return f"{100 * value:.2f}%" if quantity.is_share else f"{value:.4g}"
-
-
-def bound_text(constraint: Constraint) -> str:
-    return percent(constraint.bound) if constraint.quantity.is_share else f"{constraint.bound:.4g}"
-
-
 def _bounded(constraint: Constraint, point: OperatingPoint) -> str:
-    value = point.rates[str(constraint.quantity)]
-    beyond = {"<=": value > constraint.bound, ">=": value < constraint.bound, "==": True}[constraint.relation]
-    text = value_text(constraint.quantity, value)
-    return f"[red]{text}*[/red]" if beyond and not point.feasible else text
-
-
-def threshold_text(point: OperatingPoint, *, brief: bool = False) -> str:
-    """The threshold, those of groups by name unless the text is to be brief, and of several the lowest and highest."""
-    values = point.threshold
-    if isinstance(values, dict) and brief:
-        values = tuple(values.values())
-    if isinstance(values, dict):
-        return ", ".join(f"{group} {value:.4g}" for group, value in values.items())
-    return f"{min(values):.4g} ... {max(values):.4g}" if isinstance(values, tuple) else f"{values:.4g}"
-
-
-def objective_text(point: OperatingPoint) -> str:
-    problem = point.problem
-    over = "" if problem.over is None else f" over {problem.over.rate}"
-    return f"{problem.objective}{over} {value_text(problem.objective, point.objective)}"
-
-
-def _promise(run: TableRun) -> list[str]:
-    point, held = run.chosen.point, run.chosen.judged("test").feasible
-    estimates = [f"On the calibration rows: {estimate}." for estimate in point.estimates]
-    if not point.problem.constraints:
-        return estimates
-    if not point.feasible:
-        return [f"On the calibration rows {point.outcome.removeprefix('infeasible: ')}."]
-    verdict = f"The bound {'held' if held else 'did not hold'} on test"
-    if not run.certifiable:
-        return [f"{verdict}; no data can certify such a bound.", *estimates]
-    if run.chosen.refusal is not None:
-        return [f"{verdict}, but nothing promises it: {run.chosen.refusal}."]
-    if point.certificate is None:
-        why = "but nothing promises it" if held else "as happens to about half of all uncertified thresholds"
-        return [f"{verdict}, {why}; --confidence 0.95 sets a threshold that keeps it 95 times in 100."]
-    promise = f"{point.certificate.statement} is certified with confidence {percent(point.certificate.confidence)}"
-    doubt = "" if held else f", where {run.sizes['test']['rows']} rows have noise of their own"
-    return [f"{verdict}{doubt}; {promise}, from {point.certificate.samples} calibration samples."]
-
-
-def _comparison(run: TableRun) -> list[str]:
-    if len(run.runs) == 1:
-        return []
-    ours, theirs = run.chosen.best("test"), run.runs[-1].best("test")
-    if not (ours.feasible and theirs.feasible):
-        return ["No threshold meets the bounds on the test rows, so there is nothing to compare there."]
-    first, second, size = ours.objective, theirs.objective, run.sizes["test"]
-    smaller = min(size["positives"], size["rows"] - size["positives"])
-    # Two standard errors of a share of the smaller class: generous, since both models see the same rows.
-    noise = 2 * (max(first * (1 - first), 0.0) / smaller) ** 0.5
-    verdict, remark = "worse", ""
-    if first == second:
-        verdict = "just as well"
-    elif abs(first - second) <= noise:
-        verdict, remark = "about as well", f" (a difference within the noise of {size['rows']} rows)"
-    elif worth(run.problem, second) > worth(run.problem, first):
-        verdict, remark = "better", f"; --solver {BASELINE} takes it"
-    return [
-        f"Plain cross-entropy did {verdict} on test: {objective_text(theirs)} against "
-        f"{value_text(run.problem.objective, first)}, each at its best threshold there{remark}."
-    ]
+    text, beyond = show_bounded(constraint, point.rates, feasible=point.feasible)
+    return f"[red]{text}*[/red]" if beyond else text

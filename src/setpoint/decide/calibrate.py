@@ -16,9 +16,11 @@ from setpoint.decide.estimate import estimate
 from setpoint.decide.samples_needed import refuse_confidence
 from setpoint.errors import BadGroups, BadProblem, BadSetting, NotCertified, SetpointError, TooFewSamples
 from setpoint.measure.sample import Sample, check_sample, name_groups
+from setpoint.problem.certificate import Certificate
 from setpoint.problem.language import read_problem
-from setpoint.problem.point import Certificate, OperatingPoint, refuse_absent_classes
+from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
+from setpoint.problem.thresholds import thresholds_from
 from setpoint.processes import Processes, ProcessGroup
 
 
@@ -60,7 +62,7 @@ def evaluate(
     problem = read_problem(problem, rows=True)
     columns = _gathered(scores, labels, weights, groups, Processes.of(process_group))
     sample, names = _judged_sample(problem, *columns)
-    return OperatingPoint.at(problem, find(problem, sample).thresholds, sample, names)
+    return OperatingPoint.at(problem, thresholds_from(find(problem, sample).thresholds, problem, names), sample)
 
 
 def calibrate(
@@ -117,7 +119,7 @@ def calibrate(
         raise BadSetting("per_group certifies plain bounds in every group: it needs confidence=, and no gap or area")
     sample, names = _judged_sample(problem, *columns, by_group=per_group)
     if confidence is None:
-        return OperatingPoint.at(problem, find(problem, sample).thresholds, sample, names)
+        return OperatingPoint.at(problem, thresholds_from(find(problem, sample).thresholds, problem, names), sample)
     refuse_confidence(confidence)
     certificate: Certificate | None = None
     if not is_certifiable(problem) and not any(c.relation == "==" for c in problem.constraints):
@@ -128,8 +130,8 @@ def calibrate(
         thresholds, certificate = certify_gap(problem, sample, names, confidence)
     else:
         thresholds, certificate = certify_each_group(problem, sample, names, confidence)
-    point = OperatingPoint.at(problem, thresholds, sample, names, certificate)
-    return replace(point, estimates=estimate(problem, thresholds, sample, confidence, found_here=certificate is None))
+    point = OperatingPoint.at(problem, thresholds_from(thresholds, problem, names), sample, certificate)
+    return replace(point, estimates=estimate(point, sample, confidence))
 
 
 def settle(
@@ -164,7 +166,7 @@ def _judged_sample(
             raise BadGroups(f"{why}; pass groups=, one per sample")
         groups, names = name_groups(groups)
     wide = check_sample(scores, labels, weights, groups if names else None).double()
-    refuse_absent_classes(problem, wide)
+    problem.refuse_absent_classes(wide)
     if names:
         wide = replace(wide, n_groups=len(names))
     return wide, names

@@ -28,8 +28,8 @@ from setpoint.measure.constraint import Constraint
 from setpoint.measure.curve import Curve, curve
 from setpoint.measure.rate import Rate
 from setpoint.measure.sample import Sample
+from setpoint.problem.certificate import Certificate
 from setpoint.problem.evidence import is_testable, p_if_broken, trials
-from setpoint.problem.point import Certificate
 from setpoint.problem.problem import Problem
 
 #: The share of the samples that choose where the walk starts, when neither end will do.

@@ -18,8 +18,8 @@ from setpoint.measure.constraint import Constraint
 from setpoint.measure.count import count
 from setpoint.measure.rate import Gap, rate_within
 from setpoint.measure.sample import Sample
+from setpoint.problem.certificate import Certificate
 from setpoint.problem.evidence import p_if_broken
-from setpoint.problem.point import Certificate
 from setpoint.problem.problem import Problem
 
 #: Candidates have their bounds pulled in by five standard errors (both halves err), in so many steps down to none.

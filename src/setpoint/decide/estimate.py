@@ -14,7 +14,7 @@ at the threshold that the other four give. Areas have no threshold; their interv
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
@@ -24,13 +24,14 @@ from torch import Tensor
 from setpoint.decide.cut import find
 from setpoint.measure.area import mean_over
 from setpoint.measure.constraint import Quantity
-from setpoint.measure.count import count
 from setpoint.measure.curve import curve
 from setpoint.measure.rate import CATALOGUE, Gap
 from setpoint.measure.sample import Sample
+from setpoint.problem.certificate import Estimate
 from setpoint.problem.evidence import is_testable
-from setpoint.problem.point import Estimate
+from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
+from setpoint.problem.thresholds import Thresholds, thresholds_from
 
 #: Parts of the rows, each counted at the threshold of the others.
 FOLDS = 5
@@ -38,24 +39,23 @@ FOLDS = 5
 _DRAWS, _WORK, _FEWEST = 2000, 20_000_000, 200
 
 
-def estimate(
-    problem: Problem, thresholds: Tensor, sample: Sample, confidence: float, *, found_here: bool
-) -> tuple[Estimate, ...]:
-    """Estimates of the objective and of each bound without an exact test, at the thresholds; or of the area.
+def estimate(point: OperatingPoint, sample: Sample, confidence: float) -> tuple[Estimate, ...]:
+    """Estimates of the objective and of each bound without an exact test, at a point's thresholds; or of the area.
 
-    `found_here` says that the thresholds are the best on this very sample.
+    The thresholds of a point without a certificate are the best ones on this very sample.
     """
+    problem = point.problem
     if problem.over is not None:
         return (_area(problem, sample, confidence),)
     if sample.weights is not None:
         sample = sample.take(sample.weights > 0)
-    folds = _folds(sample) if found_here else None
+    folds = _folds(sample) if point.certificate is None else None
     if folds is None:
-        kinds, how = _Kinds.at(thresholds, sample), "at a fixed threshold"
+        kinds, how = _Kinds.at(point.thresholds, sample), "at a fixed threshold"
     else:
         kinds = _Kinds.nothing()
         for one in range(FOLDS):
-            own = find(problem, sample.take(folds != one)).thresholds
+            own = thresholds_from(find(problem, sample.take(folds != one)).thresholds, problem)
             kinds += _Kinds.at(own, sample.take(folds == one))
         how = f"each of {FOLDS} parts at the threshold of the others"
     untested = [c.quantity for c in problem.constraints if not is_testable(c) and not isinstance(c.quantity, Gap)]
@@ -79,13 +79,9 @@ class _Kinds:
         return cls(*torch.zeros(4, 4, dtype=torch.float64))
 
     @classmethod
-    def at(cls, thresholds: Tensor, sample: Sample) -> _Kinds:
+    def at(cls, thresholds: Thresholds, sample: Sample) -> _Kinds:
         weights = torch.ones_like(sample.scores) if sample.weights is None else sample.weights
-        groups, n_groups = (sample.groups, sample.n_groups) if thresholds.dim() == 2 else (None, None)
-        powers = (
-            count(sample.scores, sample.labels, thresholds, weights=weights**p, groups=groups, n_groups=n_groups)
-            for p in (0, 1, 2, 4)
-        )
+        powers = (thresholds.count(replace(sample, weights=weights**p)) for p in (0, 1, 2, 4))
         return cls(*(each.reshape(-1, 4).sum(0) for each in powers))
 
     def __add__(self, other: _Kinds) -> _Kinds:

@@ -17,11 +17,12 @@ from setpoint.problem.evidence import p_if_broken, p_if_gap_exceeds, trials
 from setpoint.problem.problem import Problem
 
 Counts = NDArray[np.float64]
-#: Names of the samples that a rate is a share of, by the counts (tp, fp, fn, tn) among them.
-_KINDS: dict[tuple[int, ...], str] = {
-    (1, 0, 1, 0): "positives",
+#: The samples that a rate is a share of, by its weights on (tp, fp, fn, tn).
+WHOLES: dict[tuple[float, ...], str] = {
     (0, 1, 0, 1): "negatives",
-    (1, 1, 0, 0): "flagged samples",
+    (1, 0, 1, 0): "positives",
+    (1, 1, 1, 1): "samples",
+    (1, 1, 0, 0): "flagged",
 }
 #: Beyond two to this power no number of samples is named.
 _MOST = 24
@@ -45,7 +46,14 @@ def safe_side(constraint: Constraint) -> int:
 
 def counted(constraint: Constraint) -> str:
     """The samples that the bound is a share of, in a word."""
-    return _KINDS.get(tuple(weight > 0 for weight in rate_within(constraint.quantity).whole), "samples")
+    kind = WHOLES.get(tuple(int(weight > 0) for weight in rate_within(constraint.quantity).whole), "samples")
+    return "flagged samples" if kind == "flagged" else kind
+
+
+def whole_of(constraint: Constraint) -> str:
+    """The samples that the bounded rate is a share of; empty where these are no plain count of samples."""
+    rate = constraint.quantity
+    return WHOLES.get(rate.whole, "") if isinstance(rate, Rate) else ""
 
 
 def refuse_confidence(confidence: float) -> None:

@@ -27,8 +27,9 @@ from setpoint.measure.curve import Curve
 from setpoint.measure.rate import CATALOGUE, Rate
 from setpoint.measure.sample import Sample, check_sample
 from setpoint.problem.language import read_problem
-from setpoint.problem.point import OperatingPoint, refuse_absent_classes
+from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
+from setpoint.problem.thresholds import thresholds_from
 from setpoint.processes import Processes
 
 BITS = 20
@@ -175,7 +176,7 @@ class ScoreTally:
         else:
             thresholds, certificate = certify_among(problem, cuts, confidence)
         counts = cuts.counts[int((cuts.values > thresholds[0]).sum())]
-        point = OperatingPoint.at(problem, thresholds, sample_of(counts), None, certificate)
+        point = OperatingPoint.at(problem, thresholds_from(thresholds, problem), sample_of(counts), certificate)
         # An equality is met within one sample, not within all that are counted together.
         return replace(point, feasible=problem.holds(counts.unsqueeze(0)))
 
@@ -276,7 +277,7 @@ class ScoreTally:
         negatives, positives = self.counts.sum(1).tolist()
         if negatives + positives == 0:
             raise BadScores("no scores were counted; call update with at least one sample of each class")
-        refuse_absent_classes(problem, sample_of(torch.tensor([0.0, 0.0, positives, negatives], dtype=torch.float64)))
+        problem.refuse_absent_classes(sample_of(torch.tensor([0.0, 0.0, positives, negatives], dtype=torch.float64)))
         if self.windows.any() and int(self.counts[:, self.windows].sum()) != int(self.times.sum()):
             raise BadSetting("the second look has not seen all scores of its windows; update it with the same scores")
         return problem

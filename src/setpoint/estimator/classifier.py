@@ -27,6 +27,7 @@ from setpoint.estimator.rows import (
 )
 from setpoint.estimator.training import AUTO, Part, Parts, Training, comparison, refuse_device
 from setpoint.problem.problem import Problem
+from setpoint.problem.thresholds import OneThreshold
 from setpoint.run.settings import Settings
 from setpoint.train.default import BASELINE
 from setpoint.train.history import History
@@ -137,10 +138,10 @@ class SetpointClassifier(DecidesAtPoint):
         self.model_, self.history_ = Scorer(standardise, found.model.cpu()).eval(), found.history
         self.comparison_ = comparison(found, over_splits=isinstance(self.ensemble, Splits))
         point = found.point
-        if isinstance(point.threshold, float):
+        if point.thresholds.single is not None:
             # Folded into the model: scikit-learn expects decision_function to change its sign where predict does.
-            self.model_.threshold.fill_(point.threshold)
-            point = replace(point, threshold=0.0)
+            self.model_.threshold.fill_(point.thresholds.single)
+            point = replace(point, thresholds=OneThreshold(0.0))
         self.operating_point_ = point
         return self
 

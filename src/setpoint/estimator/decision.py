@@ -12,7 +12,9 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from setpoint.decide.calibrate import evaluate
 from setpoint.errors import BadProblem
 from setpoint.estimator.rows import known_codes, positive_place, read_groups, read_weights
-from setpoint.problem.point import OperatingPoint, Threshold
+from setpoint.problem.check import Check
+from setpoint.problem.point import OperatingPoint
+from setpoint.problem.thresholds import Threshold
 
 
 class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -32,7 +34,7 @@ class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def threshold_(self) -> Threshold:
-        """The threshold of the scores: a number, or one a group."""
+        """The threshold of the scores: a number, or one per group by its name."""
         return self.operating_point_.threshold
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -47,7 +49,7 @@ class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any, groups: Any = None) -> NDArray[Any]:
         """The class of each row at the operating point; `groups` for asks that compare groups."""
         check_is_fitted(self)
-        if isinstance(self.operating_point_.threshold, tuple):
+        if self.operating_point_.problem.over is not None:
             raise BadProblem(
                 f"'{self.operating_point_.problem}' has a threshold for every point of its stretch, so that no one "
                 "class can be named; use decision_function, or operating_point_.predict(scores) for all of them"
@@ -74,11 +76,10 @@ class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The true rates of these rows at the threshold that `predict` uses, and whether the bounds hold there."""
         return self.operating_point_.judge(**self._asked(X, y, sample_weight, groups))
 
-    def check(self, X: Any, y: Any, groups: Any = None) -> Any:
+    def check(self, X: Any, y: Any, groups: Any = None) -> Check:
         """Whether these rows speak against the bounds at the threshold that `predict` uses: a test with a p-value."""
         asked = self._asked(X, y, None, groups)
-        point: Any = self.operating_point_
-        return point.check(asked["scores"], asked["labels"], groups=asked["groups"])
+        return self.operating_point_.check(asked["scores"], asked["labels"], groups=asked["groups"])
 
     def _asked(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> dict[str, Any]:
         check_is_fitted(self)

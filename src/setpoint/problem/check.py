@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
+from setpoint.errors import BadSetting
 from setpoint.measure.constraint import Constraint, percent
+from setpoint.measure.rate import Gap
 from setpoint.problem.evidence import is_testable, p_if_kept, trials
+from setpoint.problem.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,7 @@ def check_bound(
     counts: NDArray[np.float64],
     rate: float,
     group: str | None = None,
-    names: Sequence[str] = (),
+    names: Collection[str] = (),
 ) -> BoundCheck:
     """Test one bound on true counts `(4,)`, those of a `group` if given; or a gap on those of all `names`, `(G, 4)`."""
     if not is_testable(constraint):
@@ -99,3 +103,20 @@ def check_bound(
     samples = tuple(int(n) for n in np.atleast_1d(trials(constraint, counts)))
     unseen = tuple(name for name, size in zip(names if group is None else [group], samples) if size == 0)
     return BoundCheck(str(constraint), rate, samples, float(p_if_kept(constraint, counts)), group, unseen)
+
+
+def check_counts(problem: Problem, each: Tensor, groups: Collection[str] = (), *, level: float = 0.05) -> Check:
+    """All bounds against true counts at the threshold, `(4,)`, or in each of the groups by name, `(G, 4)`."""
+    if isinstance(level, bool) or not 0 < level < 1:
+        raise BadSetting(f"level must lie between 0 and 1, such as 0.05, got {level!r}")
+    rows = []
+    for constraint in problem.constraints:
+        compared = isinstance(constraint.quantity, Gap)
+        if not groups or compared or problem.group is not None:
+            seen = each if not groups or compared else each.sum(0)
+            value, names = float(constraint.quantity(seen)), groups if compared else ()
+            rows.append(check_bound(constraint, seen.numpy(), value, names=names))
+        else:
+            rates = constraint.quantity(each).tolist()
+            rows += [check_bound(constraint, own.numpy(), r, n) for n, own, r in zip(groups, each, rates)]
+    return Check(tuple(rows), level)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -10,11 +11,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from setpoint.errors import BadProblem
+from setpoint.errors import BadProblem, BadScores, BadWeights, MissingClass
 from setpoint.measure.constraint import SLACK, Constraint, Quantity
 from setpoint.measure.flagged_rows import FlaggedRows
 from setpoint.measure.looks import constant_like
 from setpoint.measure.rate import Gap, Range, Rate, flagged
+from setpoint.measure.sample import Sample
 
 #: Counts are tensors or, in tests of bounds, arrays.
 Counts = TypeVar("Counts", Tensor, NDArray[np.float64])
@@ -151,6 +153,24 @@ class Problem:
                 raise BadProblem(
                     f"{c} is about the rows at hand, which sp.evaluate judges; elsewhere write a share, such as "
                     "flagged == 1%, or say of how many rows with problem.among(10_000)"
+                )
+
+    def refuse_absent_classes(self, sample: Sample, asked: Sequence[Quantity] | None = None) -> None:
+        """Refuse a sample without weight in a class that a rate is a share of: a rate that is `asked`, or any."""
+        if len(sample.scores) == 0:
+            raise BadScores("no scores to judge; pass at least one sample of each class")
+        weights = torch.ones_like(sample.scores) if sample.weights is None else sample.weights
+        positives, everything = float((weights * sample.labels).sum()), float(weights.sum())
+        if everything <= 0:
+            raise BadWeights("all weights are 0, so that nothing is left to count; give some samples a weight above 0")
+        # Flag nothing: then all positives are missed and all negatives passed over.
+        counts = torch.tensor([0.0, 0.0, positives, everything - positives], dtype=torch.float64)
+        asked = [self.objective, *(c.quantity for c in self.bounds)] if asked is None else asked
+        for quantity in (q.rate if isinstance(q, Gap) else q for q in asked):
+            if isinstance(quantity, Rate) and quantity.has_fixed_whole and float(quantity.size(counts)) <= 0:
+                kind = "positive" if positives <= 0 else "negative"
+                raise MissingClass(
+                    f"{quantity} needs {kind} samples, but these {len(sample.scores)} hold none; add some of that class"
                 )
 
     def pool(self, counts: Counts) -> Counts:

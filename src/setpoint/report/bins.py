@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from setpoint.measure.sample import Sample
-from setpoint.report.interval import clopper_pearson
+from setpoint.problem.evidence import interval
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,6 @@ def reliability(sample: Sample, bins: int = 10) -> list[dict[str, Any]]:
         inside = places == place
         n, k = int(inside.sum()), int(sample.labels[inside].sum())
         if n:
-            low, high = clopper_pearson(k, n)
+            low, high = map(float, interval(k, n, 0.95))
             rows.append({"mean": float(chance[inside].mean()), "share": k / n, "n": n, "low": low, "high": high})
     return rows

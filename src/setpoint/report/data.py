@@ -12,10 +12,11 @@ from setpoint.measure.constraint import Quantity, percent
 from setpoint.measure.rate import Gap, Rate, accuracy, flagged, fnr, fpr, precision, recall, tnr
 from setpoint.problem.problem import Problem
 from setpoint.report.bins import histogram, reliability
+from setpoint.report.explained import MEANS
 from setpoint.report.material import Contender, Material
 from setpoint.report.positions import MOST, Positions, find_positions
 from setpoint.report.view import limits, view
-from setpoint.report.words import MEANS, is_counted, part_name
+from setpoint.report.words import is_counted, part_name
 
 #: A history of more rows than this is thinned.
 MOST_EPOCHS = 500
@@ -38,10 +39,8 @@ def page_data(material: Material, most: int = MOST) -> dict[str, Any]:
                 "histogram": asdict(histogram(sample, own)),
                 "reliability": reliability(raw),
             }
-        thresholds = contender.threshold if isinstance(contender.threshold, dict) else {}
-        contenders.append(
-            {"name": contender.name, "thresholds": thresholds, "parts": judged, **history_data(contender)}
-        )
+        named = {"name": contender.name, "thresholds": contender.thresholds.by_group}
+        contenders.append({**named, "parts": judged, **history_data(contender)})
     return {
         "ask": str(problem),
         "parts": [{"key": part, "name": part_name(part)} for part in parts],
@@ -52,7 +51,7 @@ def page_data(material: Material, most: int = MOST) -> dict[str, Any]:
         "own_title": "" if problem.over is None else f"Own thresholds, by {problem.over.rate}:",
         "own_names": [] if problem.over is None else [percent(float(f"{b:.4g}")) for b in problem.over.bounds],
         "group_rates": [_quantity(q, problem) for q in group_rates(problem)] if material.group_names() else [],
-        "margins": isinstance(material.point.threshold, dict),
+        "margins": bool(material.point.thresholds.by_group),
         "contenders": contenders,
     }
 

@@ -10,20 +10,22 @@ import torch
 from torch import Tensor
 
 from setpoint.errors import BadGroups, ShapeMismatch
+from setpoint.measure.count import count
 from setpoint.measure.sample import Sample, check_sample, name_groups
-from setpoint.problem.point import OperatingPoint, Threshold
+from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
+from setpoint.problem.thresholds import Thresholds, places_among
 
 
 @dataclass(frozen=True)
 class Contender:
-    """One trained solver: its threshold, its scores by part, and what was measured on the way.
+    """One trained solver: its thresholds, its scores by part, and what was measured on the way.
 
     `judged` holds `objective`, `feasible` and `rates` by part, `history` a row an epoch (`soft`, `train`, `held_out`).
     """
 
     name: str
-    threshold: Threshold
+    thresholds: Thresholds
     scores: Mapping[str, Any]
     judged: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     history: Sequence[Mapping[str, Any]] = ()
@@ -63,12 +65,10 @@ class Material:
 
     def group_names(self) -> list[str]:
         """The groups of all parts, in the order of their thresholds if they have any."""
-        if isinstance(self.point.threshold, dict):
-            return list(self.point.threshold)
-        found = (
-            [] if self.groups is None else [name for part in self.parts for name in name_groups(self.groups[part])[1]]
-        )
-        return sorted(set(found))
+        if self.point.thresholds.by_group:
+            return list(self.point.thresholds.by_group)
+        parts = [] if self.groups is None else [self.groups[part] for part in self.parts]
+        return sorted({name for groups in parts for name in name_groups(groups)[1]})
 
     def raw(self, contender: Contender, part: str) -> Sample:
         """Scores as the model gives them, and labels, in float64."""
@@ -80,29 +80,31 @@ class Material:
         Where every group has a threshold of its own, the scores are margins (score - threshold of the group), and
         the threshold is 0: moving it moves the thresholds of all groups together.
         """
-        names, raw, threshold = self.group_names(), self.raw(contender, part), contender.threshold
+        names, raw = self.group_names(), self.raw(contender, part)
         codes = self._codes(part, names, len(raw.scores)) if names else None
-        if isinstance(threshold, dict):
-            assert codes is not None
-            shifts = torch.tensor([threshold[name] for name in names], dtype=torch.float64)[codes]
-            return Sample(raw.scores - shifts, raw.labels, None, codes, len(names)), [0.0]
-        own = list(threshold) if isinstance(threshold, tuple) else [threshold]
-        return Sample(raw.scores, raw.labels, None, codes, len(names) or None), own
+        scores, own = contender.thresholds.lowered(raw.scores, contender.thresholds.places(self._groups(part)))
+        return Sample(scores, raw.labels, None, codes, len(names) or None), own.reshape(-1).tolist()
+
+    def counts(self, contender: Contender, part: str) -> Tensor:
+        """Counts of a part at the contender's own thresholds, by group where the problem compares groups."""
+        sample, own = self.sample(contender, part)
+        groups = None if self.problem.group is None else sample.groups
+        thresholds = torch.tensor(own, dtype=torch.float64)
+        return count(sample.scores, sample.labels, thresholds, groups=groups, n_groups=sample.n_groups)
 
     def judge(self, contender: Contender, part: str) -> OperatingPoint:
         """The contender's own threshold on the rows of a part."""
-        groups = self.groups[part] if self.groups is not None and isinstance(contender.threshold, dict) else None
-        point = replace(self.point, threshold=contender.threshold)
-        return point.judge(contender.scores[part], self.labels[part], groups=groups)
+        point = replace(self.point, thresholds=contender.thresholds)
+        return point.judge(contender.scores[part], self.labels[part], groups=self._groups(part))
+
+    def _groups(self, part: str) -> Any:
+        return None if self.groups is None else self.groups.get(part)
 
     def _codes(self, part: str, names: list[str], rows: int) -> Tensor:
-        if self.groups is None or part not in self.groups:
+        groups = self._groups(part)
+        if groups is None:
             raise BadGroups(f"this point has one threshold a {self.grouping}; pass the groups of the {part} rows")
-        codes, own = name_groups(self.groups[part])
+        codes = places_among(names, groups, self.grouping)
         if len(codes) != rows:
             raise ShapeMismatch(f"{len(codes)} groups and {rows} {part} rows must match")
-        places = {name: place for place, name in enumerate(names)}
-        unknown = [name for name in own if name not in places]
-        if unknown:
-            raise BadGroups(f"no threshold for {self.grouping} {unknown[0]!r}; known are {', '.join(names)}")
-        return torch.tensor([places[name] for name in own], dtype=torch.long)[codes]
+        return codes

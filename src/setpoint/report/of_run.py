@@ -8,15 +8,15 @@ import os
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
-
 from setpoint.errors import BadFile
 from setpoint.files import write_whole
 from setpoint.lock import locked
 from setpoint.plain import number, reason, text, whole_number
+from setpoint.problem.thresholds import read_thresholds
 from setpoint.report.figure import draw_figure
 from setpoint.report.material import Contender, Material
 from setpoint.report.page import make_page
+from setpoint.report.words import part_name
 from setpoint.run.artefact import HISTORY, REPORTS, SavedRun, load_run, load_scores
 
 #: In the order in which they are read.
@@ -48,7 +48,7 @@ def read_material(run: str | os.PathLike[str]) -> Material:
         contenders = [
             Contender(
                 name=result["method"],
-                threshold=_threshold(result["threshold"]),
+                thresholds=read_thresholds(result["threshold"], saved.point.problem),
                 scores={part: kept.scores[name][part] for part in SHOWN},
                 judged={part: result[part] for part in ("train", "held_out", "test")},
                 history=[row for row in rows if row.get("trained") == name],
@@ -58,7 +58,8 @@ def read_material(run: str | os.PathLike[str]) -> Material:
             for name, result in saved.about["results"].items()
         ]
         shown = {part: kept.labels[part] for part in SHOWN}
-        groups = {part: _group_names(saved, codes) for part, codes in kept.groups.items()}
+        names = list(saved.point.thresholds.by_group)
+        groups = {part: [names[code] for code in codes.tolist()] for part, codes in kept.groups.items()}
         refusal = next(iter(saved.about["results"].values())).get("refusal")
         facts, notes = _facts(saved), saved.about["notes"]
     except (KeyError, TypeError, AttributeError, IndexError) as cause:
@@ -66,15 +67,6 @@ def read_material(run: str | os.PathLike[str]) -> Material:
     return Material(
         saved.point, contenders, shown, groups=groups or None, facts=facts, notes=notes, refusal=refusal or ""
     )
-
-
-def _group_names(saved: SavedRun, codes: Tensor) -> list[str]:
-    names = list(saved.point.threshold) if isinstance(saved.point.threshold, dict) else []
-    return [names[code] for code in codes.tolist()]
-
-
-def _threshold(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _history(path: Path) -> list[dict[str, Any]]:
@@ -94,8 +86,7 @@ def _epoch(row: Any) -> dict[str, Any]:
 def _facts(saved: SavedRun) -> list[tuple[str, str]]:
     about, target, settings = saved.about, saved.schema.target, saved.about["settings"]
     sizes = [
-        f"{size['rows']:,} {part.replace('_', '-')} ({size['positives']:,} positive)"
-        for part, size in about["rows"].items()
+        f"{size['rows']:,} {part_name(part)} ({size['positives']:,} positive)" for part, size in about["rows"].items()
     ]
     members = f", {settings['ensemble']} members" if settings["ensemble"] > 1 else ""
     members += ", each on another split" if settings.get("over_splits") else ""

@@ -14,7 +14,7 @@ from setpoint.measure.constraint import Constraint
 from setpoint.report.data import page_data
 from setpoint.report.material import Contender, Material
 from setpoint.report.positions import MOST
-from setpoint.report.words import answer, part_name, promise, show_bound, show_threshold, show_value, verdicts
+from setpoint.report.words import GROUP, answer, part_name, promise, show_bound, show_bounded, show_value, verdicts
 
 SCRIPTS = ("interval.js", "chart.js", "curves.js", "page.js")
 SHOWN = ("train", "held_out", "test")
@@ -95,16 +95,14 @@ def _solver_row(material: Material, contender: Contender) -> str:
     cells = [show_value(objective, j["objective"]) if j else "" for j in judged.values()]
     cells += [_bounded(c, j) if j else "" for c in material.problem.constraints for j in judged.values()]
     row = "".join(f'<td class="n">{cell}</td>' for cell in cells)
-    each = " each" if isinstance(contender.threshold, dict) else ""
-    row += f'<td class="n{each}">{escape(show_threshold(contender.threshold))}</td>'
+    each = " each" if contender.thresholds.by_group else ""
+    row += f'<td class="n{each}">{escape(contender.thresholds.describe(GROUP))}</td>'
     row += f'<td class="n">{"" if contender.seconds is None else f"{contender.seconds:.1f}"}</td>'
     return f'<tr><th scope="row">{escape(contender.name)}</th>{row}</tr>'
 
 
 def _bounded(constraint: Constraint, judged: Any) -> str:
-    value, bound = judged["rates"][str(constraint.quantity)], constraint.bound
-    beyond = {"<=": value > bound, ">=": value < bound, "==": True}[constraint.relation] and not judged["feasible"]
-    text = show_value(constraint.quantity, value)
+    text, beyond = show_bounded(constraint, judged["rates"], feasible=judged["feasible"])
     told = f'<span class="sr">beyond the bound of {show_bound(constraint)}</span>'
     return f'<span class="broken"><span aria-hidden="true">&#9888; </span>{text}{told}</span>' if beyond else text
 

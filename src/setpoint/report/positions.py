@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from setpoint.measure.count import count_sorted
 from setpoint.measure.curve import curve
 from setpoint.measure.sample import Sample
 
@@ -45,8 +46,8 @@ def find_positions(sample: Sample, own: Sequence[float], most: int = MOST) -> Po
     by_group = None
     if groups is not None:
         within = [groups == g for g in range(sample.n_groups or 0)]
-        by_group = torch.stack([_count(sample.scores[w], sample.labels[w], thresholds) for w in within], dim=1)
-    counts = _count(sample.scores, sample.labels, thresholds)
+        by_group = torch.stack([count_sorted(sample.scores[w], sample.labels[w], thresholds) for w in within], dim=1)
+    counts = count_sorted(sample.scores, sample.labels, thresholds)
     places = torch.searchsorted(thresholds, mine).tolist()
     return Positions(thresholds, counts, by_group, places, len(kept), cuts)
 
@@ -62,14 +63,3 @@ def _spread(cuts: int, centres: Tensor, most: int) -> Tensor:
     around = torch.cat([centres.unsqueeze(-1) + away, centres.unsqueeze(-1) - away]).flatten()
     kept: Tensor = torch.cat([torch.tensor([0, cuts - 1]), around[(around > 0) & (around < cuts)]]).unique()
     return kept
-
-
-def _count(scores: Tensor, labels: Tensor, thresholds: Tensor) -> Tensor:
-    """True counts at many thresholds from one sort of either class: `(m, 4)`."""
-    columns = []
-    for label in (1, 0):
-        ordered = scores[labels == label].sort().values
-        below = torch.searchsorted(ordered, thresholds, right=True)
-        columns.append((len(ordered) - below, below))
-    (tp, fn), (fp, tn) = columns
-    return torch.stack([tp, fp, fn, tn], dim=-1).double()

@@ -1,36 +1,37 @@
-"""What a report says in sentences: the answer, whether the bounds held, and what is promised."""
+"""Sentences and number formats that people see: on the terminal, and on the page of a run.
+
+Sentences about an ask, its certificate and a comparison of solvers are in `explained`.
+"""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from setpoint.data.schema import Target
+from setpoint.decide.certify import is_certifiable
+from setpoint.decide.order import worth
+from setpoint.decide.samples_needed import allowed_share, needed, whole_of
 from setpoint.measure.constraint import Constraint, Quantity, percent
-from setpoint.measure.count import count
 from setpoint.measure.rate import Gap, Rate
-from setpoint.problem.point import OperatingPoint, Threshold
+from setpoint.problem.check import Check
+from setpoint.problem.evidence import interval
+from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
-from setpoint.report.interval import clopper_pearson
-from setpoint.report.material import Contender, Material
+from setpoint.report.material import Material
+from setpoint.train.default import BASELINE
 
-MEANS = {
-    "fpr": "negatives flagged",
-    "fnr": "positives missed",
-    "recall": "positives found",
-    "tnr": "negatives passed over",
-    "precision": "flagged rows that are positive",
-    "flagged": "rows flagged",
-    "accuracy": "rows decided rightly",
-    "error": "rows decided wrongly",
-    "jaccard": "found, among flagged or positive",
-}
-PARTS = {"train": "train", "held_out": "held-out", "calibration": "calibration", "test": "test"}
+#: The number of `rows` and of `positives` of each part.
+Sizes = Mapping[str, Mapping[str, int]]
+#: The threshold of a group, as the page shows it.
+GROUP = "{value:.4g} ({group})"
 
 
 def part_name(part: str) -> str:
-    return PARTS.get(part, part)
+    return part.replace("_", "-")
 
 
 def is_counted(quantity: Quantity) -> bool:
@@ -51,10 +52,97 @@ def show_bound(constraint: Constraint) -> str:
     return percent(constraint.bound) if constraint.quantity.is_share else f"{constraint.bound:.4g}"
 
 
-def show_threshold(threshold: Threshold) -> str:
-    if isinstance(threshold, dict):
-        return ", ".join(f"{value:.4g} ({name})" for name, value in threshold.items())
-    return f"{min(threshold):.4g} ... {max(threshold):.4g}" if isinstance(threshold, tuple) else f"{threshold:.4g}"
+def show_bounded(constraint: Constraint, rates: Mapping[str, float], *, feasible: bool) -> tuple[str, bool]:
+    """A bounded rate, and whether to mark it as beyond its bound, where not all bounds hold."""
+    value, bound = rates[str(constraint.quantity)], constraint.bound
+    beyond = {"<=": value > bound, ">=": value < bound, "==": True}[constraint.relation]
+    return show_value(constraint.quantity, value), beyond and not feasible
+
+
+def show_objective(point: OperatingPoint) -> str:
+    problem = point.problem
+    over = "" if problem.over is None else f" over {problem.over.rate}"
+    return f"{problem.objective}{over} {show_value(problem.objective, point.objective)}"
+
+
+def fitted(target: Target, sizes: Sizes, point: OperatingPoint, test: OperatingPoint, refusal: str | None) -> list[str]:
+    """The rows, the positive class, the point, and whether its bounds held on test and are promised elsewhere."""
+    constraints, star = point.problem.constraints, "; * is beyond the bound"
+    rows = ", ".join(f"{size['rows']} {part_name(part)}" for part, size in sizes.items())
+    change = "" if target.why == "as asked" else "; --positive changes it"
+    bounds = [
+        f", {c.quantity} {show_value(c.quantity, test.rates[str(c.quantity)])} for a bound of {show_bound(c)}"
+        for c in constraints
+    ]
+    return [
+        f"Rows: {rows}{star if constraints else ''}.",
+        f"Positive is {target.positive!r} in {target.name!r}, {target.why}{change}.",
+        f"Run at threshold {point.thresholds.describe()}: {show_objective(test)} on test{''.join(bounds)}.",
+        *_promised(point, refusal, test.feasible, sizes["test"]["rows"]),
+    ]
+
+
+def _promised(point: OperatingPoint, refusal: str | None, held: bool, rows: int) -> list[str]:
+    estimates = [f"On the calibration rows: {estimate}." for estimate in point.estimates]
+    if not point.problem.constraints:
+        return estimates
+    if not point.feasible:
+        return [f"On the calibration rows {point.outcome.removeprefix('infeasible: ')}."]
+    verdict = f"The bound {'held' if held else 'did not hold'} on test"
+    if not is_certifiable(point.problem):
+        return [f"{verdict}; no data can certify such a bound.", *estimates]
+    if refusal is not None:
+        return [f"{verdict}, but nothing promises it: {refusal}."]
+    if point.certificate is None:
+        why = "but nothing promises it" if held else "as happens to about half of all uncertified thresholds"
+        return [f"{verdict}, {why}; --confidence 0.95 sets a threshold that keeps it 95 times in 100."]
+    promise = f"{point.certificate.statement} is certified with confidence {percent(point.certificate.confidence)}"
+    doubt = "" if held else f", where {rows} rows have noise of their own"
+    return [f"{verdict}{doubt}; {promise}, from {point.certificate.samples} calibration samples."]
+
+
+def against_baseline(ours: OperatingPoint, theirs: OperatingPoint, test: Mapping[str, int]) -> str:
+    """How plain cross-entropy did, each at its best cut of the test rows, of which `test` has the numbers."""
+    if not (ours.feasible and theirs.feasible):
+        return "No threshold meets the bounds on the test rows, so there is nothing to compare there."
+    problem, first, second = ours.problem, ours.objective, theirs.objective
+    smaller = min(test["positives"], test["rows"] - test["positives"])
+    # Two standard errors of a share of the smaller class: generous, since both models see the same rows.
+    noise = 2 * (max(first * (1 - first), 0.0) / smaller) ** 0.5
+    verdict, remark = "worse", ""
+    if first == second:
+        verdict = "just as well"
+    elif abs(first - second) <= noise:
+        verdict, remark = "about as well", f" (a difference within the noise of {test['rows']} rows)"
+    elif worth(problem, second) > worth(problem, first):
+        verdict, remark = "better", f"; --solver {BASELINE} takes it"
+    return (
+        f"Plain cross-entropy did {verdict} on test: {show_objective(theirs)} against "
+        f"{show_value(problem.objective, first)}, each at its best threshold there{remark}."
+    )
+
+
+def checked(point: OperatingPoint, check: Check, best: OperatingPoint) -> list[str]:
+    """Whether later rows speak against the bounds of a point, and the best cut of those rows."""
+    words = str(check).partition(": ")[0]
+    lines = [f"{words[0].upper()}{words[1:]}."]
+    if any(row.p_value is not None for row in check.bounds):
+        lines.append(
+            f"The level of {percent(check.level)} is per look: a promise that is kept is called broken at up to "
+            f"{percent(check.level)} of looks; for k looks in all, divide --level by k."
+        )
+    if point.certificate is not None:
+        sure = percent(point.certificate.confidence)
+        lines.append(f"It was certified: {point.certificate.statement}, with confidence {sure}.")
+    elif point.problem.constraints:
+        lines.append("It was never certified: setpoint fit --confidence 0.95 sets a threshold that keeps its bounds.")
+    if not best.feasible:
+        return [*lines, "No threshold meets the bounds on these rows."]
+    return [
+        *lines,
+        f"The best cut of these rows, threshold {best.thresholds.describe()}, has {show_objective(best)}; it has seen "
+        "the labels, so it is a yardstick and no threshold to run at.",
+    ]
 
 
 def answer(material: Material) -> str:
@@ -62,7 +150,7 @@ def answer(material: Material) -> str:
     problem, part, chosen = material.problem, material.parts[0], material.contenders[0]
     judged = material.judge(chosen, part)
     rows = f"{len(material.labels[part]):,} {part_name(part)} rows"
-    threshold = show_threshold(chosen.threshold)
+    threshold = chosen.thresholds.describe(GROUP)
     if problem.over is not None:
         stretch = f"{problem.over.rate} from {percent(problem.over.low)} to {percent(problem.over.high)}"
         mean = show_value(problem.objective, judged.objective)
@@ -70,8 +158,8 @@ def answer(material: Material) -> str:
             f"On the {rows} {problem.objective}, averaged over {stretch}, is {mean}. "
             f"Run it at one of {problem.over.points} thresholds, {threshold}."
         )
-    many = "the thresholds" if isinstance(chosen.threshold, dict) else "threshold"
-    counts = problem.pool(own_counts(material, chosen, part))
+    many = "the thresholds" if chosen.thresholds.by_group else "threshold"
+    counts = problem.pool(material.counts(chosen, part))
     objective = _with_interval(problem.objective, judged, counts)
     return f"Run it at {many} {threshold}. On the {rows} {problem.objective} is {objective}."
 
@@ -79,26 +167,14 @@ def answer(material: Material) -> str:
 def verdicts(material: Material) -> list[tuple[bool, str]]:
     """Each bound on the first part, at the run's own threshold: whether it held, and the sentence that says so."""
     problem, part, chosen = material.problem, material.parts[0], material.contenders[0]
-    judged, counts = material.judge(chosen, part), own_counts(material, chosen, part)
+    judged, counts = material.judge(chosen, part), material.counts(chosen, part)
     said = []
     for c in problem.constraints:
-        held = is_held(c, problem, counts)
+        held = bool(c.holds(counts if isinstance(c.quantity, Gap) else problem.pool(counts)).all())
         value = _with_interval(c.quantity, judged, problem.pool(counts))
         verdict = "held" if held else "did not hold"
         said.append((held, f"The bound {c} {verdict} on {part_name(part)}: {c.quantity} is {value}."))
     return said
-
-
-def own_counts(material: Material, contender: Contender, part: str) -> Tensor:
-    """Counts of a part at the contender's own thresholds, by group where the problem compares groups."""
-    sample, own = material.sample(contender, part)
-    groups = None if material.problem.group is None else sample.groups
-    thresholds = torch.tensor(own, dtype=torch.float64)
-    return count(sample.scores, sample.labels, thresholds, groups=groups, n_groups=sample.n_groups)
-
-
-def is_held(constraint: Constraint, problem: Problem, counts: Tensor) -> bool:
-    return bool(constraint.holds(counts if isinstance(constraint.quantity, Gap) else problem.pool(counts)).all())
 
 
 def promise(material: Material) -> str:
@@ -123,27 +199,22 @@ def _promise(material: Material) -> str:
         return f"Not certified: on the calibration rows {point.outcome.removeprefix('infeasible: ')}."
     why = "Not certified: the threshold merely meets its bound on the calibration rows, and such thresholds break it "
     why += "on new rows about half the time. "
-    return why + _what_it_takes(material)
+    return why + _what_it_takes(problem, material.labels.get("calibration"))
 
 
-def _what_it_takes(material: Material) -> str:
-    fit = "Fit with --confidence 0.95 for one that keeps it 95 times in 100"
-    constraints = material.problem.constraints
-    if len(constraints) > 1 or "calibration" not in material.labels or constraints[0].relation == "==":
+def _what_it_takes(problem: Problem, calibration_labels: Any) -> str:
+    """The way to a certificate: how many calibration rows it needs, where their number alone decides."""
+    fit, constraint = "Fit with --confidence 0.95 for one that keeps it 95 times in 100", problem.constraints[0]
+    kind, allowed = whole_of(constraint), allowed_share(constraint)
+    decides = len(problem.constraints) == 1 and constraint.relation != "==" and kind in ("positives", "negatives")
+    if not decides or calibration_labels is None:
         return f"{fit}, where the ask allows a certificate."
-    rate, bound = constraints[0].quantity, constraints[0].bound
-    if not isinstance(rate, Rate) or rate.whole not in ((0, 1, 0, 1), (1, 0, 1, 0)):
-        return f"{fit}, where the ask allows a certificate."
-    allowed = bound if constraints[0].relation == "<=" else 1 - bound
     if not 0 < allowed < 1:
-        return f"No number of rows can certify {constraints[0]}; leave a little room."
-    kind, label = ("positives", 1) if rate.whole[0] else ("negatives", 0)
-    # The fewest n of which not one may be on the wrong side: (1 - allowed)^n <= 5 %.
-    needed = math.ceil(math.log(0.05) / math.log1p(-allowed))
-    there = int((torch.as_tensor(material.labels["calibration"]) == label).sum())
-    if there < needed:
-        return f"A certificate needs {needed:,} {kind} among the calibration rows, and there are {there:,}."
-    return f"{fit}: it needs {needed:,} {kind} among the calibration rows, and there are {there:,}."
+        return f"No number of rows can certify {constraint}; leave a little room."
+    there = int((torch.as_tensor(calibration_labels) == (kind == "positives")).sum())
+    enough = needed(allowed, 0.95)
+    how = "A certificate needs" if there < enough else f"{fit}: it needs"
+    return f"{how} {enough:,} {kind} among the calibration rows, and there are {there:,}."
 
 
 def _with_interval(quantity: Quantity, judged: OperatingPoint, counts: Tensor) -> str:
@@ -151,5 +222,5 @@ def _with_interval(quantity: Quantity, judged: OperatingPoint, counts: Tensor) -
     if not isinstance(quantity, Rate) or not is_counted(quantity):
         return shown
     part = counts[0] @ counts.new_tensor(quantity.part)
-    low, high = clopper_pearson(round(float(part)), round(float(quantity.size(counts[0]))))
-    return f"{shown} (95% interval {show_share(low)} to {show_share(high)})"
+    low, high = interval(round(float(part)), round(float(quantity.size(counts[0]))), 0.95)
+    return f"{shown} (95% interval {show_share(float(low))} to {show_share(float(high))})"

@@ -11,7 +11,6 @@ from typing import Any
 import scipy
 
 from setpoint.data.frame import Frame
-from setpoint.decide.order import worth
 from setpoint.errors import BadSetting, SetpointError
 from setpoint.problem.problem import Problem
 from setpoint.run.run import Run
@@ -97,8 +96,6 @@ class Comparison:
             "rows": self.rows,
             "level": LEVEL,
             "solvers": [standing.to_dict() for standing in self.standings],
-            "verdict": verdict(self),
-            "notes": list(self.notes),
         }
 
 
@@ -186,45 +183,3 @@ def corrected_error(differences: Sequence[float], test: int, rest: int) -> float
     if len(differences) < 2:
         return None
     return statistics.stdev(differences) * math.sqrt(1 / len(differences) + test / rest)
-
-
-def verdict(comparison: Comparison) -> str:
-    """What the splits allow to be said, and no more."""
-    problem, trials = comparison.problem, len(comparison.seeds)
-    others = comparison.standings[1:]
-    if not others:
-        return "Nothing was compared with cross-entropy."
-    if trials < 2:
-        return "One split says nothing about noise; give --trials 5 or more."
-    judged = [standing for standing in others if standing.margin is not None]
-    if not judged:
-        return "The bounds were met on too few splits to compare anything."
-    better = [s for s in judged if s.is_clear and worth(problem, s.difference or 0.0) > 0]
-    worse = [s for s in judged if s.is_clear and s not in better]
-    parts = []
-    for group, word in ((better, "better"), (worse, "worse")):
-        if group:
-            parts.append(f"{_listed([s.solver for s in group])} {'was' if len(group) == 1 else 'were'} {word}")
-    rest = [s for s in judged if not s.is_clear]
-    if not parts:
-        margins = sorted(s.margin or 0.0 for s in rest)
-        size = _points(problem, margins[0], margins[-1])
-        return (
-            f"No solver differs from cross-entropy by more than the noise of {trials} splits, which hides differences "
-            f"up to {size}: take the simplest, or give more --trials or more rows."
-        )
-    text = f"Compared with cross-entropy on {trials} splits, {' and '.join(parts)} beyond noise"
-    if rest:
-        text += f"; {_listed([s.solver for s in rest])} cannot be told from it"
-    return f"{text}."
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _points(problem: Problem, low: float, high: float) -> str:
-    if not problem.objective.is_share:
-        return " to ".join(dict.fromkeys(f"{size:.2g}" for size in (low, high)))
-    texts = dict.fromkeys(f"{100 * size:.{1 if size < 0.1 else 0}f}" for size in (low, high))
-    return f"{' to '.join(texts)} points"

@@ -11,7 +11,8 @@ from typing import Any
 
 from setpoint.errors import BadFile
 from setpoint.plain import brief, listed, named, number, share, text, truth, whole_number
-from setpoint.problem.point import OperatingPoint, Threshold, read_threshold
+from setpoint.problem.point import OperatingPoint
+from setpoint.problem.thresholds import Thresholds, read_thresholds
 from setpoint.run.settings import PARTS
 from setpoint.train.models import KINDS
 
@@ -46,7 +47,7 @@ def check_description(about: Mapping[str, Any], point: OperatingPoint, width: in
         whole_number(size["positives"], 0, whole_number(size["rows"], 1))
     _agree("number of parts", len(named(about["rows"], dict)), len(PARTS))
     results = named(about["results"], lambda result: _result(result, point), 1000)
-    if not results or next(iter(results.values())) != point.threshold:
+    if not results or next(iter(results.values())) != point.thresholds:
         raise BadFile("the first of its results has another threshold than the point")
     return kind, members
 
@@ -56,8 +57,8 @@ def _agree(name: str, one: object, other: object) -> None:
         raise BadFile(f"it names two values of {name}: {brief(one)} and {brief(other)}")
 
 
-def _result(result: Any, point: OperatingPoint) -> Threshold:
-    """The threshold of a solver, all else about it checked."""
+def _result(result: Any, point: OperatingPoint) -> Thresholds:
+    """The thresholds of a solver, all else about it checked."""
     text(result["method"])
     whole_number(result["best_epoch"])
     number(result["seconds"], 0)
@@ -70,17 +71,9 @@ def _result(result: Any, point: OperatingPoint) -> Threshold:
         rates = named(judged["rates"], number)
         for constraint in point.problem.constraints:
             rates[str(constraint.quantity)]
-    threshold = read_threshold(result["threshold"], point.problem)
-    names, own = (list(value) if isinstance(value, dict) else [] for value in (threshold, point.threshold))
-    if names != own:
+    thresholds = read_thresholds(result["threshold"], point.problem)
+    if list(thresholds.by_group) != list(point.thresholds.by_group):
         raise BadFile("its results have thresholds of other groups than the point")
-    each = (
-        threshold.values()
-        if isinstance(threshold, dict)
-        else [threshold]
-        if isinstance(threshold, float)
-        else threshold
-    )
-    for value in each:
+    for value in thresholds.values:
         number(value, -LARGEST_SCORE, LARGEST_SCORE)
-    return threshold
+    return thresholds

@@ -22,7 +22,6 @@ from setpoint.data.rows import Rows
 from setpoint.data.schema import Schema, Target
 from setpoint.data.split import split
 from setpoint.decide.calibrate import calibrate
-from setpoint.decide.certify import is_certifiable
 from setpoint.errors import TooFewSamples
 from setpoint.measure.sample import name_groups
 from setpoint.problem.problem import Problem
@@ -56,11 +55,6 @@ class TableRun:
         """The run that was asked for, and those beside it."""
         return self.chosen, *self.chosen.beside
 
-    @property
-    def certifiable(self) -> bool:
-        """Whether there is a certificate for such a problem, given enough samples."""
-        return is_certifiable(self.problem)
-
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON: everything but parameters and history."""
         return {
@@ -80,7 +74,7 @@ def _result(run: Run) -> dict[str, Any]:
     judged = {part: run.judged(part) for part in PARTS}
     return {
         "method": run.method,
-        "threshold": run.point.threshold,
+        "threshold": run.point.thresholds.stored(),
         "best_on_test": run.best("test").objective,
         "best_epoch": run.trained.best,
         "seconds": round(run.seconds, 3),

@@ -14,7 +14,7 @@ from setpoint.data.rows import Rows, read_batches
 from setpoint.errors import BadSetting
 from setpoint.measure.count import count
 from setpoint.measure.joined import joined
-from setpoint.measure.sample import Sample, name_groups
+from setpoint.measure.sample import Sample
 from setpoint.measure.step import SigmoidStep
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
@@ -35,13 +35,8 @@ def record(
 ) -> dict[str, Any]:
     """A row: `soft` is the objective through the smooth step at the true threshold, which the gradient sees."""
     step = SigmoidStep(float(more.get("temperature") or 1.0))
-    if isinstance(on_train.threshold, dict):
-        codes = name_groups(seen.groups)[0]
-        own = torch.tensor(list(on_train.threshold.values()), dtype=torch.float64)[codes]
-        counts = count(seen.scores.double() - own, seen.labels, 0.0, step, weights=seen.weights)
-    else:
-        thresholds = torch.tensor(on_train.threshold, dtype=torch.float64).reshape(-1)
-        counts = count(seen.scores.double(), seen.labels, thresholds, step, weights=seen.weights)
+    scores, thresholds = on_train.thresholds.lowered(seen.scores.double(), on_train.thresholds.places(seen.groups))
+    counts = count(scores, seen.labels, thresholds, step, weights=seen.weights)
     return {
         "epoch": epoch,
         "solver": solver,

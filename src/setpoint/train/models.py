@@ -62,8 +62,9 @@ def register(name: str, method: Callable[[], Method], restore: Callable[[Mapping
 
     Example:
         >>> import torch, setpoint as sp
-        >>> sp.methods.register("a-single-layer", lambda: None, lambda state: torch.nn.Linear(2, 1))
-        >>> del sp.methods.KINDS["a-single-layer"]
+        >>> sp.methods.register("linear", lambda: None, lambda state: torch.nn.Linear(2, 1))
+        Traceback (most recent call last):
+        setpoint.errors.BadSetting: there is a kind of model named 'linear' already; choose another name
     """
     if name in KINDS:
         raise BadSetting(f"there is a kind of model named {name!r} already; choose another name")

@@ -72,10 +72,11 @@ def continuations(
     """Solvers by name, from simple to bold, each to be made when it is its turn."""
 
     def matched() -> Solver:
-        if not isinstance(warm.threshold, float) or not problem.constraints:
+        threshold = warm.thresholds.single
+        if threshold is None or not problem.constraints:
             raise BadProblem(f"'{problem}' has no single threshold to match")
         # Weighted so, the 0.5 boundary would lie where the threshold of the warm start lies.
-        return CrossEntropy(math.exp(-min(max(warm.threshold, -7.0), 7.0)))
+        return CrossEntropy(math.exp(-min(max(threshold, -7.0), 7.0)))
 
     def anchored(strength: float, weight: float = 1.0) -> Solver:
         implicit = ImplicitThreshold(problem, n_groups=groups)

@@ -1,0 +1,231 @@
+"""The thresholds of an operating point: one, one per bound of an area, or one per group.
+
+Each kind applies itself to scores, counts a sample, describes itself in words and stores itself as plain data. Another
+kind (a shift per class, two cuts with a review band, one per label) is another class here, and a line in
+`read_thresholds`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from setpoint.errors import BadGroups
+from setpoint.measure.count import count, count_sorted
+from setpoint.measure.sample import Sample, name_groups
+from setpoint.plain import brief, listed, named, number
+from setpoint.problem.problem import Problem
+
+#: More thresholds than this are read from no file.
+MOST_THRESHOLDS = 100_000
+#: Thresholds as a user meets them: a number, one per bound of an area, or one per group by its name.
+Threshold = float | tuple[float, ...] | dict[str, float]
+
+
+class Thresholds(ABC):
+    """The thresholds of a decision rule; a score passes when it is strictly above its threshold."""
+
+    #: The plain value: a float, a tuple with one float per bound, or a dict with one float per group.
+    plain: Threshold
+
+    @abstractmethod
+    def tensor(self) -> Tensor:
+        """The thresholds as `measure.count` takes them, in float64: `(m,)`, or `(1, G)` for G groups."""
+
+    @property
+    def values(self) -> list[float]:
+        """All thresholds as numbers, in their order."""
+        return list(map(float, self.tensor().flatten()))
+
+    @property
+    def single(self) -> float | None:
+        """The threshold where there is one for all scores, else None."""
+        return None
+
+    @property
+    def by_group(self) -> dict[str, float]:
+        """The threshold of each group by its name; empty where groups have no thresholds of their own."""
+        return {}
+
+    def stored(self) -> Any:
+        """Plain data for JSON, which `read_thresholds` reads back."""
+        return self.plain
+
+    def passes(self, scores: Tensor, groups: Any = None) -> Tensor:
+        """Whether each score is above its threshold: `(n,)`, or `(n, m)` for m thresholds that all scores meet.
+
+        Raises:
+            BadGroups: each group has its own threshold, and `groups` are missing or hold a group without one.
+        """
+        return scores > self.tensor().to(scores.device)
+
+    def places(self, groups: Any) -> Tensor | None:
+        """The place of each row's group among the thresholds; None where groups have no thresholds of their own."""
+        return None
+
+    def count(self, sample: Sample) -> Tensor:
+        """True counts of a sample at these thresholds: `(m, 4)`, or by group `(1, G, 4)`."""
+        return count(
+            sample.scores, sample.labels, self.tensor(), weights=sample.weights,
+            groups=sample.groups if self.by_group else None, n_groups=sample.n_groups,
+        )  # fmt: skip
+
+    def lowered(self, scores: Tensor, places: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Scores that share thresholds, and those: scores less the thresholds of their groups, if any, share a 0."""
+        return scores, self.tensor()
+
+    def describe(self, form: str = "{group} {value:.4g}") -> str:
+        """The thresholds in words: of groups each in the given form if there is one, else the lowest and highest."""
+        return f"{min(self.values):.4g} ... {max(self.values):.4g}"
+
+
+@dataclass(frozen=True)
+class OneThreshold(Thresholds):
+    """One threshold for all scores.
+
+    Args:
+        plain: the threshold.
+
+    Example:
+        >>> OneThreshold(0.5).passes(torch.tensor([0.5, 0.6]).double()).tolist()
+        [False, True]
+    """
+
+    plain: float
+
+    @property
+    def single(self) -> float:
+        return self.plain
+
+    def tensor(self) -> Tensor:
+        return torch.tensor([self.plain], dtype=torch.float64)
+
+    def describe(self, form: str = "") -> str:
+        return f"{self.plain:.4g}"
+
+
+@dataclass(frozen=True)
+class PerBound(Thresholds):
+    """One threshold per bound of an area's stretch, so that each score gets one decision per bound.
+
+    Args:
+        plain: the thresholds, in the order of the bounds.
+
+    Example:
+        >>> PerBound((0.1, 0.2)).passes(torch.tensor([0.15, 0.3]).double()).tolist()
+        [[True, False], [True, True]]
+    """
+
+    plain: tuple[float, ...]
+
+    def stored(self) -> list[float]:
+        return list(self.plain)
+
+    def tensor(self) -> Tensor:
+        return torch.tensor(self.plain, dtype=torch.float64)
+
+    def passes(self, scores: Tensor, groups: Any = None) -> Tensor:
+        return super().passes(scores.unsqueeze(-1))
+
+    def count(self, sample: Sample) -> Tensor:
+        if len(self.plain) == 1:
+            return super().count(sample)
+        return count_sorted(sample.scores, sample.labels, self.tensor().to(sample.scores.device), sample.weights)
+
+
+@dataclass(frozen=True)
+class PerGroup(Thresholds):
+    """One threshold per group.
+
+    Args:
+        plain: the threshold of each group by its name.
+        column: the name of the column of groups, for sentences.
+
+    Example:
+        >>> limits = PerGroup({"a": 0.1, "b": 0.7}, "site")
+        >>> limits.passes(torch.tensor([0.5, 0.5]).double(), ["a", "b"]).tolist()
+        [True, False]
+    """
+
+    plain: dict[str, float]
+    column: str = "group"
+
+    @property
+    def by_group(self) -> dict[str, float]:
+        return self.plain
+
+    def tensor(self) -> Tensor:
+        return torch.tensor([list(self.plain.values())], dtype=torch.float64)
+
+    def passes(self, scores: Tensor, groups: Any = None) -> Tensor:
+        return scores > self.tensor()[0, self.places(groups)].to(scores.device)
+
+    def places(self, groups: Any) -> Tensor:
+        if groups is None:
+            raise BadGroups(f"this point has one threshold a {self.column}; pass groups=")
+        return places_among(self.plain, groups, self.column)
+
+    def lowered(self, scores: Tensor, places: Tensor | None) -> tuple[Tensor, Tensor]:
+        own = self.tensor()[0, places].to(scores.device)
+        return scores - own, torch.zeros((), dtype=torch.float64, device=scores.device)
+
+    def describe(self, form: str = "{group} {value:.4g}") -> str:
+        each = [form.format(group=group, value=value) for group, value in self.plain.items()]
+        return ", ".join(each) if form else super().describe()
+
+
+def places_among(known: Iterable[str], groups: Any, column: str) -> Tensor:
+    """The place of each row's group among the known ones, or a BadGroups that names the unknown group."""
+    codes, names = name_groups(groups)
+    places = {name: place for place, name in enumerate(known)}
+    for name in names:
+        if name not in places:
+            raise BadGroups(f"no threshold for {column} {name!r}; known are {', '.join(places)}")
+    return torch.tensor([places[name] for name in names], dtype=torch.long)[codes]
+
+
+def as_thresholds(value: Thresholds | Threshold, problem: Problem) -> Thresholds:
+    """The thresholds that a plain value stands for, of the groups that the problem compares if it does."""
+    if isinstance(value, Thresholds):
+        return value
+    if isinstance(value, dict):
+        return PerGroup(value, problem.group or "group")
+    return PerBound(value) if isinstance(value, tuple) else OneThreshold(value)
+
+
+def thresholds_from(found: Tensor, problem: Problem, names: Sequence[str] | None = None) -> Thresholds:
+    """The thresholds that a search found.
+
+    Args:
+        found: the thresholds, `(m,)`, or `(1, G)` for G groups.
+        problem: the problem that the thresholds answer.
+        names: the names of the groups; without names the groups are numbered.
+
+    Example:
+        >>> import setpoint as sp
+        >>> thresholds_from(torch.tensor([[0.25, 0.5]]), sp.ask("minimize error where recall.gap(site) <= 5%"))
+        PerGroup(plain={'0': 0.25, '1': 0.5}, column='site')
+    """
+    if found.dim() == 2:
+        return as_thresholds(dict(zip(names or map(str, range(found.shape[1])), found[0].tolist())), problem)
+    return OneThreshold(float(found[0])) if problem.over is None else PerBound(tuple(found.tolist()))
+
+
+def read_thresholds(data: Any, problem: Problem) -> Thresholds:
+    """The thresholds that `Thresholds.stored` gave.
+
+    Raises:
+        TypeError: the data are of another kind or number than the problem asks for.
+    """
+    if problem.over is not None:
+        if problem.n_thresholds > MOST_THRESHOLDS or not isinstance(data, list) or len(data) != problem.n_thresholds:
+            raise TypeError(f"expected {problem.n_thresholds} thresholds, found {brief(data)}")
+        return PerBound(tuple(listed(data, number)))
+    if isinstance(data, dict) and data:
+        return as_thresholds(named(data, number, MOST_THRESHOLDS), problem)
+    return OneThreshold(number(data))

@@ -1,0 +1,210 @@
+"""What an ask, its certificate and a comparison of solvers mean, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from setpoint.decide.calibrate import calibrate
+from setpoint.decide.order import worth
+from setpoint.decide.samples_needed import allowed_share, needed, whole_of
+from setpoint.errors import BadProblem, SetpointError
+from setpoint.measure.constraint import Constraint, Quantity, percent
+from setpoint.measure.rate import Gap, Rate
+from setpoint.problem.problem import Problem
+from setpoint.report.words import show_bound
+from setpoint.run.compare import Comparison, Standing
+
+CONFIDENCES = (0.9, 0.95, 0.99)
+#: Each rate in a few words, and in a sentence.
+MEANS = {
+    "fpr": "negatives flagged",
+    "fnr": "positives missed",
+    "recall": "positives found",
+    "tnr": "negatives passed over",
+    "precision": "flagged rows that are positive",
+    "flagged": "rows flagged",
+    "accuracy": "rows decided rightly",
+    "error": "rows decided wrongly",
+    "jaccard": "found, among flagged or positive",
+}
+MEANING = {
+    "fpr": "of all negatives, the share that is flagged by mistake: fp / (fp + tn)",
+    "fnr": "of all positives, the share that is missed: fn / (tp + fn)",
+    "recall": "of all positives, the share that is found: tp / (tp + fn)",
+    "tnr": "of all negatives, the share that is rightly left alone: tn / (fp + tn)",
+    "precision": "of all that is flagged, the share that is positive: tp / (tp + fp)",
+    "flagged": "of all samples, the share that is flagged: (tp + fp) / all",
+    "accuracy": "of all samples, the share that is decided rightly: (tp + tn) / all",
+    "error": "of all samples, the share that is decided wrongly: (fp + fn) / all",
+    "jaccard": "the overlap of flagged and positive: tp / (tp + fp + fn)",
+    "g_mean": "the geometric mean of recall and tnr",
+    "mcc": "the correlation of decision and label, from -1 to 1",
+    "kappa": "agreement of decision and label beyond chance, 1 at best",
+}
+
+
+@dataclass(frozen=True)
+class Need:
+    """The fewest calibration samples of a kind with which a bound can be certified, a confidence each."""
+
+    bound: str
+    of: str
+    samples: dict[float, int]
+
+
+def meaning(problem: Problem) -> str:
+    """The ask as a sentence."""
+    text, over = f"Make {problem.objective} as {'high' if problem.maximize else 'low'} as it can be", problem.over
+    if over is not None:
+        return (
+            f"{text}, on average over all thresholds at which {over.rate} lies between {percent(over.low)} and "
+            f"{percent(over.high)}; training looks at {over.points} of them."
+        )
+    if not problem.constraints:
+        return f"{text}; the threshold is free, and the best one is part of the answer."
+    return f"{text}, at a threshold where {' and '.join(map(_bound, problem.constraints))}."
+
+
+def _bound(constraint: Constraint) -> str:
+    words = {"<=": "is at most", ">=": "is at least", "==": "is as near as can be to"}[constraint.relation]
+    if isinstance(constraint.quantity, Gap) and constraint.relation == "==":
+        words = "is, within one sample of the smallest group,"
+    return f"{constraint.quantity} {words} {show_bound(constraint)}"
+
+
+def rates(problem: Problem) -> dict[str, str]:
+    """What each rate in the ask means."""
+    over = () if problem.over is None else (problem.over.rate,)
+    gaps = [c.quantity.rate for c in problem.constraints if isinstance(c.quantity, Gap)]
+    quantities = dict.fromkeys([problem.objective, *over, *(c.quantity for c in problem.constraints), *gaps])
+    return {str(quantity): _meaning(quantity) for quantity in quantities}
+
+
+def _meaning(quantity: Quantity) -> str:
+    if isinstance(quantity, Gap):
+        return f"the largest difference of {quantity.rate} between any two groups of the column {quantity.group!r}"
+    if isinstance(quantity, Rate) and quantity.name.startswith("f_score"):
+        times = quantity.whole[2] ** 0.5
+        return "the harmonic mean of precision and recall" + ("" if times == 1 else f", recall counting {times:g}-fold")
+    return MEANING.get(quantity.name, "a metric of your own")
+
+
+def certificate(problem: Problem) -> tuple[str | None, list[Need]]:
+    """Why there can be no certificate, if so; and the fewest samples for every bound that is a share of samples."""
+    if not problem.constraints:
+        return "there is no bound to certify; the objective itself is only estimated", []
+    groups = None if problem.group is None else ["a", "b"]
+    try:
+        calibrate(problem, torch.zeros(2), torch.tensor([0.0, 1.0]), confidence=0.95, groups=groups)
+    except BadProblem as cause:
+        return str(cause), []
+    except SetpointError:
+        # Two samples are too few for anything: that is all this tells.
+        pass
+    found = []
+    for constraint in problem.constraints:
+        of, allowed = whole_of(constraint), allowed_share(constraint)
+        if of and 0 < allowed < 1:
+            found.append(Need(str(constraint), of, {c: needed(allowed, c) for c in CONFIDENCES}))
+    return None, found
+
+
+def advice(problem: Problem, refusal: str | None, needs: list[Need]) -> list[str]:
+    """What the numbers mean for one's data."""
+    if refusal is not None:
+        reason = refusal if refusal.startswith("no certificate") else f"no certificate: {refusal}"
+        return [f"{reason[0].upper()}{reason[1:]}."]
+    lines = []
+    if needs:
+        lines.append("With so few, none may fall on the wrong side of the threshold; more of them allow a better one.")
+        most = max(needs, key=lambda need: need.samples[0.95])
+        if most.of != "flagged":
+            total = -(-most.samples[0.95] // 0.15)
+            lines.append(
+                f"setpoint fit sets 15% of the rows aside for it: for 95% the table should hold some {total:,.0f} "
+                f"{most.of}."
+            )
+    if any(need.of == "flagged" for need in needs):
+        lines.append(
+            "How much data flags that many depends on the model and on how rare positives are, and not all that is "
+            "flagged will be right: count on several times the number."
+        )
+    if problem.group is not None:
+        lines.append("For a gap it depends on the data: the smaller of the compared groups decides.")
+    elif len(problem.constraints) > len(needs):
+        lines.append("For the other bounds it depends on the data.")
+    return lines
+
+
+def difference(problem: Problem, standing: Standing) -> str:
+    """The mean difference from plain cross-entropy with its standard error; a star where it is beyond noise."""
+    if standing.difference is None:
+        return ""
+    size = 100 if problem.objective.is_share else 1
+    text = f"{size * standing.difference:+.2f}"
+    if standing.standard_error is not None:
+        text += f" ± {size * standing.standard_error:.2f}"
+    return f"{text}{'*' if standing.is_clear else ' '}"
+
+
+def legend(found: Comparison) -> list[str]:
+    """The meaning of each column of the table of a comparison."""
+    seeds = f"{found.seeds[0]}" if len(found.seeds) == 1 else f"{found.seeds[0]} to {found.seeds[-1]}"
+    points = "in points, " if found.problem.objective.is_share else ""
+    lines = [
+        f"Means over {len(found.seeds)} random splits (seeds {seeds}); {found.rows['train']} training and "
+        f"{found.rows['test']} test rows each.",
+        f"Best cut: at the best threshold of the test rows. Difference: {points}± one standard error, corrected for "
+        "rows that splits share; * is beyond noise (95%, all solvers together).",
+    ]
+    if found.problem.constraints:
+        sure = found.settings.confidence
+        how = f"certified at {sure:g}" if sure else "uncertified, so about half of the splits may break a bound"
+        lines.append(f"Bounds held: on the test rows, at the threshold set on calibration rows, {how}.")
+    lost = sum(value is None for standing in found.standings for value in standing.best)
+    if lost:
+        lines.append(f"{lost} times no threshold met the bounds on the test rows; those are left out of the means.")
+    return lines
+
+
+def verdict(found: Comparison) -> str:
+    """Which solvers differ from plain cross-entropy by more than the noise of the splits."""
+    problem, trials, others = found.problem, len(found.seeds), found.standings[1:]
+    if not others:
+        return "Nothing was compared with cross-entropy."
+    if trials < 2:
+        return "One split says nothing about noise; give --trials 5 or more."
+    judged = [standing for standing in others if standing.margin is not None]
+    if not judged:
+        return "The bounds were met on too few splits to compare anything."
+    parts = []
+    for word, better in (("better", True), ("worse", False)):
+        names = [s.solver for s in judged if s.is_clear and (worth(problem, s.difference or 0.0) > 0) is better]
+        if names:
+            parts.append(f"{_listed(names)} {'was' if len(names) == 1 else 'were'} {word}")
+    rest = [s for s in judged if not s.is_clear]
+    if not parts:
+        margins = sorted(s.margin or 0.0 for s in rest)
+        size = _points(problem, margins[0], margins[-1])
+        return (
+            f"No solver differs from cross-entropy by more than the noise of {trials} splits, which hides differences "
+            f"up to {size}: take the simplest, or give more --trials or more rows."
+        )
+    text = f"Compared with cross-entropy on {trials} splits, {' and '.join(parts)} beyond noise"
+    if rest:
+        text += f"; {_listed([s.solver for s in rest])} cannot be told from it"
+    return f"{text}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _points(problem: Problem, low: float, high: float) -> str:
+    if not problem.objective.is_share:
+        return " to ".join(dict.fromkeys(f"{size:.2g}" for size in (low, high)))
+    texts = dict.fromkeys(f"{100 * size:.{1 if size < 0.1 else 0}f}" for size in (low, high))
+    return f"{' to '.join(texts)} points"

@@ -1,0 +1,108 @@
+"""Every kind of thresholds against slow loops, its words, and what it reads back."""
+
+import doctest
+import json
+
+import numpy as np
+import pytest
+import torch
+
+import setpoint as sp
+from setpoint.errors import BadGroups
+from setpoint.measure.sample import Sample
+from setpoint.problem import certificate, point, thresholds
+from setpoint.problem.thresholds import OneThreshold, PerBound, PerGroup, as_thresholds, read_thresholds
+
+PLAIN = sp.ask("minimize fnr where fpr <= 10%")
+AREA = sp.ask("maximize recall over fpr in [0%, 30%] with 3 points")
+FAIR = sp.ask("minimize error where recall.gap(site) <= 10%")
+GROUPS = PerGroup({"b": 0.25, "a": -0.5}, "site")
+KINDS = [(OneThreshold(0.25), PLAIN), (PerBound((0.5, -0.5, 0.25)), AREA), (PerBound((0.1,)), AREA), (GROUPS, FAIR)]
+
+
+def drawn(rows=50):
+    draw = np.random.default_rng(3)
+    # Ties with the thresholds on purpose: what is equal does not pass.
+    scores = draw.choice([-0.5, 0.25, 0.5, *draw.normal(size=8)], rows)
+    return scores, draw.integers(0, 2, rows), draw.choice(["a", "b"], rows), draw.random(rows)
+
+
+@pytest.mark.parametrize(("kind", "_"), KINDS)
+def test_scores_pass_strictly_above_their_own_threshold(kind, _):
+    scores, _, groups, _ = drawn()
+    passed = kind.passes(torch.tensor(scores), groups).tolist()
+    limits = [[kind.by_group[group]] if kind.by_group else kind.values for group in groups]
+    slow = [[bool(score > limit) for limit in own] for score, own in zip(scores, limits)]
+    assert passed == (slow if isinstance(kind, PerBound) else [row[0] for row in slow])
+
+
+@pytest.mark.parametrize(("kind", "_"), KINDS)
+def test_counts_are_those_of_a_loop(kind, _):
+    scores, labels, groups, weights = drawn()
+    places = kind.places(groups)
+    sample = Sample(
+        torch.tensor(scores), torch.tensor(labels).double(), torch.tensor(weights), places, len(kind.by_group) or None
+    )
+    columns = [(name, value) for name, value in kind.by_group.items()] or [(None, value) for value in kind.values]
+    slow = np.zeros((len(columns), 4))
+    for column, (name, value) in enumerate(columns):
+        for score, label, group, weight in zip(scores, labels, groups, weights):
+            if name in (None, group):
+                slow[column, (0 if label else 1) + (0 if score > value else 2)] += weight
+    counts = kind.count(sample)
+    assert counts.shape == ((1, 2, 4) if kind.by_group else (len(columns), 4))
+    np.testing.assert_allclose(counts.reshape(-1, 4), slow, atol=1e-12)
+    lowered, shared = kind.lowered(sample.scores, places)
+    again = torch.stack([(lowered > limit) for limit in shared.reshape(-1)], dim=-1)
+    assert again.tolist() == kind.passes(sample.scores, groups).reshape(len(scores), -1).tolist()
+
+
+@pytest.mark.parametrize(("kind", "problem"), [KINDS[0], KINDS[1], KINDS[3]])
+def test_stored_as_json_and_read_back(kind, problem):
+    assert read_thresholds(json.loads(json.dumps(kind.stored())), problem) == kind
+    assert as_thresholds(kind.plain, problem) == kind
+    assert as_thresholds(kind, problem) is kind
+    assert kind.values == list(kind.plain.values() if kind.by_group else np.atleast_1d(kind.plain))
+
+
+@pytest.mark.parametrize(
+    ("data", "problem", "says"),
+    [
+        ([0.1, 0.2], AREA, "expected 3 thresholds, found a list of 2"),
+        (0.1, AREA, "expected 3 thresholds, found 0.1"),
+        ([0.1, 0.2, "x"], AREA, "expected a number, found 'x'"),
+        ({"a": None}, FAIR, "expected a number, found None"),
+        ({}, FAIR, "expected a number, found a dict of 0"),
+        (True, PLAIN, "expected a number, found True"),
+    ],
+)
+def test_data_that_are_no_thresholds(data, problem, says):
+    with pytest.raises(TypeError) as refusal:
+        read_thresholds(data, problem)
+    assert str(refusal.value) == says
+
+
+def test_words():
+    assert OneThreshold(0.123456).describe() == OneThreshold(0.123456).describe("") == "0.1235"
+    assert PerBound((0.5, -0.5, 0.25)).describe() == "-0.5 ... 0.5"
+    assert GROUPS.describe() == "b 0.25, a -0.5"
+    assert GROUPS.describe("{value:.1f} ({group})") == "0.2 (b), -0.5 (a)"
+    assert GROUPS.describe("") == "-0.5 ... 0.25"
+
+
+def test_only_one_threshold_is_single():
+    assert [kind.single for kind, _ in KINDS] == [0.25, None, None, None]
+
+
+def test_groups_are_needed_and_known():
+    assert OneThreshold(0.5).places(["c"]) is None
+    with pytest.raises(BadGroups, match=r"^this point has one threshold a site; pass groups=$"):
+        GROUPS.places(None)
+    with pytest.raises(BadGroups, match=r"^no threshold for site 'c'; known are b, a$"):
+        GROUPS.passes(torch.zeros(2), ["a", "c"])
+
+
+@pytest.mark.parametrize("module", [thresholds, certificate, point])
+def test_examples_of_docstrings(module):
+    failed, tried = doctest.testmod(module)
+    assert (failed, tried > 0) == (0, True)
