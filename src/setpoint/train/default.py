@@ -6,7 +6,6 @@ here: `sp.fit`, the command line, `setpoint explain`, the estimator.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -36,7 +35,7 @@ from setpoint.train.full_batch import IN_BATCHES, FullBatch
 from setpoint.train.head import Head
 from setpoint.train.identity import work_identity
 from setpoint.train.lean import lean_weight
-from setpoint.train.method import Method, Trained, expected_rows
+from setpoint.train.method import Method, Trained, expected_rows, is_method
 from setpoint.train.on_first import OnFirst
 from setpoint.train.race import Race
 from setpoint.train.recipes import Anchored, ClassWeights, Ridge, is_linear
@@ -257,31 +256,25 @@ def _method(model: nn.Module | None, problem: Problem, named: Choice, choice: An
             lacking = "no refit, which trains every member on all rows" if refit else "calibration= data"
             raise BadSetting(f"an ensemble over splits trains on the held-out rows too, so it takes {lacking}")
         refit = False
-    if model is None or is_method(choice):
-        if not is_method(choice) or made_of != Seeds(1):
-            raise BadSetting("without a model there is nothing to train by a solver or in several copies; pass a model")
-        return Refit(choice) if refit else choice
+    if is_method(choice):
+        method: Method = Refit(choice) if refit else choice
+        return method if made_of == Seeds(1) else Ensembled(method, made_of, how.seed)
+    if model is None:
+        raise BadSetting("a solver needs a model to train; pass one, or a method that makes its own")
     by_us, again = named is None, refits(refit, model, named, calibrated)
     if isinstance(choice, Auto) and choice.tune:
         check_optuna()
 
-    def one(make: Callable[[], nn.Module], own: Any) -> Method:
-        method = _plain_method(make, own, how, linear=is_linear(model), by_us=by_us, again=again)
-        if again and not isinstance(method, Race):
-            return Refit(method, required=refit is not None)
-        head = by_us and calibrated and problem.group is None and isinstance(method, ByEpochs)
-        return Head(method) if head else method
-
+    method = _plain_method(InPlace(model), choice, how, linear=is_linear(model), by_us=by_us, again=again)
+    if again and not isinstance(method, Race):
+        method = Refit(method, required=refit is not None)
+    elif by_us and calibrated and problem.group is None and isinstance(method, ByEpochs):
+        method = Head(method)
     if made_of == Seeds(1):
-        return one(InPlace(model), choice)
+        return method
     if isinstance(choice, ImplicitLastLayer):
         raise BadSetting("ImplicitLastLayer belongs to one model's head; train the members of an ensemble by hand")
-    return Ensembled(lambda make: one(make, copy.deepcopy(choice)), model, made_of, how.seed)
-
-
-def is_method(choice: Any) -> bool:
-    """Whether a choice is a method by itself, not a solver, a recipe or a name."""
-    return hasattr(choice, "refuses") and hasattr(choice, "train") and not isinstance(choice, nn.Module)
+    return Ensembled(method, made_of, how.seed)
 
 
 def _plain_method(
