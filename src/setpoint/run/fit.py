@@ -24,7 +24,8 @@ from setpoint.processes import Processes, ProcessGroup
 from setpoint.run.run import run
 from setpoint.train.by_epochs import ByEpochs, OptimizerMaker
 from setpoint.train.checkpoint import Checkpoint
-from setpoint.train.default import Choice, How, method_for
+from setpoint.train.choose import How, method_for
+from setpoint.train.default import Choice
 from setpoint.train.history import History
 from setpoint.train.splits import Splits
 from setpoint.train.trial import Trial

@@ -28,7 +28,8 @@ from setpoint.problem.problem import Problem
 from setpoint.run.run import Run
 from setpoint.run.settings import PARTS, Settings
 from setpoint.run.side_by_side import SideBySide, Told, entries, one_thread
-from setpoint.train.default import BASELINE, Case, How
+from setpoint.train.choose import How
+from setpoint.train.default import BASELINE, Case
 from setpoint.train.identity import identity_of
 from setpoint.train.splits import Splits
 from setpoint.train.work import Work
