@@ -18,6 +18,7 @@ from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.processes import ALONE, Processes
+from setpoint.train.choose import Chosen
 from setpoint.train.default import Choice
 from setpoint.train.history import History, score
 from setpoint.train.method import Method, Trained
@@ -105,7 +106,7 @@ class Run:
 def run(
     problem: Problem,
     data: Data,
-    method: Method,
+    method: Method | Chosen,
     *,
     name: str = "",
     confidence: float | None = None,
@@ -117,7 +118,7 @@ def run(
         problem: What is asked.
         data: The parts to learn from, to choose by, and to set the threshold on; without calibration rows the
             threshold is set on the held-out rows.
-        method: How to train.
+        method: How to train, or what `method_for` has chosen.
         name: What the method is called.
         confidence: Certify the bounds of the problem at this level, if the rows allow it.
         work: Who takes part, where the state is kept, who is told of progress.
@@ -129,10 +130,14 @@ def run(
         NotEnoughMemory: If the method cannot train on such data.
     """
     work, started = work or Work(), time.perf_counter()
-    why = method.refuses(problem, data)
-    if why is not None:
-        raise NotEnoughMemory(why)
-    trained = method.train(problem, data, work)
+    if isinstance(method, Chosen):
+        chosen = method
+    else:
+        chosen = Chosen(method, None)
+        why = method.refuses(problem, data)
+        if why is not None:
+            raise NotEnoughMemory(why)
+    trained = chosen.begin(problem, data, work).train(problem, data, work)
     trained.model.eval()
     part = "held_out" if data.calibration is None else "calibration"
     sample = score_part(trained.model, getattr(data, part), work.processes)
@@ -141,8 +146,8 @@ def run(
     seconds = work.store.spent_before + time.perf_counter() - started
     work.store.close()
     return Run(
-        problem, data, trained, point, refusal, work.processes, name, getattr(method, "solver", None),
-        getattr(method, "instead", ""), seconds,
+        problem, data, trained, point, refusal, work.processes, name, chosen.solver, chosen.instead,
+        seconds,
         _samples={part: sample},
     )  # fmt: skip
 

@@ -25,7 +25,7 @@ from setpoint.train.ensemble import Ensembled
 from setpoint.train.full_batch import IN_BATCHES, FullBatch
 from setpoint.train.head import Head
 from setpoint.train.identity import work_identity
-from setpoint.train.method import Method, Trained, expected_rows, is_method
+from setpoint.train.method import Method, expected_rows, is_method
 from setpoint.train.on_first import OnFirst
 from setpoint.train.race import Race
 from setpoint.train.recipes import Anchored, ClassWeights, Ridge, is_linear
@@ -92,8 +92,8 @@ class Chosen:
 
     method: Method
     solver: Choice
-    model: nn.Module | None
-    how: How
+    model: nn.Module | None = None
+    how: How = How()
     instead: str = ""
 
     @property
@@ -101,18 +101,14 @@ class Chosen:
         """About how many rows of history there will be."""
         return expected_rows(self.method)
 
-    def refuses(self, problem: Problem, data: Data) -> str | None:
-        """Nothing: the method was asked when it was chosen."""
-        return None
-
-    def train(self, problem: Problem, data: Data, work: Work) -> Trained:
-        """Train by the method, from the first process's parameters; a store that holds other work is refused."""
+    def begin(self, problem: Problem, data: Data, work: Work) -> Method:
+        """The method, ready to train: from the first process's parameters, in a store that holds no other work."""
         if work.store.is_on:
             own = work_identity(self.model, self.solver, problem, data, self.how, work.processes)
             work.identity = {**work.identity, **own}
         if self.model is not None:
             share_state(self.model, work.processes, parameters=True)
-        return self.method.train(problem, data, work)
+        return self.method
 
 
 def method_for(

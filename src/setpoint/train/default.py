@@ -111,8 +111,8 @@ def default_choices(model: nn.Module | None, problem: Problem, whole: bool) -> l
 
     Linear models get the anchored recipe (`benchmarks.studies.default_study`, `free_asks`). Where groups are compared
     they get converged cross-entropy, which nothing did better than (`benchmarks.peers`). Networks get cross-entropy
-    with early stopping (`benchmarks.studies.networks`), under the class weight of `lean_weight`. A recipe that needs all
-    rows in memory is replaced by training in batches.
+    with early stopping (`benchmarks.studies.networks`), under the class weight of `lean_weight`. A recipe that needs
+    all rows in memory is replaced by training in batches.
     """
     if model is None or not is_linear(model):
         return [CrossEntropy(lean_weight(problem))]
