@@ -92,7 +92,7 @@ def test_the_command_line_fits_predicts_evaluates_compares_and_reports_it(tmp_pa
     main_ok("fit", "loans.csv", "--target", "default", "--ask", ASK, "--model", "k-neighbours", "--confidence", "0.9")
     told = json.loads((tmp_path / "run" / "setpoint.json").read_text())
     assert told["model"]["kind"] == "k-neighbours"
-    assert told["results"]["default"]["method"] == "KNeighbours"
+    assert told["results"]["default"]["method"] == "default: KNeighbours"
     assert list(told["results"]) == ["default", "cross-entropy"]
     main_ok("predict", "run", "loans.csv", "--out", "answer.csv")
     saved, frame = load_run("run"), read_table("loans.csv")
@@ -153,4 +153,4 @@ def test_what_it_refuses_is_said_before_any_work(tmp_path):
     with pytest.raises(BadSetting, match="a solver needs a model to train"):
         sp.fit(None, ASK, stream, stream, sp.Ridge(), calibration=stream)
     run = fit_table(loans(), "default", sp.ask(ASK), Settings(model="k-neighbours"))
-    assert run.chosen.method == "KNeighbours"
+    assert run.chosen.method == "default: KNeighbours"

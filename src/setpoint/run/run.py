@@ -75,11 +75,13 @@ class Run:
 
     @property
     def method(self) -> str:
-        """What the name came down to: the default and auto name the method that they chose."""
+        """The name, and for the default and auto the method that they came down to: no two runs share this text."""
         chosen = [trial.name for trial in self.trials if trial.chosen]
-        if chosen:
-            return f"{self.name}: {chosen[0]}"
-        return str(self.history[self.trained.best]["solver"]) if self.name == "default" else self.name
+        if chosen or self.name != "default":
+            return ": ".join([self.name, *chosen])
+        weight = getattr(self.solver, "pos_weight", None)
+        under = "" if weight is None else f"({weight})"
+        return f"{self.name}: {self.history[self.trained.best]['solver']}{under}"
 
     def sample(self, part: str) -> Sample:
         """Scores, labels, weights and groups of one part, such as "test"."""
