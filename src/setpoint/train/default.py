@@ -57,15 +57,16 @@ Choice = Solver | Anchored | Ridge | ClassWeights | Auto | Method | tuple[Solver
 
 @dataclass(frozen=True)
 class Case:
-    """What a solver is made for when it is named.
+    """The circumstances for which a solver is made from its name.
 
     Args:
-        problem: What is asked.
+        problem: The problem to solve.
         linear: Whether the model is linear, so that recipes can train it.
         whole: Whether all training rows come in one batch.
         rows: The number of training rows.
         n_groups: The number of groups, where groups are compared.
-        tune, seed: Those of `Auto`.
+        tune: The number of trials that `Auto` adds by optuna.
+        seed: The seed of these trials.
     """
 
     problem: Problem
@@ -78,11 +79,11 @@ class Case:
 
     @property
     def memory(self) -> int | None:
-        """None where a batch is too small to tell the threshold, and the solver is to choose."""
+        """The memory of solvers: none if a batch holds all rows, else as the solver chooses."""
         return 0 if self.whole else None
 
     def entropy(self, weight: Literal["balanced"] | None = None) -> Choice:
-        """Cross-entropy: to convergence for linear models where the data allow it."""
+        """Cross-entropy; for linear models to convergence, if the data allow it."""
         return (Ridge(weight), CrossEntropy(weight)) if self.linear else CrossEntropy(weight)
 
     def auto(self) -> Auto:
@@ -127,16 +128,16 @@ def check_solver(name: str) -> str:
 
 @dataclass(frozen=True)
 class How:
-    """How to train, whichever solver it is. What a method has no use for (epochs, for a recipe) it leaves aside.
+    """The settings of a training, for any solver. A method ignores settings that it does not need.
 
     Args:
-        epochs: The most passes over the training rows.
-        warm_start: The share of the epochs, at the start, that are balanced cross-entropy, for solvers that need it.
-        patience: Stop after so many epochs without a better one.
+        epochs: The largest number of passes over the training rows.
+        warm_start: The share of the epochs in which balanced cross-entropy comes before the solver.
+        patience: Stop after this many epochs without a better one.
         optimizer: Makes the optimizer from the parameters; None is Adam on a cosine schedule.
-        accumulate: So many batches of the loader count as one.
-        refit: Train again on training and held-out rows together; None does so where the choice is left to the library.
-        ensemble: The number of members trained from other seeds, or `Splits(k)` for members on other splits too.
+        accumulate: The number of batches that count as one.
+        refit: Retrain on training and held-out rows together; None does so where the library chooses the solver.
+        ensemble: The number of members with different seeds, or `Splits(k)` for members on different splits too.
         seed: The seed of the first member.
     """
 
@@ -168,14 +169,14 @@ class How:
 
 @dataclass(frozen=True)
 class Chosen:
-    """A method that has been chosen for a model and data that it does not refuse.
+    """The method that was chosen for a model and data.
 
     Args:
         method: The method.
-        solver: The solver, recipe or method that it trains by.
-        model: The model that it trains, if it does not make its own.
-        how: How it trains.
-        instead: Why the first choice was not taken, if that refused the data.
+        solver: The solver, recipe or method that was named, or chosen by default.
+        model: The model to train. None if the method makes its own.
+        how: The settings of the training.
+        instead: The reason why the first choice refused the data, if it did.
     """
 
     method: Method

@@ -22,7 +22,21 @@ from setpoint.train.work import Work
 
 
 class Ensemble(nn.Module):
-    """The mean of the logits of its members: one module, one `state_dict`."""
+    """A model that averages the logits of its members.
+
+    Args:
+        members: The models; all are given the same input.
+
+    Raises:
+        BadSetting: If there is no member.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> members = [torch.nn.Linear(2, 1) for _ in range(3)]
+        >>> x = torch.randn(5, 2)
+        >>> torch.allclose(sp.methods.Ensemble(members)(x), sum(member(x) for member in members) / 3)
+        True
+    """
 
     members: nn.ModuleList
 
@@ -33,14 +47,14 @@ class Ensemble(nn.Module):
             raise BadSetting("an ensemble needs at least one model")
 
     def forward(self, *inputs: Any, **named: Any) -> Tensor:
-        """The mean over members; all are given the same input."""
+        """The mean over the members."""
         return torch.stack([member(*inputs, **named) for member in self.members]).mean(0)
 
 
 def seeded_copy(model: nn.Module, seed: int) -> nn.Module:
-    """A copy of the model with every layer drawn anew from `seed`; the state of the random generators is kept.
+    """A copy of the model with every layer drawn anew from `seed`; the global random state is left alone.
 
-    Layers are drawn by their own `reset_parameters`. A module that holds parameters without one cannot be.
+    Layers are drawn by their own `reset_parameters`. A layer with parameters but without that method is refused.
     """
     fresh = copy.deepcopy(model)
     with torch.random.fork_rng(devices=[]):
@@ -60,11 +74,29 @@ def seeded_copy(model: nn.Module, seed: int) -> nn.Module:
 
 @dataclass(frozen=True)
 class Ensembled:
-    """Train copies of a model, each from a seed of its own (and on rows of its own), and average their logits.
+    """Train copies of a model, each from its own seed and possibly on its own split, and average their logits.
 
-    `made_of` says how many members there are and which rows each of them gets. The history has the rows of all members,
-    each with its `member`; the best row, and what was settled on, are those of the member that is best on its held-out
-    rows. The given model is left as it was.
+    The history has the rows of all members, each with its `member`. The best row and the settled method are those of
+    the member that is best on its held-out rows. The given model stays as it was.
+
+    Args:
+        make_method: Makes the method of a member from a function that gives its model.
+        model: The model to copy.
+        made_of: The number of members, and the rows of each: `sp.methods.Splits(k)`, or `Seeds(k)` of
+            `setpoint.train.splits` for members on the same rows.
+        seed: The seed of the first member; the others follow.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> x, labels = torch.arange(90.0).unsqueeze(-1), (torch.arange(90) >= 45).float()
+        >>> train, held_out, rest = (sp.Batches(x[k::3], labels[k::3]) for k in range(3))
+        >>> ask = "minimize fnr where fpr <= 10%"
+        >>> def by_ridge(make):
+        ...     return sp.methods.FullBatch(make, sp.Ridge())
+        >>> method = sp.methods.Ensembled(by_ridge, torch.nn.Linear(1, 1), sp.methods.Splits(3))
+        >>> result = sp.fit(None, ask, train, held_out, method, calibration=rest)
+        >>> [row["member"] for row in result.history]
+        [0, 1, 2]
     """
 
     make_method: Callable[[Callable[[], nn.Module]], Method]
@@ -74,11 +106,11 @@ class Ensembled:
 
     @property
     def expected_rows(self) -> int:
-        """Those of all members."""
+        """The sum over all members."""
         return self.made_of.members * expected_rows(self.make_method(lambda: self.model))
 
     def refuses(self, problem: Problem, data: Data) -> str | None:
-        """Why this cannot be trained, if so, as for one member."""
+        """The reason why one member cannot train, or None."""
         return self.make_method(lambda: self.model).refuses(problem, data)
 
     def train(self, problem: Problem, data: Data, work: Work) -> Trained:
