@@ -49,13 +49,30 @@ class OnEach(list[Rows]):
 
 
 class Batches:
-    """A loader over tensors in memory: whole batches by index, no Python a row, no worker processes.
+    """A loader of tensors in memory, without Python code per row and without worker processes.
 
-    `batch_size=None` yields everything at once. Each pass draws a new order when `shuffle` is set, from `seed`.
-    With a `process_group` (True: the default one) each of its processes, all of which hold all rows, yields its share
-    of every batch.
-    Sparse `x`, of torch or of scipy, stays sparse, and each batch of it, of 4,096 rows if not told, is made dense.
-    A checkpoint tells its data from others by a hash of all rows, or by `content`, if they have a name that does.
+    Args:
+        x: The features, one row per sample. Sparse rows, of torch or SciPy, stay sparse; each batch is made dense.
+        labels: Labels `(n,)` of 0 and 1.
+        weights: Weights `(n,)`, if any.
+        groups: The number of the group of each sample, if any.
+        batch_size: The rows per batch. None gives all rows at once, or 4,096 sparse rows.
+        shuffle: Whether each pass draws a new order.
+        seed: The seed of that order.
+        process_group: The processes that share every batch; each must hold all rows. True is the default group, False
+            this process alone.
+        content: A name that identifies the rows, by which a checkpoint recognises its data. None takes a hash of all
+            rows.
+
+    Raises:
+        ShapeMismatch: If `x` and `labels` differ in length.
+        BadSetting: If the batch size is not a whole number from 1 up.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> loader = sp.Batches(torch.randn(10, 3), torch.arange(10) % 2, batch_size=4)
+        >>> [len(batch.labels) for batch in loader]
+        [4, 4, 2]
     """
 
     def __init__(

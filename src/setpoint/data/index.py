@@ -83,10 +83,20 @@ def index_across(loader: Iterable[Any], processes: Processes) -> Iterable[Any]:
 
 
 def with_index(loader: Iterable[Any]) -> Iterable[Any]:
-    """The same batches, each with the places of its samples among all: `index`, whatever the order they come in.
+    """Number the samples of a loader, for solvers that keep one price per sample.
 
-    A `DataLoader` over a dataset with places is rebuilt around it, sampler and all; a list or tuple of batches is
-    numbered in its order. Anything else, such as a stream, has no lasting places and comes back as it is.
+    Args:
+        loader: A `DataLoader`, or a list or tuple of batches. `sp.Batches` numbers its samples already.
+
+    Returns:
+        A loader of the same batches, each with `index`: the place of each sample in the dataset, or in the list. Any
+        other loader, such as a stream, has no lasting places and is given back as it is.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> batches = [(torch.randn(2, 3), torch.tensor([0, 1])), (torch.randn(2, 3), torch.tensor([1, 0]))]
+        >>> [batch.index.tolist() for batch in sp.methods.with_index(batches)]
+        [[0, 1], [2, 3]]
     """
     if isinstance(loader, Batches) or not isinstance(loader, DataLoader | list | tuple):
         return loader

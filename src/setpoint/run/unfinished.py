@@ -1,5 +1,5 @@
-"""Runs that may be killed: what was asked is kept with the checkpoint, inside the directory of the run, until it is
-whole; `resume` needs nothing else."""
+"""Runs that may be killed: the plan is stored with the checkpoint in the directory of the run until the run is whole,
+and `resume` needs nothing else."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from setpoint.train.checkpoint import STATE, Checkpoint, read_state, refusing_da
 from setpoint.train.work import Work
 
 OnEpoch = Callable[[str, int, int], None]
-#: Seconds between two states on the command line, where epochs can be shorter than writing one.
+#: The least seconds between two states on the command line, where an epoch may be shorter than saving a state.
 GAP = 1.0
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All that a run was asked for; `data` is the path of its table."""
+    """All that is needed to repeat a run; `data` is the path of its table."""
 
     data: str
     target: str
@@ -42,12 +42,12 @@ class Plan:
     stream: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, good in any working directory."""
+        """Plain data, with an absolute path, so that any working directory will do."""
         return {**asdict(self), "data": str(Path(self.data).absolute())}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Plan:
-        """The plan that `to_dict` wrote."""
+        """Read the plan that `to_dict` wrote."""
         settings = Settings(**{**data["settings"], "shares": tuple(data["settings"]["shares"])})
         return cls(**{**data, "settings": settings})
 
@@ -61,11 +61,11 @@ def begin(
     on_epoch: OnEpoch | None = None,
     processes: Processes = ALONE,
 ) -> TableRun:
-    """Carry out a plan and write the run. A mistake leaves nothing behind; a kill, what `resume` goes on from.
+    """Carry out a plan and write the run. An error leaves nothing behind; after a kill, `resume` continues.
 
-    An earlier run in that place, to be replaced by `force`, can be read until the new one is whole. With `go_on` what
-    is there of this very plan is taken up. Of several `processes` the first alone touches that place, and holds its
-    lock from here on until the run is written.
+    With `force` an earlier run in this place is replaced; it can be read until the new one is whole. With `go_on` an
+    unfinished run of the same plan is continued. Only the first of several `processes` writes to this place, and it
+    holds the lock until the run is written.
     """
     out = Path(out)
     ask(plan.ask)
@@ -86,7 +86,7 @@ def begin(
 
 
 def resume(out: str | os.PathLike[str], *, on_epoch: OnEpoch | None = None, processes: Processes = ALONE) -> TableRun:
-    """Go on with a run that was killed. Data that are no longer those it began with are refused."""
+    """Continue a run that was killed. A table that has changed since is refused."""
     out = Path(out)
     if processes.leads:
         _refuse_nothing(out)
@@ -138,7 +138,7 @@ def _fingerprint(table: Frame | Scan) -> dict[str, Any]:
 
 
 def _about(out: Path) -> dict[str, Any]:
-    """What the unfinished run in a place was asked for, and the fingerprint of its table."""
+    """The plan of the unfinished run in a place, and the fingerprint of its table."""
     _refuse_nothing(out)
     kept = out / UNFINISHED
     with refusing_damage(kept):
@@ -154,7 +154,7 @@ def _refuse_nothing(out: Path) -> None:
 
 
 def how_to_go_on(out: str | os.PathLike[str]) -> str:
-    """What to do about a run that stopped."""
+    """A sentence that says how to continue a run that stopped."""
     if (Path(out) / UNFINISHED / STATE).is_file():
         return f"go on with: setpoint fit --resume {out}"
     return "nothing was kept; start it again"

@@ -39,16 +39,16 @@ from setpoint.train.work import Work
 
 @dataclass(frozen=True)
 class How:
-    """How to train, whichever solver it is. What a method has no use for (epochs, for a recipe) it leaves aside.
+    """The settings of a training, for any solver. A method ignores settings that it does not need.
 
     Args:
-        epochs: The most passes over the training rows.
-        warm_start: The share of the epochs, at the start, that are balanced cross-entropy, for solvers that need it.
-        patience: Stop after so many epochs without a better one.
+        epochs: The largest number of passes over the training rows.
+        warm_start: The share of the epochs in which balanced cross-entropy comes before the solver.
+        patience: Stop after this many epochs without a better one.
         optimizer: Makes the optimizer from the parameters; None is Adam on a cosine schedule.
-        accumulate: So many batches of the loader count as one.
-        refit: Train again on training and held-out rows together; None does so where the choice is left to the library.
-        ensemble: The number of members trained from other seeds, or `Splits(k)` for members on other splits too.
+        accumulate: The number of batches that count as one.
+        refit: Retrain on training and held-out rows together; None does so where the library chooses the solver.
+        ensemble: The number of members with different seeds, or `Splits(k)` or `Folds(k)` for members on different rows too.
         seed: The seed of the first member.
     """
 
@@ -80,14 +80,14 @@ class How:
 
 @dataclass(frozen=True)
 class Chosen:
-    """A method that has been chosen for a model and data that it does not refuse.
+    """The method that was chosen for a model and data.
 
     Args:
         method: The method.
-        solver: The solver, recipe or method that it trains by.
-        model: The model that it trains, if it does not make its own.
-        how: How it trains.
-        instead: Why the first choice was not taken, if that refused the data.
+        solver: The solver, recipe or method that was named, or chosen by default.
+        model: The model to train. None if the method makes its own.
+        how: The settings of the training.
+        instead: The reason why the first choice refused the data, if it did.
     """
 
     method: Method

@@ -38,15 +38,16 @@ Choice = Solver | Anchored | Ridge | ClassWeights | Auto | Method | tuple[Solver
 
 @dataclass(frozen=True)
 class Case:
-    """What a solver is made for when it is named.
+    """The circumstances for which a solver is made from its name.
 
     Args:
-        problem: What is asked.
+        problem: The problem to solve.
         linear: Whether the model is linear, so that recipes can train it.
         whole: Whether all training rows come in one batch.
         rows: The number of training rows.
         n_groups: The number of groups, where groups are compared.
-        tune, seed: Those of `Auto`.
+        tune: The number of trials that `Auto` adds by optuna.
+        seed: The seed of these trials.
     """
 
     problem: Problem
@@ -59,11 +60,11 @@ class Case:
 
     @property
     def memory(self) -> int | None:
-        """None where a batch is too small to tell the threshold, and the solver is to choose."""
+        """The memory of solvers: none if a batch holds all rows, else as the solver chooses."""
         return 0 if self.whole else None
 
     def entropy(self, weight: Literal["balanced"] | None = None) -> Choice:
-        """Cross-entropy: to convergence for linear models where the data allow it."""
+        """Cross-entropy; for linear models to convergence, if the data allow it."""
         return (Ridge(weight), CrossEntropy(weight)) if self.linear else CrossEntropy(weight)
 
     def auto(self) -> Auto:

@@ -23,7 +23,21 @@ from setpoint.train.work import Work
 
 
 class Ensemble(nn.Module):
-    """The mean of the logits of its members: one module, one `state_dict`."""
+    """A model that averages the logits of its members.
+
+    Args:
+        members: The models; all are given the same input.
+
+    Raises:
+        BadSetting: If there is no member.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> members = [torch.nn.Linear(2, 1) for _ in range(3)]
+        >>> x = torch.randn(5, 2)
+        >>> torch.allclose(sp.methods.Ensemble(members)(x), sum(member(x) for member in members) / 3)
+        True
+    """
 
     members: nn.ModuleList
 
@@ -34,14 +48,14 @@ class Ensemble(nn.Module):
             raise BadSetting("an ensemble needs at least one model")
 
     def forward(self, *inputs: Any, **named: Any) -> Tensor:
-        """The mean over members; all are given the same input."""
+        """The mean over the members."""
         return torch.stack([member(*inputs, **named) for member in self.members]).mean(0)
 
 
 def seeded_copy(model: nn.Module, seed: int) -> nn.Module:
-    """A copy of the model with every layer drawn anew from `seed`; the state of the random generators is kept.
+    """A copy of the model with every layer drawn anew from `seed`; the global random state is left alone.
 
-    Layers are drawn by their own `reset_parameters`. A module that holds parameters without one cannot be.
+    Layers are drawn by their own `reset_parameters`. A layer with parameters but without that method is refused.
     """
     fresh = copy.deepcopy(model)
     with torch.random.fork_rng(devices=[]):
@@ -96,6 +110,16 @@ class Ensembled:
         method: How to train one member.
         made_of: How many members there are, and which rows each of them gets: `Seeds`, `Splits` or `Folds`.
         seed: The seed of the first member.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> x, labels = torch.arange(90.0).unsqueeze(-1), (torch.arange(90) >= 45).float()
+        >>> train, held_out, rest = (sp.Batches(x[k::3], labels[k::3]) for k in range(3))
+        >>> one = sp.methods.FullBatch(lambda: torch.nn.Linear(1, 1), sp.Ridge())
+        >>> method = sp.methods.Ensembled(one, sp.methods.Splits(3))
+        >>> result = sp.fit(None, "minimize fnr where fpr <= 10%", train, held_out, method, calibration=rest)
+        >>> [row["member"] for row in result.history]
+        [0, 1, 2]
     """
 
     method: Method
@@ -104,11 +128,11 @@ class Ensembled:
 
     @property
     def expected_rows(self) -> int:
-        """Those of all members."""
+        """The sum over all members."""
         return self.made_of.members * expected_rows(self.method)
 
     def refuses(self, problem: Problem, data: Data) -> str | None:
-        """Why this cannot be trained, if so, as for one member."""
+        """The reason why one member cannot train, or None."""
         return self.method.refuses(problem, data)
 
     def train(self, problem: Problem, data: Data, work: Work) -> Trained:

@@ -1,4 +1,4 @@
-"""Ensembles over random splits: each member is trained on other rows of the table."""
+"""The members of an ensemble: how many there are, and which rows each is trained on."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from setpoint.errors import BadSetting
 
 @dataclass(frozen=True)
 class Seeds:
-    """An ensemble of `members` that differ by their seeds alone: what a plain number stands for."""
+    """An ensemble of `members` that differ only by their seeds; a plain number stands for it."""
 
     members: int = 10
 
@@ -36,15 +36,15 @@ class Seeds:
 class Splits(Seeds):
     """An ensemble of `members`, each trained on another random split into training and held-out rows.
 
-    The training and held-out rows that `fit` is given are put together and dealt out anew for each member, as many to
-    either part as before, every class (and every group) in the same shares. Members also start from other seeds, as
-    those of `ensemble=10` do. Every row is a training row of some member, so the threshold needs `calibration` rows.
+    For each member, the training and held-out rows of `fit` are joined and split anew, into parts of the same sizes and
+    with the same shares of every class (and group). Members also have different seeds. Every row is a training row of
+    some member, so the threshold needs `calibration` rows.
 
     Args:
-        members: how many models to train, from 1 up.
+        members: The number of models to train.
 
     Raises:
-        BadSetting: `members` is not a whole number from 1 up.
+        BadSetting: If `members` is not a whole number from 1 up.
 
     Example:
         >>> import torch, setpoint as sp
@@ -57,19 +57,19 @@ class Splits(Seeds):
     """
 
     def deal(self, train: Iterable[Any], held_out: Iterable[Any], seed: int, member: int) -> tuple[Batches, Batches]:
-        """The training and the held-out rows of a member.
+        """Split the rows for one member.
 
         Args:
-            train: batches in memory, `sp.Batches` or a list.
-            held_out: as `train`.
-            seed: the seed of the ensemble; the same seed gives the same rows.
-            member: the number of the member, from 0 up.
+            train: Batches in memory, as `sp.Batches` or a list.
+            held_out: Batches in memory, as `train`.
+            seed: The seed of the ensemble; the same seed gives the same split.
+            member: The number of the member, from 0 up.
 
         Returns:
-            Loaders of the same sizes and settings as those given.
+            The training and held-out loaders, with the sizes and settings of the given ones.
 
         Raises:
-            BadSetting: the rows are not in memory, or not tensors.
+            BadSetting: If the rows are not in memory, or not tensors.
         """
         rows, size = Rows.join([_in_memory(train), _in_memory(held_out)]), len(_in_memory(held_out).labels)
         kept, out = self._rows_of(rows, size, seed, member)
