@@ -378,7 +378,7 @@ def test_the_table_fits_a_narrow_screen_and_marks_what_is_beyond_the_bound(run):
     assert "12.34% " in printed(kept)
     assert "23.45%*" in printed(broken)
     # A small share is not rounded to nothing.
-    small = with_test(run, 0, feasible=True, rates={**run.chosen.judged["test"].rates, "fpr": 0.000012})
+    small = with_test(run, 0, feasible=True, rates={**run.chosen.judged("test").rates, "fpr": 0.000012})
     assert "0.0012% " in printed(small)
 
 

@@ -34,6 +34,8 @@ def split(labels: Tensor, shares: Sequence[float], seed: int, groups: Tensor | N
     A class (of a group) with too few rows for one in each part that has a share is refused.
 
     Example:
+        >>> import torch
+        >>> from setpoint.data.split import split
         >>> [rows.tolist() for rows in split(torch.tensor([0, 0, 1, 1]), (0.5, 0.5), seed=0)]
         [[1, 2], [0, 3]]
     """

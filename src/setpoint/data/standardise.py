@@ -16,6 +16,8 @@ class Standardiser:
     """Mean and spread (standard deviation) per feature on the training rows, float64.
 
     Example:
+        >>> import torch
+        >>> from setpoint.data.standardise import Standardiser
         >>> scale = Standardiser.of(torch.tensor([[1.0, 7.0], [3.0, 7.0]]))
         >>> scale.apply(torch.tensor([[5.0, 8.0]])).tolist()
         [[3.0, 1.0]]

@@ -15,7 +15,7 @@ from torch import Tensor
 from setpoint.decide.calibrate import calibrate
 from setpoint.errors import BadFile, BadLabels, BadSetting, ShapeMismatch, missing
 from setpoint.files import write_whole
-from setpoint.integrations.scalars import preference_number, scalars
+from setpoint.integrations.trackers import preference_number, scalars
 from setpoint.problem.language import ask
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
