@@ -22,11 +22,21 @@ from setpoint.measure.rate import Range, Rate, fpr, precision, recall
 class Curve:
     """All cuts of a set of scores, from flagging nothing to flagging everything.
 
-    Cut k flags the k highest *distinct* scores (`values`), so there are K + 1 cuts. `tp` and `fp` hold the
-    weight of each class that passes, in float64.
+    Cut k flags the k highest *distinct* scores, so there are K + 1 cuts. The form of fixed length has one cut per
+    score instead: a cut that would part a tie, or flag a sample of weight 0, repeats the cut before it.
 
-    The form of fixed length has one cut per score. A cut that would part a tie, or flag a sample of weight 0, repeats
-    the cut before it; `places` holds the number of the cut that each one repeats.
+    Attributes:
+        values: The K distinct scores, the highest first.
+        tp: The weight of the positives that pass at each cut, float64.
+        fp: The weight of the negatives that pass at each cut, float64.
+        places: The number of the cut that each cut repeats, in the form of fixed length; None otherwise.
+
+    Example:
+        >>> import torch
+        >>> from setpoint.measure.curve import curve
+        >>> cuts = curve(torch.tensor([3.0, 2.0, 2.0]), torch.tensor([1, 0, 1]))
+        >>> cuts.tp.tolist(), cuts.fp.tolist(), cuts.thresholds(torch.tensor([1])).tolist()
+        ([0.0, 1.0, 2.0], [0.0, 0.0, 1.0], [2.5])
     """
 
     values: Tensor
@@ -68,7 +78,24 @@ class Curve:
 
 
 def curve(scores: Tensor, labels: Tensor, weights: Tensor | None = None) -> Curve:
-    """The counts at all cuts. Tied scores pass together; samples of weight 0 are ignored."""
+    """Find the counts at all cuts; tied scores pass together, samples of weight 0 are ignored.
+
+    Args:
+        scores: One score per sample, `(n,)`.
+        labels: 0 or 1 per sample, `(n,)`.
+        weights: One weight per sample; all 1 if None.
+
+    Returns:
+        The curve, without gradient.
+
+    Example:
+        >>> import torch
+        >>> from setpoint.measure.curve import curve
+        >>> curve(torch.tensor([3.0, 1.0]), torch.tensor([1, 0])).counts
+        tensor([[0., 0., 1., 1.],
+                [1., 0., 0., 1.],
+                [1., 1., 0., 0.]], dtype=torch.float64)
+    """
     scores = scores.detach()
     if scores.dtype in (torch.float16, torch.bfloat16):
         scores = scores.float()
@@ -120,7 +147,26 @@ def _from_zero(passed: Tensor) -> Tensor:
 
 
 def mean_over(cuts: Curve, objective: Quantity, stretch: Range) -> Tensor:
-    """The mean of `objective` over `stretch`, from all cuts: a 0-dimensional float64 tensor."""
+    """The exact mean of an objective over a range of another rate.
+
+    Args:
+        cuts: All cuts of the scores.
+        objective: The rate or metric whose mean is taken.
+        stretch: The range, such as `fpr.between(0, 0.1)`.
+
+    Returns:
+        A 0-dimensional float64 tensor, on the scale of the objective.
+
+    Raises:
+        MissingClass: If there are no samples of the class that the rate of the range is a share of.
+
+    Example:
+        >>> import setpoint as sp, torch
+        >>> from setpoint.measure.curve import curve, mean_over
+        >>> cuts = curve(torch.tensor([4.0, 3.0, 2.0, 1.0]), torch.tensor([1, 0, 1, 0]))
+        >>> mean_over(cuts, sp.recall, sp.fpr.between(0, 0.5))
+        tensor(0.5000, dtype=torch.float64)
+    """
     counts = cuts.counts
     if float(stretch.rate.size(counts[0])) <= 0:
         raise MissingClass(f"the area over {stretch.rate} needs samples of the class that it is a share of")
@@ -142,21 +188,75 @@ def mean_over(cuts: Curve, objective: Quantity, stretch: Range) -> Tensor:
 def roc_area(
     scores: Tensor, labels: Tensor, weights: Tensor | None = None, *, low: float = 0.0, high: float = 1.0
 ) -> Tensor:
-    """Mean recall over FPR in `low ... high`; the AUC when the range is whole."""
+    """Mean recall over a range of the false positive rate; the AUC if the range is whole.
+
+    Args:
+        scores: One score per sample, `(n,)`.
+        labels: 0 or 1 per sample, `(n,)`.
+        weights: One weight per sample; all 1 if None.
+        low: The lower end of the range.
+        high: The upper end of the range.
+
+    Returns:
+        A 0-dimensional float64 tensor without gradient.
+
+    Raises:
+        MissingClass: If there are no negatives.
+
+    Example:
+        >>> import torch
+        >>> from setpoint.measure.curve import roc_area
+        >>> roc_area(torch.tensor([4.0, 3.0, 2.0, 1.0]), torch.tensor([1, 0, 1, 0]))
+        tensor(0.7500, dtype=torch.float64)
+    """
     return mean_over(curve(scores, labels, weights), recall, fpr.between(low, high))
 
 
 def pr_area(
     scores: Tensor, labels: Tensor, weights: Tensor | None = None, *, low: float = 0.0, high: float = 1.0
 ) -> Tensor:
-    """Mean precision over recall in `low ... high`; the average precision when the range is whole."""
+    """Mean precision over a range of recall; the average precision if the range is whole.
+
+    Args:
+        scores: One score per sample, `(n,)`.
+        labels: 0 or 1 per sample, `(n,)`.
+        weights: One weight per sample; all 1 if None.
+        low: The lower end of the range.
+        high: The upper end of the range.
+
+    Returns:
+        A 0-dimensional float64 tensor without gradient.
+
+    Raises:
+        MissingClass: If there are no positives.
+
+    Example:
+        >>> import torch
+        >>> from setpoint.measure.curve import pr_area
+        >>> pr_area(torch.tensor([4.0, 3.0, 2.0, 1.0]), torch.tensor([1, 0, 1, 0]))
+        tensor(0.8333, dtype=torch.float64)
+    """
     return mean_over(curve(scores, labels, weights), precision, recall.between(low, high))
 
 
 def mcclish(area: Tensor, low: float, high: float) -> Tensor:
-    """The partial ROC area rescaled so that chance is 1/2 and perfection 1: (1 + (a - c) / (1 - c)) / 2.
+    """Rescale a partial ROC area so that chance is 1/2 and perfection 1 (McClish's correction).
 
-    `area` is a mean over FPR in `low ... high`, whose value by chance is c, the middle of the range.
+    The result is (1 + (a - c) / (1 - c)) / 2, where c, the middle of the range, is the area by chance.
+
+    Args:
+        area: The mean recall over the range, as `roc_area` gives it.
+        low: The lower end of the range of the false positive rate.
+        high: The upper end of the range.
+
+    Returns:
+        The rescaled area.
+
+    Example:
+        >>> import torch
+        >>> from setpoint.measure.curve import mcclish
+        >>> mcclish(torch.tensor(0.5), low=0.0, high=0.1)
+        tensor(0.7368)
     """
     chance = (low + high) / 2
     return (1 + (area - chance) / (1 - chance)) / 2
