@@ -25,7 +25,7 @@ SOURCE = Path(setpoint.__file__).parent
 MODULES = [path for path in sorted(SOURCE.rglob("*.py")) if ">>>" in path.read_text()]
 #: Rooms whose public names have every section; add a room when its docstrings are done.
 ROOMS = (
-    "setpoint.data.batch", "setpoint.data.index", "setpoint.decide", "setpoint.errors", "setpoint.estimator",
+    "setpoint.data.batch", "setpoint.decide", "setpoint.errors", "setpoint.estimator",
     "setpoint.lp", "setpoint.measure", "setpoint.problem.language", "setpoint.problem.problem", "setpoint.run",
     "setpoint.solve", "setpoint.train",
 )  # fmt: skip

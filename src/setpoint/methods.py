@@ -1,6 +1,6 @@
 """Methods of training, what they give back, and the pieces for a training loop of your own."""
 
-from setpoint.data.index import with_index
+from setpoint.data.batch import with_index
 from setpoint.run.fit import FitResult
 from setpoint.run.run import Run, run
 from setpoint.train.accumulate import accumulate

@@ -17,7 +17,7 @@ import torch
 
 import setpoint
 from setpoint import ask
-from setpoint.data.fingerprint import fingerprint
+from setpoint.data.scan import fingerprint
 from setpoint.data.split import split
 from setpoint.errors import BadFile, BadProblem, BadSetting, BadTable, TooFewSamples
 from setpoint.run.artefact import check_place, load_run, save_run, seal
@@ -456,7 +456,7 @@ def test_the_fingerprint_is_that_of_names_types_and_values():
 
 
 def test_the_fingerprint_does_not_depend_on_the_process():
-    code = "from tables import loans; from setpoint.data.fingerprint import fingerprint; print(fingerprint(loans(50)))"
+    code = "from tables import loans; from setpoint.data.scan import fingerprint; print(fingerprint(loans(50)))"
     paths = os.pathsep.join([str(Path(setpoint.__file__).parents[1]), str(Path(__file__).parents[1])])
     for seed in ("1", "2"):
         environment = {**os.environ, "PYTHONPATH": paths, "PYTHONHASHSEED": seed}

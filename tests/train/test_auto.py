@@ -9,7 +9,7 @@ import worlds
 from marks import slow
 from setpoint.data.rows import Rows
 from setpoint.errors import BadSetting
-from setpoint.measure.area import roc_area
+from setpoint.measure.curve import roc_area
 from setpoint.measure.sample import Sample
 from setpoint.train import race, tune
 from setpoint.train.best import Standing, gather_evidence

@@ -11,7 +11,7 @@ import torch
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 import setpoint as sp
-from setpoint.data.index import with_index
+from setpoint.data.batch import with_index
 from setpoint.data.parts import Data
 from setpoint.errors import BadSetting
 from setpoint.solve.augmented import AugmentedLagrangian

@@ -12,14 +12,13 @@ from torch import Tensor
 
 from setpoint.capacity import refuse_beyond_memory
 from setpoint.data.batch import Batches, Loader
-from setpoint.data.column import odd_numbers_note
-from setpoint.data.fingerprint import fingerprint
 from setpoint.data.frame import Frame
-from setpoint.data.groups import group_names
+from setpoint.data.learn import odd_numbers_note
 from setpoint.data.parts import Data
 from setpoint.data.reading import learn_readings
 from setpoint.data.rows import Rows
-from setpoint.data.schema import Schema, Target
+from setpoint.data.scan import fingerprint
+from setpoint.data.schema import Schema, Target, group_names
 from setpoint.data.split import split
 from setpoint.decide.calibrate import calibrate
 from setpoint.errors import TooFewSamples

@@ -10,9 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from setpoint.data.fingerprint import fingerprint
 from setpoint.data.frame import Frame, read_table
-from setpoint.data.scan import Scan, scan_table
+from setpoint.data.scan import Scan, fingerprint, scan_table
 from setpoint.errors import BadFile, BadSetting, BadTable, SetpointError
 from setpoint.lock import locked
 from setpoint.problem.language import ask

@@ -48,7 +48,7 @@ class How:
         optimizer: Makes the optimizer from the parameters; None is Adam on a cosine schedule.
         accumulate: The number of batches that count as one.
         refit: Retrain on training and held-out rows together; None does so where the library chooses the solver.
-        ensemble: The number of members with different seeds, or `Splits(k)` or `Folds(k)` for members on different rows too.
+        ensemble: The number of members with different seeds, or `Splits(k)` or `Folds(k)` for other rows per member.
         seed: The seed of the first member.
     """
 
