@@ -19,7 +19,7 @@ from setpoint.measure import constraint
 from setpoint.problem import check
 from setpoint.run import artefact, compare, settings, table
 from setpoint.run.fit import FitSettings
-from setpoint.train.default import How
+from setpoint.train.choose import How
 
 SOURCE = Path(setpoint.__file__).parent
 MODULES = [path for path in sorted(SOURCE.rglob("*.py")) if ">>>" in path.read_text()]

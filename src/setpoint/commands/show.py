@@ -91,7 +91,7 @@ def result_table(run: TableRun) -> Table:
     ):
         for part in SHOWN:
             table.add_column(f"{escape(name)}\n{part_name(part)}", justify="right", vertical="bottom")
-    table.add_column("threshold", justify="right")
+    table.add_column("threshold", justify="right", vertical="bottom")
     for one in run.runs:
         judged = [one.judged(part) for part in SHOWN]
         cells = [show_value(problem.objective, point.objective) for point in judged]

@@ -17,7 +17,16 @@ from setpoint.errors import BadSetting
 
 @dataclass(frozen=True)
 class Seeds:
-    """An ensemble of `members` that differ only by their seeds; a plain number stands for it."""
+    """An ensemble whose members differ by their seeds alone: what a plain number stands for.
+
+    Args:
+        members: The number of members, from 1 up.
+
+    Example:
+        >>> import setpoint as sp
+        >>> sp.methods.Seeds(3).deal("rows to train on", "rows held out", seed=0, member=2)
+        ('rows to train on', 'rows held out')
+    """
 
     members: int = 10
 
