@@ -119,12 +119,12 @@ def test_the_average_is_the_weighted_mean_of_what_came():
             model[0].weight.fill_(step**0.5)
             model[1].running_mean.fill_(-step)
             model[1].num_batches_tracked.fill_(step)
-        average.follow(model)
+        average.update_parameters(model)
         share = 10 / (step + 10)
         weight, mean = weight * (1 - share) + step**0.5 * share, mean * (1 - share) - step * share
-    assert average.model[0].weight.item() == pytest.approx(weight)
-    assert float(average.model[1].running_mean) == pytest.approx(mean)
-    assert int(average.model[1].num_batches_tracked) == int(average.steps) == 29
+    assert average.module[0].weight.item() == pytest.approx(weight)
+    assert float(average.module[1].running_mean) == pytest.approx(mean)
+    assert int(average.module[1].num_batches_tracked) == int(average.n_averaged) - 1 == 29
     assert 26**0.5 < weight < 29**0.5
 
 
@@ -142,12 +142,14 @@ def test_both_trainings_start_from_the_model_as_it_was_given(monkeypatch):
 
 def test_what_is_returned_is_the_average_of_the_second_training(monkeypatch):
     kept = []
-    follow = RunningAverage.follow
-    monkeypatch.setattr(RunningAverage, "follow", lambda self, model: kept.append(self) or follow(self, model))
+    follow = RunningAverage.update_parameters
+    monkeypatch.setattr(
+        RunningAverage, "update_parameters", lambda self, model: kept.append(self) or follow(self, model)
+    )
     result = fitted(refit=True)
     second = kept[-1]
     assert second is not kept[0]
-    for one, other in zip(result.model.parameters(), second.model.parameters(), strict=True):
+    for one, other in zip(result.model.parameters(), second.module.parameters(), strict=True):
         assert torch.equal(one, other)
 
 

@@ -17,9 +17,8 @@ from setpoint.errors import BadSetting
 from setpoint.solve.augmented import AugmentedLagrangian
 from setpoint.train.ensemble import Ensemble, Ensembled, seeded_copy
 from setpoint.train.history import score
-from setpoint.train.method import Trained
+from setpoint.train.method import InPlace, Trained
 from setpoint.train.splits import Seeds
-from setpoint.train.start import InPlace
 from setpoint.train.work import Work
 
 ASK = "minimize fnr where fpr <= 10%"

@@ -6,7 +6,9 @@ import copy
 
 import torch
 from torch import Tensor, nn
+from torch.optim.swa_utils import AveragedModel
 
+Tensors = tuple[Tensor, ...] | list[Tensor]
 #: Step n has the weight FRESH / (n + FRESH), so the average is over about the last tenth of the steps.
 FRESH = 10
 
@@ -22,32 +24,18 @@ def can_be_averaged(model: nn.Module) -> bool:
     return True
 
 
-class RunningAverage(nn.Module):
+class RunningAverage(AveragedModel):
     """A copy of a model; each step moves its parameters and buffers towards the model by FRESH / (steps + FRESH)."""
 
-    steps: Tensor
-
     def __init__(self, model: nn.Module) -> None:
-        super().__init__()
-        self.model = copy.deepcopy(model)
-        self.register_buffer("steps", torch.zeros((), dtype=torch.long))
-
-    @torch.no_grad()
-    def follow(self, model: nn.Module) -> None:
-        """Move towards the model as it is after a step; tensors of whole numbers are copied."""
-        self.steps += 1
-        weight = FRESH / (int(self.steps) + FRESH)
-        pairs = zip(_values(self.model), _values(model), strict=True)
-        moved: tuple[list[Tensor], list[Tensor]] = ([], [])
-        for own, theirs in pairs:
-            if own.is_floating_point():
-                moved[0].append(own)
-                moved[1].append(theirs)
-            else:
-                own.copy_(theirs)
-        if moved[0]:
-            torch._foreach_lerp_(*moved, weight)
+        super().__init__(model, multi_avg_fn=_move, use_buffers=True)
+        # torch would take the model of the first step as it is, and forget the start.
+        self.n_averaged.fill_(1)
 
 
-def _values(model: nn.Module) -> list[Tensor]:
-    return [own.detach() for own in (*model.parameters(), *model.buffers())]
+@torch.no_grad()
+def _move(average: Tensors, model: Tensors, step: Tensor | int) -> None:
+    if average[0].is_floating_point():
+        torch._foreach_lerp_(average, model, FRESH / (int(step) + FRESH))
+    else:
+        torch._foreach_copy_(average, model)

@@ -104,7 +104,7 @@ class ByEpochs:
             criterion.across(processes.group if not processes.alone or Processes.of().alone else False)
         train = index_across(data.train, processes) if solver.needs_index else data.train
         average = RunningAverage(model) if self.averaged else None
-        judged_model = model if average is None else average.model
+        judged_model = model if average is None else average.module
         modules: dict[str, nn.Module] = {"model": model, "solver": solver, "warm start": warm}
         if average is not None:
             modules["average"] = average
@@ -170,7 +170,7 @@ def _train_epoch(
         average_gradients(model, progress.processes)
         optimizer.step()
         if average is not None:
-            average.follow(model)
+            average.update_parameters(model)
         progress.saw(loss, of_parts(scores, parts or [batch]))
     seen = join_all(progress.seen, progress.processes)
     return float(progress.loss or 0.0) / max(progress.steps, 1), seen

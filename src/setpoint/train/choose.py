@@ -25,13 +25,12 @@ from setpoint.train.ensemble import Ensembled
 from setpoint.train.full_batch import IN_BATCHES, FullBatch
 from setpoint.train.head import Head
 from setpoint.train.identity import work_identity
-from setpoint.train.method import Method, expected_rows, is_method
+from setpoint.train.method import InPlace, Method, expected_rows, is_method
 from setpoint.train.on_first import OnFirst
 from setpoint.train.race import Race
 from setpoint.train.recipes import Anchored, ClassWeights, Ridge, is_linear
 from setpoint.train.refit import Refit
 from setpoint.train.splits import Seeds, Splits
-from setpoint.train.start import InPlace
 from setpoint.train.together import averages_itself, share_state
 from setpoint.train.tune import check_optuna
 from setpoint.train.work import Work

@@ -16,9 +16,8 @@ from setpoint.errors import BadSetting
 from setpoint.problem.problem import Problem
 from setpoint.solve.solver import Solver
 from setpoint.train.history import History
-from setpoint.train.method import Method, Trained, expected_rows, is_method
+from setpoint.train.method import InPlace, Method, Trained, expected_rows, is_method
 from setpoint.train.splits import Seeds
-from setpoint.train.start import InPlace
 from setpoint.train.work import Work
 
 

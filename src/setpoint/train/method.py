@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeGuard
 
@@ -126,3 +127,18 @@ def trained_once(method: Method, model: nn.Module, problem: Problem, data: Data,
     row = record(problem, 0, type(method).__name__, seen, judge(problem, seen), judge(problem, held_out))
     work.tell(row)
     return Trained(model, [row], 0, method)
+
+
+class InPlace:
+    """Gives the same model at each call, set back to the parameters that it had at the first call."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.model = model
+        self.start: dict[str, Any] | None = None
+
+    def __call__(self) -> nn.Module:
+        if self.start is None:
+            self.start = copy.deepcopy(self.model.state_dict())
+        else:
+            self.model.load_state_dict(self.start)
+        return self.model
