@@ -191,11 +191,11 @@ class Chosen:
         return expected_rows(self.method)
 
     def refuses(self, problem: Problem, data: Data) -> str | None:
-        """Nothing: the method was asked when it was chosen."""
+        """None: the method was asked when it was chosen."""
         return None
 
     def train(self, problem: Problem, data: Data, work: Work) -> Trained:
-        """Train by the method, from the first process's parameters; a store that holds other work is refused."""
+        """Train by the method, from the parameters of the first process; a store of other work is refused."""
         if work.store.is_on:
             own = work_identity(self.model, self.solver, problem, data, self.how, work.processes)
             work.identity = {**work.identity, **own}

@@ -79,8 +79,8 @@ def _in_memory(loader: Iterable[Any]) -> Rows:
         whole = Rows.join([read_batch(item) for item in loader])
     if whole is None:
         raise BadSetting(
-            f"an ensemble over splits deals the rows out anew, so it takes them in memory, as sp.Batches or a list of "
-            f"batches, not as {type(loader).__name__}; or name a number, ensemble=10, for one over seeds"
+            f"an ensemble over splits needs all rows in memory, as sp.Batches or a list of batches, not as "
+            f"{type(loader).__name__}; or pass a number, ensemble=10, for members that differ by their seeds"
         )
     if not isinstance(whole.x, Tensor):
         raise BadSetting(f"an ensemble over splits takes dense tensors, but x is a {type(whole.x).__name__}")
