@@ -32,7 +32,7 @@ OPTIONAL = {
     "sklearn": {"estimator"}, "matplotlib": {"report"}, "accelerate": set(), "tensorboard": set(),
     "pytorch_lightning": set(), "optuna": {"train"},
     "lightning": {"integrations/lightning.py"}, "transformers": {"integrations/huggingface.py"},
-    "torchmetrics": {"integrations/torchmetrics.py"}, "mlflow": {"integrations/mlflow.py"},
+    "torchmetrics": {"integrations/torchmetrics.py"}, "mlflow": {"integrations/trackers.py"},
 }  # fmt: skip
 
 

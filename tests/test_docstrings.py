@@ -19,13 +19,13 @@ from setpoint.measure import constraint
 from setpoint.problem import check
 from setpoint.run import artefact, compare, settings, table
 from setpoint.run.fit import FitSettings
-from setpoint.train.default import How
+from setpoint.train.choose import How
 
 SOURCE = Path(setpoint.__file__).parent
 MODULES = [path for path in sorted(SOURCE.rglob("*.py")) if ">>>" in path.read_text()]
 #: Rooms whose public names have every section; add a room when its docstrings are done.
 ROOMS = (
-    "setpoint.data.batch", "setpoint.data.index", "setpoint.decide", "setpoint.errors", "setpoint.estimator",
+    "setpoint.data.batch", "setpoint.decide", "setpoint.errors", "setpoint.estimator",
     "setpoint.lp", "setpoint.measure", "setpoint.problem.language", "setpoint.problem.problem", "setpoint.run",
     "setpoint.solve", "setpoint.train",
 )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from setpoint.integrations.gather import gathered
+from setpoint.integrations.lightning import gathered
 from setpoint.integrations.torchmetrics import OperatingPointMetric
 from setpoint.measure.sample import Sample
 

@@ -1,6 +1,6 @@
-"""The command line: what each command takes. What it does is in `commands`, loaded when it is run.
+"""The command line: the options of each command. Its work is done in `commands`, which is loaded when it runs.
 
-So `--help` and shell completion load neither torch nor polars, and answer at once.
+Hence `--help` and shell completion load neither torch nor polars, and answer at once.
 """
 
 from __future__ import annotations
@@ -37,30 +37,46 @@ if MISSING is None:
         str, typer.Option("--target", help="The column to predict; it holds two classes.", show_default=False)
     ]
     Ask = Annotated[
-        str, typer.Option("--ask", help="What to train for: 'minimize fnr where fpr <= 1%'.", show_default=False)
+        str,
+        typer.Option(
+            "--ask", help="The goal and its bounds, such as 'minimize fnr where fpr <= 1%'.", show_default=False
+        ),
     ]
     Positive = Annotated[
         str | None,
-        typer.Option(help="The positive class; if not given: the larger number, yes, or the rarer class."),
+        typer.Option(help="The class to find. If not given: the larger number, the word for yes, or the rarer class."),
     ]
-    Model = Annotated[str, typer.Option(help="linear, or mlp (two hidden layers of 64).")]
-    Epochs = Annotated[int | None, typer.Option(help="Passes over the rows; if not given, some 2,000 steps.")]
+    Model = Annotated[str, typer.Option(help="linear, or mlp (a network with two hidden layers of 64).")]
+    Epochs = Annotated[
+        int | None, typer.Option(help="Passes over the training rows. If not given: about 2,000 steps in all.")
+    ]
     BatchSize = Annotated[
         int | None,
-        typer.Option(help="Rows a step; if not given, all up to 4,096, else 512, and 4,096 for large tables."),
+        typer.Option(help="Rows per step. If not given: all rows up to 4,096, above that 512, for large tables 4,096."),
     ]
-    Confidence = Annotated[float | None, typer.Option(help="Certify the bound with this probability, such as 0.95.")]
-    Shares = Annotated[str, typer.Option(help="Shares of train, held-out, calibration and test rows.")]
-    Members = Annotated[int, typer.Option(help="Models trained from different seeds, their logits averaged.")]
-    Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON, for machines.")]
-    IgnoreExtra = Annotated[bool, typer.Option("--ignore-extra", help="Allow columns that training never had.")]
+    Confidence = Annotated[
+        float | None,
+        typer.Option(help="Set a threshold that keeps the bounds on new data with this probability, such as 0.95."),
+    ]
+    Shares = Annotated[
+        str, typer.Option(help="How much of the table goes to train, held-out, calibration and test rows.")
+    ]
+    Members = Annotated[int, typer.Option(help="Train this many models from different seeds and average their scores.")]
+    Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
+    IgnoreExtra = Annotated[
+        bool,
+        typer.Option(
+            "--ignore-extra", help="Ignore columns that the training table did not have; they are an error otherwise."
+        ),
+    ]
     Strict = Annotated[
-        bool, typer.Option("--strict", help="Exit with 1 where most rows of a column are unlike those of training.")
+        bool,
+        typer.Option("--strict", help="Stop with exit code 1 if most rows of any column are unlike those of training."),
     ]
-    Streamed = Annotated[
-        bool, typer.Option("--stream", help="Read the table in chunks, for one that is larger than memory.")
+    Streamed = Annotated[bool, typer.Option("--stream", help="Read the table in chunks, if it is larger than memory.")]
+    Quiet = Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print no progress and no notes; errors are still printed.")
     ]
-    Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes; errors are still told.")]
 
 SHARES = "0.5,0.15,0.15,0.2"
 
@@ -72,41 +88,49 @@ def fit(
         str | None, typer.Option(help="The column to predict; it holds two classes.", show_default=False)
     ] = None,
     ask: Annotated[
-        str | None, typer.Option(help="What to train for: 'minimize fnr where fpr <= 1%'.", show_default=False)
+        str | None,
+        typer.Option(help="The goal and its bounds, such as 'minimize fnr where fpr <= 1%'.", show_default=False),
     ] = None,
     positive: Positive = None,
     model: Model = "linear",
     solver: Annotated[
         str,
         typer.Option(
-            help="default (what has been measured to work for the model), auto (the best of a dozen on held-out rows), "
-            "implicit, weighted, cross-entropy; a wrong name lists them all."
+            help="The training method: default (the method that did best in our studies for this model), auto (try "
+            "a dozen, keep the best on held-out rows), implicit, weighted, cross-entropy; a wrong name lists them all."
         ),
     ] = "default",
-    tune: Annotated[int, typer.Option(help="Let optuna try so many settings more; chooses --solver auto.")] = 0,
+    tune: Annotated[int, typer.Option(help="Let optuna try this many settings more; implies --solver auto.")] = 0,
     confidence: Confidence = None,
-    out: Annotated[Path, typer.Option(help="The directory to write.")] = Path("run"),
+    out: Annotated[Path, typer.Option(help="The directory to write the run to.")] = Path("run"),
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier run in that directory.")] = False,
     epochs: Epochs = None,
     batch_size: BatchSize = None,
-    seed: Annotated[int, typer.Option(help="Decides the split, the first parameters and the order.")] = 0,
+    seed: Annotated[
+        int, typer.Option(help="The seed of the split, of the first parameters and of the order of rows.")
+    ] = 0,
     shares: Shares = SHARES,
     refit: Annotated[
         bool | None,
         typer.Option(
             "--refit/--no-refit",
-            help="Train on held-out rows too, once they have chosen; if not given, default does, and auto with linear.",
+            help="Train again on train and held-out rows, once held-out rows have chosen the epoch or the method. "
+            "If not given: yes for --solver default, and for auto with --model linear.",
             show_default=False,
         ),
     ] = None,
     ensemble: Members = 1,
     over_splits: Annotated[
         bool,
-        typer.Option("--over-splits", help="Give each member another random split into training and held-out rows."),
+        typer.Option(
+            "--over-splits", help="With --ensemble: give each model another random split into train and held-out rows."
+        ),
     ] = False,
     resume: Annotated[
         Path | None,
-        typer.Option(help="Go on with a run that was killed; takes no other option but --json and --quiet."),
+        typer.Option(
+            help="Go on with the run in this directory, which was killed; only --json and --quiet may go with it."
+        ),
     ] = None,
     checkpoint_seconds: Annotated[float, typer.Option(help="Seconds between two checkpoints in a long epoch.")] = 30.0,
     stream: Streamed = False,
@@ -123,9 +147,10 @@ def fit(
     setpoint fit mail.csv --target spam --model mlp --out mail-run \
       --ask "maximize precision where recall >= 90%"
 
-    The rows are split at random: train, held-out (chooses the epoch, and is then
-    trained on too), calibration (sets the threshold), test. Plain cross-entropy
-    stands beside the solver. Missing values, words and numbers are welcome.
+    The rows are split at random into four parts: train, held-out (they choose the
+    epoch, and are then trained on too), calibration (they set the threshold) and
+    test (they judge the result). Plain cross-entropy is trained as well, for
+    comparison. Columns may hold numbers, words, dates and missing values.
     A run that was killed goes on, to the very same result, with
 
     setpoint fit --resume mail-run
@@ -136,9 +161,11 @@ def compare(
     data: Data,
     target: TargetName,
     ask: Ask,
-    trials: Annotated[int, typer.Option(help="Random splits, the seeds --seed and up.")] = 5,
+    trials: Annotated[
+        int, typer.Option(help="How many random splits; their seeds are --seed, --seed + 1 and so on.")
+    ] = 5,
     solvers: Annotated[
-        str | None, typer.Option(help="Names with commas between; if not given, those that suit the ask.")
+        str | None, typer.Option(help="Solvers, such as weighted,implicit. If not given: those that suit the ask.")
     ] = None,
     positive: Positive = None,
     model: Model = "linear",
@@ -167,38 +194,46 @@ def compare(
 def evaluate(
     run: RunPlace,
     data: Annotated[
-        Path, typer.Argument(help="Labelled rows: .csv, .tsv or .parquet; - reads CSV.", show_default=False)
+        Path,
+        typer.Argument(
+            help="A .csv, .tsv or .parquet file with the target column; - reads CSV from standard input.",
+            show_default=False,
+        ),
     ],
-    level: Annotated[float, typer.Option(help="The chance of calling a kept promise broken, per look.")] = 0.05,
+    level: Annotated[
+        float, typer.Option(help="The probability, each time you look, of calling a bound broken that holds.")
+    ] = 0.05,
     stream: Streamed = False,
     ignore_extra: IgnoreExtra = False,
     strict: Strict = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Hold a saved run against new labelled rows: its rates there, and whether its promise is broken.
+    """Test a saved run on new labelled rows: its rates there, and whether its bounds still hold.
 
     setpoint evaluate run january.csv
 
     setpoint evaluate run january.csv --quiet || echo "the model needs attention"
 
-    Every bound has an exact test, so that luck alone rarely passes for a broken
-    promise. Exit code 0: nothing speaks against the promise; 1: it is found
+    Every bound has an exact test, so that bad luck alone is rarely taken for a
+    broken bound. Exit code 0: no bound is found broken; 1: a bound is found
     broken; 2: a mistake in the command or the file.
     """
 
 
 def predict(
     run: RunPlace,
-    data: Annotated[Path, typer.Argument(help="A .csv, .tsv or .parquet file; - reads CSV.", show_default=False)],
+    data: Annotated[
+        Path, typer.Argument(help="A .csv, .tsv or .parquet file; - reads CSV from standard input.", show_default=False)
+    ],
     out: Annotated[
-        Path, typer.Option(help="The .csv, .tsv or .parquet file to write; - for CSV on standard output.")
+        Path, typer.Option(help="The .csv, .tsv or .parquet file to write; - writes CSV to standard output.")
     ] = Path("-"),
     keep: Annotated[
         list[str] | None,
         typer.Option(
-            help="A column to copy into the answer as it stands, such as an identifier; may be given again. Texts that "
-            "a spreadsheet may run as formulas are copied too, with a note."
+            help="A column to copy to the output, such as an identifier; may be given several times. Texts that a "
+            "spreadsheet may run as formulas are copied too, with a note."
         ),
     ] = None,
     stream: Streamed = False,
@@ -206,7 +241,7 @@ def predict(
     strict: Strict = False,
     quiet: Quiet = False,
 ) -> None:
-    """Score the rows of a table: a score and a decision a row, 1 for the positive class.
+    """Score the rows of a table: one score and one decision per row, 1 for the positive class.
 
     setpoint predict run new.csv
 
@@ -218,11 +253,13 @@ def predict(
 
 def report(
     run: RunPlace,
-    out: Annotated[Path | None, typer.Option(help="The HTML file; if not given, report.html in the run.")] = None,
-    png: Annotated[bool, typer.Option("--png", help="Write a picture beside it (needs matplotlib).")] = False,
-    show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    out: Annotated[Path | None, typer.Option(help="The HTML file. If not given: report.html in the run.")] = None,
+    png: Annotated[
+        bool, typer.Option("--png", help="Write a PNG picture beside the HTML file (needs matplotlib).")
+    ] = False,
+    show: Annotated[bool, typer.Option("--open", help="Open the report in the browser.")] = False,
 ) -> None:
-    """Write the report of a run: one HTML file with curves, a slider for the threshold, and all figures.
+    """Write the report of a run: one HTML file with its curves, its numbers and a slider for the threshold.
 
     setpoint report run
 
@@ -231,10 +268,10 @@ def report(
 
 
 def explain(
-    ask: Annotated[str, typer.Argument(help="An ask, in quotes.", show_default=False)],
+    ask: Annotated[str, typer.Argument(help="The goal and its bounds, in quotes.", show_default=False)],
     as_json: Json = False,
 ) -> None:
-    """Say in words what an ask means, how many samples its certificate needs and which solver it would get.
+    """Explain an ask: its meaning in words, the samples that a certificate needs, the solver of each model.
 
     setpoint explain "minimize fnr where fpr <= 1%"
 
@@ -285,7 +322,7 @@ def _about(
         bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Train the model for the operating point it will be judged at.
+    """Train a model for the threshold it will run at: say what to minimize and which bounds to keep.
 
     setpoint explain "minimize fnr where fpr <= 1%"
 

@@ -10,7 +10,7 @@ from benchmarks.common.image_nets import five_convolutions
 from benchmarks.common.small_images import Images, Plan, channels_last, scores_of, shuffled, train, with_mirrored
 
 import setpoint as sp
-from setpoint.measure.area import roc_area
+from setpoint.measure.curve import roc_area
 from setpoint.solve.augmented import AugmentedLagrangian
 
 

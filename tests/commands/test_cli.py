@@ -370,7 +370,8 @@ def test_the_table_fits_a_narrow_screen_and_marks_what_is_beyond_the_bound(run):
     kept = with_test(run, 0, feasible=True, rates={**run.chosen.judged("test").rates, "fpr": 0.1234})
     broken = with_test(run, 0, feasible=False, rates={**run.chosen.judged("test").rates, "fpr": 0.2345})
     assert max(map(len, printed(run).splitlines())) <= 80
-    (row,) = [line.split() for line in printed(run).splitlines() if line.split()[:1] == ["Anchored(0.25)"]]
+    (row,) = [line.split() for line in printed(run).splitlines() if line.split()[:1] == ["default:"]]
+    assert "\n Anchored(0.25) " in printed(run)
     assert len(row) == 8
     assert row[-1] == f"{run.chosen.point.threshold:.4g}"
     assert "threshold" in printed(run)
@@ -378,7 +379,7 @@ def test_the_table_fits_a_narrow_screen_and_marks_what_is_beyond_the_bound(run):
     assert "12.34% " in printed(kept)
     assert "23.45%*" in printed(broken)
     # A small share is not rounded to nothing.
-    small = with_test(run, 0, feasible=True, rates={**run.chosen.judged["test"].rates, "fpr": 0.000012})
+    small = with_test(run, 0, feasible=True, rates={**run.chosen.judged("test").rates, "fpr": 0.000012})
     assert "0.0012% " in printed(small)
 
 

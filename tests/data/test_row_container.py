@@ -6,7 +6,7 @@ import torch
 
 import setpoint as sp
 from setpoint.data.batch import resident
-from setpoint.data.pooled import Pooled
+from setpoint.data.parts import Pooled
 from setpoint.data.rows import Rows, content_hash
 
 

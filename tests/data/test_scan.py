@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from datetime import datetime
 
 import polars as pl
 import pytest
@@ -121,3 +122,20 @@ def test_no_more_levels_are_counted_than_there_is_room_for(monkeypatch):
     found = levels.found(2)
     assert found.times == {"often": 600, "at times": 200}
     assert found.different > 50
+
+
+def test_a_stream_learns_dates_and_lists_as_the_whole_table_does(tmp_path):
+    path, seen = tmp_path / "t.parquet", datetime(2024, 3, 1)
+    frame = pl.DataFrame(
+        {
+            "closed": [seen, None] * 50,
+            "uneven": [[1.0]] * 50 + [[1.0, 2.0]] * 50,
+            "amount": [float(i) for i in range(100)],
+            "default": [0, 0, 1, 1] * 25,
+        }
+    )
+    frame.write_parquet(path, row_group_size=10)
+    found = learn(scan_table(path, 200), Division.of(100, (1.0, 0, 0, 0), seed=0), "default")
+    expected = Schema.of(frame, Target.of(frame, "default"))
+    assert found.features == expected.features == ["closed=2024-03-01 00:00:00.000000", "closed is missing", "amount"]
+    assert found.dropped == expected.dropped

@@ -8,7 +8,7 @@ import scipy.sparse
 import torch
 
 import setpoint as sp
-from setpoint.data import sparse
+from setpoint.data.rows import SparseRows
 from setpoint.errors import NotEnoughMemory, ShapeMismatch
 from setpoint.train.identity import loader_identity
 
@@ -44,7 +44,7 @@ def test_batches_are_those_of_the_dense_table(kind, shuffle):
 
 
 def test_no_more_than_a_batch_is_ever_dense(monkeypatch):
-    monkeypatch.setattr("setpoint.data.batch.AT_ONCE", 100)
+    monkeypatch.setattr("setpoint.data.batch.DENSE_AT_ONCE", 100)
     x, labels = data()
     assert [len(batch.x) for batch in sp.Batches(x, labels)] == [100] * 7
 
@@ -77,7 +77,7 @@ def test_the_identity_is_that_of_the_content():
 def test_a_sparse_table_too_wide_to_be_dense_is_refused_before_it_is(monkeypatch):
     rows, width = 20_000, 50_000_000
     x = scipy.sparse.csr_array((np.ones(rows), (np.arange(rows), np.arange(rows))), shape=(rows, width))
-    monkeypatch.setattr(sparse.SparseRows, "index_select", lambda *_: pytest.fail("made dense"))
+    monkeypatch.setattr(SparseRows, "index_select", lambda *_: pytest.fail("made dense"))
     labels = (torch.arange(rows) % 2).float()
     with torch.device("meta"):
         model = torch.nn.Linear(width, 1)

@@ -20,10 +20,9 @@ from fuzz.inputs import (
     weight_tensors,
 )
 from fuzz.laws import Draw, finite, finite_gradient, target
-from setpoint.measure.area import mcclish, pr_area, roc_area
 from setpoint.measure.classes import check_classes, count_classes, predict_class
 from setpoint.measure.count import count
-from setpoint.measure.curve import curve
+from setpoint.measure.curve import curve, mcclish, pr_area, roc_area
 from setpoint.measure.multiclass import auc_mu, auc_one_vs_rest
 from setpoint.measure.pairs import (
     Hinge,

@@ -17,9 +17,7 @@ from torch.utils.tensorboard import SummaryWriter
 import setpoint as sp
 from setpoint.decide.order import preference
 from setpoint.errors import MissingPackage, missing
-from setpoint.integrations.mlflow import to_mlflow
-from setpoint.integrations.scalars import preference_number, scalars
-from setpoint.integrations.tensorboard import to_tensorboard
+from setpoint.integrations.trackers import preference_number, scalars, to_mlflow, to_tensorboard
 from worlds import tilted
 
 ASK = "minimize fnr where fpr <= 5% and precision >= 0.5"
@@ -99,15 +97,15 @@ def test_mlflow_reads_back_what_was_written(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("package", "module", "extra"),
+    ("package", "extra", "needs_it"),
     [
-        ("lightning", "setpoint.integrations.lightning", "lightning"),
-        ("transformers", "setpoint.integrations.huggingface", "huggingface"),
-        ("torchmetrics", "setpoint.integrations.torchmetrics", "torchmetrics"),
-        ("mlflow", "setpoint.integrations.mlflow", "tracking"),
+        ("lightning", "lightning", lambda: importlib.import_module("setpoint.integrations.lightning")),
+        ("transformers", "huggingface", lambda: importlib.import_module("setpoint.integrations.huggingface")),
+        ("torchmetrics", "torchmetrics", lambda: importlib.import_module("setpoint.integrations.torchmetrics")),
+        ("mlflow", "tracking", to_mlflow),
     ],
 )
-def test_a_missing_package_is_named_with_the_command_that_brings_it(package, module, extra, monkeypatch):
+def test_a_missing_package_is_named_with_the_command_that_brings_it(package, extra, needs_it, monkeypatch):
     true_import = builtins.__import__
 
     def without(name, *rest):
@@ -116,9 +114,9 @@ def test_a_missing_package_is_named_with_the_command_that_brings_it(package, mod
         return true_import(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.delitem(sys.modules, f"setpoint.integrations.{extra}", raising=False)
     with pytest.raises(MissingPackage) as error:
-        importlib.import_module(module)
+        needs_it()
     assert str(error.value) == (f"this needs the package {package}; install it with: pip install 'setpoint[{extra}]'")
     assert isinstance(error.value, ImportError)
 

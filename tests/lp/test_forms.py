@@ -7,7 +7,7 @@ import torch
 import reference_pairs as reference
 from setpoint import lp
 from setpoint.errors import BadLabels, BadScores, MissingClass, ShapeMismatch
-from setpoint.measure.area import roc_area
+from setpoint.measure.curve import roc_area
 from setpoint.measure.multiclass import auc_mu, auc_one_vs_rest
 
 SQUASHED = {

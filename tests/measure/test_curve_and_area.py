@@ -13,9 +13,8 @@ import reference
 import setpoint as sp
 from cases import cases
 from setpoint.errors import MissingClass
-from setpoint.measure.area import mcclish, mean_over, pr_area, roc_area
 from setpoint.measure.count import count
-from setpoint.measure.curve import curve
+from setpoint.measure.curve import curve, mcclish, mean_over, pr_area, roc_area
 
 # Where scores are near the largest float, scikit-learn's own check for infinities overflows, and says so.
 oracle = pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -5,10 +5,9 @@ import torch
 
 import setpoint as sp
 from setpoint.decide.cut import find
-from setpoint.measure.area import mean_over, pr_area, roc_area
 from setpoint.measure.classes import check_classes, count_classes
 from setpoint.measure.count import count
-from setpoint.measure.curve import curve
+from setpoint.measure.curve import curve, mean_over, pr_area, roc_area
 from setpoint.measure.multiclass import auc_mu, auc_one_vs_rest
 from setpoint.measure.pairs import Hinge, Logistic, SquaredHinge, concordance, pair_sum
 from setpoint.measure.ranking import precision_at_k, recall_at_k

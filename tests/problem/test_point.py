@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 
 import setpoint as sp
 from setpoint.errors import BadFile, BadGroups, BadScores, BadSetting, BadWeights, MissingClass
-from setpoint.measure.area import roc_area
+from setpoint.measure.curve import roc_area
 from setpoint.measure.sample import Sample
 from setpoint.problem.certificate import Certificate, Estimate
 from setpoint.problem.check import Check

@@ -16,11 +16,9 @@ from setpoint import ask
 from setpoint.measure.count import count
 from setpoint.measure.sample import Sample
 from setpoint.problem.thresholds import OneThreshold
-from setpoint.report.bins import histogram, reliability
-from setpoint.report.data import history_data, page_data
+from setpoint.report.data import histogram, history_data, page_data, reliability
 from setpoint.report.material import Contender
-from setpoint.report.positions import MOST, find_positions
-from setpoint.report.view import limits
+from setpoint.report.positions import MOST, find_positions, limits
 from setpoint.report.words import answer, promise, show_share, verdicts
 
 

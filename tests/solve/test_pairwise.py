@@ -9,7 +9,7 @@ import setpoint as sp
 import worlds
 from cases import cases
 from setpoint.errors import BadProblem
-from setpoint.measure.area import roc_area
+from setpoint.measure.curve import roc_area
 from setpoint.measure.pairs import Hinge, Logistic, Sigmoid, SquaredHinge, concordance
 from setpoint.solve.pairwise import PairwiseArea, ranked_part
 

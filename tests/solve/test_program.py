@@ -6,7 +6,7 @@ import torch
 import setpoint as sp
 from setpoint import lp
 from setpoint.errors import BadLabels, BadProblem, BadSetting, SetpointError, ShapeMismatch
-from setpoint.measure.area import roc_area
+from setpoint.measure.curve import roc_area
 from setpoint.measure.multiclass import auc_mu
 from setpoint.solve.program import (
     AUCLoss,

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 import setpoint as sp
-from setpoint.data.pooled import Pooled
+from setpoint.data.parts import Pooled
 from setpoint.errors import BadSetting, ShapeMismatch
 from setpoint.train.average import RunningAverage
 from setpoint.train.full_batch import read_rows

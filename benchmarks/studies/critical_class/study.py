@@ -41,7 +41,7 @@ from benchmarks.studies.critical_class.verdict import (
     tuned_rows,
     untuned_rows,
 )
-from setpoint.measure.area import roc_area
+from setpoint.measure.curve import roc_area
 from setpoint.solve.augmented import AugmentedLagrangian
 from setpoint.solve.losses import LDAM, ClassBalanced, Focal, Margin
 from setpoint.solve.sample_prices import Growth

@@ -14,7 +14,7 @@ from torch import Tensor
 import setpoint as sp
 from benchmarks.common.data import paired
 from benchmarks.studies.critical_class.published import COLUMNS, TABLE_1
-from setpoint.measure.area import roc_area
+from setpoint.measure.curve import roc_area
 
 TPRS = (0.98, 0.95, 0.92)
 TEST_IMAGES = 2_000

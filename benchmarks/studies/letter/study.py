@@ -2,7 +2,7 @@
 
     python -m benchmarks.studies.letter [--data DIR] [--quick]
 
-10 splits of 50/25/25. The area is the mean precision over the range, the step form of `setpoint.measure.area`.
+10 splits of 50/25/25. The area is the mean precision over the range, the step form of `setpoint.measure.curve`.
 Cross-entropy and balanced cross-entropy are ridge fits to convergence; for reference the best of 21 class weights,
 tuned on validation, and the four-strength choice `Anchored.auto()`, chosen on validation, stand beside them.
 """

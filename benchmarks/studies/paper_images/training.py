@@ -20,7 +20,7 @@ from torch import Tensor, nn
 import setpoint as sp
 from benchmarks.studies.paper_images.sets import Images
 from setpoint.errors import SetpointError
-from setpoint.measure.area import mcclish
+from setpoint.measure.curve import mcclish
 from setpoint.solve.solver import Solver
 from setpoint.train.head import fit_proximal_head
 

@@ -27,7 +27,7 @@ from benchmarks.common.harness import Journal, write_result
 from benchmarks.common.image_nets import five_convolutions
 from benchmarks.common.small_images import Images, Judge, Plan, cifar10, scores_of, shuffled, train
 from benchmarks.studies.paper_programs.verdict import at_every_pace, summary
-from setpoint.measure.area import roc_area
+from setpoint.measure.curve import roc_area
 from setpoint.measure.multiclass import auc_mu, auc_one_vs_rest
 from setpoint.solve.losses import ClassBalanced, ClassCrossEntropy
 from setpoint.solve.solver import Solver

@@ -4,7 +4,7 @@
 
 10 splits of 50/25/25, at most 10,000 training rows (the paper takes all; it binds on ijcnn1 and adult). Features are
 standardised on the training rows and clipped to +-5. The area is the mean precision over the range, the step form of
-`setpoint.measure.area`; what is tuned is tuned on validation rows by that same area.
+`setpoint.measure.curve`; what is tuned is tuned on validation rows by that same area.
 
 - cross-entropy, balanced, best of 21 weights: ridge fits to convergence.
 - Lagrangian: full batch, Adam, its learning rate and that of the prices over the paper's grid for TFCO, from
@@ -66,7 +66,7 @@ class Study:
 
     def area(self, theta: Tensor, on: str) -> float:
         x, labels = getattr(self.parts, on)
-        return sp.evaluate(self.problem, self.scaling.apply(x) @ theta, labels).objective
+        return sp.evaluate(self.problem, self.scaling.with_ones(x) @ theta, labels).objective
 
     def best(self, candidates: Candidates) -> dict[str, Any]:
         start = time.process_time()

@@ -6,7 +6,7 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from setpoint.commands.settings import read_settings
+from setpoint.commands.fit import read_settings
 from setpoint.commands.show import console, grid, progress, say, write_json
 from setpoint.data.frame import read_table
 from setpoint.problem.language import read_problem

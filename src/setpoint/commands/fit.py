@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
+from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from setpoint.commands.launch import launched, restarts
-from setpoint.commands.settings import read_settings
+import torch.distributed as dist
+from torch.distributed.distributed_c10d import PrefixStore
+from torch.distributed.rendezvous import rendezvous
+
 from setpoint.commands.show import console, progress, result_table, say, trials_table, write_json
 from setpoint.errors import BadSetting
 from setpoint.problem.language import read_problem
-from setpoint.processes import Processes
+from setpoint.processes import ALONE, Processes
 from setpoint.report.words import against_baseline, fitted
+from setpoint.run.settings import Settings
 from setpoint.run.side_by_side import Told
 from setpoint.run.stream import memory_note
 from setpoint.run.table import TableRun
@@ -20,6 +27,8 @@ from setpoint.run.unfinished import Plan, begin, how_to_go_on
 from setpoint.run.unfinished import resume as go_on
 
 MISTAKE, STOPPED = 2, 130
+#: While the first process trains what needs all rows in one place, the others wait.
+PATIENCE = timedelta(days=7)
 
 
 def main(*, context: Any, quiet: bool, **asked: Any) -> int:
@@ -114,3 +123,35 @@ def _refuse_others(context: Any) -> None:
     others = [name for name in given if name not in ("resume", "as_json", "quiet")]
     if others:
         raise BadSetting(f"--resume takes what was asked from the run; leave out {others[0].replace('_', ' ')}")
+
+
+def read_settings(*, shares: str, solver: str, tune: int = 0, **rest: Any) -> Settings:
+    """Settings from options; the four shares come as one text, and to tune is to choose `auto`."""
+    try:
+        train, held_out, calibration, test = (float(share) for share in shares.split(","))
+    except ValueError as cause:
+        raise BadSetting(f"shares must be four numbers such as 0.5,0.15,0.15,0.2, got {shares!r}") from cause
+    solver = "auto" if tune and solver == "default" else solver
+    return Settings(shares=(train, held_out, calibration, test), solver=solver, tune=tune, **rest)
+
+
+@contextlib.contextmanager
+def launched() -> Iterator[Processes]:
+    """All processes of a `torchrun`; without one, this process alone."""
+    if int(os.environ.get("WORLD_SIZE", "1")) < 2 or "RANK" not in os.environ:
+        yield ALONE
+        return
+    store, rank, size = next(rendezvous("env://"))
+    if os.environ.get("LOCAL_WORLD_SIZE") == os.environ["WORLD_SIZE"]:
+        # On one machine the store outlives a restart, and with it the addresses of processes that are no more.
+        store = PrefixStore(f"start-{restarts()}", store)
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=size, timeout=PATIENCE)
+    try:
+        yield Processes.of()
+    finally:
+        dist.destroy_process_group()
+
+
+def restarts() -> int:
+    """How often `torchrun` has started the processes again, after one of them failed."""
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))

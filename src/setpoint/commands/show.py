@@ -96,7 +96,7 @@ def result_table(run: TableRun) -> Table:
         judged = [one.judged(part) for part in SHOWN]
         cells = [show_value(problem.objective, point.objective) for point in judged]
         cells += [_bounded(constraint, point) for constraint in problem.constraints for point in judged]
-        table.add_row(one.method, *cells, one.point.thresholds.describe(""))
+        table.add_row(one.method.replace(": ", ":\n"), *cells, one.point.thresholds.describe(""))
     return table
 
 

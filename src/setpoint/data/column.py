@@ -1,9 +1,8 @@
-"""Columns: what training saw in each of them, and how its values become features."""
+"""Columns: how their values become features, and how new rows differ from those of training."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -11,69 +10,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from setpoint.data.frame import (
-    Column,
-    LevelCounts,
-    holds_levels,
-    holds_numbers,
-    level_codes,
-    level_counts,
-    levels,
-    list_length,
-    matrix,
-    numbers,
-    odd_numbers,
-)
+from setpoint.data.frame import Column, level_codes, levels, matrix, numbers
 from setpoint.data.seen import Seen
 
 #: Standardised values beyond this many deviations are pulled back to it.
 CLIP = 5.0
-#: The most levels of one column that get a feature of their own.
-MOST_LEVELS = 100
-#: Whole numbers with 3 to this many different values are codes (a region, a month), not amounts.
-MOST_CODES = 12
-#: As many values as these tell most columns of amounts from columns of codes.
-FIRST = 1000
 Value = TypeVar("Value")
-_AS_NAMES = "no value occurs twice, as in a name or an identifier"
-
-
-@dataclass(frozen=True)
-class Moments:
-    """How many values there are and are known, their mean, deviation and range; of two sets, those of both together."""
-
-    rows: int = 0
-    known: int = 0
-    mean: float = 0.0
-    deviation: float = 0.0
-    low: float = math.inf
-    high: float = -math.inf
-
-    @classmethod
-    def of(cls, values: NDArray[np.float64]) -> Moments:
-        finite = np.isfinite(values)
-        known = values if finite.all() else values[finite]
-        if len(known) == 0:
-            return cls(len(values))
-        low, high = float(known.min()), float(known.max())
-        # Scaled first: the squares of huge numbers overflow.
-        size = max(abs(low), abs(high)) or 1.0
-        scaled = known / size
-        return cls(len(values), len(known), float(scaled.mean()) * size, float(scaled.std()) * size, low, high)
-
-    def __add__(self, other: Moments) -> Moments:
-        known = self.known + other.known
-        if known == 0:
-            return Moments(self.rows + other.rows)
-        share = other.known / known
-        apart = other.mean - self.mean
-        deviation = math.hypot(
-            math.sqrt(1 - share) * self.deviation, math.sqrt(share) * other.deviation,
-            math.sqrt(share * (1 - share)) * apart,
-        )  # fmt: skip
-        mean = self.mean + share * apart
-        low, high = min(self.low, other.low), max(self.high, other.high)
-        return Moments(self.rows + other.rows, known, mean, deviation, low, high)
 
 
 @dataclass(frozen=True)
@@ -86,15 +28,6 @@ class Numeric:
     low: float
     high: float
     missing: bool
-
-    @classmethod
-    def with_moments(cls, name: str, seen: Moments) -> Numeric | str:
-        """The column of these values, or why it is of no use."""
-        if seen.known == 0:
-            return "every value is missing"
-        if seen.low == seen.high or seen.deviation == 0:
-            return "it is constant"
-        return cls(name, seen.mean, seen.deviation, seen.low, seen.high, seen.known < seen.rows)
 
     @property
     def features(self) -> list[str]:
@@ -152,15 +85,6 @@ class Vector:
     places: tuple[int, ...]
     amounts: tuple[Numeric, ...]
 
-    @classmethod
-    def with_moments(cls, name: str, seen: Sequence[Moments]) -> Vector | str:
-        """The column of lists whose places hold these values, or why it is of no use."""
-        found = [Numeric.with_moments(f"{name}[{place}]", moments) for place, moments in enumerate(seen)]
-        used = {place: amount for place, amount in enumerate(found) if isinstance(amount, Numeric)}
-        if not used:
-            return "its lists are constant"
-        return cls(name, len(seen), tuple(used), tuple(used.values()))
-
     @property
     def features(self) -> list[str]:
         return [feature for amount in self.amounts for feature in amount.features]
@@ -202,25 +126,6 @@ class Categorical:
     missing: bool
     other: float
 
-    @classmethod
-    def of(cls, column: Column) -> Categorical | str:
-        """The column as training saw it, or why it is of no use."""
-        found = cls.with_levels(column.name, level_counts(column, MOST_LEVELS))
-        return f"{found}, and {odd}" if found == _AS_NAMES and (odd := odd_numbers_note(column)) else found
-
-    @classmethod
-    def with_levels(cls, name: str, counts: LevelCounts) -> Categorical | str:
-        """The column of these levels, or why it is of no use."""
-        if counts.different == 0:
-            return "every value is missing"
-        if counts.different == 1 and not counts.missing:
-            return "it is constant"
-        if counts.different > 2 and max(counts.times.values()) == 1:
-            return _AS_NAMES
-        rest = counts.rows - counts.missing - sum(counts.times.values())
-        other = max(rest, 1) / counts.rows if counts.different > MOST_LEVELS else 0.0
-        return cls(name, tuple(counts.times), counts.missing > 0, other)
-
     @property
     def features(self) -> list[str]:
         rest = [word for word, present in (("missing", self.missing), ("other", self.other > 0)) if present]
@@ -260,60 +165,6 @@ class Categorical:
         if 2 * seen.unseen > seen.rows * (1 + self.other):
             return notes[0]
         return notes[-1] if 2 * seen.missing > seen.rows and not self.missing else None
-
-
-def odd_numbers_note(column: Column) -> str:
-    """What keeps a column of numbers from being read as such, or nothing."""
-    found = odd_numbers(column, MOST_CODES)
-    if found is None:
-        return ""
-    where = f"{found[0]} of {len(column)} values {'is no number' if found[0] == 1 else 'are no numbers'}"
-    return f"{where}, such as {found[1]!r}; write numbers as 1234.5 and leave missing ones empty"
-
-
-def describe(column: Column) -> Numeric | Vector | Categorical | str:
-    """Describe a column, as read, by what training saw in it, or say why it is of no use."""
-    if why := refusal(column):
-        return why
-    if column.dtype == pl.List:
-        return Vector.with_moments(
-            column.name, [Moments.of(values) for values in matrix(column, list_length(column)).T]
-        )
-    if holds_numbers(column):
-        values = numbers(column)
-        codes, seen = few_values(values), Moments.of(values)
-        if codes is not None and are_codes(codes, seen, numeric=column.dtype.is_numeric()):
-            return Categorical.of(column)
-        return Numeric.with_moments(column.name, seen)
-    return Categorical.of(column)
-
-
-def refusal(column: Column) -> str | None:
-    """Why a column is of no use whatever its values are, if so."""
-    if not column.name:
-        return "it has no name, as the row numbers that some programs write"
-    if isinstance(column.dtype, pl.List) and column.dtype.inner.is_numeric():
-        return None if list_length(column) else "its lists are empty, missing or differ in length"
-    usable = holds_numbers(column) or holds_levels(column)
-    return None if usable else f"its values are of type {column.dtype}"
-
-
-def few_values(values: NDArray[np.float64]) -> dict[float, int] | None:
-    """Each known value and how often it occurs, if there are at most `MOST_CODES` different ones."""
-    known = values[np.isfinite(values)]
-    # Most columns hold more among the first few, and need not be sorted.
-    if len(np.unique(known[:FIRST])) > MOST_CODES:
-        return None
-    different, times = np.unique(known, return_counts=True)
-    return dict(zip(different.tolist(), times.tolist())) if len(different) <= MOST_CODES else None
-
-
-def are_codes(values: dict[float, int], seen: Moments, *, numeric: bool) -> bool:
-    """Whole numbers of few different values, each of them often; or one value that is there or not."""
-    different = len(values)
-    if not numeric or different == 1:
-        return different == 1 and seen.known < seen.rows
-    return 3 <= different <= seen.known / 10 and all(value == round(value) for value in values)
 
 
 def read_column(kind: str, name: str, **rest: Any) -> Numeric | Vector | Categorical:

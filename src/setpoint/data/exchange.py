@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from setpoint.data.frame import Column, Frame, read_table
 from setpoint.data.reading import is_text
-from setpoint.data.scan import Scan, scan_table
+from setpoint.data.scan import scan_table
 from setpoint.errors import BadFile, BadTable
 from setpoint.files import PENDING, is_stream, naming, whole
 
@@ -42,23 +42,13 @@ def read_anywhere(path: Path) -> Frame:
             raise type(cause)(str(cause).replace(str(copy), "standard input")) from cause
 
 
-class Frames:
-    """The rows of a table as they stand in it, in chunks; may be gone through more than once."""
-
-    def __init__(self, scan: Scan) -> None:
-        self.scan = scan
-
-    def __iter__(self) -> Iterator[Frame]:
-        return (frame for _, frame in self.scan.frames())
-
-
 def frames_of(path: Path, *, stream: bool) -> Iterable[Frame]:
     """The table in a file or, for `-`, on standard input: whole, or chunk by chunk, as often as is wanted."""
     if not stream:
         return [read_anywhere(path)]
     if path == PIPE:
         raise BadFile("--stream reads a file in chunks, and standard input is none; leave out --stream or give a file")
-    return Frames(scan_table(path))
+    return scan_table(path)
 
 
 def formulas(column: Column) -> int:

@@ -1,13 +1,12 @@
 """Tables: CSV and Parquet read into a frame, and its columns as numbers or as levels.
 
-The only file that knows polars; `Frame` and `Column` are its data frame and its series.
+`Frame` and `Column` are the data frame and the series of polars.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -125,9 +124,13 @@ def _read_text(path: Path, separator: str) -> Frame:
     frame = frame.rename(dict(zip(frame.columns, names)))
     # To the parser, an empty line and a line that ends early look like missing values at the end of a row.
     if frame.height and frame[names[-1]].null_count():
-        blank = blank_rows(path, separator, len(names))
-        frame = frame.filter(~pl.int_range(pl.len()).is_in(blank)) if blank else frame
+        frame = without_rows(frame, blank_rows(path, separator, len(names)))
     return frame
+
+
+def without_rows(frame: Frame, numbers: Sequence[int]) -> Frame:
+    """The frame without the rows of these numbers."""
+    return frame.filter(~pl.int_range(pl.len()).is_in(list(numbers))) if numbers else frame
 
 
 def unreadable_text(path: Path, separator: str, columns: int, cause: Exception) -> BadTable:
@@ -162,12 +165,6 @@ def numbers(column: Column) -> NDArray[np.float64]:
     return np.array(plain.cast(pl.Float64).to_numpy(), dtype=np.float64)
 
 
-def list_length(column: Column) -> int:
-    """The one length of all lists of a column; 0 if it has no such length."""
-    lengths = column.list.len().drop_nulls().unique()
-    return int(lengths[0]) if len(lengths) == 1 else 0
-
-
 def matrix(column: Column, length: int) -> NDArray[np.float64]:
     """Lists of numbers of this length as `(n, length)`, NaN where missing."""
     values = np.full((len(column), length), np.nan)
@@ -197,26 +194,11 @@ def _as_levels(plain: Column) -> Column:
     return whole.cast(pl.String).zip_with(is_whole, plain.cast(pl.String))
 
 
-@dataclass(frozen=True)
-class LevelCounts:
-    """How often the most frequent levels occur, in that order; how many levels there are; how many values miss."""
-
-    times: dict[str, int]
-    different: int
-    missing: int
-    rows: int
-
-
-def level_counts(column: Column, most: int) -> LevelCounts:
-    """The `most` most frequent levels of a column, which may hold millions."""
-    # What occurs often is read once.
-    plain = _plain(column).alias("level").value_counts(name="times")
-    read = plain.with_columns(_as_levels(plain["level"]))
-    counts = read.drop_nulls("level").group_by("level").agg(pl.col("times").sum())
-    top = counts.top_k(most, by=["times", "level"], reverse=[False, True])
-    top = top.sort(["times", "level"], descending=[True, False])
-    missing = len(column) - int(counts["times"].sum())
-    return LevelCounts(dict(top.iter_rows()), counts.height, missing, len(column))
+def count_levels(column: Column) -> Frame:
+    """How often each level occurs, as columns `level` and `times`; missing values are not among them."""
+    # Values are counted before they are read as levels: a value that occurs often is read once.
+    plain = _plain(column).alias("level").value_counts(name="times").cast({"times": pl.Int64})
+    return plain.with_columns(_as_levels(plain["level"])).drop_nulls("level")
 
 
 def odd_numbers(column: Column, codes: int) -> tuple[int, str] | None:

@@ -112,8 +112,9 @@ class Guess:
         first = text.filter(text.is_not_null())[:1]
         read = column.cast(pl.String)
         for kind in list(self.possible):
-            values = _PARSERS[kind](text) if _spells(kind, first) else None
-            if values is None or values.null_count() > text.null_count() or (kind == _NUMBER and _has_codes(text)):
+            values = _PARSERS[kind](text) if _PARSERS[kind](first).null_count() == 0 else None
+            codes = kind == _NUMBER and text.str.contains(_LEADING_ZERO).any()
+            if values is None or values.null_count() > text.null_count() or codes:
                 self.possible.remove(kind)
             else:
                 read = self._measured(values) if kind == _LIST else values
@@ -193,14 +194,6 @@ def _as_read(column: Column) -> Column:
     if kind == _LIST and isinstance(column.dtype, pl.Array):
         column = column.arr.to_list()
     return column.cast(_EMPTY[kind], strict=False)
-
-
-def _spells(kind: str, first: Column) -> bool:
-    return _PARSERS[kind](first).null_count() == 0
-
-
-def _has_codes(text: Column) -> bool:
-    return bool(text.str.contains(_LEADING_ZERO).any())
 
 
 def _parse_number(text: Column) -> Column:

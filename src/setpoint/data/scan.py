@@ -15,14 +15,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from setpoint.data.frame import (
+    Column,
     Frame,
     check_table,
     separator_of,
     unreadable_parquet,
     unreadable_text,
+    without_rows,
 )
 from setpoint.data.reading import Guess, Reading
 from setpoint.data.text import blank_rows_of, column_names
@@ -60,9 +63,11 @@ class Scan(ABC):
         return sum(chunk.rows for chunk in self.chunks)
 
     def frames(self) -> Iterator[tuple[Chunk, Frame]]:
-        """Every chunk in the order of the file."""
-        for chunk in self.chunks:
-            yield chunk, self.read(chunk)
+        """Every chunk, with its rows, in the order of the file."""
+        return zip(self.chunks, self)
+
+    def __iter__(self) -> Iterator[Frame]:
+        return map(self.read, self.chunks)
 
     def fingerprint(self) -> dict[str, Any]:
         """The number of rows and columns, and a SHA-256 of the file."""
@@ -132,7 +137,7 @@ class _Text(Scan):
             )
         except pl.exceptions.PolarsError as cause:
             raise unreadable_text(self.path, self.separator, len(self.columns), cause) from cause
-        return _without(frame.rename(dict(zip(frame.columns, self.columns))), chunk.blank)
+        return without_rows(frame.rename(dict(zip(frame.columns, self.columns))), chunk.blank)
 
 
 def _line_ranges(path: Path, size: int) -> Iterator[Chunk]:
@@ -170,10 +175,6 @@ def _last_row(block: bytes, *, first: bool) -> int:
         end = found - 1
 
 
-def _without(frame: Frame, blank: list[int] | tuple[int, ...]) -> Frame:
-    return frame.filter(~pl.int_range(pl.len()).is_in(list(blank))) if blank else frame
-
-
 def learn_readings_of(scan: Scan) -> dict[str, Reading]:
     """The reading of every column that can be used, as all rows of the table decide it; text takes a pass."""
     guesses: dict[str, Guess] = {}
@@ -184,3 +185,33 @@ def learn_readings_of(scan: Scan) -> dict[str, Reading]:
             break
     found = {name: guess.found() for name, guess in guesses.items()}
     return {name: reading for name, reading in found.items() if reading is not None}
+
+
+def fingerprint(frame: Frame) -> dict[str, Any]:
+    """The number of rows and columns of a table in memory, and a SHA-256 of its names, types and values in order."""
+    found = hashlib.sha256()
+    for column in frame:
+        for part in (column.name.encode(), str(column.dtype).encode(), *_values(column)):
+            found.update(len(part).to_bytes(8, "little"))
+            found.update(part)
+    return {"rows": frame.height, "columns": frame.width, "sha256": found.hexdigest()}
+
+
+def _values(column: Column) -> list[bytes | memoryview]:
+    """Which values are missing, and the others, in a form that no version of polars changes."""
+    missing = column.is_null()
+    kind = column.dtype
+    if kind.is_temporal():
+        column = column.to_physical()
+    if kind == pl.Boolean:
+        column = column.cast(pl.UInt8)
+    if kind in (pl.String, pl.Categorical, pl.Enum):
+        text = column.cast(pl.String).fill_null("")
+        return [_bytes(missing), _bytes(text.str.len_bytes()), str(text.str.join("").item()).encode()]
+    if (column.dtype.is_integer() and column.dtype not in (pl.Int128, pl.UInt128)) or column.dtype.is_float():
+        return [_bytes(missing), _bytes(column.fill_null(0))]
+    return [_bytes(missing), repr(column.to_list()).encode()]
+
+
+def _bytes(column: Column) -> memoryview:
+    return np.ascontiguousarray(column.to_numpy()).view(np.uint8).data

@@ -12,15 +12,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from setpoint.data.column import Categorical, Numeric, Vector, describe, read_column, typed
-from setpoint.data.frame import Frame, LevelCounts, holds_levels, holds_numbers, level_codes, level_counts, levels
-from setpoint.data.groups import group_names
+from setpoint.data.column import Categorical, Numeric, Vector, read_column, typed
+from setpoint.data.frame import Frame, holds_levels, holds_numbers, level_codes, levels
+from setpoint.data.learn import LevelCounts, Levels, describe
 from setpoint.data.reading import Reading, Readings, apply_readings, learn_readings
 from setpoint.data.seen import Notes
 from setpoint.errors import BadFile, BadTable
 
 #: Rows that are encoded at a time.
 AT_ONCE = 65_536
+#: The most groups that can be compared: with more, most of them hold too few rows to have a rate.
+MOST_GROUPS = 20
 _YES = ("1", "true", "t", "yes", "y", "positive", "pos")
 
 
@@ -40,7 +42,7 @@ class Target:
         true, or else the rarer one."""
         refuse_odd_target(frame, name)
         readings, read = learn_readings(frame.select(name))
-        found = level_counts(read[name], most=4)
+        found = Levels().add(read[name]).found(4)
         if found.missing:
             raise missing_labels(name, found.missing, frame.height)
         return cls.with_classes(name, found, readings[name], positive)
@@ -96,6 +98,20 @@ def refuse_odd_target(frame: Frame, name: str) -> None:
         raise BadTable(f"target {name!r} holds values of type {column.dtype}; it must hold numbers, words or booleans")
 
 
+def group_names(frame: Frame, column: str) -> NDArray[np.str_]:
+    """The group of every row, as text; rows in which the column is missing are a group of their own."""
+    if column not in frame.columns:
+        raise BadTable(f"no column {column!r} to compare groups of; {_instead(column, frame)}")
+    names = levels(frame[column]).fill_null("(missing)").to_numpy().astype(str)
+    different = len(np.unique(names))
+    if different > MOST_GROUPS:
+        raise BadTable(
+            f"column {column!r} holds {different} different values; at most {MOST_GROUPS} groups can be compared: "
+            "join the small ones, or cut numbers into ranges"
+        )
+    return names
+
+
 def _instead(name: str, frame: Frame) -> str:
     """The column that a name which is not there may stand for, or else the columns there are."""
     same = [column for column in frame.columns if column.lower() == name.strip().lower()]
@@ -125,7 +141,8 @@ class Schema:
         """
         readings = learn_readings(frame)[0] if readings is None else readings
         read = apply_readings(frame, readings)
-        return cls.with_columns(target, {c.name: describe(c) for c in read if c.name != target.name}, readings)
+        found = {c.name: describe(c, readings.get(c.name)) for c in read if c.name != target.name}
+        return cls.with_columns(target, found, readings)
 
     @classmethod
     def with_columns(

@@ -22,9 +22,8 @@ import torch
 from torch import Tensor
 
 from setpoint.decide.cut import find
-from setpoint.measure.area import mean_over
 from setpoint.measure.constraint import Quantity
-from setpoint.measure.curve import curve
+from setpoint.measure.curve import curve, mean_over
 from setpoint.measure.rate import CATALOGUE, Gap
 from setpoint.measure.sample import Sample
 from setpoint.problem.certificate import Estimate

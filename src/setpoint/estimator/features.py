@@ -14,7 +14,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import validate_data
 from torch import Tensor, nn
 
-from setpoint.data.sparse import AT_ONCE as SPARSE_AT_ONCE
+from setpoint.data.rows import DENSE_AT_ONCE as SPARSE_AT_ONCE
 from setpoint.data.standardise import Standardiser
 from setpoint.errors import BadTable
 from setpoint.train.scoring import AT_ONCE, score_rows

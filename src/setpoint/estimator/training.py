@@ -24,7 +24,9 @@ from setpoint.run.run import Run
 from setpoint.run.settings import SMALL, Settings
 from setpoint.run.side_by_side import Entry, SideBySide, one_thread
 from setpoint.solve.solver import Solver
-from setpoint.train.default import BASELINE, Case, Choice, How, is_method, make_solver
+from setpoint.train.choose import How
+from setpoint.train.default import BASELINE, Case, Choice, make_solver
+from setpoint.train.method import is_method
 from setpoint.train.splits import Splits
 from setpoint.train.trial import Trial
 from setpoint.train.work import Work

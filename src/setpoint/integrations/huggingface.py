@@ -15,8 +15,8 @@ from torch import Tensor
 from setpoint.decide.calibrate import calibrate
 from setpoint.errors import BadFile, BadLabels, BadSetting, ShapeMismatch, missing
 from setpoint.files import write_whole
-from setpoint.integrations.scalars import preference_number, scalars
-from setpoint.problem.language import ask
+from setpoint.integrations.trackers import preference_number, scalars
+from setpoint.problem.language import read_problem
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.solve.solver import Solver
@@ -102,7 +102,7 @@ def metrics_for(problem: Problem | str) -> Callable[[Any], dict[str, float]]:
     For the best checkpoint set `metric_for_best_model="preference"` and `greater_is_better=True`: every feasible
     model then comes before every infeasible one.
     """
-    problem = ask(problem) if isinstance(problem, str) else problem
+    problem = read_problem(problem, rows=True)
 
     def metrics(prediction: Any) -> dict[str, float]:
         point = point_from(problem, prediction)

@@ -13,12 +13,12 @@ from setpoint.data.rows import Rows, read_batch
 from setpoint.decide.calibrate import calibrate
 from setpoint.decide.order import preference
 from setpoint.errors import BadSetting, missing
-from setpoint.integrations.gather import gathered
-from setpoint.integrations.scalars import preference_number, scalars
+from setpoint.integrations.trackers import preference_number, scalars
 from setpoint.measure.sample import Sample
 from setpoint.problem.language import read_problem
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
+from setpoint.processes import Processes
 from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.solver import Solver
 from setpoint.train.history import History, join, record, score, scores_of
@@ -218,6 +218,12 @@ class OperatingPointCallback(Callback):
         self.history = list(state_dict["history"])
         self.best_epoch = state_dict["best_epoch"]
         self._best = state_dict["best"]
+
+
+def gathered(sample: Sample) -> Sample:
+    """The samples of all processes joined, by rank. Every process must call this, with tensors on the CPU."""
+    parts = Processes.of().all_objects((sample.scores, sample.labels, sample.weights, sample.groups))
+    return join([Sample(*part) for part in parts])
 
 
 def _adam(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:

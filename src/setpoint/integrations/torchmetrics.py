@@ -10,7 +10,7 @@ from torch import Tensor
 from setpoint.decide.calibrate import evaluate
 from setpoint.errors import BadGroups, MissingClass, missing
 from setpoint.measure.sample import Sample, check_sample
-from setpoint.problem.language import ask
+from setpoint.problem.language import read_problem
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 
@@ -39,7 +39,7 @@ class OperatingPointMetric(Metric):
 
     def __init__(self, problem: Problem | str, **settings: Any) -> None:
         super().__init__(**settings)
-        self.problem = ask(problem) if isinstance(problem, str) else problem
+        self.problem = read_problem(problem, rows=True)
         # A process without data takes part with empty tensors of the metric's dtype: all states must share it.
         self.set_dtype(torch.float64)
         self._kept = ("scores", "labels", "weights", *(("groups",) if self.problem.group is not None else ()))

@@ -152,3 +152,34 @@ class Constraint:
             f"{self} is a constraint, not a truth value; "
             "a chain such as 0.1 <= rate <= 0.2 must be written as two constraints"
         )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FlaggedRows(Quantity):
+    """The number of flagged rows, tp + fp; a row of weight w counts as w rows.
+
+    The number depends on how many rows there are, so a bound on it is about the rows at hand; `Problem.among` turns
+    the bound into a share.
+    """
+
+    name: str = "flagged rows"
+
+    def __call__(self, counts: Tensor) -> Tensor:
+        return counts[..., 0] + counts[..., 1]
+
+    def resolution(self, counts: Tensor, heaviest: float | Tensor) -> Tensor:
+        """The weight of the heaviest row."""
+        return counts.new_ones(counts.shape[:-1]) * heaviest
+
+    def identity(self) -> tuple[object, ...]:
+        return (self.name,)
+
+    def refuse(self, relation: Relation, bound: float) -> None:
+        if bound < 0 or bound != int(bound):
+            raise BadProblem(f"rows are counted in whole numbers from 0 up, but got flagged {relation} {bound:g} rows")
+
+    def text(self, relation: Relation, bound: float) -> str:
+        return f"flagged {relation} {bound:.0f} rows"
+
+    def __repr__(self) -> str:
+        return "FlaggedRows()"

@@ -25,11 +25,28 @@ def count(
     groups: Tensor | None = None,
     n_groups: int | None = None,
 ) -> Tensor:
-    """Weighted confusion counts at one threshold `(4,)` or at m thresholds `(m, 4)`, in one pass.
+    """Count the weight of each class above and below one threshold or several, in one pass.
 
-    With `groups` (whole numbers from 0 up, one per sample) the counts are split by group: `(..., G, 4)`.
-    Thresholds are then shared by all groups, unless they come as `(m, G)`, one column per group.
     Hard counts are added up in float64, soft ones in the precision of the scores, float32 at least.
+
+    Args:
+        scores: One score per sample, `(n,)`.
+        labels: 0 or 1 per sample, `(n,)`.
+        thresholds: One number, m numbers `(m,)`, or, with `groups`, one column per group `(m, G)`.
+        step: How far a score counts as above its threshold; the hard step by default.
+        weights: One weight per sample; all 1 if None.
+        groups: The group of each sample, a whole number from 0 up; the counts are then split by group.
+        n_groups: The number of groups; found from `groups` if None.
+
+    Returns:
+        The counts (tp, fp, fn, tn) in the last dimension: `(4,)` at one threshold, `(m, 4)` at several; by group
+        `(..., G, 4)`.
+
+    Example:
+        >>> import torch
+        >>> from setpoint.measure.count import count
+        >>> count(torch.tensor([0.9, 0.4, 0.6, 0.1]), torch.tensor([1, 1, 0, 0]), 0.5)
+        tensor([1., 1., 1., 1.], dtype=torch.float64)
     """
     # Half of a half-precision score and its threshold is lost in their difference.
     scores = scores.to(torch.promote_types(scores.dtype, torch.float32))

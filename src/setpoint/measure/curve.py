@@ -1,4 +1,10 @@
-"""The curve: counts at every threshold that makes a difference, from one sort and one cumulative sum."""
+"""The curve: counts at every threshold that makes a difference, from one sort and one cumulative sum.
+
+Areas are exact means of an objective over a range of another rate. If the objective is a share of a fixed whole
+(recall, fpr, ...), both rates are linear between neighbouring cuts and the trapezoid is exact; for the full ROC area
+it is the share of correctly ordered pairs, ties counted half. Otherwise (precision, ...) the value at level r is that
+of the first cut whose rate reaches r: a step function, whose full area over recall is the average precision.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +13,30 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from setpoint.errors import MissingClass
+from setpoint.measure.constraint import Quantity
+from setpoint.measure.rate import Range, Rate, fpr, precision, recall
+
 
 @dataclass(frozen=True)
 class Curve:
     """All cuts of a set of scores, from flagging nothing to flagging everything.
 
-    Cut k flags the k highest *distinct* scores (`values`), so there are K + 1 cuts. `tp` and `fp` hold the
-    weight of each class that passes, in float64.
+    Cut k flags the k highest *distinct* scores, so there are K + 1 cuts. The form of fixed length has one cut per
+    score instead: a cut that would part a tie, or flag a sample of weight 0, repeats the cut before it.
 
-    The form of fixed length has one cut per score. A cut that would part a tie, or flag a sample of weight 0, repeats
-    the cut before it; `places` holds the number of the cut that each one repeats.
+    Attributes:
+        values: The K distinct scores, the highest first.
+        tp: The weight of the positives that pass at each cut, float64.
+        fp: The weight of the negatives that pass at each cut, float64.
+        places: The number of the cut that each cut repeats, in the form of fixed length; None otherwise.
+
+    Example:
+        >>> import torch
+        >>> from setpoint.measure.curve import curve
+        >>> cuts = curve(torch.tensor([3.0, 2.0, 2.0]), torch.tensor([1, 0, 1]))
+        >>> cuts.tp.tolist(), cuts.fp.tolist(), cuts.thresholds(torch.tensor([1])).tolist()
+        ([0.0, 1.0, 2.0], [0.0, 0.0, 1.0], [2.5])
     """
 
     values: Tensor
@@ -58,7 +78,24 @@ class Curve:
 
 
 def curve(scores: Tensor, labels: Tensor, weights: Tensor | None = None) -> Curve:
-    """The counts at all cuts. Tied scores pass together; samples of weight 0 are ignored."""
+    """Find the counts at all cuts; tied scores pass together, samples of weight 0 are ignored.
+
+    Args:
+        scores: One score per sample, `(n,)`.
+        labels: 0 or 1 per sample, `(n,)`.
+        weights: One weight per sample; all 1 if None.
+
+    Returns:
+        The curve, without gradient.
+
+    Example:
+        >>> import torch
+        >>> from setpoint.measure.curve import curve
+        >>> curve(torch.tensor([3.0, 1.0]), torch.tensor([1, 0])).counts
+        tensor([[0., 0., 1., 1.],
+                [1., 0., 0., 1.],
+                [1., 1., 0., 0.]], dtype=torch.float64)
+    """
     scores = scores.detach()
     if scores.dtype in (torch.float16, torch.bfloat16):
         scores = scores.float()
@@ -107,3 +144,119 @@ def _from_zero(passed: Tensor) -> Tensor:
     out = torch.zeros(len(passed) + 1, dtype=torch.float64, device=passed.device)
     out[1:] = passed
     return out
+
+
+def mean_over(cuts: Curve, objective: Quantity, stretch: Range) -> Tensor:
+    """The exact mean of an objective over a range of another rate.
+
+    Args:
+        cuts: All cuts of the scores.
+        objective: The rate or metric whose mean is taken.
+        stretch: The range, such as `fpr.between(0, 0.1)`.
+
+    Returns:
+        A 0-dimensional float64 tensor, on the scale of the objective.
+
+    Raises:
+        MissingClass: If there are no samples of the class that the rate of the range is a share of.
+
+    Example:
+        >>> import setpoint as sp, torch
+        >>> from setpoint.measure.curve import curve, mean_over
+        >>> cuts = curve(torch.tensor([4.0, 3.0, 2.0, 1.0]), torch.tensor([1, 0, 1, 0]))
+        >>> mean_over(cuts, sp.recall, sp.fpr.between(0, 0.5))
+        tensor(0.5000, dtype=torch.float64)
+    """
+    counts = cuts.counts
+    if float(stretch.rate.size(counts[0])) <= 0:
+        raise MissingClass(f"the area over {stretch.rate} needs samples of the class that it is a share of")
+    level, value = stretch.rate(counts), objective(counts)
+    if stretch.rate.direction < 0:
+        level, value = level.flip(0), value.flip(0)
+    low, high = level.new_tensor(stretch.low), level.new_tensor(stretch.high)
+    left, right = level[:-1].clamp(low, high), level[1:].clamp(low, high)
+    if isinstance(objective, Rate) and objective.has_fixed_whole:
+        rise = level[1:] - level[:-1]
+        slope = torch.where(rise > 0, (value[1:] - value[:-1]) / torch.where(rise > 0, rise, 1), 0)
+        middle = value[:-1] + slope * ((left + right) / 2 - level[:-1])
+    else:
+        # The cut that reaches the level is the one that flags more, wherever the list starts.
+        middle = value[1:] if stretch.rate.direction > 0 else value[:-1]
+    return ((right - left) * middle).sum() / (high - low)
+
+
+def roc_area(
+    scores: Tensor, labels: Tensor, weights: Tensor | None = None, *, low: float = 0.0, high: float = 1.0
+) -> Tensor:
+    """Mean recall over a range of the false positive rate; the AUC if the range is whole.
+
+    Args:
+        scores: One score per sample, `(n,)`.
+        labels: 0 or 1 per sample, `(n,)`.
+        weights: One weight per sample; all 1 if None.
+        low: The lower end of the range.
+        high: The upper end of the range.
+
+    Returns:
+        A 0-dimensional float64 tensor without gradient.
+
+    Raises:
+        MissingClass: If there are no negatives.
+
+    Example:
+        >>> import torch
+        >>> from setpoint.measure.curve import roc_area
+        >>> roc_area(torch.tensor([4.0, 3.0, 2.0, 1.0]), torch.tensor([1, 0, 1, 0]))
+        tensor(0.7500, dtype=torch.float64)
+    """
+    return mean_over(curve(scores, labels, weights), recall, fpr.between(low, high))
+
+
+def pr_area(
+    scores: Tensor, labels: Tensor, weights: Tensor | None = None, *, low: float = 0.0, high: float = 1.0
+) -> Tensor:
+    """Mean precision over a range of recall; the average precision if the range is whole.
+
+    Args:
+        scores: One score per sample, `(n,)`.
+        labels: 0 or 1 per sample, `(n,)`.
+        weights: One weight per sample; all 1 if None.
+        low: The lower end of the range.
+        high: The upper end of the range.
+
+    Returns:
+        A 0-dimensional float64 tensor without gradient.
+
+    Raises:
+        MissingClass: If there are no positives.
+
+    Example:
+        >>> import torch
+        >>> from setpoint.measure.curve import pr_area
+        >>> pr_area(torch.tensor([4.0, 3.0, 2.0, 1.0]), torch.tensor([1, 0, 1, 0]))
+        tensor(0.8333, dtype=torch.float64)
+    """
+    return mean_over(curve(scores, labels, weights), precision, recall.between(low, high))
+
+
+def mcclish(area: Tensor, low: float, high: float) -> Tensor:
+    """Rescale a partial ROC area so that chance is 1/2 and perfection 1 (McClish's correction).
+
+    The result is (1 + (a - c) / (1 - c)) / 2, where c, the middle of the range, is the area by chance.
+
+    Args:
+        area: The mean recall over the range, as `roc_area` gives it.
+        low: The lower end of the range of the false positive rate.
+        high: The upper end of the range.
+
+    Returns:
+        The rescaled area.
+
+    Example:
+        >>> import torch
+        >>> from setpoint.measure.curve import mcclish
+        >>> mcclish(torch.tensor(0.5), low=0.0, high=0.1)
+        tensor(0.7368)
+    """
+    chance = (low + high) / 2
+    return (1 + (area - chance) / (1 - chance)) / 2

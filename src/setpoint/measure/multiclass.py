@@ -13,12 +13,33 @@ from setpoint.measure.sample import refuse_odd_weights
 
 
 def auc_mu(scores: Tensor, labels: Tensor, weights: Tensor | None = None, partition: Tensor | None = None) -> Tensor:
-    """The mean over class pairs of how well each pair is ranked across its decision boundary.
+    """AUC-mu: the mean over class pairs of how well each pair is ranked across its decision boundary.
 
-    2 / (K (K - 1)) sum_{i<j} P(v.s_j > v.s_i), ties counted half, with v = A_i - A_j the difference of two rows
-    of the partition matrix A (K, K), whose entry (i, c) is the cost of answering i when c is true. By default A
-    is 1 off the diagonal and 0 on it, the partition of the argmax, and a pair is ranked by s_j - s_i. The result
-    is a 0-dimensional float64 tensor without gradient; class sizes do not weigh on it, and K = 2 gives the AUC.
+    2 / (K (K - 1)) sum_{i<j} P(v.s_j > v.s_i), ties counted half, with v = A_i - A_j the difference of two rows of the
+    partition matrix A. Class sizes have no influence, and K = 2 gives the AUC.
+
+    Args:
+        scores: One score per sample and class, `(n, K)`.
+        labels: The class of each sample, a whole number below K.
+        weights: One weight per sample; all 1 if None.
+        partition: The matrix A `(K, K)`, whose entry (i, c) is the cost of answering i when c is true. None is 1 off
+            the diagonal and 0 on it, the partition of the argmax, which ranks a pair by s_j - s_i.
+
+    Returns:
+        A 0-dimensional float64 tensor without gradient.
+
+    Raises:
+        ShapeMismatch: If the shapes do not match.
+        BadLabels: If labels are no whole numbers below K.
+        MissingClass: If a class has no samples.
+        BadSetting: If the partition is not finite.
+
+    Example:
+        >>> import torch
+        >>> from setpoint.measure.multiclass import auc_mu
+        >>> scores = torch.tensor([[2.0, 1.0, 0.0], [0.0, 2.0, 1.0], [1.0, 0.0, 2.0], [0.0, 2.0, 1.0]])
+        >>> auc_mu(scores, torch.tensor([0, 1, 2, 2]))
+        tensor(0.9167, dtype=torch.float64)
     """
     _check(scores, labels, weights)
     costs = _costs(scores.detach().double(), partition)
@@ -33,8 +54,28 @@ def auc_mu(scores: Tensor, labels: Tensor, weights: Tensor | None = None, partit
 def auc_one_vs_rest(scores: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
     """The mean over classes of the ROC area of the class's own score against all other samples.
 
-    1 / K sum_c P(s_c of class c > s_c of the rest), ties counted half: a 0-dimensional float64 tensor without
-    gradient. Every class counts alike, but the rest is a mixture that changes with the class sizes.
+    1 / K sum_c P(s_c of class c > s_c of the rest), ties counted half. Every class counts alike, but the rest is a
+    mixture that changes with the class sizes.
+
+    Args:
+        scores: One score per sample and class, `(n, K)`.
+        labels: The class of each sample, a whole number below K.
+        weights: One weight per sample; all 1 if None.
+
+    Returns:
+        A 0-dimensional float64 tensor without gradient.
+
+    Raises:
+        ShapeMismatch: If the shapes do not match.
+        BadLabels: If labels are no whole numbers below K.
+        MissingClass: If a class has no samples.
+
+    Example:
+        >>> import torch
+        >>> from setpoint.measure.multiclass import auc_one_vs_rest
+        >>> scores = torch.tensor([[2.0, 1.0, 0.0], [0.0, 2.0, 1.0], [1.0, 0.0, 2.0], [0.0, 2.0, 1.0]])
+        >>> auc_one_vs_rest(scores, torch.tensor([0, 1, 2, 2]))
+        tensor(0.9028, dtype=torch.float64)
     """
     _check(scores, labels, weights)
     members = [labels == c for c in range(scores.shape[1])]
@@ -55,7 +96,7 @@ def _costs(scores: Tensor, partition: Tensor | None) -> Tensor:
         return -scores
     if partition.shape != (n_classes, n_classes):
         raise ShapeMismatch(
-            f"partition {tuple(partition.shape)} must be ({n_classes}, {n_classes}), a row and a column a class"
+            f"partition {tuple(partition.shape)} must be ({n_classes}, {n_classes}), one row and one column per class"
         )
     matrix = partition.detach().double()
     if not bool(matrix.isfinite().all()):

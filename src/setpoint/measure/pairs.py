@@ -44,7 +44,17 @@ class Surrogate(ABC):
 
 @dataclass(frozen=True)
 class Hinge(Surrogate):
-    """relu(x). Its slope at x = 0 is taken as 0."""
+    """The cost relu(x) of a pair that falls short of its margin by x; the slope at x = 0 is taken as 0.
+
+    Args:
+        margin: How far a positive should score above a negative.
+
+    Example:
+        >>> import torch
+        >>> from setpoint.measure.pairs import Hinge
+        >>> Hinge()(torch.tensor([-1.0, 0.5, 2.0]))
+        tensor([0.0000, 0.5000, 2.0000])
+    """
 
     degree: ClassVar[int | None] = 1
 
@@ -54,7 +64,17 @@ class Hinge(Surrogate):
 
 @dataclass(frozen=True)
 class SquaredHinge(Surrogate):
-    """relu(x)^2."""
+    """The cost relu(x)^2 of a pair that falls short of its margin by x.
+
+    Args:
+        margin: How far a positive should score above a negative.
+
+    Example:
+        >>> import torch
+        >>> from setpoint.measure.pairs import SquaredHinge
+        >>> SquaredHinge()(torch.tensor([-1.0, 0.5, 2.0]))
+        tensor([0.0000, 0.2500, 4.0000])
+    """
 
     degree: ClassVar[int | None] = 2
 
@@ -64,7 +84,20 @@ class SquaredHinge(Surrogate):
 
 @dataclass(frozen=True)
 class Logistic(Surrogate):
-    """log(1 + exp(temperature * x)). It has no form in O(n log n): time grows with the pairs, memory does not."""
+    """The cost log(1 + exp(temperature * x)) of a pair that falls short of its margin by x.
+
+    It has no form in O(n log n): time grows with the number of pairs, memory does not.
+
+    Args:
+        margin: How far a positive should score above a negative.
+        temperature: The steepness, above 0.
+
+    Example:
+        >>> import torch
+        >>> from setpoint.measure.pairs import Logistic
+        >>> Logistic()(torch.tensor([-1.0, 0.0, 2.0]))
+        tensor([0.3133, 0.6931, 2.1269])
+    """
 
     margin: float = 0.0
     temperature: float = 1.0
@@ -80,9 +113,19 @@ class Logistic(Surrogate):
 
 @dataclass(frozen=True)
 class Sigmoid(Logistic):
-    """1 / (1 + exp(-temperature * x)): a smooth count of the pairs out of order, of which each costs at most 1.
+    """The cost 1 / (1 + exp(-temperature * x)): a smooth count of the pairs that fall short of their margin.
 
-    The hotter, the nearer to the count, and the fewer pairs have a gradient. Its time is that of `Logistic`.
+    A higher temperature is nearer to the count, and fewer pairs have a gradient. Its time is that of `Logistic`.
+
+    Args:
+        margin: How far a positive should score above a negative.
+        temperature: The steepness, above 0.
+
+    Example:
+        >>> import torch
+        >>> from setpoint.measure.pairs import Sigmoid
+        >>> Sigmoid(temperature=10.0)(torch.tensor([-1.0, 0.0, 2.0]))
+        tensor([4.5398e-05, 5.0000e-01, 1.0000e+00])
     """
 
     def __call__(self, shortfall: Tensor) -> Tensor:
@@ -97,10 +140,28 @@ def pairs_per_positive(
     weights: Tensor | None = None,
     broadcast_up_to: int = BROADCAST_UP_TO,
 ) -> Tensor:
-    """The cost of each positive against all negatives: q_j = sum_k w_k l(margin - (s_j - s_k)), shape (n_pos,).
+    """The cost of each positive against all negatives: q_j = sum_k w_k l(margin - (s_j - s_k)).
 
-    `weights` belong to the negatives. Without negatives every q_j is 0. Beyond `broadcast_up_to` pairs the hinges
-    are sorted and other surrogates go block by block. The result has the dtype of the scores, float32 at least.
+    Args:
+        positives: The scores of the positives, `(n_pos,)`.
+        negatives: The scores of the negatives, `(n_neg,)`; without any, every cost is 0.
+        surrogate: The cost l of a pair, such as `Hinge()`.
+        weights: One weight per negative; all 1 if None.
+        broadcast_up_to: Above this number of pairs hinges are sorted, and other surrogates go block by block.
+
+    Returns:
+        The costs `(n_pos,)` in the dtype of the scores, float32 at least.
+
+    Raises:
+        ShapeMismatch: If scores are not of one dimension, or weights do not match.
+        BadScores: If scores are not finite, or so far apart that a sum overflows.
+        BadWeights: If weights are negative or not finite.
+
+    Example:
+        >>> import torch
+        >>> from setpoint.measure.pairs import Hinge, pairs_per_positive
+        >>> pairs_per_positive(torch.tensor([2.0, 0.0]), torch.tensor([0.0, 1.5]), Hinge())
+        tensor([0.5000, 3.5000])
     """
     _check(positives, negatives, None, weights)
     sums = _sums(-positives, -negatives, weights, surrogate, broadcast_up_to)
@@ -115,9 +176,28 @@ def pairs_per_negative(
     weights: Tensor | None = None,
     broadcast_up_to: int = BROADCAST_UP_TO,
 ) -> Tensor:
-    """The cost of each negative against all positives: r_k = sum_j w_j l(margin - (s_j - s_k)), shape (n_neg,).
+    """The cost of each negative against all positives: r_k = sum_j w_j l(margin - (s_j - s_k)).
 
-    `weights` belong to the positives; all else is as in `pairs_per_positive`.
+    Args:
+        positives: The scores of the positives, `(n_pos,)`; without any, every cost is 0.
+        negatives: The scores of the negatives, `(n_neg,)`.
+        surrogate: The cost l of a pair, such as `Hinge()`.
+        weights: One weight per positive; all 1 if None.
+        broadcast_up_to: Above this number of pairs hinges are sorted, and other surrogates go block by block.
+
+    Returns:
+        The costs `(n_neg,)` in the dtype of the scores, float32 at least.
+
+    Raises:
+        ShapeMismatch: If scores are not of one dimension, or weights do not match.
+        BadScores: If scores are not finite, or so far apart that a sum overflows.
+        BadWeights: If weights are negative or not finite.
+
+    Example:
+        >>> import torch
+        >>> from setpoint.measure.pairs import Hinge, pairs_per_negative
+        >>> pairs_per_negative(torch.tensor([2.0, 0.0]), torch.tensor([0.0, 1.5]), Hinge())
+        tensor([1., 3.])
     """
     _check(positives, negatives, weights, None)
     sums = _sums(negatives, positives, weights, surrogate, broadcast_up_to)
@@ -133,7 +213,30 @@ def pair_sum(
     negative_weights: Tensor | None = None,
     broadcast_up_to: int = BROADCAST_UP_TO,
 ) -> Tensor:
-    """The cost of all pairs: sum_jk v_j w_k l(margin - (s_j - s_k)); 0 if a side is empty."""
+    """The cost of all pairs: sum_jk v_j w_k l(margin - (s_j - s_k)).
+
+    Args:
+        positives: The scores of the positives, `(n_pos,)`.
+        negatives: The scores of the negatives, `(n_neg,)`.
+        surrogate: The cost l of a pair, such as `Hinge()`.
+        positive_weights: One weight per positive; all 1 if None.
+        negative_weights: One weight per negative; all 1 if None.
+        broadcast_up_to: Above this number of pairs hinges are sorted, and other surrogates go block by block.
+
+    Returns:
+        A 0-dimensional tensor in the dtype of the scores, float32 at least; 0 if either class is empty.
+
+    Raises:
+        ShapeMismatch: If scores are not of one dimension, or weights do not match.
+        BadScores: If scores are not finite, or so far apart that the sum overflows.
+        BadWeights: If weights are negative or not finite.
+
+    Example:
+        >>> import torch
+        >>> from setpoint.measure.pairs import Hinge, pair_sum
+        >>> pair_sum(torch.tensor([2.0, 0.0]), torch.tensor([0.0, 1.5]), Hinge())
+        tensor(4.)
+    """
     _check(positives, negatives, positive_weights, negative_weights)
     sums = _sums(-positives, -negatives, negative_weights, surrogate, broadcast_up_to)
     total = sums.sum() if positive_weights is None else sums @ positive_weights.double()
@@ -143,9 +246,28 @@ def pair_sum(
 def concordance(
     positives: Tensor, negatives: Tensor, positive_weights: Tensor | None = None, negative_weights: Tensor | None = None
 ) -> Tensor:
-    """The weighted share of pairs in the right order: P(s_j > s_k) + P(s_j = s_k) / 2, which is the ROC area.
+    """The weighted share of pairs in the right order, ties counted half: the ROC area.
 
-    A 0-dimensional float64 tensor without gradient, exact for unweighted scores. A tie counts half.
+    Args:
+        positives: The scores of the positives, `(n_pos,)`.
+        negatives: The scores of the negatives, `(n_neg,)`.
+        positive_weights: One weight per positive; all 1 if None.
+        negative_weights: One weight per negative; all 1 if None.
+
+    Returns:
+        A 0-dimensional float64 tensor without gradient, exact if there are no weights.
+
+    Raises:
+        MissingClass: If the weights of either class sum to 0.
+        ShapeMismatch: If scores are not of one dimension, or weights do not match.
+        BadScores: If scores are not finite.
+        BadWeights: If weights are negative or not finite.
+
+    Example:
+        >>> import torch
+        >>> from setpoint.measure.pairs import concordance
+        >>> concordance(torch.tensor([4.0, 2.0]), torch.tensor([3.0, 1.0]))
+        tensor(0.7500, dtype=torch.float64)
     """
     _check(positives, negatives, positive_weights, negative_weights)
     above, below = positives.detach().double(), negatives.detach().double()

@@ -14,18 +14,60 @@ from setpoint.errors import BadLabels, BadScores, BadSetting, ShapeMismatch
 
 
 def precision_at_k(scores: Tensor, labels: Tensor, k: int, mask: Tensor | None = None) -> Tensor:
-    """The relevant share of the k best documents of each query: (Q, L) -> (Q,) in float64.
+    """The share of relevant documents among the k best of each query.
 
-    hits / k, also when the list holds fewer than k documents: a place left empty is a miss.
+    It is hits / k, also if the list has fewer than k documents: a place left empty is a miss.
+
+    Args:
+        scores: One score per document, `(queries, documents)`.
+        labels: 1 for a relevant document, 0 for any other.
+        k: The number of documents taken per query.
+        mask: True where there is a document, False for padding; None if there is no padding.
+
+    Returns:
+        One value per query, float64, without gradient.
+
+    Raises:
+        ShapeMismatch: If the shapes do not match.
+        BadScores: If scores are not finite.
+        BadLabels: If labels are other than 0 and 1.
+        BadSetting: If `k` is no whole number from 1 up, or the mask is not boolean.
+
+    Example:
+        >>> import torch
+        >>> from setpoint.measure.ranking import precision_at_k
+        >>> precision_at_k(torch.tensor([[0.9, 0.5, 0.1]]), torch.tensor([[1, 0, 1]]), k=2)
+        tensor([0.5000], dtype=torch.float64)
     """
     present = _check(scores, labels, k, mask)
     return _expected_hits(scores, _relevant(labels, present), k, present) / k
 
 
 def recall_at_k(scores: Tensor, labels: Tensor, k: int, mask: Tensor | None = None) -> Tensor:
-    """The share of each query's relevant documents that are among its k best: (Q, L) -> (Q,) in float64.
+    """The share of each query's relevant documents that are among its k best.
 
-    hits / relevant. A query with no relevant document has recall 0: an empty share is 0.
+    A query with no relevant document has recall 0.
+
+    Args:
+        scores: One score per document, `(queries, documents)`.
+        labels: 1 for a relevant document, 0 for any other.
+        k: The number of documents taken per query.
+        mask: True where there is a document, False for padding; None if there is no padding.
+
+    Returns:
+        One value per query, float64, without gradient.
+
+    Raises:
+        ShapeMismatch: If the shapes do not match.
+        BadScores: If scores are not finite.
+        BadLabels: If labels are other than 0 and 1.
+        BadSetting: If `k` is no whole number from 1 up, or the mask is not boolean.
+
+    Example:
+        >>> import torch
+        >>> from setpoint.measure.ranking import recall_at_k
+        >>> recall_at_k(torch.tensor([[0.9, 0.5, 0.1]]), torch.tensor([[1, 0, 1]]), k=1)
+        tensor([0.5000], dtype=torch.float64)
     """
     present = _check(scores, labels, k, mask)
     relevant = _relevant(labels, present)

@@ -13,8 +13,7 @@ import torch
 from torch import Tensor
 
 from setpoint.errors import BadProblem
-from setpoint.measure.constraint import Quantity, percent
-from setpoint.measure.flagged_rows import FlaggedRows
+from setpoint.measure.constraint import FlaggedRows, Quantity, percent
 from setpoint.measure.looks import constant_like
 
 Four = tuple[float, float, float, float]

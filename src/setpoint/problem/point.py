@@ -13,9 +13,8 @@ from torch import Tensor
 
 from setpoint.errors import BadFile, BadProblem
 from setpoint.files import write_whole
-from setpoint.measure.area import mean_over
 from setpoint.measure.constraint import Quantity
-from setpoint.measure.curve import curve
+from setpoint.measure.curve import curve, mean_over
 from setpoint.measure.rate import Gap, Metric, Rate, accuracy, error, flagged, fnr, fpr, precision, recall, tnr
 from setpoint.measure.sample import Sample, check_sample, check_scores
 from setpoint.plain import brief, listed, named, number, read_json, reason, text, truth

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from setpoint.errors import BadProblem, BadScores, BadWeights, MissingClass
-from setpoint.measure.constraint import SLACK, Constraint, Quantity
-from setpoint.measure.flagged_rows import FlaggedRows
+from setpoint.measure.constraint import SLACK, Constraint, FlaggedRows, Quantity
 from setpoint.measure.looks import constant_like
 from setpoint.measure.rate import Gap, Range, Rate, flagged
 from setpoint.measure.sample import Sample

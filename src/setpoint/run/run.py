@@ -18,6 +18,7 @@ from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.processes import ALONE, Processes
+from setpoint.train.choose import Chosen
 from setpoint.train.default import Choice
 from setpoint.train.history import History, score
 from setpoint.train.method import Method, Trained
@@ -83,11 +84,13 @@ class Run:
 
     @property
     def method(self) -> str:
-        """The name, with the method that "default" or "auto" chose."""
+        """The name, and for the default and auto the method that they came down to: no two runs share this text."""
         chosen = [trial.name for trial in self.trials if trial.chosen]
-        if chosen:
-            return f"{self.name}: {chosen[0]}"
-        return str(self.history[self.trained.best]["solver"]) if self.name == "default" else self.name
+        if chosen or self.name != "default":
+            return ": ".join([self.name, *chosen])
+        weight = getattr(self.solver, "pos_weight", None)
+        under = "" if weight is None else f"({weight})"
+        return f"{self.name}: {self.history[self.trained.best]['solver']}{under}"
 
     def sample(self, part: str) -> Sample:
         """The scores, labels, weights and groups of one part, such as "test"."""
@@ -114,7 +117,7 @@ class Run:
 def run(
     problem: Problem,
     data: Data,
-    method: Method,
+    method: Method | Chosen,
     *,
     name: str = "",
     confidence: float | None = None,
@@ -126,7 +129,7 @@ def run(
         problem: The problem to solve.
         data: The parts to train on, to choose by, and to set the threshold on; without calibration rows the threshold
             is set on the held-out rows.
-        method: The method to train by.
+        method: The method to train by, or the choice that `method_for` has made.
         name: The name of the method in tables and reports.
         confidence: The probability with which the bounds are to hold on new data, if the rows allow it.
         work: The processes that take part, the store of the state, and the listener to progress.
@@ -148,10 +151,14 @@ def run(
         (True, True)
     """
     work, started = work or Work(), time.perf_counter()
-    why = method.refuses(problem, data)
-    if why is not None:
-        raise NotEnoughMemory(why)
-    trained = method.train(problem, data, work)
+    if isinstance(method, Chosen):
+        chosen = method
+    else:
+        chosen = Chosen(method, None)
+        why = method.refuses(problem, data)
+        if why is not None:
+            raise NotEnoughMemory(why)
+    trained = chosen.begin(problem, data, work).train(problem, data, work)
     trained.model.eval()
     part = "held_out" if data.calibration is None else "calibration"
     sample = score_part(trained.model, getattr(data, part), work.processes)
@@ -160,8 +167,8 @@ def run(
     seconds = work.store.spent_before + time.perf_counter() - started
     work.store.close()
     return Run(
-        problem, data, trained, point, refusal, work.processes, name, getattr(method, "solver", None),
-        getattr(method, "instead", ""), seconds,
+        problem, data, trained, point, refusal, work.processes, name, chosen.solver, chosen.instead,
+        seconds,
         _samples={part: sample},
     )  # fmt: skip
 

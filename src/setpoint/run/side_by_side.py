@@ -14,7 +14,8 @@ from setpoint.data.parts import Data
 from setpoint.errors import BadSetting
 from setpoint.problem.problem import Problem
 from setpoint.run.run import Run, run
-from setpoint.train.default import BASELINE, Case, Choice, How, can_refit, make_solver, method_for
+from setpoint.train.choose import How, can_refit, method_for
+from setpoint.train.default import BASELINE, Case, Choice, make_solver
 from setpoint.train.models import build_model, kind_of
 from setpoint.train.work import Work
 

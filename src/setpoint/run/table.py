@@ -12,14 +12,13 @@ from torch import Tensor
 
 from setpoint.capacity import refuse_beyond_memory
 from setpoint.data.batch import Batches, Loader
-from setpoint.data.column import odd_numbers_note
-from setpoint.data.fingerprint import fingerprint
 from setpoint.data.frame import Frame
-from setpoint.data.groups import group_names
+from setpoint.data.learn import odd_numbers_note
 from setpoint.data.parts import Data
 from setpoint.data.reading import learn_readings
 from setpoint.data.rows import Rows
-from setpoint.data.schema import Schema, Target
+from setpoint.data.scan import fingerprint
+from setpoint.data.schema import Schema, Target, group_names
 from setpoint.data.split import split
 from setpoint.decide.calibrate import calibrate
 from setpoint.errors import TooFewSamples
@@ -28,7 +27,8 @@ from setpoint.problem.problem import Problem
 from setpoint.run.run import Run
 from setpoint.run.settings import PARTS, Settings
 from setpoint.run.side_by_side import SideBySide, Told, entries, one_thread
-from setpoint.train.default import BASELINE, Case, How
+from setpoint.train.choose import How
+from setpoint.train.default import BASELINE, Case
 from setpoint.train.identity import identity_of
 from setpoint.train.splits import Splits
 from setpoint.train.work import Work

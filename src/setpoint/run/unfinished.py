@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from setpoint.data.fingerprint import fingerprint
 from setpoint.data.frame import Frame, read_table
-from setpoint.data.scan import Scan, scan_table
+from setpoint.data.scan import Scan, fingerprint, scan_table
 from setpoint.errors import BadFile, BadSetting, BadTable, SetpointError
 from setpoint.lock import locked
 from setpoint.problem.language import ask
@@ -68,58 +68,63 @@ def begin(
     """
     out = Path(out)
     ask(plan.ask)
-    if not processes.leads:
-        return _begin(plan, out, go_on, on_epoch, processes)
-    check_place(out, force=True)
-    with locked(out):
-        check_place(out, force=force or go_on)
-        return _begin(plan, out, go_on, on_epoch, processes)
-
-
-def _begin(plan: Plan, out: Path, go_on: bool, on_epoch: OnEpoch | None, processes: Processes) -> TableRun:
-    table = _open(plan)
-    about = {**plan.to_dict(), "fingerprint": _fingerprint(table)}
-    kept = Checkpoint(
-        out / UNFINISHED, seconds=plan.seconds, gap=GAP, keep=True, anew=not go_on, about=about, processes=processes
-    )
-    try:
-        run = _fit(plan, table, on_epoch, kept)
-    except SetpointError:
-        if kept.begun:
-            kept.remove()
-        raise
-    _finish(out, run, kept)
-    return run
+    if processes.leads:
+        check_place(out, force=True)
+    with locked(out) if processes.leads else nullcontext():
+        if processes.leads:
+            check_place(out, force=force or go_on)
+        table = _open(plan)
+        about = {**plan.to_dict(), "fingerprint": _fingerprint(table)}
+        kept = _store(plan, out, about, processes, anew=not go_on)
+        try:
+            return _carry_out(plan, table, out, kept, on_epoch)
+        except SetpointError:
+            if kept.begun:
+                kept.remove()
+            raise
 
 
 def resume(out: str | os.PathLike[str], *, on_epoch: OnEpoch | None = None, processes: Processes = ALONE) -> TableRun:
     """Continue a run that was killed. A table that has changed since is refused."""
     out = Path(out)
-    if not processes.leads:
-        return _resume(out, on_epoch, processes)
-    _refuse_nothing(out)
-    with locked(out):
-        return _resume(out, on_epoch, processes)
+    if processes.leads:
+        _refuse_nothing(out)
+    with locked(out) if processes.leads else nullcontext():
+        about = processes.from_first(_about(out) if processes.leads else {})
+        then = about["fingerprint"]
+        plan = Plan.from_dict({name: value for name, value in about.items() if name != "fingerprint"})
+        if not Path(plan.data).is_file():
+            raise BadFile(f"{plan.data}, which the run at {out} was training on, is no longer there; put it back")
+        table = _open(plan)
+        now = _fingerprint(table)
+        if now != then:
+            raise BadTable(
+                f"{plan.data} has changed since the run at {out} began ({then['rows']} rows, hash "
+                f"{then['sha256'][:12]}; now {now['rows']}, hash {now['sha256'][:12]}); put it back, or start anew "
+                "with --force"
+            )
+        return _carry_out(plan, table, out, _store(plan, out, about, processes), on_epoch)
 
 
-def _resume(out: Path, on_epoch: OnEpoch | None, processes: Processes) -> TableRun:
-    about = processes.from_first(_about(out) if processes.leads else {})
-    then = about["fingerprint"]
-    plan = Plan.from_dict({name: value for name, value in about.items() if name != "fingerprint"})
-    if not Path(plan.data).is_file():
-        raise BadFile(f"{plan.data}, which the run at {out} was training on, is no longer there; put it back")
-    table = _open(plan)
-    now = _fingerprint(table)
-    if now != then:
-        raise BadTable(
-            f"{plan.data} has changed since the run at {out} began ({then['rows']} rows, hash {then['sha256'][:12]}; "
-            f"now {now['rows']}, hash {now['sha256'][:12]}); put it back, or start anew with --force"
-        )
-    checkpoint = Checkpoint(
-        out / UNFINISHED, seconds=plan.seconds, gap=GAP, keep=True, about=about, processes=processes
+def _store(plan: Plan, out: Path, about: dict[str, Any], processes: Processes, *, anew: bool = False) -> Checkpoint:
+    return Checkpoint(
+        out / UNFINISHED, seconds=plan.seconds, gap=GAP, keep=True, anew=anew, about=about, processes=processes
     )
-    run = _fit(plan, table, on_epoch, checkpoint)
-    _finish(out, run, checkpoint)
+
+
+def _carry_out(plan: Plan, table: Frame | Scan, out: Path, store: Checkpoint, on_epoch: OnEpoch | None) -> TableRun:
+    """Train, write the run and remove its store."""
+    work = Work(store, processes=store.processes)
+    how: dict[str, Any] = {"positive": plan.positive, "on_row": on_epoch, "work": work}
+    if isinstance(table, Scan):
+        if not store.processes.alone:
+            raise BadSetting("--stream reads a table in one process; leave it out, or start without torchrun")
+        run = fit_stream(table, plan.target, ask(plan.ask), plan.settings, **how)
+    else:
+        run = fit_table(table, plan.target, ask(plan.ask), plan.settings, **how)
+    if store.processes.leads:
+        place_run(out, run, force=True)
+        store.remove()
     return run
 
 
@@ -129,16 +134,6 @@ def _open(plan: Plan) -> Frame | Scan:
 
 def _fingerprint(table: Frame | Scan) -> dict[str, Any]:
     return table.fingerprint() if isinstance(table, Scan) else fingerprint(table)
-
-
-def _fit(plan: Plan, table: Frame | Scan, on_epoch: OnEpoch | None, store: Checkpoint) -> TableRun:
-    work = Work(store, processes=store.processes)
-    how: dict[str, Any] = {"positive": plan.positive, "on_row": on_epoch, "work": work}
-    if isinstance(table, Scan):
-        if not store.processes.alone:
-            raise BadSetting("--stream reads a table in one process; leave it out, or start without torchrun")
-        return fit_stream(table, plan.target, ask(plan.ask), plan.settings, **how)
-    return fit_table(table, plan.target, ask(plan.ask), plan.settings, **how)
 
 
 def _about(out: Path) -> dict[str, Any]:
@@ -155,12 +150,6 @@ def _about(out: Path) -> dict[str, Any]:
 def _refuse_nothing(out: Path) -> None:
     if not (out / UNFINISHED / STATE).is_file():
         raise BadFile(f"no unfinished run at {out}, so there is nothing to resume")
-
-
-def _finish(out: Path, run: TableRun, kept: Checkpoint) -> None:
-    if kept.processes.leads:
-        place_run(out, run, force=True)
-        kept.remove()
 
 
 def how_to_go_on(out: str | os.PathLike[str]) -> str:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from setpoint.errors import BadIndex, BadSetting, DivergedPrices
-from setpoint.measure.area import roc_area
+from setpoint.measure.curve import roc_area
 from setpoint.measure.sample import Sample
 from setpoint.solve.refuse import whole_number
 from setpoint.solve.solver import Solver

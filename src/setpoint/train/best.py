@@ -37,7 +37,7 @@ SPACE = {"kappa": (1 / 64, 16.0), "weight": (1 / 16, 16.0)}
 
 
 @dataclass(frozen=True)
-class Fitted:
+class Tried:
     """A trained candidate: its recipe, parameters, scores on the held-out rows, operating point and trial."""
 
     recipe: Recipe
@@ -102,7 +102,7 @@ class Best:
         rows = recipes.rows
         history: History = []
         trials: list[Trial | int] = []
-        standing: list[Fitted] = []
+        standing: list[Tried] = []
 
         def stand(name: str, recipe: Recipe, note: str = "") -> None:
             started = time.perf_counter()
@@ -118,7 +118,7 @@ class Best:
             history.append(record(problem, len(history), name, seen, judge(problem, seen), point))
             trials.append(len(standing))
             trial = Trial(name, point, time.perf_counter() - started, note=note)
-            standing.append(Fitted(recipe, theta, sample, point, trial))
+            standing.append(Tried(recipe, theta, sample, point, trial))
             work.tell(history[-1])
 
         for name, recipe in RECIPES.items():
@@ -159,7 +159,7 @@ def _tuned(settings: dict[str, float]) -> Recipe:
     return partial(Recipes.anchored, kappa=settings["kappa"], weight=settings["weight"])
 
 
-def gather_evidence(problem: Problem, rows: Rows, contenders: list[Fitted]) -> tuple[list[Sample], str]:
+def gather_evidence(problem: Problem, rows: Rows, contenders: list[Tried]) -> tuple[list[Sample], str]:
     """Scores of rows that a candidate was not fitted on: the held-out rows, and the training rows by cross-validation.
 
     The scores of each fold are shifted by the threshold of its model, so that they can be compared across folds.

@@ -10,9 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DistributedSampler
 
-from setpoint.data.index import index_across
-from setpoint.data.parts import Data
-from setpoint.data.pooled import Pooled
+from setpoint.data.batch import index_across
+from setpoint.data.parts import Data, Pooled
 from setpoint.data.rows import Rows
 from setpoint.decide.order import preference
 from setpoint.measure.sample import Sample

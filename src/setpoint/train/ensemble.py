@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 import torch
@@ -14,8 +14,9 @@ from setpoint.data.parts import Data
 from setpoint.decide.order import preference_of_row
 from setpoint.errors import BadSetting
 from setpoint.problem.problem import Problem
+from setpoint.solve.solver import Solver
 from setpoint.train.history import History
-from setpoint.train.method import Method, Trained, expected_rows
+from setpoint.train.method import Method, Trained, expected_rows, is_method
 from setpoint.train.splits import Seeds
 from setpoint.train.start import InPlace
 from setpoint.train.work import Work
@@ -72,60 +73,82 @@ def seeded_copy(model: nn.Module, seed: int) -> nn.Module:
     return fresh
 
 
+def first_model(method: Method) -> nn.Module | None:
+    """The model that a method starts from, through all that wraps it; None where the method makes its own."""
+    for value in _parts_of(method).values():
+        found = value() if isinstance(value, InPlace) else first_model(value) if is_method(value) else None
+        if found is not None:
+            return found
+    return None
+
+
+def starting_from(method: Method, model: nn.Module | None) -> Method:
+    """The same method for another model, through all that wraps it, with solvers of its own."""
+    changed: dict[str, Any] = {}
+    for name, value in _parts_of(method).items():
+        if isinstance(value, InPlace) and model is not None:
+            changed[name] = InPlace(model)
+        elif isinstance(value, Solver):
+            changed[name] = copy.deepcopy(value)
+        elif is_method(value):
+            changed[name] = starting_from(value, model)
+    return replace(method, **changed) if changed else method  # type: ignore[type-var]
+
+
+def _parts_of(method: Any) -> dict[str, Any]:
+    return {f.name: getattr(method, f.name) for f in fields(method)} if is_dataclass(method) else {}
+
+
 @dataclass(frozen=True)
 class Ensembled:
-    """Train copies of a model, each from its own seed and possibly on its own split, and average their logits.
+    """Train by a method several times, each time from another seed and possibly on other rows, and average the logits.
 
     The history has the rows of all members, each with its `member`. The best row and the settled method are those of
-    the member that is best on its held-out rows. The given model stays as it was.
+    the member that is best on its held-out rows. A given model stays as it was.
 
     Args:
-        make_method: Makes the method of a member from a function that gives its model.
-        model: The model to copy.
-        made_of: The number of members, and the rows of each: `sp.methods.Splits(k)`, or `Seeds(k)` of
-            `setpoint.train.splits` for members on the same rows.
+        method: The method that trains one member.
+        made_of: The number of members, and the rows of each: `Seeds`, `Splits` or `Folds`.
         seed: The seed of the first member; the others follow.
 
     Example:
         >>> import torch, setpoint as sp
         >>> x, labels = torch.arange(90.0).unsqueeze(-1), (torch.arange(90) >= 45).float()
         >>> train, held_out, rest = (sp.Batches(x[k::3], labels[k::3]) for k in range(3))
-        >>> ask = "minimize fnr where fpr <= 10%"
-        >>> def by_ridge(make):
-        ...     return sp.methods.FullBatch(make, sp.Ridge())
-        >>> method = sp.methods.Ensembled(by_ridge, torch.nn.Linear(1, 1), sp.methods.Splits(3))
-        >>> result = sp.fit(None, ask, train, held_out, method, calibration=rest)
+        >>> one = sp.methods.FullBatch(lambda: torch.nn.Linear(1, 1), sp.Ridge())
+        >>> method = sp.methods.Ensembled(one, sp.methods.Splits(3))
+        >>> result = sp.fit(None, "minimize fnr where fpr <= 10%", train, held_out, method, calibration=rest)
         >>> [row["member"] for row in result.history]
         [0, 1, 2]
     """
 
-    make_method: Callable[[Callable[[], nn.Module]], Method]
-    model: nn.Module
+    method: Method
     made_of: Seeds
     seed: int = 0
 
     @property
     def expected_rows(self) -> int:
         """The sum over all members."""
-        return self.made_of.members * expected_rows(self.make_method(lambda: self.model))
+        return self.made_of.members * expected_rows(self.method)
 
     def refuses(self, problem: Problem, data: Data) -> str | None:
         """The reason why one member cannot train, or None."""
-        return self.make_method(lambda: self.model).refuses(problem, data)
+        return self.method.refuses(problem, data)
 
     def train(self, problem: Problem, data: Data, work: Work) -> Trained:
         """Train the members one after the other."""
         work.once("begun", lambda: True)
+        model = first_model(self.method)
         runs: list[Trained] = []
         history: History = []
         starts: list[int] = []
         for member in range(self.made_of.members):
             drawn = self.seed + member
-            fresh = seeded_copy(self.model, drawn)
-            train, held_out = self.made_of.deal(data.train, data.held_out, drawn)
+            fresh = None if model is None else seeded_copy(model, drawn)
+            train, held_out = self.made_of.deal(data.train, data.held_out, self.seed, member)
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(drawn)
-                method = self.make_method(InPlace(fresh))
+                method = starting_from(self.method, fresh)
                 run = method.train(problem, replace(data, train=train, held_out=held_out), work.part(f"seed-{drawn}"))
             starts.append(len(history))
             history += [{**row, "member": member} for row in run.history]

@@ -13,10 +13,8 @@ from torch import Tensor, nn
 
 from setpoint.capacity import beyond_memory, refuse_beyond_memory
 from setpoint.data.batch import in_order, resident
-from setpoint.data.parts import Data
-from setpoint.data.pooled import Pooled
-from setpoint.data.rows import Rows, read_batches
-from setpoint.data.sparse import SparseRows
+from setpoint.data.parts import Data, Pooled
+from setpoint.data.rows import Rows, SparseRows, read_batches
 from setpoint.data.standardise import Standardiser
 from setpoint.decide.order import preference
 from setpoint.errors import BadFeatures, BadSetting, ShapeMismatch

@@ -211,22 +211,19 @@ def refine(
     solver.double().across(False)
     every = torch.arange(len(rows.labels))
 
-    def loss_of(scores: Tensor) -> Tensor:
-        # The rows were checked when they were read, so the checks of a step are skipped.
-        return solver.judged(rows.sample(scores), every)
-
     theta = start.clone().requires_grad_()
     optimizer = torch.optim.Adam([theta, *solver.parameters()], lr=RATE)
     scores = (rows.x @ start).requires_grad_()
     solver.eval()
-    (push,) = torch.autograd.grad(loss_of(scores), scores)
+    (push,) = torch.autograd.grad(solver.judged(rows.sample(scores), every), scores)
     solver.train()
     pull = anchor.weights * (torch.sigmoid(rows.x @ start) - rows.labels)
     balance = push.norm() / pull.norm().clamp(min=1e-300)
     strength = kappa * anchor_strength(problem, rows) * balance
     average = torch.zeros_like(start)
     for step in range(STEPS):
-        loss = loss_of(rows.x @ theta) + strength * anchor.loss(rows.x, theta)
+        # The rows were checked when they were read, and need not be at every step.
+        loss = solver.judged(rows.sample(rows.x @ theta), every) + strength * anchor.loss(rows.x, theta)
         optimizer.zero_grad()
         loss.backward()
         # A cosine to zero, by hand: a scheduler would take longer than the step.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, TypeGuard
 
 from torch import nn
 
@@ -87,6 +87,11 @@ class Trained:
     settled: Method
     trials: tuple[Trial, ...] = ()
     again: bool = False
+
+
+def is_method(value: Any) -> TypeGuard[Method]:
+    """Whether something is a method by itself, not a solver, a recipe or a name."""
+    return hasattr(value, "refuses") and hasattr(value, "train") and not isinstance(value, nn.Module | type)
 
 
 def expected_rows(method: Method) -> int:

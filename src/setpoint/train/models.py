@@ -91,8 +91,14 @@ def build_model(kind: str, width: int, seed: int = 0) -> nn.Module:
 def restore_model(kind: str, width: int, members: int, state: Mapping[str, Tensor]) -> nn.Module:
     """The model with a stored `state_dict`; several members make an ensemble."""
     restore = kind_of(kind).restore
-    if restore is not None:
+    if restore is None:
+        model = build_model(kind, width) if members == 1 else Ensemble(build_model(kind, width) for _ in range(members))
+        model.load_state_dict(dict(state))
+        return model
+    if members == 1:
         return restore(state)
-    model = build_model(kind, width) if members == 1 else Ensemble(build_model(kind, width) for _ in range(members))
-    model.load_state_dict(dict(state))
-    return model
+    of_each: list[dict[str, Tensor]] = [{} for _ in range(members)]
+    for name, value in state.items():
+        _, member, own = name.split(".", 2)
+        of_each[int(member)][own] = value
+    return Ensemble(map(restore, of_each))

@@ -1,13 +1,14 @@
-"""A row of history as flat numbers under names that every tracker takes."""
+"""Rows of history for trackers: as flat numbers, and written to TensorBoard and MLflow by `fit(on_epoch=...)`."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol
 
 from setpoint.decide.order import preference
+from setpoint.errors import missing
 from setpoint.problem.point import OperatingPoint
 
 
@@ -48,3 +49,32 @@ def _numbers(name: str, value: Any) -> Iterator[tuple[str, float]]:
             yield from _numbers(f"{name}/{place}", part)
     elif isinstance(value, int | float):
         yield re.sub(r"[^\w./-]+", "_", name), float(value)
+
+
+class ScalarWriter(Protocol):
+    """What is asked of a writer; `torch.utils.tensorboard.SummaryWriter` is one."""
+
+    def add_scalar(self, tag: str, scalar_value: float, global_step: int) -> Any: ...
+
+
+def to_tensorboard(writer: ScalarWriter) -> Callable[[Mapping[str, Any]], None]:
+    """A hook that writes every row of history to a `SummaryWriter` of yours, which you also close."""
+
+    def write(row: Mapping[str, Any]) -> None:
+        for name, value in scalars(row).items():
+            writer.add_scalar(name, value, int(row["epoch"]))
+
+    return write
+
+
+def to_mlflow(run_id: str | None = None) -> Callable[[Mapping[str, Any]], None]:
+    """A hook that writes every row of history to a run, by default the active one, started when there is none."""
+    try:
+        import mlflow  # noqa: PLC0415  (slow to import, and the other trackers do without it)
+    except ImportError as cause:
+        raise missing("mlflow", "tracking", cause) from None
+
+    def write(row: Mapping[str, Any]) -> None:
+        mlflow.log_metrics(scalars(row), step=int(row["epoch"]), run_id=run_id)
+
+    return write
