@@ -46,7 +46,7 @@ def test_fit_and_predict_in_processes_of_their_own(table):
     assert fit.stderr.splitlines() == [
         "note: column 'id' is not used: no value occurs twice, as in a name or an identifier",
         "note: column 'currency' is not used: it is constant",
-        "note: the held-out rows were trained on as well, once they had chosen; --no-refit leaves them alone",
+        "note: the model was retrained on training and held-out rows together; --no-refit turns that off",
     ]
     assert "Anchored(0.25)" in fit.stdout
     assert "cross-entropy" in fit.stdout

@@ -302,7 +302,7 @@ def test_the_checkpoint_of_other_work_is_refused_and_left(tmp_path, name):
         begin(**made)
     Fuse.left = float("inf")
     before = (tmp_path / "kept" / STATE).read_bytes()
-    with pytest.raises(BadFile, match="is of other work") as caught:
+    with pytest.raises(BadFile, match="belongs to another call") as caught:
         begin(**{**made, **change})
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)

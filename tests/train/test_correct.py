@@ -115,7 +115,7 @@ def test_what_cannot_be_corrected_is_refused_in_a_sentence():
     whole = loader.resident
     with pytest.raises(BadSetting, match="a correction on 3 batches at one set of parameters is due"):
         solver(model(whole.x).squeeze(-1), whole.labels)
-    with pytest.raises(BadSetting, match="on 3 batches, but 12 came"):
+    with pytest.raises(BadSetting, match="needs 3 batches, got 12"):
         sp.methods.correct(model, solver, loader)
     with pytest.raises(BadSetting, match="nothing to correct"):
         sp.methods.correct(model, sp.ImplicitThreshold(PROBLEM), loader)

@@ -1,4 +1,4 @@
-"""The scikit-learn door: a classifier trained for an ask, and any other model given the threshold for one."""
+"""The scikit-learn door: a classifier that is trained for an ask, and a threshold for any other classifier."""
 
 try:
     from setpoint.estimator.classifier import SetpointClassifier

@@ -1,1 +1,1 @@
-"""One run: train, decide, judge, compare; kept on disk, resumed."""
+"""Runs: train, set the threshold, judge and compare; save a run on disk and resume it."""

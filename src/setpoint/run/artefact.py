@@ -299,7 +299,7 @@ def load_scores(path: str | os.PathLike[str]) -> SavedScores:
             if values.dtype != torch.float32 or not bool(values.isfinite().all()):
                 raise ValueError("it holds scores that are not finite numbers in single precision")
         if any(groups.dtype != torch.int32 or bool((groups < 0).any()) for groups in saved.groups.values()):
-            raise ValueError("it numbers groups by other than whole numbers")
+            raise ValueError("its group numbers are not whole numbers from 0 up")
     except (ValueError, LookupError, OSError, SafetensorError) as cause:
         raise BadFile(f"{path} is damaged: {reason(cause)}") from cause
     return saved
@@ -358,8 +358,8 @@ def _checked(path: Path, about: dict[str, Any]) -> dict[str, bytes]:
         raise BadFile(f"{path} is of format {about['format']}, this version reads {reads}; upgrade setpoint")
     if int(found[1]) < reads:
         raise BadFile(
-            f"{path} is of format {about['format']}, which does not say how columns are read and is no longer read; "
-            "fit it again"
+            f"{path} is of format {about['format']}, which does not store how columns are read; this version "
+            "cannot read it, fit it again"
         )
     sealed, expected = seal(about), named(about["seal"], text)
     changed = [name for name in {**expected, **sealed} if sealed.get(name) != expected.get(name)]

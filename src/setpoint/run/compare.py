@@ -21,7 +21,7 @@ from setpoint.train.default import BASELINE, SOLVERS, TUNED, Case, make_solver
 #: The solvers to compare by default, if they can solve the problem. A class weight is tuned for linear models only:
 #: for networks it costs many trainings and has gained nothing.
 USUAL = (BASELINE, "weighted", TUNED, "default", "implicit", "lagrangian", "auto")
-#: The chance of calling any of the compared solvers different when none is.
+#: The probability that any solver is called different from cross-entropy although none is.
 LEVEL = 0.05
 
 

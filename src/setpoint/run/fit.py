@@ -130,11 +130,12 @@ def fit(
         refit: Whether to retrain on training and held-out rows together, by the recipe or for the number of epochs that
             held-out data chose; a network keeps the running average of its parameters. It needs `calibration` data, and
             cross-entropy or a recipe. None, the default, retrains where the library chooses (no solver, or `Auto` for a
-            linear model) and these are given. With False, the last layer of a network without a named solver is
-            re-fitted on the held-out rows, if that helps. History and best epoch are those of the first training.
+            linear model) and there are such data. With False and such data, the last layer of a network without a named
+            solver is re-fitted on the held-out rows, if that helps. `history` and `best_epoch` are those of the first
+            training.
         ensemble: The number of copies to train, from the seeds `seed`, `seed + 1`, ...; the result averages their
             logits, and `model` stays as it was. `sp.methods.Splits(k)` also gives each copy another random split of
-            training and held-out rows; it needs `calibration` data and takes no `refit`.
+            training and held-out rows, and `Folds(k)` another fold; both need `calibration` data and take no `refit`.
         seed: The seed of the first copy of an ensemble; 0 by default.
         accumulate: The number of batches that count as one, exactly, for any solver, in the memory of one batch and for
             one more forward pass (`sp.methods.accumulate`); 1 by default.

@@ -65,7 +65,7 @@ class Settings:
         if self.tune < 0:
             raise BadSetting(f"tune must be a number of trials from 0 up, got {self.tune}")
         if self.tune and self.solver != "auto":
-            raise BadSetting(f"tune={self.tune} adds trials to solver 'auto', not to {self.solver!r}; choose that")
+            raise BadSetting(f"tune={self.tune} adds trials to solver 'auto', not to {self.solver!r}; choose 'auto'")
         for kind, number in (("epochs", self.epochs), ("batch size", self.batch_size), ("ensemble", self.ensemble)):
             if number is not None and number < 1:
                 raise BadSetting(f"{kind} must be at least 1, got {number}")

@@ -215,7 +215,7 @@ def fit_table(
     ]
     work.identity = {"data": about, "target": target, "positive": positive, "solvers": list(solvers)}
     run = fit_parts(SplitTable(parts, tuple(groups), named=True), problem, settings, solvers, on_row=on_row, work=work)
-    again = ["the held-out rows were trained on as well, once they had chosen; --no-refit leaves them alone"]
+    again = ["the model was retrained on training and held-out rows together; --no-refit turns that off"]
     notes = (*dropped, *words, *seen.sentences(ranges=False), *instead(run, settings))
     notes = (*notes, *(again if run.trained.again else ()))
     sizes = {name: {"rows": len(p.labels), "positives": int(p.labels.sum())} for name, p in parts.items()}

@@ -1,1 +1,1 @@
-"""Repeat over data: batches, the loop, selection, calibration."""
+"""Methods of training: from a problem and data to a model that makes scores."""

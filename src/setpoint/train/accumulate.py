@@ -49,7 +49,7 @@ def accumulate(model: nn.Module, solver: Solver, batches: Iterable[Any]) -> tupl
     parts = [*read_batches(batches, device_of(model))]
     _refuse_watchers(solver)
     if not parts:
-        raise BadSetting("there is no micro-batch; give at least one, without rows if there are none")
+        raise BadSetting("there is no micro-batch; pass at least one, which may be empty")
     before = {name: buffer.clone() for name, buffer in model.named_buffers()}
     draws, found = [], []
     with torch.no_grad():

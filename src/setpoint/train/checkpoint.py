@@ -126,8 +126,8 @@ class Checkpoint:
                 if name not in found["identity"] or found["identity"][name] != now:
                     then = found["identity"].get(name, "nothing")
                     raise BadFile(
-                        f"the checkpoint at {self.path} is of other work: its {name} was {_brief(then)}, now it is "
-                        f"{_brief(now)}; delete it to start anew, or give another path"
+                        f"the checkpoint at {self.path} belongs to another call: its {name} was {_brief(then)}, now it "
+                        f"is {_brief(now)}; delete it to start anew, or give another path"
                     )
             self.spent_before = float(found["spent"])
             state: State = found["state"]
@@ -194,7 +194,7 @@ def read_state(path: Path) -> State:
     try:
         data = torch.load(io.BytesIO(_unsealed((path / STATE).read_bytes())), map_location="cpu", weights_only=True)
         kind = data["format"]
-    except Exception as cause:  # torch raises a dozen kinds for a damaged file
+    except Exception as cause:  # torch raises many kinds of errors for a damaged file
         reason = str(cause).partition("\n")[0][:100] or type(cause).__name__
         raise BadFile(f"the checkpoint at {path} is damaged ({reason}); delete it to start anew") from cause
     if kind != FORMAT:

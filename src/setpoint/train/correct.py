@@ -48,7 +48,7 @@ def correct(model: nn.Module, solver: Solver, batches: Iterable[Any]) -> None:
         )
     for own in waiting:
         if len(parts) != own.correction.batches:
-            raise BadSetting(f"the correction is on {own.correction.batches} batches, but {len(parts)} came")
+            raise BadSetting(f"the correction needs {own.correction.batches} batches, got {len(parts)}")
         _correct(model, own, parts)
 
 

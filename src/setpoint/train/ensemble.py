@@ -100,15 +100,15 @@ def _parts_of(method: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Ensembled:
-    """Train by a method several times, each time from another seed (and on other rows), and average the logits.
+    """Train by a method several times, each time from another seed and possibly on other rows, and average the logits.
 
-    The history has the rows of all members, each with its `member`; the best row, and what was settled on, are those of
-    the member that is best on its held-out rows. A given model is left as it was.
+    The history has the rows of all members, each with its `member`. The best row and the settled method are those of
+    the member that is best on its held-out rows. A given model stays as it was.
 
     Args:
-        method: How to train one member.
-        made_of: How many members there are, and which rows each of them gets: `Seeds`, `Splits` or `Folds`.
-        seed: The seed of the first member.
+        method: The method that trains one member.
+        made_of: The number of members, and the rows of each: `Seeds`, `Splits` or `Folds`.
+        seed: The seed of the first member; the others follow.
 
     Example:
         >>> import torch, setpoint as sp

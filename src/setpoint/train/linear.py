@@ -36,7 +36,7 @@ from setpoint.solve.implicit import ImplicitThreshold
 from setpoint.solve.solver import Solver
 
 STEPS, RATE, SEARCH_EVERY = 250, 0.05, 5
-#: The share beyond a bound at which the strength of the anchor was set.
+#: The bound (1 %) for which the strength of the anchor was chosen.
 USUAL_SHARE = 0.01
 #: The share of each class near the threshold, where no bound says how many samples lie beyond it.
 FREE_SHARE = 1 / 16

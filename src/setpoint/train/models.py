@@ -26,7 +26,7 @@ def mlp(in_features: int, hidden: int | Sequence[int] = (64, 64)) -> nn.Module:
     """Layers of `hidden` units with ReLU between them, then one output."""
     sizes = (hidden,) if isinstance(hidden, int) else tuple(hidden)
     if any(isinstance(size, bool) or not isinstance(size, int) or size < 1 for size in sizes):
-        raise BadSetting(f"module__hidden must be the size of a layer, or of each, from 1 up, got {hidden!r}")
+        raise BadSetting(f"module__hidden must be one layer size or several, each from 1 up, got {hidden!r}")
     layers = [layer for pair in pairwise((in_features, *sizes)) for layer in (nn.Linear(*pair), nn.ReLU())]
     return nn.Sequential(*layers, nn.Linear((in_features, *sizes)[-1], 1))
 

@@ -17,15 +17,23 @@ from setpoint.errors import BadSetting
 
 @dataclass(frozen=True)
 class Seeds:
-    """An ensemble whose members differ by their seeds alone: what a plain number stands for.
+    """An ensemble of `members` that differ only by their seeds; `fit(ensemble=10)` means `Seeds(10)`.
 
     Args:
-        members: The number of members, from 1 up.
+        members: The number of models to train.
+
+    Raises:
+        BadSetting: If `members` is not a whole number from 1 up.
 
     Example:
-        >>> import setpoint as sp
-        >>> sp.methods.Seeds(3).deal("rows to train on", "rows held out", seed=0, member=2)
-        ('rows to train on', 'rows held out')
+        >>> import torch, setpoint as sp
+        >>> x, labels = torch.randn(90, 2), torch.arange(90) % 2
+        >>> train, held_out, rest = (sp.Batches(x[k::3], labels[k::3]) for k in range(3))
+        >>> one = sp.methods.FullBatch(lambda: torch.nn.Linear(2, 1), sp.Ridge())
+        >>> method = sp.methods.Ensembled(one, sp.methods.Seeds(3))
+        >>> result = sp.fit(None, "minimize fnr where fpr <= 20%", train, held_out, method, calibration=rest)
+        >>> len(result.model.members)
+        3
     """
 
     members: int = 10
@@ -37,7 +45,7 @@ class Seeds:
     def deal(
         self, train: Iterable[Any], held_out: Iterable[Any], seed: int, member: int
     ) -> tuple[Iterable[Any], Iterable[Any]]:
-        """The training and the held-out rows of a member: those given."""
+        """The training and held-out rows of a member: the given ones."""
         return train, held_out
 
 
@@ -91,17 +99,16 @@ class Splits(Seeds):
 
 @dataclass(frozen=True)
 class Folds(Splits):
-    """An ensemble by cross-fitting: each member is held out from one fold of the rows and trained on all others.
+    """An ensemble by cross-fitting: each member is trained on all folds of the rows but one, which is held out.
 
-    The training and held-out rows that `fit` is given are put together and cut into as many folds as there are members,
-    every class (and every group) in the same shares. Every row is held out exactly once, so the threshold needs
-    `calibration` rows.
+    The training and held-out rows of `fit` are joined and cut into one fold per member, with the same shares of every
+    class (and group). Every row is held out exactly once, so the threshold needs `calibration` rows.
 
     Args:
-        members: how many folds there are, from 2 up.
+        members: The number of folds, from 2 up.
 
     Raises:
-        BadSetting: `members` is not a whole number from 2 up.
+        BadSetting: If `members` is not a whole number from 2 up.
 
     Example:
         >>> import torch, setpoint as sp
@@ -132,8 +139,8 @@ def _in_memory(loader: Iterable[Any]) -> Rows:
         whole = Rows.join([read_batch(item) for item in loader])
     if whole is None:
         raise BadSetting(
-            f"an ensemble over splits deals the rows out anew, so it takes them in memory, as sp.Batches or a list of "
-            f"batches, not as {type(loader).__name__}; or name a number, ensemble=10, for one over seeds"
+            f"an ensemble over splits needs all rows in memory, as sp.Batches or a list of batches, not as "
+            f"{type(loader).__name__}; or pass a number, ensemble=10, for members that differ by their seeds"
         )
     if not isinstance(whole.x, Tensor):
         raise BadSetting(f"an ensemble over splits takes dense tensors, but x is a {type(whole.x).__name__}")

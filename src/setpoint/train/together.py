@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 def averages_itself(model: nn.Module) -> bool:
     """Whether a wrapper of the model (DistributedDataParallel, FSDP) averages the gradients of all processes."""
-    # A sharded parameter lies on a mesh of devices; its class would take half a second to import.
+    # A sharded parameter has a mesh of devices; importing its class would take half a second.
     return isinstance(model, DistributedDataParallel) or any(hasattr(p, "device_mesh") for p in model.parameters())
 
 

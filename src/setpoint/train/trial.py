@@ -1,4 +1,4 @@
-"""Candidates side by side, and the rule that keeps one of them without choosing noise."""
+"""Candidates of a choice, and the rule that chooses one of them without choosing noise."""
 
 from __future__ import annotations
 
