@@ -49,13 +49,31 @@ class OnEach(list[Rows]):
 
 
 class Batches:
-    """A loader over tensors in memory: whole batches by index, no Python a row, no worker processes.
+    """A loader over tensors in memory: whole batches by index, no Python code per row, no worker processes.
 
-    `batch_size=None` yields everything at once. Each pass draws a new order when `shuffle` is set, from `seed`.
-    With a `process_group` (True: the default one) each of its processes, all of which hold all rows, yields its share
-    of every batch.
-    Sparse `x`, of torch or of scipy, stays sparse, and each batch of it, of 4,096 rows if not told, is made dense.
-    A checkpoint tells its data from others by a hash of all rows, or by `content`, if they have a name that does.
+    Sparse features stay sparse in memory; each batch is made dense.
+
+    Args:
+        x: The features, one row per sample: a tensor, or a sparse matrix of torch or SciPy.
+        labels: 0 or 1 per row.
+        weights: One weight per row; all 1 if None.
+        groups: The group of each row, a whole number from 0 up.
+        batch_size: Rows per batch; None yields all rows at once, or 4,096 at a time if `x` is sparse.
+        shuffle: Whether each pass draws a new order.
+        seed: The seed of these orders.
+        process_group: A group of processes which all hold all rows, each to yield its share of every batch; True for
+            the default group, False for none.
+        content: A name that tells these rows from any others, for checkpoints; if None they hash all rows.
+
+    Raises:
+        ShapeMismatch: If features and labels differ in length.
+        BadSetting: If the batch size is no whole number from 1 up.
+
+    Example:
+        >>> import setpoint as sp, torch
+        >>> batches = sp.Batches(torch.arange(6.0).reshape(3, 2), torch.tensor([0.0, 1.0, 1.0]), batch_size=2)
+        >>> [batch.labels.tolist() for batch in batches]
+        [[0.0, 1.0], [1.0]]
     """
 
     def __init__(
@@ -216,10 +234,21 @@ def index_across(loader: Iterable[Any], processes: Processes) -> Iterable[Any]:
 
 
 def with_index(loader: Iterable[Any]) -> Iterable[Any]:
-    """The same batches, each with the places of its samples among all: `index`, whatever the order they come in.
+    """Number the samples of a loader, for solvers that keep one price per sample.
 
-    A `DataLoader` over a dataset with places is rebuilt around it, sampler and all; a list or tuple of batches is
-    numbered in its order. Anything else, such as a stream, has no lasting places and comes back as it is.
+    Args:
+        loader: A `DataLoader` over a dataset with places, which is rebuilt with its sampler, or a list or tuple of
+            batches, which is numbered in its order.
+
+    Returns:
+        The same batches, each with the numbers of its samples as `index`, whatever the order they come in. Any other
+        loader, such as a stream, has no lasting numbers and is returned as it is.
+
+    Example:
+        >>> import setpoint as sp, torch
+        >>> batches = [(torch.zeros(2, 1), torch.tensor([0.0, 1.0])), (torch.zeros(1, 1), torch.tensor([1.0]))]
+        >>> [batch.index.tolist() for batch in sp.methods.with_index(batches)]
+        [[0, 1], [2]]
     """
     if isinstance(loader, Batches) or not isinstance(loader, DataLoader | list | tuple):
         return loader

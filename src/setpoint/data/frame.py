@@ -30,7 +30,27 @@ _LIKE_A_NUMBER = r"^[-+]?[$€£]?\s?\d[\d.,'\s]*[%$€£]?$"
 
 
 def read_table(path: str | os.PathLike[str]) -> Frame:
-    """The table in a .csv, .tsv or .parquet file, as it stands there: every value of a text file is text."""
+    """Read the table in a file, as it stands there: every value of a text file is text.
+
+    Args:
+        path: A .csv, .tsv or .parquet file with a line of column names.
+
+    Returns:
+        The table as a polars frame.
+
+    Raises:
+        BadFile: If there is no such file, or its ending is another.
+        BadTable: If the file cannot be read as a table, or has no rows.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from setpoint.data.frame import read_table
+        >>> with tempfile.TemporaryDirectory() as place:
+        ...     size = Path(place, "loans.csv").write_text("amount,repaid\\n120,yes\\n80,no\\n")
+        ...     read_table(f"{place}/loans.csv").to_dict(as_series=False)
+        {'amount': ['120', '80'], 'repaid': ['yes', 'no']}
+    """
     path = check_table(path)
     ending = path.suffix.lower()
     frame = _read_text(path, separator_of(path)) if "sv" in ending else _read_parquet(path)

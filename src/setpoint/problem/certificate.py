@@ -21,6 +21,7 @@ class Certificate:
         method: the test that the certificate comes from.
 
     Example:
+        >>> from setpoint.problem.certificate import Certificate
         >>> str(Certificate("fpr <= 1%", 0.95, 300, "exact"))
         'fpr <= 1% with confidence 95%, from 300 samples (exact)'
     """
@@ -53,6 +54,7 @@ class Estimate:
         method: the way the interval was made.
 
     Example:
+        >>> from setpoint.problem.certificate import Estimate
         >>> str(Estimate("f1", 0.5, 0.4, 0.6, 0.95, 200, "bootstrap"))
         'f1 0.5, between 0.4 and 0.6 with confidence 95%: an estimate (bootstrap), not a certificate'
     """

@@ -92,6 +92,8 @@ class OneThreshold(Thresholds):
         plain: the threshold.
 
     Example:
+        >>> import torch
+        >>> from setpoint.problem.thresholds import OneThreshold
         >>> OneThreshold(0.5).passes(torch.tensor([0.5, 0.6]).double()).tolist()
         [False, True]
     """
@@ -117,6 +119,8 @@ class PerBound(Thresholds):
         plain: the thresholds, in the order of the bounds.
 
     Example:
+        >>> import torch
+        >>> from setpoint.problem.thresholds import PerBound
         >>> PerBound((0.1, 0.2)).passes(torch.tensor([0.15, 0.3]).double()).tolist()
         [[True, False], [True, True]]
     """
@@ -147,6 +151,8 @@ class PerGroup(Thresholds):
         column: the name of the column of groups, for sentences.
 
     Example:
+        >>> import torch
+        >>> from setpoint.problem.thresholds import PerGroup
         >>> limits = PerGroup({"a": 0.1, "b": 0.7}, "site")
         >>> limits.passes(torch.tensor([0.5, 0.5]).double(), ["a", "b"]).tolist()
         [True, False]
@@ -207,7 +213,8 @@ def thresholds_from(found: Tensor, problem: Problem, names: Sequence[str] | None
         names: the names of the groups; without names the groups are numbered.
 
     Example:
-        >>> import setpoint as sp
+        >>> import setpoint as sp, torch
+        >>> from setpoint.problem.thresholds import thresholds_from
         >>> thresholds_from(torch.tensor([[0.25, 0.5]]), sp.ask("minimize error where recall.gap(site) <= 5%"))
         PerGroup(plain={'0': 0.25, '1': 0.5}, column='site')
     """
