@@ -117,7 +117,7 @@ def _start(
 
 
 def _refuse_others(context: Any) -> None:
-    """What was asked is stored with the run, so nothing that would change it is taken."""
+    """Refuse options beside --resume that would change the stored ask."""
     sources = {name: context.get_parameter_source(name) for name in context.params}
     given = [name for name, source in sources.items() if source is not None and source.name != "DEFAULT"]
     others = [name for name in given if name not in ("resume", "as_json", "quiet")]
@@ -153,5 +153,5 @@ def launched() -> Iterator[Processes]:
 
 
 def restarts() -> int:
-    """How often `torchrun` has started the processes again, after one of them failed."""
+    """The number of times that `torchrun` has started the processes again, after one of them failed."""
     return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))

@@ -1,4 +1,4 @@
-"""How things are printed: progress and tables for a person, JSON for a machine."""
+"""Printing: progress and tables for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
 
 @contextmanager
 def progress(screen: Console) -> Iterator[Callable[[str, int, int], None]]:
-    """A bar with the time left, a solver a line; nothing at all when the screen is not a terminal."""
+    """One bar per solver with the time left; no bars if the screen is not a terminal."""
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
     silent = screen.quiet or not screen.is_terminal
     with Progress(*columns, TimeRemainingColumn(), console=screen, disable=silent) as bar:
@@ -78,7 +78,7 @@ def progress(screen: Console) -> Iterator[Callable[[str, int, int], None]]:
 
 
 def result_table(run: TableRun) -> Table:
-    """One row a solver: the objective and each bounded rate on every part, and the threshold."""
+    """One row per solver: the objective and each bounded rate on every part, and the threshold."""
     problem = run.problem
     # Narrow enough for a screen of 80 columns and one bound.
     table = Table(
@@ -101,7 +101,7 @@ def result_table(run: TableRun) -> Table:
 
 
 def trials_table(run: TableRun) -> Table:
-    """What `auto` chose from, by held-out rows."""
+    """The methods that `auto` chose from, with their values on held-out rows."""
     objective = run.problem.objective
     rows = []
     for trial in run.chosen.trials:

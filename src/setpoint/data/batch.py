@@ -104,7 +104,7 @@ class Batches:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.resident.labels)
 
     @property

@@ -118,7 +118,7 @@ def check_table(path: str | os.PathLike[str]) -> Path:
 
 
 def separator_of(path: Path) -> str:
-    """What stands between two values of a text file."""
+    """The character between two values of a text file."""
     return "\t" if path.suffix.lower() == ".tsv" else ","
 
 
@@ -130,7 +130,7 @@ def _read_parquet(path: Path) -> Frame:
 
 
 def unreadable_parquet(path: Path, cause: Exception) -> BadTable:
-    """What to say of a Parquet file that cannot be read."""
+    """The error for a Parquet file that cannot be read."""
     return BadTable(f"{path} cannot be read as parquet: {str(cause).splitlines()[0]}; write it again")
 
 
@@ -154,7 +154,7 @@ def without_rows(frame: Frame, numbers: Sequence[int]) -> Frame:
 
 
 def unreadable_text(path: Path, separator: str, columns: int, cause: Exception) -> BadTable:
-    """What to say of a text file that cannot be read: the line, where it can be found."""
+    """The error for a text file that cannot be read; it names the line, if that can be found."""
     reason = str(cause).splitlines()[0]
     if "utf-8" in reason:
         return not_utf8(path)
@@ -222,7 +222,7 @@ def count_levels(column: Column) -> Frame:
 
 
 def odd_numbers(column: Column, codes: int) -> tuple[int, str] | None:
-    """How many values keep a column from being read as numbers, and one of them, if most values look like numbers.
+    """Count the values that keep a column from being read as numbers, and show one, if most look like numbers.
 
     Numbers written as 1,234 or 5% look like numbers too. Up to `codes` different ones are taken as words on purpose.
     """

@@ -108,12 +108,12 @@ class Target:
 
 
 def missing_labels(name: str, missing: int, rows: int) -> BadTable:
-    """What to say of a target that is not there in every row."""
+    """The error for a target that is missing in some rows."""
     return BadTable(f"target {name!r} is missing in {missing} of {rows} rows; fill it in or drop those rows")
 
 
 def refuse_odd_target(frame: Frame, name: str) -> None:
-    """The column is there, and of a type that can hold classes."""
+    """Refuse a table without the column, or with one that cannot hold classes."""
     if name not in frame.columns:
         raise BadTable(f"no column {name!r} to predict; {_instead(name, frame)}")
     column = frame[name]

@@ -1,6 +1,6 @@
 """A text file before it is a table: its encoding, its separator, the names in its first line, odd lines.
 
-Everything here is said before or instead of a parser's own words, which rarely name the line.
+The errors here come before or in place of a parser's own, which rarely name the line.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _KINDS = {
 
 
 def column_names(path: Path, separator: str) -> list[str]:
-    """The names in the first line, one a column and no two alike."""
+    """The names in the first line, one per column and no two alike."""
     _refuse_other_files(path)
     _refuse_bare_returns(path)
     try:
@@ -79,7 +79,7 @@ def not_utf8(path: Path) -> BadTable:
 
 
 def why_unreadable(path: Path, separator: str, columns: int) -> str | None:
-    """What is wrong with the first line that a parser stumbles over, if it can be found."""
+    """A sentence on the first line that cannot be read, if it can be found."""
     number, stray = 1, None
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:

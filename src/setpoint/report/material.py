@@ -1,4 +1,4 @@
-"""What a report is made of: a point, the solvers that were trained, and their scores on the rows they are judged by."""
+"""The material of a report: an operating point, the trained models, and their scores and labels."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Material:
         return check_sample(contender.scores[part], self.labels[part]).double()
 
     def sample(self, contender: Contender, part: str) -> tuple[Sample, list[float]]:
-        """What a threshold moves over, with groups where there are any, and the contender's own thresholds on it.
+        """The scores that a threshold is moved over, with labels and groups, and the contender's own thresholds.
 
         Where every group has a threshold of its own, the scores are margins (score - threshold of the group), and
         the threshold is 0: moving it moves the thresholds of all groups together.

@@ -68,7 +68,7 @@ def write_report(
 
 
 def read_material(run: str | os.PathLike[str]) -> Material:
-    """What a report is made of, from a directory that `setpoint fit` wrote."""
+    """The material of a report, from a directory that `setpoint fit` wrote."""
     saved = load_run(run)
     kept = load_scores(run)
     rows = _history(Path(run) / HISTORY)
@@ -105,7 +105,7 @@ def _history(path: Path) -> list[dict[str, Any]]:
 
 
 def _epoch(row: Any) -> dict[str, Any]:
-    """What is shown of an epoch."""
+    """The values of an epoch that the report shows."""
     told = {name: None if row.get(name) is None else number(row[name]) for name in ("soft", "train", "held_out")}
     names = {name: text(row.get(name, "")) for name in ("trained", "solver")}
     return {**names, "member": whole_number(row.get("member", 0)), **told}

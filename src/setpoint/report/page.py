@@ -25,7 +25,7 @@ def make_page(material: Material, most: int = MOST) -> str:
 
     Args:
         material: Everything that the report shows.
-        most: At most so many positions of the slider per contender and part.
+        most: The most positions of the slider per contender and part.
 
     Returns:
         The text of the file.
@@ -78,7 +78,7 @@ def _asset(name: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """What the page's own policy allows to run: this text, and nothing that a name might smuggle in."""
+    """The hash by which the policy of the page allows this text, and no script inside a name, to run."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
