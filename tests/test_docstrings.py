@@ -6,6 +6,7 @@ import ast
 import doctest
 import enum
 import inspect
+import pkgutil
 import re
 from pathlib import Path
 
@@ -16,25 +17,19 @@ import setpoint
 from setpoint.decide import calibrate, shift_point, tally
 from setpoint.lp import closed, forms
 from setpoint.measure import constraint
-from setpoint.problem import check
-from setpoint.run import artefact, compare, settings, table
 from setpoint.run.fit import FitSettings
 from setpoint.train.choose import How
 
 SOURCE = Path(setpoint.__file__).parent
 MODULES = [path for path in sorted(SOURCE.rglob("*.py")) if ">>>" in path.read_text()]
-#: Rooms whose public names have every section; add a room when its docstrings are done.
-ROOMS = (
-    "setpoint.data.batch", "setpoint.decide", "setpoint.errors", "setpoint.estimator",
-    "setpoint.lp", "setpoint.measure", "setpoint.problem.language", "setpoint.problem.problem", "setpoint.run",
-    "setpoint.solve", "setpoint.train",
-)  # fmt: skip
+#: Names that the reference lists are public too, wherever they are; errors but for the base need no example each.
+REFERENCE = [
+    name
+    for page in sorted((SOURCE.parents[1] / "docs" / "reference").glob("*.md"))
+    for name in re.findall(r"^::: (?!setpoint.errors)(\S+)", page.read_text(), re.MULTILINE)
+]
 PLACES = (
     setpoint, setpoint.classes, setpoint.losses, setpoint.lp, setpoint.methods, setpoint.steps, closed, forms,
-)  # fmt: skip
-OTHERS = (
-    constraint.Constraint, check.Check, settings.Settings, table.fit_table, table.TableRun, compare.compare_table,
-    compare.Comparison, compare.Standing, artefact.save_run, artefact.load_run, artefact.SavedRun,
 )  # fmt: skip
 #: A sentence that starts so is a riddle.
 RIDDLE = re.compile(r"(^|[.:] |\n\n)(What|Of) ")
@@ -58,12 +53,11 @@ def test_examples_run(path):
 
 
 def public_things() -> list[object]:
-    """The public classes and functions of the rooms that are done."""
+    """The public classes and functions."""
     names = [(place, name) for place in PLACES for name in getattr(place, "__all__", dir(place)) if name[0] != "_"]
-    found = [setpoint.SetpointClassifier, setpoint.Tuned, *(getattr(place, name) for place, name in names)]
-    things = [thing for thing in found if inspect.isclass(thing) or inspect.isfunction(thing)]
-    done = [thing for thing in things if thing.__module__.startswith(ROOMS)]
-    return sorted({*done, *OTHERS}, key=lambda thing: (thing.__qualname__, thing.__module__))
+    found = [*(getattr(place, name) for place, name in names), *map(pkgutil.resolve_name, REFERENCE)]
+    things = {thing for thing in found if inspect.isclass(thing) or inspect.isfunction(thing)}
+    return sorted(things, key=lambda thing: (thing.__qualname__, thing.__module__))
 
 
 def parameters(thing: object) -> list[str]:
@@ -91,7 +85,9 @@ def lacks(thing: object) -> list[str]:
         missing.append("plain words in place of a sentence that starts with What or Of")
     if inspect.isfunction(thing) and inspect.signature(thing).return_annotation != "None" and "Returns:\n" not in text:
         missing.append("Returns")
-    if ">>> " not in text.partition("Example:\n")[2]:
+    # An example that takes a training by another package is shown, not run.
+    shown = "```python" if thing.__module__.startswith("setpoint.integrations") else ">>> "
+    if not any(mark in text.partition("Example:\n")[2] for mark in (">>> ", shown)):
         missing.append("Example")
     told = re.findall(r"^    (\w+): \S", text, re.MULTILINE)
     return [*missing, *(f"the argument {name}" for name in parameters(thing) if name not in told)]

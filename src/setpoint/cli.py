@@ -357,7 +357,7 @@ def main(arguments: list[str] | None = None) -> None:
         print("setpoint: stopped", file=sys.stderr)
         sys.exit(STOPPED)
     except Exception as cause:
-        # What typer itself has to say of a wrong option, from whichever click it carries.
+        # The message of typer itself on a wrong option.
         if hasattr(cause, "format_message"):
             _stop(_usage(cause))
         traceback.print_exc()

@@ -1,6 +1,7 @@
 """Methods of training, what they give back, and the pieces for a training loop of your own."""
 
 from setpoint.data.batch import with_index
+from setpoint.data.parts import Data
 from setpoint.run.fit import FitResult
 from setpoint.run.run import Run, run
 from setpoint.train.accumulate import accumulate
@@ -26,6 +27,7 @@ __all__ = [
     "BestOf",
     "ByEpochs",
     "ClassWeights",
+    "Data",
     "Ensemble",
     "Ensembled",
     "FitResult",

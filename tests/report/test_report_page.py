@@ -150,7 +150,7 @@ def test_separable_and_constant_scores_have_a_page():
 
 def test_groups_that_do_not_fit_are_refused():
     told = material("minimize error where recall.gap(sex) <= 5%", groups=["f", "m"])
-    with pytest.raises(BadGroups, match="one threshold a sex; pass the groups of the test rows"):
+    with pytest.raises(BadGroups, match="one threshold per sex; pass the groups of the test rows"):
         make_page(dataclasses.replace(told, groups=None))
     with pytest.raises(BadGroups, match="no threshold for sex 'x'; known are f, m"):
         make_page(dataclasses.replace(told, groups={**told.groups, "test": np.full(400, "x")}))

@@ -1,1 +1,1 @@
-"""What each command of the command line does: one file a command, its `main` called with what `cli` declares."""
+"""The commands of the command line, one file per command; `main` takes the options that `cli` declares."""

@@ -20,7 +20,6 @@ from setpoint.problem.language import read_problem
 from setpoint.processes import ALONE, Processes
 from setpoint.report.words import against_baseline, fitted
 from setpoint.run.settings import Settings
-from setpoint.run.side_by_side import Told
 from setpoint.run.stream import memory_note
 from setpoint.run.table import TableRun
 from setpoint.run.unfinished import Plan, begin, how_to_go_on
@@ -31,54 +30,48 @@ MISTAKE, STOPPED = 2, 130
 PATIENCE = timedelta(days=7)
 
 
-def main(*, context: Any, quiet: bool, **asked: Any) -> int:
+def main(*, context: Any, out: Path, resume: Path | None, as_json: bool, quiet: bool, **asked: Any) -> int:
     with launched() as processes:
         # One process speaks, and one writes.
-        return _fit(context=context, quiet=quiet or not processes.leads, processes=processes, **asked)
-
-
-def _fit(
-    *,
-    context: Any,
-    out: Path,
-    resume: Path | None,
-    as_json: bool,
-    quiet: bool,
-    processes: Processes,
-    **asked: Any,
-) -> int:
-    aside = console(stderr=True, quiet=quiet)
-    if resume is not None:
-        _refuse_others(context)
-        out = resume
-    try:
-        with progress(aside) as on_epoch:
-            if resume is None:
-                run = _start(aside, out=out, on_epoch=on_epoch, processes=processes, **asked)
-            else:
-                run = go_on(out, on_epoch=on_epoch, processes=processes)
-    except KeyboardInterrupt:
-        print(f"setpoint: interrupted; {how_to_go_on(out)}", file=sys.stderr)
-        return STOPPED
-    except OSError as cause:
-        where = f"{cause.filename or out} cannot be written or read: {cause.strerror or cause}"
-        print(f"setpoint: {where}; {how_to_go_on(out)}", file=sys.stderr)
-        return MISTAKE
-    say(aside, *(f"note: {note}" for note in run.notes))
-    if as_json and processes.leads:
-        write_json({"out": str(out), **run.to_dict()})
+        quiet = quiet or not processes.leads
+        aside = console(stderr=True, quiet=quiet)
+        if resume is not None:
+            _refuse_others(context)
+            out = resume
+        else:
+            force = asked.pop("force")
+            plan = _plan(**asked)
+            if plan.stream and not restarts():
+                say(aside, f"note: {memory_note(plan.data)}")
+        try:
+            with progress(aside) as on_epoch:
+                if resume is not None:
+                    run = go_on(out, on_epoch=on_epoch, processes=processes)
+                else:
+                    again = restarts() > 0
+                    run = begin(plan, out, force=force, go_on=again, on_epoch=on_epoch, processes=processes)
+        except KeyboardInterrupt:
+            print(f"setpoint: interrupted; {how_to_go_on(out)}", file=sys.stderr)
+            return STOPPED
+        except OSError as cause:
+            where = f"{cause.filename or out} cannot be written or read: {cause.strerror or cause}"
+            print(f"setpoint: {where}; {how_to_go_on(out)}", file=sys.stderr)
+            return MISTAKE
+        say(aside, *(f"note: {note}" for note in run.notes))
+        if as_json and processes.leads:
+            write_json({"out": str(out), **run.to_dict()})
+            return 0
+        screen = console(quiet=quiet)
+        screen.print(result_table(run))
+        if run.chosen.trials:
+            screen.print(trials_table(run))
+        say(
+            screen,
+            *sentences(run),
+            f"Written to {out}; score new rows with: setpoint predict {out} new.csv",
+            f"Check the promise on later rows with: setpoint evaluate {out} labelled.csv",
+        )
         return 0
-    screen = console(quiet=quiet)
-    screen.print(result_table(run))
-    if run.chosen.trials:
-        screen.print(trials_table(run))
-    say(
-        screen,
-        *sentences(run),
-        f"Written to {out}; score new rows with: setpoint predict {out} new.csv",
-        f"Check the promise on later rows with: setpoint evaluate {out} labelled.csv",
-    )
-    return 0
 
 
 def sentences(run: TableRun) -> list[str]:
@@ -89,35 +82,25 @@ def sentences(run: TableRun) -> list[str]:
     return [*lines, *(against_baseline(own.best("test"), one.best("test"), run.sizes["test"]) for one in plain)]
 
 
-def _start(
-    aside: Any,
+def _plan(
     *,
     data: Path | None,
     target: str | None,
     ask: str | None,
     positive: str | None,
-    out: Path,
-    force: bool,
     checkpoint_seconds: float,
     stream: bool,
-    on_epoch: Told,
-    processes: Processes,
     **how: Any,
-) -> TableRun:
+) -> Plan:
     if data is None or target is None or ask is None:
         lacking = "a table" if data is None else "--target" if target is None else "--ask"
         raise BadSetting(f"{lacking} is missing; see setpoint fit --help")
     read_problem(ask)
-    plan = Plan(str(data), target, ask, read_settings(**how), positive, checkpoint_seconds, stream)
-    if restarts():
-        return begin(plan, out, go_on=True, on_epoch=on_epoch, processes=processes)
-    if stream and processes.leads:
-        say(aside, f"note: {memory_note(data)}")
-    return begin(plan, out, force=force, on_epoch=on_epoch, processes=processes)
+    return Plan(str(data), target, ask, read_settings(**how), positive, checkpoint_seconds, stream)
 
 
 def _refuse_others(context: Any) -> None:
-    """What was asked is stored with the run, so nothing that would change it is taken."""
+    """Refuse options beside --resume that would change the stored ask."""
     sources = {name: context.get_parameter_source(name) for name in context.params}
     given = [name for name, source in sources.items() if source is not None and source.name != "DEFAULT"]
     others = [name for name in given if name not in ("resume", "as_json", "quiet")]
@@ -153,5 +136,5 @@ def launched() -> Iterator[Processes]:
 
 
 def restarts() -> int:
-    """How often `torchrun` has started the processes again, after one of them failed."""
+    """The number of times that `torchrun` has started the processes again, after one of them failed."""
     return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))

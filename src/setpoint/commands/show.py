@@ -1,4 +1,4 @@
-"""How things are printed: progress and tables for a person, JSON for a machine."""
+"""Printing: progress and tables for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 from setpoint.measure.constraint import Constraint
 from setpoint.problem.point import OperatingPoint
@@ -51,19 +52,19 @@ def write_json(answer: Mapping[str, Any]) -> None:
     print(json.dumps(answer, indent=2, allow_nan=False))
 
 
-def grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+def grid(head: Sequence[str], rows: Sequence[Sequence[str | Text]]) -> Table:
     """A table of texts: the first column to the left, the others to the right, narrow enough for 80 columns."""
     table = Table(box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
     for place, name in enumerate(head):
         table.add_column(escape(name), justify="right" if place else "left", no_wrap=not place, vertical="bottom")
     for row in rows:
-        table.add_row(*map(escape, row))
+        table.add_row(*(escape(cell) if isinstance(cell, str) else cell for cell in row))
     return table
 
 
 @contextmanager
 def progress(screen: Console) -> Iterator[Callable[[str, int, int], None]]:
-    """A bar with the time left, a solver a line; nothing at all when the screen is not a terminal."""
+    """One bar per solver with the time left; no bars if the screen is not a terminal."""
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
     silent = screen.quiet or not screen.is_terminal
     with Progress(*columns, TimeRemainingColumn(), console=screen, disable=silent) as bar:
@@ -78,32 +79,24 @@ def progress(screen: Console) -> Iterator[Callable[[str, int, int], None]]:
 
 
 def result_table(run: TableRun) -> Table:
-    """One row a solver: the objective and each bounded rate on every part, and the threshold."""
+    """One row per solver: the objective and each bounded rate on every part, and the threshold."""
     problem = run.problem
-    # Narrow enough for a screen of 80 columns and one bound.
-    table = Table(
-        title=escape(str(problem)), title_justify="left", box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False
-    )
-    table.add_column("solver", no_wrap=True)
-    for name in (
-        str(problem.objective),
-        *(f"{c.quantity}\n{c.relation} {show_bound(c)}" for c in problem.constraints),
-    ):
-        for part in SHOWN:
-            table.add_column(f"{escape(name)}\n{part_name(part)}", justify="right", vertical="bottom")
-    table.add_column("threshold", justify="right", vertical="bottom")
+    names = [str(problem.objective), *(f"{c.quantity}\n{c.relation} {show_bound(c)}" for c in problem.constraints)]
+    rows: list[list[str | Text]] = []
     for one in run.runs:
         judged = [one.judged(part) for part in SHOWN]
-        cells = [show_value(problem.objective, point.objective) for point in judged]
-        cells += [_bounded(constraint, point) for constraint in problem.constraints for point in judged]
-        table.add_row(one.method.replace(": ", ":\n"), *cells, one.point.thresholds.describe(""))
+        objectives = [show_value(problem.objective, point.objective) for point in judged]
+        bounded = [_bounded(constraint, point) for constraint in problem.constraints for point in judged]
+        rows.append([one.method.replace(": ", ":\n"), *objectives, *bounded, one.point.thresholds.describe("")])
+    table = grid(["solver", *(f"{name}\n{part_name(part)}" for name in names for part in SHOWN), "threshold"], rows)
+    table.title, table.title_justify = escape(str(problem)), "left"
     return table
 
 
 def trials_table(run: TableRun) -> Table:
-    """What `auto` chose from, by held-out rows."""
+    """The methods that `auto` chose from, with their values on held-out rows."""
     objective = run.problem.objective
-    rows = []
+    rows: list[list[str | Text]] = []
     for trial in run.chosen.trials:
         value = "-" if trial.point is None else show_value(objective, trial.point.objective)
         name = f"{trial.name}{' (chosen)' if trial.chosen else ''}"
@@ -115,6 +108,6 @@ def trials_table(run: TableRun) -> Table:
     return table
 
 
-def _bounded(constraint: Constraint, point: OperatingPoint) -> str:
+def _bounded(constraint: Constraint, point: OperatingPoint) -> str | Text:
     text, beyond = show_bounded(constraint, point.rates, feasible=point.feasible)
-    return f"[red]{text}*[/red]" if beyond else text
+    return Text(f"{text}*", style="red") if beyond else text

@@ -103,7 +103,7 @@ class Batches:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.resident.labels)
 
     @property

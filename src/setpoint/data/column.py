@@ -20,7 +20,25 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Numeric:
-    """An amount: standardised and clipped. Missing is the mean, with a 0/1 feature if training missed any."""
+    """A column of numbers or times: standardised and clipped at five deviations.
+
+    A missing value becomes the mean, with a 0/1 feature beside it if training had missing values.
+
+    Attributes:
+        name: The name of the column.
+        mean: The mean of the training rows.
+        deviation: Their standard deviation.
+        low: Their smallest value.
+        high: Their largest value.
+        missing: Whether any of them was missing.
+
+    Example:
+        >>> import polars as pl
+        >>> from setpoint.data.column import Numeric
+        >>> age = Numeric("age", mean=40.0, deviation=10.0, low=18.0, high=90.0, missing=True)
+        >>> age.encode(pl.Series("age", [50.0, None])).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+    """
 
     name: str
     mean: float
@@ -114,11 +132,23 @@ class Vector:
 
 @dataclass(frozen=True)
 class Categorical:
-    """Levels, a 0/1 feature each; also missing, and the levels beyond the most frequent, if training held any.
+    """A column of words, booleans or codes: one 0/1 feature per level.
 
-    A level never seen in training counts among those others, and is all zeros if there were none: a feature
-    that was always 0 has a weight that nothing was learned for. `other` is the share of the training rows that held
-    none of the levels.
+    "Missing" and "other" have a feature of their own if training had such rows. A level that training never saw is
+    "other"; if there is no such feature, all features are 0, since a weight for it was never learned.
+
+    Attributes:
+        name: The name of the column.
+        levels: The most frequent levels of the training rows, at most 100.
+        missing: Whether any training row had no value.
+        other: The share of training rows that had none of the levels.
+
+    Example:
+        >>> import polars as pl
+        >>> from setpoint.data.column import Categorical
+        >>> region = Categorical("region", levels=("north", "south"), missing=True, other=0.0)
+        >>> region.encode(pl.Series("region", ["south", None, "west"])).tolist()
+        [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]
     """
 
     name: str

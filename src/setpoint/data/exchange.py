@@ -24,7 +24,7 @@ from setpoint.files import PENDING, is_stream, naming, whole
 #: The path that stands for standard input and output.
 PIPE = Path("-")
 ENDINGS = (".csv", ".tsv", ".parquet", ".pq")
-#: How polars ends what the system told it.
+#: The end of a polars error that comes from the operating system.
 _CODE = re.compile(r"\(os error (\d+)\)")
 
 

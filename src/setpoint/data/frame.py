@@ -30,7 +30,27 @@ _LIKE_A_NUMBER = r"^[-+]?[$€£]?\s?\d[\d.,'\s]*[%$€£]?$"
 
 
 def read_table(path: str | os.PathLike[str]) -> Frame:
-    """The table in a .csv, .tsv or .parquet file, as it stands there: every value of a text file is text."""
+    """Read the table in a file, as it stands there: every value of a text file is text.
+
+    Args:
+        path: A .csv, .tsv or .parquet file with a line of column names.
+
+    Returns:
+        The table as a polars frame.
+
+    Raises:
+        BadFile: If there is no such file, or its ending is another.
+        BadTable: If the file cannot be read as a table, or has no rows.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from setpoint.data.frame import read_table
+        >>> with tempfile.TemporaryDirectory() as place:
+        ...     size = Path(place, "loans.csv").write_text("amount,repaid\\n120,yes\\n80,no\\n")
+        ...     read_table(f"{place}/loans.csv").to_dict(as_series=False)
+        {'amount': ['120', '80'], 'repaid': ['yes', 'no']}
+    """
     path = check_table(path)
     ending = path.suffix.lower()
     frame = _read_text(path, separator_of(path)) if "sv" in ending else _read_parquet(path)
@@ -98,7 +118,7 @@ def check_table(path: str | os.PathLike[str]) -> Path:
 
 
 def separator_of(path: Path) -> str:
-    """What stands between two values of a text file."""
+    """The character between two values of a text file."""
     return "\t" if path.suffix.lower() == ".tsv" else ","
 
 
@@ -110,7 +130,7 @@ def _read_parquet(path: Path) -> Frame:
 
 
 def unreadable_parquet(path: Path, cause: Exception) -> BadTable:
-    """What to say of a Parquet file that cannot be read."""
+    """The error for a Parquet file that cannot be read."""
     return BadTable(f"{path} cannot be read as parquet: {str(cause).splitlines()[0]}; write it again")
 
 
@@ -134,7 +154,7 @@ def without_rows(frame: Frame, numbers: Sequence[int]) -> Frame:
 
 
 def unreadable_text(path: Path, separator: str, columns: int, cause: Exception) -> BadTable:
-    """What to say of a text file that cannot be read: the line, where it can be found."""
+    """The error for a text file that cannot be read; it names the line, if that can be found."""
     reason = str(cause).splitlines()[0]
     if "utf-8" in reason:
         return not_utf8(path)
@@ -202,7 +222,7 @@ def count_levels(column: Column) -> Frame:
 
 
 def odd_numbers(column: Column, codes: int) -> tuple[int, str] | None:
-    """How many values keep a column from being read as numbers, and one of them, if most values look like numbers.
+    """Count the values that keep a column from being read as numbers, and show one, if most look like numbers.
 
     Numbers written as 1,234 or 5% look like numbers too. Up to `codes` different ones are taken as words on purpose.
     """

@@ -1,4 +1,4 @@
-"""What training saw in each column of a table, learned from all rows at once or chunk by chunk.
+"""Learn from the training rows what each column holds, from all rows at once or chunk by chunk.
 
 Chunks give the same as the whole table, but for two things. A column of more than `MOST_KEPT` levels keeps the most
 frequent ones of every moment, so that the counts of rare levels may fall short; and numbers that were taken as words
@@ -42,7 +42,7 @@ _UNEVEN = "its lists are empty, missing or differ in length"
 
 @dataclass(frozen=True)
 class Moments:
-    """How many values there are and are known, their mean, deviation and range; of two sets, those of both together."""
+    """The number of rows and of known values, their mean, deviation and range; `+` joins those of two chunks."""
 
     rows: int = 0
     known: int = 0
@@ -80,7 +80,7 @@ class Moments:
 
 @dataclass(frozen=True)
 class LevelCounts:
-    """How often the most frequent levels occur, in that order; how many levels there are; how many values miss."""
+    """The counts of the most frequent levels, in that order; the number of levels, missing values and rows."""
 
     times: dict[str, int]
     different: int
@@ -89,7 +89,7 @@ class LevelCounts:
 
 
 class Levels:
-    """How often each level of a column occurs."""
+    """Counts of the levels of a column."""
 
     def __init__(self) -> None:
         self.counts = pl.DataFrame(schema={"level": pl.String, "times": pl.Int64})
@@ -109,7 +109,7 @@ class Levels:
         return self
 
     def found(self, most: int) -> LevelCounts:
-        """The `most` most frequent ones."""
+        """The counts of the `most` most frequent levels."""
         top = self.counts.top_k(most, by=["times", "level"], reverse=[False, True])
         top = top.sort(["times", "level"], descending=[True, False])
         return LevelCounts(dict(top.iter_rows()), self.different, self.missing, self.rows)
@@ -200,7 +200,7 @@ def _categorical(name: str, counts: LevelCounts) -> Categorical | str:
 
 
 def _refusal(column: Column, length: int) -> str | None:
-    """Why a column is of no use whatever its values are, if so."""
+    """The reason why a column is of no use whatever its values are, if there is one."""
     if not column.name:
         return "it has no name, as the row numbers that some programs write"
     if isinstance(column.dtype, pl.List) and column.dtype.inner.is_numeric():
@@ -210,7 +210,7 @@ def _refusal(column: Column, length: int) -> str | None:
 
 
 def odd_numbers_note(column: Column) -> str:
-    """What keeps a column of numbers from being read as such, or nothing."""
+    """A sentence on the values that keep a column from being read as numbers, or an empty text."""
     found = odd_numbers(column, MOST_CODES)
     if found is None:
         return ""

@@ -18,10 +18,22 @@ from setpoint.processes import ALONE, Processes
 
 @dataclass(frozen=True)
 class Data:
-    """Loaders of rows to learn from, to choose by, to set the threshold on, and to judge the result on.
+    """The loaders of a training.
 
-    `group_names` are the names of the groups that the rows number, where they have any. `seen` are training rows to
-    judge the result on, where `train` is too large to be kept; None judges on all of them.
+    Args:
+        train: Rows to learn from.
+        held_out: Rows to choose by.
+        calibration: Rows to set the threshold on; None sets it on the held-out rows.
+        test: Rows to judge the result on.
+        group_names: The names of the groups that the rows number.
+        seen: Training rows to judge on, if `train` is too large to be kept; None judges on all of `train`.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> x, labels = torch.arange(4.0).unsqueeze(-1), torch.tensor([0.0, 0.0, 1.0, 1.0])
+        >>> data = sp.methods.Data(sp.Batches(x, labels), sp.Batches(x, labels))
+        >>> data.comes_whole
+        True
     """
 
     train: Iterable[Any]
@@ -44,7 +56,7 @@ class Data:
         return isinstance(self.train, Batches) and not self.train.processes.alone
 
     def on_each(self) -> Data:
-        """The same where a process holds all rows and keeps them to itself."""
+        """The same with loaders that give each process all rows that it holds."""
 
         def alone(loader: Any) -> Any:
             return loader.whole_on_each() if isinstance(loader, Batches) else loader
@@ -55,16 +67,16 @@ class Data:
         )  # fmt: skip
 
     def pooled(self) -> Data:
-        """Training and held-out rows together to learn from; the held-out rows choose nothing any more."""
+        """The same with training and held-out rows together to learn from; held-out rows then choose nothing."""
         return replace(self, train=Pooled(self.train, self.held_out))
 
 
 class Pooled:
-    """The batches of one loader, each with its share of the rows of another, all of which come once in every pass.
+    """The batches of one loader, each joined with its share of the rows of another loader.
 
-    Nothing is kept in memory but one batch of each. The other loader's batches are shuffled within themselves. Of two
-    `Batches` that processes share out, what is dealt is shared out too: together they make the steps of one process.
-    `parts` are the two loaders as they were given.
+    Every row comes once per pass. Only one batch of each loader is kept in memory. Rows of the other loader are
+    shuffled within their batch. If processes share out both `Batches`, they also share out the added rows: together
+    they make the steps of one process. `parts` are the two loaders as they were given.
     """
 
     fingerprint: str | None = None
@@ -81,7 +93,7 @@ class Pooled:
 
     @property
     def sampler(self) -> Any:
-        """What draws the order of the first loader, if it has such a thing."""
+        """The sampler of the first loader, if it has one."""
         return getattr(self.batches, "sampler", None)
 
     @cached_property
@@ -114,11 +126,11 @@ class Pooled:
             else:
                 # Rows that were padded to different lengths: a step each.
                 yield from pieces
-        # Of a process that has no others.
+        # A process without batches of the first loader yields its share all the same.
         yield from others.take(other_size - dealt)
 
     def _own(self, piece: Rows, device: torch.device) -> Rows:
-        """The part of a piece that is this process's to take, where the batch is that it goes with."""
+        """The share of a piece that this process takes, on the device of its batch."""
         if not self.shared.alone:
             rows = torch.arange(len(piece.labels)).tensor_split(self.shared.size)[self.shared.rank]
             piece = piece.take(rows)
@@ -133,7 +145,7 @@ class _Pieces:
         self.open: Rows | None = None
 
     def take(self, size: int) -> list[Rows]:
-        """So many rows, or all that are left, of one batch or of several."""
+        """The next `size` rows, or all that are left, from one batch or several."""
         pieces: list[Rows] = []
         while size > 0:
             if self.open is None or not len(self.open.labels):
@@ -149,7 +161,7 @@ class _Pieces:
 
 
 def rows_of(loader: Iterable[Any], shared: Processes = ALONE) -> int:
-    """How many rows a loader yields, all of them tensors; on all processes that share it."""
+    """The number of rows of a loader, on all processes that share it; batches other than tensors are refused."""
     if isinstance(loader, Batches) and (loader.processes.alone or not shared.alone):
         return loader.rows
     rows = 0

@@ -18,7 +18,7 @@ from setpoint.errors import BadTable
 _NUMBER, _BOOLEAN, _TIME, _ZONED, _CLOCK, _SPAN, _LIST, _WORDS = (
     "number", "boolean", "time", "time with a zone", "time of day", "duration", "list of numbers", "words",
 )  # fmt: skip
-#: How each kind is called in a sentence, and how it is written in a text file.
+#: The name of each kind in a sentence, and its form in a text file.
 _SPOKEN = {
     _NUMBER: ("numbers", "numbers such as 1234.5"),
     _BOOLEAN: ("booleans", "true or false"),
@@ -165,7 +165,7 @@ def apply_readings(frame: Frame, readings: Readings) -> Frame:
 
 
 def is_text(column: Column) -> bool:
-    """Whether the values are spelled out."""
+    """Whether the values are text."""
     return column.dtype in (pl.String, pl.Categorical, pl.Enum)
 
 

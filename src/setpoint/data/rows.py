@@ -22,7 +22,7 @@ DENSE_AT_ONCE = 4096
 
 
 class SparseRows:
-    """A sparse matrix whose rows can be had by number, dense and float32."""
+    """A sparse matrix that gives its rows by number, dense and float32."""
 
     def __init__(self, rows: scipy.sparse.csr_array) -> None:
         self.rows = rows
@@ -32,13 +32,13 @@ class SparseRows:
         return int(self.rows.shape[0])
 
     def index_select(self, dim: int, rows: Tensor) -> Tensor:
-        """These rows as a tensor; named as that of a tensor, which it stands in for."""
+        """These rows as a dense tensor, as `Tensor.index_select` gives them."""
         assert dim == 0
         return torch.from_numpy(self.rows[rows.numpy()].toarray())
 
     @property
     def parts(self) -> list[Tensor]:
-        """All that is stored."""
+        """The stored arrays."""
         return [torch.from_numpy(np.asarray(part)) for part in (self.rows.data, self.rows.indices, self.rows.indptr)]
 
 
@@ -74,7 +74,7 @@ class Rows:
 
     @property
     def n_groups(self) -> int | None:
-        """How many groups there are, where rows have any."""
+        """The number of groups, if rows have groups."""
         return None if self.groups is None else int(self.groups.max()) + 1
 
     def sample(self, scores: Tensor) -> Sample:

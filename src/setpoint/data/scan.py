@@ -79,7 +79,7 @@ class Scan(ABC):
 
 
 def scan_table(path: str | os.PathLike[str], chunk: int = CHUNK) -> Scan:
-    """A .csv, .tsv or .parquet file in chunks of about so many bytes; it is read once if any of it is text."""
+    """Divide a .csv, .tsv or .parquet file into chunks of about `chunk` bytes; a text file is read once for it."""
     path = check_table(path)
     scan: Scan = _Text(path, chunk) if "sv" in path.suffix.lower() else _Parquet(path, chunk)
     if scan.rows == 0:
@@ -160,7 +160,7 @@ def _line_ranges(path: Path, size: int) -> Iterator[Chunk]:
 
 
 def _last_row(block: bytes, *, first: bool) -> int:
-    """Where the last row that ends in this block ends, or, if that is asked for, the first; 0 if none does."""
+    """The end of the last whole row in a block, or with `first` of the first row; 0 if no row ends there."""
     if first:
         end = block.find(b"\n") + 1
         while end and block.count(b'"', 0, end) % 2:
@@ -176,7 +176,7 @@ def _last_row(block: bytes, *, first: bool) -> int:
 
 
 def learn_readings_of(scan: Scan) -> dict[str, Reading]:
-    """The reading of every column that can be used, as all rows of the table decide it; text takes a pass."""
+    """Find the reading of every column that can be used, from all rows of the table."""
     guesses: dict[str, Guess] = {}
     for _, frame in scan.frames():
         for column in frame:
@@ -198,7 +198,7 @@ def fingerprint(frame: Frame) -> dict[str, Any]:
 
 
 def _values(column: Column) -> list[bytes | memoryview]:
-    """Which values are missing, and the others, in a form that no version of polars changes."""
+    """Bytes of a column that no version of polars changes: which values are missing, and the others."""
     missing = column.is_null()
     kind = column.dtype
     if kind.is_temporal():

@@ -28,7 +28,22 @@ _YES = ("1", "true", "t", "yes", "y", "positive", "pos")
 
 @dataclass(frozen=True)
 class Target:
-    """The column to predict and its two classes; `why` says how the positive one was chosen."""
+    """The column to predict and its two classes.
+
+    Attributes:
+        name: The name of the column.
+        negative: The negative class, as text.
+        positive: The positive class, as text.
+        why: How the positive class was chosen, in words.
+        reading: How the column is read.
+
+    Example:
+        >>> import polars as pl
+        >>> from setpoint.data.schema import Target
+        >>> target = Target.of(pl.DataFrame({"repaid": ["yes", "no", "yes"]}), "repaid")
+        >>> target.positive, target.why
+        ('yes', 'the one that says yes')
+    """
 
     name: str
     negative: str
@@ -38,8 +53,16 @@ class Target:
 
     @classmethod
     def of(cls, frame: Frame, name: str, positive: str | None = None) -> Target:
-        """The classes of a column. Unless told, the positive one is the larger number, the one that says yes or
-        true, or else the rarer one."""
+        """Find the two classes of a column.
+
+        Args:
+            frame: The table.
+            name: The name of the column.
+            positive: The positive class; if None, the larger number, the word for yes, or else the rarer class.
+
+        Raises:
+            BadTable: If there is no such column, or it does not hold two classes in every row.
+        """
         refuse_odd_target(frame, name)
         readings, read = learn_readings(frame.select(name))
         found = Levels().add(read[name]).found(4)
@@ -85,12 +108,12 @@ class Target:
 
 
 def missing_labels(name: str, missing: int, rows: int) -> BadTable:
-    """What to say of a target that is not there in every row."""
+    """The error for a target that is missing in some rows."""
     return BadTable(f"target {name!r} is missing in {missing} of {rows} rows; fill it in or drop those rows")
 
 
 def refuse_odd_target(frame: Frame, name: str) -> None:
-    """The column is there, and of a type that can hold classes."""
+    """Refuse a table without the column, or with one that cannot hold classes."""
     if name not in frame.columns:
         raise BadTable(f"no column {name!r} to predict; {_instead(name, frame)}")
     column = frame[name]
@@ -123,7 +146,22 @@ def _instead(name: str, frame: Frame) -> str:
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns that training used, in order, those it dropped and why, the target, and how every column is read."""
+    """The columns of the training rows, and how a table becomes features and labels.
+
+    Attributes:
+        target: The column to predict.
+        columns: The columns that training used, in order.
+        dropped: The name of each column that is not used, and why.
+        readings: How each column is read, by name.
+
+    Example:
+        >>> import polars as pl
+        >>> from setpoint.data.schema import Schema, Target
+        >>> frame = pl.DataFrame({"amount": [120.0, None, 80.5, 300.0], "repaid": ["yes", "no", "yes", "no"]})
+        >>> schema = Schema.of(frame, Target.of(frame, "repaid"))
+        >>> schema.features, tuple(schema.encode(frame).shape), schema.labels(frame).tolist()
+        (['amount', 'amount is missing'], (4, 2), [1.0, 0.0, 1.0, 0.0])
+    """
 
     target: Target
     columns: tuple[Numeric | Vector | Categorical, ...]
@@ -132,7 +170,7 @@ class Schema:
 
     @classmethod
     def of(cls, frame: Frame, target: Target, readings: Readings | None = None) -> Schema:
-        """The schema of the training rows: hand over those only.
+        """Learn the schema of the training rows; hand over no other rows.
 
         Args:
             frame: The training rows.

@@ -48,10 +48,10 @@ class Described(Protocol):
         """Sentences on these counts for the user, apart from ranges."""
 
     def beyond(self, seen: Seen) -> str | None:
-        """How many rows lie outside the range that training saw, if any."""
+        """A sentence on the rows outside the range that training saw, if there are any."""
 
     def mostly(self, seen: Seen) -> str | None:
-        """Why most rows are unlike those of training, if they are."""
+        """A sentence that says why most rows are unlike those of training, if they are."""
 
 
 class Notes:
@@ -69,7 +69,7 @@ class Notes:
             self.seen[column.name] += column.look(frame[column.name])
 
     def sentences(self, *, ranges: bool = True) -> list[str]:
-        """The notes; without `ranges`, rows outside the range of training go unmentioned."""
+        """The notes; without `ranges`, none about rows outside the range of training."""
         ignored = [f"column {name!r} was not there in training and is ignored" for name in self.extra]
         notes = [note for column in self.columns for note in column.notes(self.seen[column.name])]
         beyond = [column.beyond(self.seen[column.name]) for column in self.columns if ranges]
@@ -79,6 +79,6 @@ class Notes:
         return ignored + notes + outside
 
     def alarms(self) -> list[str]:
-        """Columns most of whose rows are unlike those of training, a sentence each."""
+        """One sentence per column whose rows are mostly unlike those of training."""
         found = [column.mostly(self.seen[column.name]) for column in self.columns]
         return [alarm for alarm in found if alarm]

@@ -22,7 +22,7 @@ JOINED = 4
 
 @dataclass(frozen=True)
 class Division:
-    """Which part each row of a table belongs to: `edges` cut the numbers from 0 to 1 that rows are hashed to."""
+    """The part of each row: rows are hashed to numbers from 0 to 1, which `edges` divide into parts."""
 
     seed: int
     edges: tuple[float, ...]
@@ -30,7 +30,7 @@ class Division:
 
     @classmethod
     def of(cls, rows: int, shares: tuple[float, ...], seed: int, most: int = MOST_ROWS) -> Division:
-        """Shares of the rows, but of no part beside train more than `most`."""
+        """The division into shares, with at most `most` rows in each part but train."""
         kept = [min(share, most / rows) for share in shares[1:]]
         train = 1 - sum(kept)
         edges = np.cumsum([train, *kept[:-1]])
@@ -45,7 +45,7 @@ class Division:
         return self._place(chunk) < self.sample
 
     def _place(self, chunk: Chunk) -> NDArray[np.float64]:
-        """A number from 0 to 1 a row, by the finaliser of SplitMix64."""
+        """One number from 0 to 1 per row, by the finaliser of SplitMix64."""
         rows = np.arange(chunk.first, chunk.first + chunk.rows, dtype=np.uint64)
         mixed = _mix(rows + _mix(np.array([(self.seed + 0x9E3779B97F4A7C15) % 2**64], dtype=np.uint64)))
         return (mixed >> np.uint64(11)).astype(np.float64) / 2.0**53

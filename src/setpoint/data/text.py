@@ -1,6 +1,6 @@
 """A text file before it is a table: its encoding, its separator, the names in its first line, odd lines.
 
-Everything here is said before or instead of a parser's own words, which rarely name the line.
+The errors here come before or in place of a parser's own, which rarely name the line.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
@@ -24,7 +23,7 @@ _KINDS = {
 
 
 def column_names(path: Path, separator: str) -> list[str]:
-    """The names in the first line, one a column and no two alike."""
+    """The names in the first line, one per column and no two alike."""
     _refuse_other_files(path)
     _refuse_bare_returns(path)
     try:
@@ -79,7 +78,7 @@ def not_utf8(path: Path) -> BadTable:
 
 
 def why_unreadable(path: Path, separator: str, columns: int) -> str | None:
-    """What is wrong with the first line that a parser stumbles over, if it can be found."""
+    """A sentence on the first line that cannot be read, if it can be found."""
     number, stray = 1, None
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -105,29 +104,22 @@ def blank_rows(path: Path, separator: str, columns: int) -> list[int]:
 
 def blank_rows_of(lines: TextIO, path: Path, separator: str, columns: int, first: int | None = None) -> list[int]:
     """The same for some lines of the file, of which the first is number `first`; if that is None, they are all."""
-    blank = []
+    reader = csv.reader(lines, delimiter=separator)
+    blank, above = [], 0 if first is None else first - 1
     try:
-        for place, (number, row) in enumerate(_rows(lines, separator, first)):
+        if first is None:
+            next(reader)
+        number = above + reader.line_num + 1
+        for place, row in enumerate(reader):
             if not row:
                 blank.append(place)
             elif len(row) < columns:
                 raise BadTable(f"{path} is ragged: {_uneven(number, len(row), columns, separator)}")
+            number = above + reader.line_num + 1
     except csv.Error:
         # Values too long for this reader, which the other one has read: such a table has no short rows to find.
         return []
     return blank
-
-
-def _rows(lines: TextIO, separator: str, first: int | None) -> Iterator[tuple[int, list[str]]]:
-    """The rows after the names, each with the line it starts in."""
-    reader = csv.reader(lines, delimiter=separator)
-    if first is None:
-        next(reader)
-    above = 0 if first is None else first - 1
-    number = above + reader.line_num + 1
-    for row in reader:
-        yield number, row
-        number = above + reader.line_num + 1
 
 
 def _uneven(number: int, values: int, columns: int, separator: str) -> str:

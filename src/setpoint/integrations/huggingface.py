@@ -1,4 +1,4 @@
-"""Hugging Face: what a `Trainer` needs to train by a solver, judge by the exact metric, and resume."""
+"""Hugging Face: a `Trainer` that trains by a solver, judges by the exact metric, and resumes."""
 
 from __future__ import annotations
 
@@ -31,9 +31,21 @@ SOLVER_FILE = "solver.pt"
 
 
 class SolverLoss:
-    """`Trainer(compute_loss_func=SolverLoss(solver))`: the solver as the loss, its state untouched by evaluation.
+    """A solver as the loss of a `Trainer`; evaluation leaves its state untouched.
 
     With gradient accumulation each part of a batch counts by its share of the samples, as a mean over all would.
+
+    Args:
+        solver: The solver, whose loss takes scores and labels.
+
+    Raises:
+        BadLabels: When called, if the batch has no labels.
+
+    Example:
+        ```python
+        solver = sp.losses.WithAnchor(sp.ImplicitThreshold("minimize fnr where fpr <= 10%"))
+        trainer = Trainer(model, arguments, train_dataset=rows, compute_loss_func=SolverLoss(solver))
+        ```
     """
 
     def __init__(self, solver: Solver) -> None:
@@ -56,9 +68,24 @@ class SolverLoss:
 
 
 class SolverCheckpoint(TrainerCallback):
-    """Writes the solver's state into every checkpoint of the run, and reads it back when the run is resumed.
+    """A callback that keeps the solver's state in every checkpoint of a `Trainer`, and reads it back on resuming.
 
-    A resumed run is looked for in its `output_dir`; give `resume_from` when its checkpoint lies elsewhere.
+    Args:
+        solver: The solver of the `SolverLoss`.
+        resume_from: The checkpoint that a resumed run continues, if it is not in the `output_dir` of the run.
+
+    Raises:
+        BadFile: When training begins, if the checkpoint has no state of the solver.
+        BadSetting: When training begins, if the optimizer lacks parameters of the solver.
+
+    Example:
+        ```python
+        trainer = Trainer(
+            model, arguments, train_dataset=rows, compute_loss_func=SolverLoss(solver),
+            callbacks=[SolverCheckpoint(solver)],
+        )
+        trainer.train(resume_from_checkpoint=True)
+        ```
     """
 
     def __init__(self, solver: Solver, resume_from: str | os.PathLike[str] | None = None) -> None:
@@ -86,7 +113,7 @@ class SolverCheckpoint(TrainerCallback):
         write_whole(place, written.getvalue())
 
     def _refuse_unlearned(self, optimizer: Any) -> None:
-        """A Trainer's own optimizer holds the model only; thresholds that are learned would stand still unseen."""
+        """Refuse an optimizer that holds the model only: thresholds that are to be learned would stand still."""
         own = {id(parameter) for parameter in self.solver.parameters()}
         learned = {id(p) for group in getattr(optimizer, "param_groups", []) for p in group["params"]}
         if own - learned:
@@ -97,10 +124,27 @@ class SolverCheckpoint(TrainerCallback):
 
 
 def metrics_for(problem: Problem | str) -> Callable[[Any], dict[str, float]]:
-    """`Trainer(compute_metrics=metrics_for(problem))`: the objective and the true rates at the best cut.
+    """Make the `compute_metrics` of a `Trainer`: the objective and the true rates at the best cut.
 
-    For the best checkpoint set `metric_for_best_model="preference"` and `greater_is_better=True`: every feasible
+    To keep the best checkpoint set `metric_for_best_model="preference"` and `greater_is_better=True`: every feasible
     model then comes before every infeasible one.
+
+    Args:
+        problem: The problem, or an ask.
+
+    Returns:
+        A function from the predictions of a `Trainer` to numbers by name.
+
+    Raises:
+        BadProblem: If the ask cannot be read.
+
+    Example:
+        >>> import numpy as np
+        >>> from transformers import EvalPrediction
+        >>> from setpoint.integrations.huggingface import metrics_for
+        >>> logits, labels = np.array([[0.0, 0.1], [0.0, 0.4], [0.0, 0.6], [0.0, 0.9]]), np.array([0, 1, 0, 1])
+        >>> metrics_for("minimize fnr where fpr <= 50%")(EvalPrediction(logits, labels))["rates/fpr"]
+        0.5
     """
     problem = read_problem(problem, rows=True)
 
@@ -116,7 +160,28 @@ def metrics_for(problem: Problem | str) -> Callable[[Any], dict[str, float]]:
 
 
 def point_from(problem: Problem | str, prediction: Any, *, confidence: float | None = None) -> OperatingPoint:
-    """The threshold to run at, from `trainer.predict(dataset)` on data that nothing was chosen on."""
+    """Set the threshold from the predictions of a `Trainer`.
+
+    Args:
+        problem: The problem, or an ask.
+        prediction: The result of `trainer.predict(dataset)`, on rows that chose nothing else.
+        confidence: The probability with which the bounds are to hold on new data; None for no certificate.
+
+    Returns:
+        The operating point.
+
+    Raises:
+        BadLabels: If the predictions come without labels.
+        TooFewSamples: If there are too few rows for the certificate.
+
+    Example:
+        >>> import numpy as np
+        >>> from transformers import EvalPrediction
+        >>> from setpoint.integrations.huggingface import point_from
+        >>> prediction = EvalPrediction(np.array([[0.1], [0.4], [0.6], [0.9]]), np.array([0, 1, 0, 1]))
+        >>> point_from("minimize fnr where fpr <= 50%", prediction).threshold
+        0.25
+    """
     predictions, labels = prediction.predictions, prediction.label_ids
     logits = predictions[0] if isinstance(predictions, tuple | list) else predictions
     if labels is None:
@@ -125,7 +190,23 @@ def point_from(problem: Problem | str, prediction: Any, *, confidence: float | N
 
 
 def scores_from(logits: Tensor) -> Tensor:
-    """One score a row: of two logits the second less the first, whose order is that of the probability."""
+    """Turn logits into one score per row: the only logit, or the second of two less the first.
+
+    Args:
+        logits: A tensor `(n,)`, `(n, 1)` or `(n, 2)`.
+
+    Returns:
+        The scores `(n,)`, in the order of the probability of the positive class.
+
+    Raises:
+        ShapeMismatch: If the logits have another shape.
+
+    Example:
+        >>> import torch
+        >>> from setpoint.integrations.huggingface import scores_from
+        >>> scores_from(torch.tensor([[1.0, 3.0], [2.0, 0.0]]))
+        tensor([ 2., -2.])
+    """
     if logits.dim() == 2 and logits.shape[1] == 2:
         return logits[:, 1] - logits[:, 0]
     if logits.dim() == 2 and logits.shape[1] == 1:

@@ -31,11 +31,22 @@ except ImportError as cause:
 
 
 class SetpointModule(LightningModule):
-    """A model and the solver that trains it; the solver's state is part of the module, so checkpoints keep it.
+    """A Lightning module of a model and the solver that trains it; checkpoints keep the state of both.
 
-    Batches are what `fit` takes: `(x, labels)`, `(x, labels, weights)` or a mapping. The first `warm_epochs` epochs
-    are balanced cross-entropy. `optimizer` makes, from the parameters of model and solver, whatever Lightning
-    accepts from `configure_optimizers`; the default is Adam at 0.001.
+    Batches are those of `fit`: `(x, labels)`, `(x, labels, weights)` or a mapping.
+
+    Args:
+        model: The network, which gives one score per row.
+        solver: The solver.
+        warm_epochs: The number of first epochs that are trained by balanced cross-entropy.
+        optimizer: Makes, from the parameters of model and solver, whatever Lightning accepts from
+            `configure_optimizers`; if None, Adam with a learning rate of 0.001.
+
+    Example:
+        ```python
+        module = SetpointModule(torch.nn.Linear(8, 1), sp.ImplicitThreshold("minimize fnr where fpr <= 5%"))
+        Trainer(max_epochs=3).fit(module, train_loader, validation_loader)
+        ```
     """
 
     def __init__(
@@ -55,7 +66,7 @@ class SetpointModule(LightningModule):
 
     @property
     def criterion(self) -> Solver:
-        """What this epoch is trained by."""
+        """The solver of this epoch."""
         return self.warm if self.current_epoch < self.warm_epochs else self.solver
 
     def forward(self, x: Any) -> Any:
@@ -82,16 +93,33 @@ class SetpointModule(LightningModule):
 
 
 class OperatingPointCallback(Callback):
-    """Judges every validation epoch by the exact metric, keeps the best one, and sets the threshold at the end.
+    """A Lightning callback that judges every validation epoch, keeps the best one, and sets the threshold at the end.
 
-    `validation_step` must return a mapping with `scores` and `labels` (and `weights`, `groups` where there are
-    any); when `training_step` returns them too, beside `loss`, the soft and true values on training data are logged
-    as well. A `SetpointModule` does both. Logged under `prefix`: what `scalars` makes of a row of `history`, and
-    `preference`, one number to monitor, larger being better and every feasible epoch above every infeasible one.
+    `validation_step` must return a mapping with `scores` and `labels` (and `weights`, `groups` if there are any). If
+    `training_step` returns them too, beside `loss`, the values on training data are logged as well. A `SetpointModule`
+    does both. The callback logs what `scalars` makes of a row of `history`, and `preference`, one number to monitor:
+    larger is better, and every feasible epoch lies above every infeasible one. After `fit`, `point` is the operating
+    point.
 
-    At the end of `fit` the module is given back the weights of its best epoch, unless `keep_best` is False, and
-    `point` is set on `calibration`, a loader whose batches `forward` can score, or on the validation data again when
-    there is none; with `confidence` it carries a certificate, only honest when `calibration` is data of its own.
+    Args:
+        problem: The problem, or an ask.
+        calibration: A loader of rows that choose nothing else, to set the threshold on; if None, the validation rows.
+        confidence: The probability with which the bounds are to hold on new data. The certificate is only valid with
+            `calibration`.
+        keep_best: Whether the module gets the weights of its best epoch back at the end of `fit`.
+        on_epoch: Called with each row of history.
+        prefix: The beginning of every logged name.
+
+    Raises:
+        BadProblem: If the ask cannot be read.
+        BadSetting: In validation, if there are several loaders, or `validation_step` returns no scores.
+
+    Example:
+        ```python
+        callback = OperatingPointCallback("minimize fnr where fpr <= 5%", calibration=loader, confidence=0.95)
+        Trainer(max_epochs=3, callbacks=[callback]).fit(module, train_loader, validation_loader)
+        callback.point.threshold
+        ```
     """
 
     def __init__(
@@ -119,7 +147,7 @@ class OperatingPointCallback(Callback):
 
     @property
     def state_key(self) -> str:
-        """Two callbacks with different problems may stand side by side."""
+        """The name of the callback's state in a checkpoint; callbacks with different problems have different names."""
         return f"{type(self).__name__}[{self.problem}]"
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -148,7 +176,7 @@ class OperatingPointCallback(Callback):
         if not _has_scores(outputs):
             raise BadSetting(
                 "OperatingPointCallback needs scores: let validation_step return "
-                '{"scores": scores, "labels": labels}, one number a sample'
+                '{"scores": scores, "labels": labels}, one number per sample'
             )
         self._held_out.append(_read(outputs))
 

@@ -22,12 +22,26 @@ except ImportError as cause:
 
 
 class OperatingPointMetric(Metric):
-    """The objective at the best feasible cut of everything seen since the last reset.
+    """A torchmetrics metric: the objective at the best feasible cut of everything seen since the last reset.
 
-    Scores are taken as they are, logits or not: only their order matters, and nothing is squashed. `compute` is
-    the objective in its natural direction, or the infinite value that loses to all others when no cut meets the
-    bounds; `point()` is the whole answer, which then says how near the bounds one can get. All scores are kept, in
-    float64. Settings are those of every torchmetrics metric.
+    Scores are taken as they are, logits or not: only their order matters. `compute` gives the objective in its natural
+    direction; where no cut meets the bounds, it gives infinity on the losing side. `point()` gives the operating point,
+    which then says how near the bounds one can get. All scores are kept, in float64.
+
+    Args:
+        problem: The problem, or an ask.
+        settings: The settings of every torchmetrics metric, such as `dist_sync_on_step`.
+
+    Raises:
+        BadProblem: If the ask cannot be read.
+
+    Example:
+        >>> import torch
+        >>> from setpoint.integrations.torchmetrics import OperatingPointMetric
+        >>> metric = OperatingPointMetric("minimize fnr where fpr <= 50%")
+        >>> metric.update(torch.tensor([0.1, 0.4, 0.6, 0.9]), torch.tensor([0, 1, 0, 1]))
+        >>> metric.compute()
+        tensor(0., dtype=torch.float64)
     """
 
     is_differentiable = False

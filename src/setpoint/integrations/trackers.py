@@ -13,11 +13,20 @@ from setpoint.problem.point import OperatingPoint
 
 
 def scalars(row: Mapping[str, Any]) -> dict[str, float]:
-    """Every finite number of a row: `soft`, `train`, `held_out`, `fpr/held_out`, `prices/0`, `temperature`, ...
+    """Flatten a row of history to numbers under names that every tracker takes.
 
-    The two rates of a bound come under the name of what it bounds; the parts of a list under their places. Words,
-    the epoch itself, and numbers that are not finite (a temperature not yet settled) are left out. Of a training on
-    held-out rows (`again`) nothing is worth a curve.
+    Args:
+        row: A row of history, as `fit(on_epoch=...)` is given it.
+
+    Returns:
+        The numbers by name: `soft`, `train`, `held_out`, `fpr/held_out`, `prices/0`, ... The rates of a bound are under
+        the name of the bounded rate, the parts of a list under their places. Words, the epoch and numbers that are not
+        finite are left out; a row of the training on held-out rows too (`again`) gives no numbers.
+
+    Example:
+        >>> from setpoint.integrations.trackers import scalars
+        >>> scalars({"epoch": 3, "train": 0.25, "bounds": {"fpr <= 1%": {"train": 0.009}}, "prices": [2.0]})
+        {'train': 0.25, 'prices/0': 2.0, 'fpr/train': 0.009}
     """
     if row.get("again"):
         return {}
@@ -52,13 +61,28 @@ def _numbers(name: str, value: Any) -> Iterator[tuple[str, float]]:
 
 
 class ScalarWriter(Protocol):
-    """What is asked of a writer; `torch.utils.tensorboard.SummaryWriter` is one."""
+    """A writer of numbers, as `torch.utils.tensorboard.SummaryWriter` is."""
 
     def add_scalar(self, tag: str, scalar_value: float, global_step: int) -> Any: ...
 
 
 def to_tensorboard(writer: ScalarWriter) -> Callable[[Mapping[str, Any]], None]:
-    """A hook that writes every row of history to a `SummaryWriter` of yours, which you also close."""
+    """Make a hook for `fit(on_epoch=...)` that writes every row of history to TensorBoard.
+
+    Args:
+        writer: A `SummaryWriter` of yours, which you also close.
+
+    Returns:
+        The hook.
+
+    Example:
+        >>> from setpoint.integrations.trackers import to_tensorboard
+        >>> class Printer:
+        ...     def add_scalar(self, tag, scalar_value, global_step):
+        ...         print(global_step, tag, scalar_value)
+        >>> to_tensorboard(Printer())({"epoch": 3, "train": 0.25})
+        3 train 0.25
+    """
 
     def write(row: Mapping[str, Any]) -> None:
         for name, value in scalars(row).items():
@@ -68,7 +92,22 @@ def to_tensorboard(writer: ScalarWriter) -> Callable[[Mapping[str, Any]], None]:
 
 
 def to_mlflow(run_id: str | None = None) -> Callable[[Mapping[str, Any]], None]:
-    """A hook that writes every row of history to a run, by default the active one, started when there is none."""
+    """Make a hook for `fit(on_epoch=...)` that writes every row of history to MLflow.
+
+    Args:
+        run_id: The run to write to; if None, the active run, which MLflow starts if there is none.
+
+    Returns:
+        The hook.
+
+    Raises:
+        MissingPackage: If MLflow is not installed.
+
+    Example:
+        ```python
+        sp.fit(model, problem, train, held_out, on_epoch=to_mlflow())
+        ```
+    """
     try:
         import mlflow  # noqa: PLC0415  (slow to import, and the other trackers do without it)
     except ImportError as cause:

@@ -127,7 +127,7 @@ def curve_of_fixed_length(scores: Tensor, labels: Tensor, weights: Tensor | None
     """The same cuts in a fixed length that does not depend on the scores, so that no device is waited for."""
     scores = scores.detach().to(torch.promote_types(scores.dtype, torch.float32))
     weight = torch.ones_like(scores, dtype=torch.float64) if weights is None else weights.detach().double()
-    # What is not there comes last.
+    # Samples of weight 0 come last.
     values, order = torch.sort(scores.masked_fill(weight <= 0, -torch.inf), descending=True)
     positive, weight = labels.to(torch.bool)[order], weight[order]
     tp = _from_zero(torch.where(positive, weight, 0.0).cumsum(0))

@@ -180,7 +180,20 @@ class Metric(Quantity):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Gap(Quantity):
-    """The largest difference of a rate between any two groups, from counts per group `(..., G, 4)`."""
+    """The largest difference of a rate between any two groups, from counts per group `(..., G, 4)`.
+
+    Args:
+        rate: The rate that is compared.
+        group: The name of the column that holds the groups.
+
+    Raises:
+        BadProblem: If the name is empty.
+
+    Example:
+        >>> import setpoint as sp
+        >>> print(sp.recall.gap("site") <= 0.02)
+        recall.gap(site) <= 2%
+    """
 
     rate: Rate
     group: str
@@ -225,7 +238,22 @@ def rate_within(quantity: Quantity) -> Rate:
 
 @dataclass(frozen=True)
 class Range:
-    """A range `low ... high` of a rate, and the number of points at which training looks at it."""
+    """A range of a rate, over which an objective is averaged.
+
+    Args:
+        rate: The rate, one that only rises or only falls with the threshold.
+        low: The lower end.
+        high: The upper end, at most 1.
+        points: The number of points of the range that training looks at.
+
+    Raises:
+        BadProblem: If the rate can both rise and fall, the range is empty, or there is no point.
+
+    Example:
+        >>> import setpoint as sp
+        >>> print(sp.maximize(sp.recall, over=sp.fpr.between(0, 0.1)))
+        maximize recall over fpr in [0%, 10%] with 10 points
+    """
 
     rate: Rate
     low: float

@@ -27,6 +27,13 @@ class BoundCheck:
         p_value: The probability of a rate this bad if the bound were kept; None where no exact test is known.
         group: The group that the bound was tested in, if each group has its own test.
         unseen: The groups without a sample to judge the bound by; nothing is known about them.
+
+    Example:
+        >>> import setpoint as sp
+        >>> point = sp.calibrate("minimize fnr where fpr <= 50%", [0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1])
+        >>> later = point.check([0.1, 0.2, 0.7, 0.9], [0, 0, 1, 1])
+        >>> later.bounds[0].bound, later.bounds[0].rate
+        ('fpr <= 50%', 0.5)
     """
 
     bound: str

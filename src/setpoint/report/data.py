@@ -58,13 +58,13 @@ def page_data(material: Material, most: int = MOST) -> dict[str, Any]:
 
 
 def shown_quantities(problem: Problem) -> list[Quantity]:
-    """What was asked for, then what people look at."""
+    """The quantities of the problem, then those that people usually look at."""
     asked = [problem.objective, *(c.quantity for c in problem.bounds)]
     return list(dict.fromkeys([*asked, fpr, fnr, recall, tnr, precision, flagged, accuracy]))
 
 
 def group_rates(problem: Problem) -> list[Quantity]:
-    """What is shown of each group: shares of its rows that were asked for, and the four that tell the story."""
+    """The rates that are shown per group: those of the problem, and four that are always shown."""
     asked = [problem.objective, *(c.quantity for c in problem.constraints)]
     plain = [q.rate if isinstance(q, Gap) else q for q in asked]
     return list(dict.fromkeys([*filter(is_counted, plain), recall, fpr, precision, flagged]))

@@ -1,4 +1,4 @@
-"""What an ask, its certificate and a comparison of solvers mean, in sentences."""
+"""Sentences that explain an ask, its certificate and a comparison of solvers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ MEANING = {
 
 @dataclass(frozen=True)
 class Need:
-    """The fewest calibration samples of a kind with which a bound can be certified, a confidence each."""
+    """The fewest calibration samples with which a bound can be certified, for each confidence."""
 
     bound: str
     of: str
@@ -76,7 +76,7 @@ def _bound(constraint: Constraint) -> str:
 
 
 def rates(problem: Problem) -> dict[str, str]:
-    """What each rate in the ask means."""
+    """The meaning of each rate in the ask."""
     over = () if problem.over is None else (problem.over.rate,)
     gaps = [c.quantity.rate for c in problem.constraints if isinstance(c.quantity, Gap)]
     quantities = dict.fromkeys([problem.objective, *over, *(c.quantity for c in problem.constraints), *gaps])
@@ -93,7 +93,7 @@ def _meaning(quantity: Quantity) -> str:
 
 
 def certificate(problem: Problem) -> tuple[str | None, list[Need]]:
-    """Why there can be no certificate, if so; and the fewest samples for every bound that is a share of samples."""
+    """The reason why there can be no certificate, if any, and the fewest samples for each bound that is a share."""
     if not problem.constraints:
         return "there is no bound to certify; the objective itself is only estimated", []
     groups = None if problem.group is None else ["a", "b"]
@@ -113,7 +113,7 @@ def certificate(problem: Problem) -> tuple[str | None, list[Need]]:
 
 
 def advice(problem: Problem, refusal: str | None, needs: list[Need]) -> list[str]:
-    """What the numbers mean for one's data."""
+    """Sentences on how much data the certificate takes."""
     if refusal is not None:
         reason = refusal if refusal.startswith("no certificate") else f"no certificate: {refusal}"
         return [f"{reason[0].upper()}{reason[1:]}."]
@@ -171,7 +171,7 @@ def legend(found: Comparison) -> list[str]:
 
 
 def verdict(found: Comparison) -> str:
-    """Which solvers differ from plain cross-entropy by more than the noise of the splits."""
+    """A sentence that names the solvers that differ from plain cross-entropy by more than the noise of the splits."""
     problem, trials, others = found.problem, len(found.seeds), found.standings[1:]
     if not others:
         return "Nothing was compared with cross-entropy."

@@ -16,7 +16,32 @@ BROKEN = "#b3261e"
 
 
 def draw_figure(material: Material, path: Path) -> Path:
-    """Write one PNG file: the page's drawings at the run's own thresholds, on the first part."""
+    """Draw the curves, scores, reliability and history of the first part into one PNG file.
+
+    Args:
+        material: Everything that the report shows.
+        path: The file to write.
+
+    Returns:
+        The path.
+
+    Raises:
+        BadSetting: If matplotlib is not installed.
+
+    Example:
+        >>> import setpoint as sp, torch
+        >>> from setpoint.report.material import Contender, Material
+        >>> scores, labels = torch.linspace(-2, 2, 40), torch.arange(40) % 5 > 2
+        >>> point = sp.calibrate("minimize fnr where fpr <= 50%", scores, labels)
+        >>> mine = Contender("mine", point.thresholds, {"test": scores})
+        >>> material = Material(point, [mine], {"test": labels})
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from setpoint.report.figure import draw_figure
+        >>> with tempfile.TemporaryDirectory() as place:
+        ...     draw_figure(material, Path(place) / "report.png").name
+        'report.png'
+    """
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415  (slow to import, and asked for by --png alone)
     except ModuleNotFoundError as cause:

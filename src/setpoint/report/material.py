@@ -1,4 +1,4 @@
-"""What a report is made of: a point, the solvers that were trained, and their scores on the rows they are judged by."""
+"""The material of a report: an operating point, the trained models, and their scores and labels."""
 
 from __future__ import annotations
 
@@ -19,9 +19,24 @@ from setpoint.problem.thresholds import Thresholds, places_among
 
 @dataclass(frozen=True)
 class Contender:
-    """One trained solver: its thresholds, its scores by part, and what was measured on the way.
+    """One trained model in a report.
 
-    `judged` holds `objective`, `feasible` and `rates` by part, `history` a row an epoch (`soft`, `train`, `held_out`).
+    Attributes:
+        name: The name that the report shows.
+        thresholds: The thresholds that the model runs at.
+        scores: One score per row, by part.
+        judged: `objective`, `feasible` and `rates`, by part.
+        history: One row per epoch, with `soft`, `train` and `held_out`.
+        best_epoch: The place in the history of the epoch that was kept.
+        seconds: How long training took, if known.
+
+    Example:
+        >>> import setpoint as sp
+        >>> from setpoint.report.material import Contender
+        >>> scores = [0.1, 0.4, 0.6, 0.9]
+        >>> point = sp.calibrate("minimize fnr where fpr <= 50%", scores, [0, 1, 0, 1])
+        >>> Contender("mine", point.thresholds, {"test": scores}).name
+        'mine'
     """
 
     name: str
@@ -35,10 +50,27 @@ class Contender:
 
 @dataclass(frozen=True)
 class Material:
-    """Everything that is shown. The first contender is the one that `point` belongs to; parts come in reading order.
+    """Everything that a report shows.
 
-    `facts` are pairs of a word and what there is to say about it; `groups` hold a name or number a row, by part;
-    `refusal` says why there is no certificate, if one was asked for.
+    Attributes:
+        point: The operating point of the first contender.
+        contenders: The trained models, that of `point` first.
+        labels: 0 or 1 per row, by part; the report speaks of the first part.
+        groups: The name or number of each row's group, by part.
+        group_by: The name of the groups, if the problem names none.
+        facts: Pairs of a word and a text, shown as a list.
+        notes: Sentences shown at the end.
+        refusal: Why there is no certificate, if one was asked for.
+
+    Example:
+        >>> import setpoint as sp, torch
+        >>> from setpoint.report.material import Contender, Material
+        >>> scores, labels = torch.linspace(-2, 2, 40), torch.arange(40) % 5 > 2
+        >>> point = sp.calibrate("minimize fnr where fpr <= 50%", scores, labels)
+        >>> mine = Contender("mine", point.thresholds, {"test": scores})
+        >>> material = Material(point, [mine], {"test": labels})
+        >>> material.parts, material.judge(mine, "test").feasible
+        (['test'], True)
     """
 
     point: OperatingPoint
@@ -75,7 +107,7 @@ class Material:
         return check_sample(contender.scores[part], self.labels[part]).double()
 
     def sample(self, contender: Contender, part: str) -> tuple[Sample, list[float]]:
-        """What a threshold moves over, with groups where there are any, and the contender's own thresholds on it.
+        """The scores that a threshold is moved over, with labels and groups, and the contender's own thresholds.
 
         Where every group has a threshold of its own, the scores are margins (score - threshold of the group), and
         the threshold is 0: moving it moves the thresholds of all groups together.
@@ -103,7 +135,7 @@ class Material:
     def _codes(self, part: str, names: list[str], rows: int) -> Tensor:
         groups = self._groups(part)
         if groups is None:
-            raise BadGroups(f"this point has one threshold a {self.grouping}; pass the groups of the {part} rows")
+            raise BadGroups(f"this point has one threshold per {self.grouping}; pass the groups of the {part} rows")
         codes = places_among(names, groups, self.grouping)
         if len(codes) != rows:
             raise ShapeMismatch(f"{len(codes)} groups and {rows} {part} rows must match")

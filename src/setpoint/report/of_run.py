@@ -26,7 +26,35 @@ SHOWN = ("test", "calibration")
 def write_report(
     run: str | os.PathLike[str], out: str | os.PathLike[str] | None = None, *, png: bool = False
 ) -> list[Path]:
-    """Write the page of a run (into the run, if not told where) and beside it, with `png`, the picture."""
+    """Write the report of a run on disk.
+
+    Args:
+        run: The directory that `setpoint fit` wrote.
+        out: The HTML file to write; if None, `report.html` in the run.
+        png: Whether to write a PNG picture beside the HTML file.
+
+    Returns:
+        The paths of the files.
+
+    Raises:
+        BadFile: If the run is missing or damaged, or `out` is a directory.
+        BadSetting: If a picture is asked for and matplotlib is not installed.
+
+    Example:
+        >>> import tempfile
+        >>> import polars as pl, setpoint as sp
+        >>> from setpoint.report.of_run import write_report
+        >>> from setpoint.run.artefact import save_run
+        >>> from setpoint.run.settings import Settings
+        >>> from setpoint.run.table import fit_table
+        >>> frame = pl.DataFrame({"x": [i / 7 % 1 for i in range(80)], "y": [i // 2 % 2 for i in range(80)]})
+        >>> problem = sp.ask("minimize fnr where fpr <= 50%")
+        >>> run = fit_table(frame, "y", problem, Settings(solver="cross-entropy", epochs=1))
+        >>> with tempfile.TemporaryDirectory() as place:
+        ...     saved = save_run(f"{place}/run", run)
+        ...     [path.name for path in write_report(saved)]
+        ['report.html']
+    """
     page = Path(run) / REPORTS[0] if out is None else Path(out)
     if page.is_dir():
         raise BadFile(f"{page} is a directory; name a file for the report, such as {page / REPORTS[0]}")
@@ -40,7 +68,7 @@ def write_report(
 
 
 def read_material(run: str | os.PathLike[str]) -> Material:
-    """What a report is made of, from a directory that `setpoint fit` wrote."""
+    """The material of a report, from a directory that `setpoint fit` wrote."""
     saved = load_run(run)
     kept = load_scores(run)
     rows = _history(Path(run) / HISTORY)
@@ -77,7 +105,7 @@ def _history(path: Path) -> list[dict[str, Any]]:
 
 
 def _epoch(row: Any) -> dict[str, Any]:
-    """What is shown of an epoch."""
+    """The values of an epoch that the report shows."""
     told = {name: None if row.get(name) is None else number(row[name]) for name in ("soft", "train", "held_out")}
     names = {name: text(row.get(name, "")) for name in ("trained", "solver")}
     return {**names, "member": whole_number(row.get("member", 0)), **told}

@@ -21,7 +21,26 @@ SHOWN = ("train", "held_out", "test")
 
 
 def make_page(material: Material, most: int = MOST) -> str:
-    """One self-contained HTML file; the same material gives the same bytes."""
+    """Make the report as one self-contained HTML file; the same material gives the same bytes.
+
+    Args:
+        material: Everything that the report shows.
+        most: The most positions of the slider per contender and part.
+
+    Returns:
+        The text of the file.
+
+    Example:
+        >>> import setpoint as sp, torch
+        >>> from setpoint.report.material import Contender, Material
+        >>> scores, labels = torch.linspace(-2, 2, 40), torch.arange(40) % 5 > 2
+        >>> point = sp.calibrate("minimize fnr where fpr <= 50%", scores, labels)
+        >>> mine = Contender("mine", point.thresholds, {"test": scores})
+        >>> material = Material(point, [mine], {"test": labels})
+        >>> from setpoint.report.page import make_page
+        >>> make_page(material)[:15]
+        '<!doctype html>'
+    """
     data = page_data(material, most)
     style = _asset("style.css")
     script = "'use strict';\n(() => {\n" + "\n".join(_asset(name) for name in SCRIPTS) + "})();\n"
@@ -59,7 +78,7 @@ def _asset(name: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """What the page's own policy allows to run: this text, and nothing that a name might smuggle in."""
+    """The hash by which the policy of the page allows this text, and no script inside a name, to run."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 

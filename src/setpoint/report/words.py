@@ -102,7 +102,7 @@ def _promised(point: OperatingPoint, refusal: str | None, held: bool, rows: int)
 
 
 def against_baseline(ours: OperatingPoint, theirs: OperatingPoint, test: Mapping[str, int]) -> str:
-    """How plain cross-entropy did, each at its best cut of the test rows, of which `test` has the numbers."""
+    """A sentence on plain cross-entropy, each model at its best cut of the test rows; `test` has their numbers."""
     if not (ours.feasible and theirs.feasible):
         return "No threshold meets the bounds on the test rows, so there is nothing to compare there."
     problem, first, second = ours.problem, ours.objective, theirs.objective
@@ -123,7 +123,7 @@ def against_baseline(ours: OperatingPoint, theirs: OperatingPoint, test: Mapping
 
 
 def checked(point: OperatingPoint, check: Check, best: OperatingPoint) -> list[str]:
-    """Whether later rows speak against the bounds of a point, and the best cut of those rows."""
+    """Sentences on whether later rows speak against the bounds of a point, and on the best cut of those rows."""
     words = str(check).partition(": ")[0]
     lines = [f"{words[0].upper()}{words[1:]}."]
     if any(row.p_value is not None for row in check.bounds):

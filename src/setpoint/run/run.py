@@ -142,9 +142,8 @@ def run(
 
     Example:
         >>> import torch, setpoint as sp
-        >>> from setpoint.data.parts import Data
         >>> x, labels = torch.arange(90.0).unsqueeze(-1), (torch.arange(90) >= 45).float()
-        >>> data = Data(*(sp.Batches(x[k::3], labels[k::3]) for k in range(3)))
+        >>> data = sp.methods.Data(*(sp.Batches(x[k::3], labels[k::3]) for k in range(3)))
         >>> method = sp.methods.FullBatch(lambda: torch.nn.Linear(1, 1), sp.Ridge())
         >>> run = sp.methods.run(sp.ask("minimize fnr where fpr <= 10%"), data, method)
         >>> run.point.feasible, run.judged("held_out").feasible

@@ -124,10 +124,11 @@ def method_for(
     refusals: list[str] = []
     in_turn = default_choices(model, problem, data.comes_whole) if choice is None else _in_turn(choice)
     for each in in_turn:
-        # What stands in is a choice like any other, and is trained once.
+        # A choice that stands in for a refused one is trained once, and never on held-out rows.
         named, own = (each, replace(how, refit=False)) if refusals else (None if choice is None else each, how)
         method = _method(model, problem, named, each, own, data)
-        if not processes.alone and data.is_on_each and model is not None and not isinstance(each, Solver):
+        recipe = model is not None and is_linear(model) and not isinstance(each, Solver)
+        if recipe and not processes.alone and data.is_on_each:
             method = OnFirst(method)
         why = method.refuses(problem, data)
         if not processes.alone:

@@ -115,7 +115,6 @@ def trained_once(method: Method, model: nn.Module, problem: Problem, data: Data,
 
     Example:
         >>> import torch, setpoint as sp
-        >>> from setpoint.data.parts import Data
         >>> rows = sp.Batches(torch.tensor([[0.0], [1.0]]), torch.tensor([0.0, 1.0]))
         >>> method, model = sp.methods.FullBatch(None, sp.Ridge()), torch.nn.Linear(1, 1)
         >>> work, problem = sp.methods.Work(), sp.ask("minimize fnr where fpr <= 10%")
