@@ -118,7 +118,7 @@ def trained_once(method: Method, model: nn.Module, problem: Problem, data: Data,
         >>> rows = sp.Batches(torch.tensor([[0.0], [1.0]]), torch.tensor([0.0, 1.0]))
         >>> method, model = sp.methods.FullBatch(None, sp.Ridge()), torch.nn.Linear(1, 1)
         >>> work, problem = sp.methods.Work(), sp.ask("minimize fnr where fpr <= 10%")
-        >>> trained = sp.methods.trained_once(method, model, problem, Data(rows, rows), work)
+        >>> trained = sp.methods.trained_once(method, model, problem, sp.methods.Data(rows, rows), work)
         >>> trained.best, trained.history[0]["solver"]
         (0, 'FullBatch')
     """
