@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import setpoint as sp
 from benchmarks.common.harness import ROOT, load_figures
 from benchmarks.common.words import ERRORS, table
 from benchmarks.measured import SECTIONS
@@ -20,6 +21,7 @@ from benchmarks.speed.page_processes import WRITERS, of_part
 from benchmarks.studies.default_study.verdict import AGAIN, DEFAULT, TUNED
 from benchmarks.studies.networks.page import over_sets
 from benchmarks.studies.promises.page import tries_and_looks
+from setpoint.train.default import explain_default
 
 DOCS = ROOT / "docs"
 MARK = re.compile(r"(<!-- from benchmarks: (\w+) -->\n).*?(<!-- end -->)", re.S)
@@ -40,8 +42,10 @@ def decision() -> str:
     """Which solver when: each case with what was measured of it."""
     studied = load_figures("auto")["rows"]
     linear, networks = ([row for row in studied if row["model"] == kind] for kind in ("linear", "mlp"))
+    usual = {kind: explain_default(kind, sp.ask("minimize fnr where fpr <= 1%"))[0] for kind in ("linear", "mlp")}
     rows = [
-        ["a linear model or head", "`sp.fit` with no solver, and `calibration=`", by_default("default_study")],
+        ["a linear model or head", f"`sp.fit` with no solver: {usual['linear']}, with `calibration=`",
+         by_default("default_study")],
         ["the same, for F-scores, errors or with a bound on precision", "the same", by_default("free_asks")],
         ["the same without rows for the threshold, FPR of 1 % or less", "`sp.fit` with no solver", extreme_bounds()],
         ["a linear model, precision at very high recall", "`solver=sp.Anchored.auto()`", high_recall()],
@@ -49,7 +53,7 @@ def decision() -> str:
         ["a linear model, a mild bound, time for a grid of fits", "weighted cross-entropy, below", by_weights(linear)],
         ["a linear model that fits well, or few rows", "`solver=sp.Ridge()`: plain cross-entropy", by_plain(linear)],
         ["a table, and no need for a linear model", "trees, with `sp.Tuned`", by_trees(linear)],
-        ["a network", "`sp.fit` with no solver: cross-entropy, early stopping, then all rows", by_networks("default")],
+        ["a network", f"`sp.fit` with no solver: {usual['mlp']}, then all rows", by_networks("default")],
         ["a network, and time for one training", "`refit=False`", by_networks("default, refit=False")],
         ["a network, nothing known of the data", "`solver=sp.Auto()`", by_auto(networks)],
         ["a network and one rare, critical class", "try `sp.AugmentedLagrangian`", critical()],

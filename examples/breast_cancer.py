@@ -12,7 +12,8 @@ import polars as pl
 from sklearn.datasets import load_breast_cancer
 
 import setpoint as sp
-from setpoint.commands.show import console, progress, result_table, sentences
+from setpoint.commands.fit import sentences
+from setpoint.commands.show import console, progress, result_table
 from setpoint.report.of_run import write_report
 from setpoint.run.artefact import check_place, save_run
 from setpoint.run.settings import Settings
@@ -40,7 +41,7 @@ def main() -> None:
             sp.ask(ASK),
             Settings(confidence=0.95, shares=SHARES),
             positive="malignant",
-            on_epoch=on_epoch,
+            on_row=on_epoch,
         )
     save_run(out, run, force=True)
     screen.print(result_table(run))

@@ -17,7 +17,7 @@ from setpoint.train.on_first import OnFirst
 from setpoint.train.race import Race
 from setpoint.train.recipes import ClassWeights
 from setpoint.train.refit import Refit
-from setpoint.train.splits import Splits
+from setpoint.train.splits import Folds, Seeds, Splits
 from setpoint.train.trial import Trial
 from setpoint.train.work import Work
 
@@ -29,6 +29,7 @@ __all__ = [
     "Ensemble",
     "Ensembled",
     "FitResult",
+    "Folds",
     "FullBatch",
     "Head",
     "Method",
@@ -36,6 +37,7 @@ __all__ = [
     "Race",
     "Refit",
     "Run",
+    "Seeds",
     "Splits",
     "Trained",
     "Trial",

@@ -371,6 +371,7 @@ def test_the_table_fits_a_narrow_screen_and_marks_what_is_beyond_the_bound(run):
     broken = with_test(run, 0, feasible=False, rates={**run.chosen.judged("test").rates, "fpr": 0.2345})
     assert max(map(len, printed(run).splitlines())) <= 80
     (row,) = [line.split() for line in printed(run).splitlines() if line.split()[:1] == ["Anchored(0.25)"]]
+    assert " default: " in printed(run)
     assert len(row) == 8
     assert row[-1] == f"{run.chosen.point.threshold:.4g}"
     assert "threshold" in printed(run)

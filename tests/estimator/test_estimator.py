@@ -352,7 +352,7 @@ class TestRows:
         assert weighted.predict(X).mean() > plain.predict(X).mean() + 0.1
 
     @pytest.mark.parametrize(
-        ("weights", "named"), [([1.0], "one number a row"), ([-1.0] * 100, "negative"), ([np.nan] * 100, "finite")]
+        ("weights", "named"), [([1.0], "one number per row"), ([-1.0] * 100, "negative"), ([np.nan] * 100, "finite")]
     )
     def test_bad_weights(self, weights, named):
         X, y = draw(100)
@@ -465,7 +465,7 @@ class TestGroups:
             clf.predict(X)
         with pytest.raises(sp.SetpointError, match="'x'"):
             clf.predict(X[:2], groups=["f", "x"])
-        with pytest.raises(sp.SetpointError, match="one group a row"):
+        with pytest.raises(sp.SetpointError, match="one group per row"):
             clf.predict(X, groups=["f"])
 
     def test_groups_and_weights_are_routed_through_a_pipeline_and_a_search(self):

@@ -202,7 +202,7 @@ def test_the_view_can_be_widened_and_says_when_the_threshold_lies_outside(page):
 
 def test_the_other_solver_and_the_other_rows(page):
     page.run("document.querySelectorAll('#contender input')[1].click()")
-    assert page.value("threshold-value") == page.told.contenders[1].threshold
+    assert page.value("threshold-value") == page.told.contenders[1].thresholds.single
     assert page.is_true(1)
     page.run("document.querySelectorAll('#part input')[1].click()")
     page.move(40)

@@ -186,11 +186,13 @@ def test_the_second_training_of_a_network_moves_the_bar():
 
 def test_the_default_says_what_it_came_down_to():
     linear = fitted(settings=Settings())
-    assert linear.chosen.method == linear.to_dict()["results"]["default"]["method"] == "Anchored(0.25)"
+    assert linear.chosen.method == linear.to_dict()["results"]["default"]["method"] == "default: Anchored(0.25)"
     network = fitted(settings=Settings(model="mlp", epochs=2))
-    assert network.chosen.method == "CrossEntropy"
+    assert network.chosen.method == "default: CrossEntropy"
+    tight = fitted(settings=Settings(model="mlp", epochs=2), problem=ask("minimize fnr where fpr <= 5%"))
+    assert tight.chosen.method == "default: CrossEntropy(0.5)"
     network = fitted(settings=Settings(model="mlp", epochs=2, refit=False))
-    assert network.chosen.method in ("CrossEntropy", "ProximalHead")
+    assert network.chosen.method in ("default: CrossEntropy", "default: ProximalHead")
 
 
 def test_too_few_samples_for_a_certificate_are_noticed_before_training():
@@ -483,3 +485,26 @@ def test_an_ensemble_is_saved_and_loaded_as_one(tmp_path, over_splits):
     assert len(saved.model.members) == 3
     for name, value in run.chosen.model.state_dict().items():
         assert torch.equal(saved.model.state_dict()[name], value)
+
+
+@pytest.mark.parametrize("model", ["linear", "mlp"])
+def test_fit_and_the_table_end_in_the_same_model_at_the_same_threshold(model):
+    frame, settings = loans(), Settings(model=model, epochs=4, batch_size=64, seed=3)
+    run = fitted(frame, settings)
+    parts = {}
+    for part in PARTS[:3]:
+        rows = frame[rows_of(part, frame, settings).numpy()]
+        shuffled = {"batch_size": 64, "shuffle": True, "seed": 3} if part == "train" else {}
+        parts[part] = setpoint.Batches(run.schema.encode(rows), run.schema.labels(rows), **shuffled)
+    network = build_model(model, len(run.schema.features), seed=3)
+    result = setpoint.fit(network, ASK, **parts, epochs=4)
+    assert torch.equal(torch.cat([p.flatten() for p in result.model.parameters()]), parameters(run)[0])
+    assert result.point == run.chosen.point
+
+
+@pytest.mark.parametrize("settings", [Settings(epochs=2), Settings(epochs=2, model="mlp"), Settings(solver="auto")])
+def test_no_two_rows_of_the_table_carry_one_name(settings):
+    run = fitted(settings=settings)
+    names = [one.method.lower().replace("-", "") for one in run.runs]
+    assert len(set(names)) == len(names)
+    assert names[0].startswith(f"{settings.solver}: ")

@@ -113,7 +113,7 @@ def test_a_streamed_run_is_a_run_like_any_other(tmp_path, monkeypatch, capsys, n
     assert "trained in batches" in aside
     about = json.loads(told)
     assert sum(part["rows"] for part in about["rows"].values()) == 3000
-    assert about["results"]["default"]["method"] == "ImplicitThreshold"
+    assert about["results"]["default"]["method"] == "default: ImplicitThreshold"
     assert called(["predict", str(out), str(data), "--out", str(tmp_path / "p.csv"), "--quiet"]) == 0
     assert pl.read_csv(tmp_path / "p.csv").height == 3000
     for ending in ("csv", "tsv", "parquet"):

@@ -232,7 +232,7 @@ def test_a_model_without_a_linear_head_is_refused_by_name():
     with pytest.raises(BadSetting, match=r"no nn\.Linear"):
         sp.methods.head_features(nn.ReLU(), [])
     model, (train, *_) = network_and_data()
-    with pytest.raises(BadSetting, match="once a batch"):
+    with pytest.raises(BadSetting, match="once per batch"):
         sp.methods.head_features(model, [train], head=nn.Linear(3, 1))
 
 

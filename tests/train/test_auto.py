@@ -12,7 +12,7 @@ from setpoint.errors import BadSetting
 from setpoint.measure.curve import roc_area
 from setpoint.measure.sample import Sample
 from setpoint.train import race, tune
-from setpoint.train.best import Standing, gather_evidence
+from setpoint.train.best import Tried, gather_evidence
 from setpoint.train.default import Case, make_solver
 from setpoint.train.history import score
 from setpoint.train.recipes import RECIPES, Recipes
@@ -194,7 +194,7 @@ def test_the_evidence_of_a_row_comes_from_a_model_that_was_not_fitted_on_it():
     theta = Recipes(sp.ask("maximize f1"), rows).plain
     held_out = Sample(torch.zeros(2), torch.tensor([0.0, 1.0]))
     point = sp.evaluate("maximize f1", rows.x @ theta, labels)
-    standing = Standing(RECIPES["CrossEntropy"], theta, held_out, point, Trial("CrossEntropy", point, 0.0))
+    standing = Tried(RECIPES["CrossEntropy"], theta, held_out, point, Trial("CrossEntropy", point, 0.0))
     evidence, how = gather_evidence(point.problem, rows, [standing, standing])
     assert how == "cross-validated in 3 folds"
     assert float(roc_area(rows.x @ theta, labels)) > 0.9

@@ -123,7 +123,7 @@ def test_what_cannot_be_corrected_is_refused_in_a_sentence():
         solver.correct(torch.randn(9), torch.zeros(9))
     with pytest.raises(BadSetting, match="by itself"):
         sp.ImplicitThreshold(PROBLEM).correct(torch.randn(9), torch.zeros(9))
-    with pytest.raises(BadSetting, match="needs 3 batches an epoch, but it has 2"):
+    with pytest.raises(BadSetting, match="needs 3 batches per epoch, not 2"):
         sp.fit(model, PROBLEM, rows(size=60), rows(), solver, calibration=rows(), warm_start=0.0)
     sp.methods.correct(model, solver, [*loader][:3])
     for _ in range(5):

@@ -1,7 +1,9 @@
 """Ensembles: mean logits, seeds that matter and only they, one artefact; and the numbering of samples."""
 
 import copy
+import dataclasses
 import io
+from typing import Any
 
 import pytest
 import safetensors.torch
@@ -17,6 +19,7 @@ from setpoint.train.ensemble import Ensemble, Ensembled, seeded_copy
 from setpoint.train.history import score
 from setpoint.train.method import Trained
 from setpoint.train.splits import Seeds
+from setpoint.train.start import InPlace
 from setpoint.train.work import Work
 
 ASK = "minimize fnr where fpr <= 10%"
@@ -74,9 +77,11 @@ def test_members_differ_by_seed_and_by_nothing_else():
 def test_each_member_starts_from_a_seed_of_its_own():
     started = []
 
+    @dataclasses.dataclass(frozen=True)
     class Spy:
-        def __init__(self, make):
-            self.make = make
+        make: Any
+
+        def refuses(self, problem, data): ...
 
         def train(self, problem, data, work):
             model = self.make()
@@ -85,7 +90,7 @@ def test_each_member_starts_from_a_seed_of_its_own():
 
     model = net()
     rows = Data([data()], [data(seed=1)])
-    Ensembled(Spy, model, Seeds(3), 7).train(sp.ask(ASK), rows, Work())
+    Ensembled(Spy(InPlace(model)), Seeds(3), 7).train(sp.ask(ASK), rows, Work())
     for seed, weight in zip((7, 8, 9), started, strict=True):
         assert torch.equal(weight, seeded_copy(model, seed)[0].weight)
     assert len({float(weight.sum()) for weight in [*started, model[0].weight.detach()]}) == 4
@@ -222,14 +227,16 @@ def test_fit_numbers_the_samples_and_tells_the_metric_to_solvers_with_a_price_a_
 def test_of_members_that_break_the_bound_the_one_that_breaks_it_least_is_the_best():
     problem, members = sp.ask(ASK), iter([(0.0, 0.5), (0.6, 0.2), (0.3, 0.4)])
 
+    @dataclasses.dataclass(frozen=True)
     class Broken:
-        def __init__(self, make):
-            self.make = make
+        make: Any
+
+        def refuses(self, problem, data): ...
 
         def train(self, problem, data, work):
             missed, flagged = next(members)
             bounds = {str(bound): {"train": flagged, "held_out": flagged} for bound in problem.constraints}
             return Trained(self.make(), [{"held_out": missed, "feasible": False, "bounds": bounds}], 0, self)
 
-    trained = Ensembled(Broken, net(), Seeds(3)).train(problem, Data([], []), Work())
+    trained = Ensembled(Broken(InPlace(net())), Seeds(3)).train(problem, Data([], []), Work())
     assert trained.best == 1

@@ -32,7 +32,7 @@ def fitted(train, held_out, solver=None, **more):
 def test_members_train_on_rows_of_their_own_and_the_model_is_their_mean():
     x, labels = table()
     loaders = sp.Batches(x[:100], labels[:100], batch_size=100), sp.Batches(x[100:], labels[100:])
-    dealt = [sp.methods.Splits(3).deal(*loaders, seed) for seed in range(3)]
+    dealt = [sp.methods.Splits(3).deal(*loaders, 0, member) for member in range(3)]
     rows = []
     for train, held_out in dealt:
         assert (len(train.resident.labels), len(held_out.resident.labels), len(train)) == (100, 50, 1)
@@ -58,13 +58,13 @@ def test_members_train_on_rows_of_their_own_and_the_model_is_their_mean():
 def test_prices_a_sample_and_lists_of_batches_fit_the_new_rows():
     x, labels = table()
     lists = [(x[:60], labels[:60]), (x[60:100], labels[60:100])], [(x[100:], labels[100:])]
-    dealt = [len(batch.labels) for batch in sp.methods.Splits(2).deal(*lists, 0)[0]]
+    dealt = [len(batch.labels) for batch in sp.methods.Splits(2).deal(*lists, 0, 0)[0]]
     assert dealt == [60, 40]
     solver = sp.AugmentedLagrangian(sp.CrossEntropy(), n_samples=100, side=sp.losses.PerPositive())
     result = fitted(*lists, solver, ensemble=sp.methods.Splits(2))
     # Every positive of the member's own training rows has a price, by its number among them.
     priced = {int((run > 0).sum()) for run in [result.solver.prices]}
-    assert priced <= {int(sp.methods.Splits(2).deal(*lists, seed)[0].resident.labels.sum()) for seed in (0, 1)}
+    assert priced <= {int(sp.methods.Splits(2).deal(*lists, 0, member)[0].resident.labels.sum()) for member in (0, 1)}
 
 
 def test_the_default_for_linear_models_and_confidence_take_splits():
@@ -131,3 +131,31 @@ def test_the_estimator_takes_ensembles(ensemble):
     if isinstance(ensemble, sp.methods.Splits):
         with pytest.raises(BadSetting, match="held_out and calibration"):
             sp.SetpointClassifier(ASK, solver="cross-entropy", ensemble=ensemble, calibration=0).fit(x, labels)
+
+
+def test_folds_hold_every_row_out_once():
+    x, labels = table()
+    loaders = sp.Batches(x[:100], labels[:100], batch_size=20), sp.Batches(x[100:], labels[100:])
+    held = []
+    for member in range(5):
+        train, held_out = sp.methods.Folds(5).deal(*loaders, 3, member)
+        numbers = [(150 * loader.resident.x[:, -1]).round().long() for loader in (train, held_out)]
+        assert torch.equal(torch.cat(numbers).sort().values, torch.arange(150))
+        assert abs(float(held_out.resident.labels.sum()) - float(labels.sum()) / 5) <= 1
+        assert train.batch_size == 20
+        held += numbers[1].tolist()
+    assert sorted(held) == list(range(150))
+    with pytest.raises(BadSetting, match="cross-fitting needs 2 folds or more"):
+        sp.methods.Folds(1)
+
+
+def test_cross_fitting_averages_models_that_were_each_held_out_from_a_fold():
+    x, labels = table()
+    loaders = sp.Batches(x[:100], labels[:100]), sp.Batches(x[100:], labels[100:])
+    result = fitted(*loaders, sp.Ridge(), ensemble=sp.methods.Folds(3))
+    alone = []
+    for member in range(3):
+        train, held_out = sp.methods.Folds(3).deal(*loaders, 0, member)
+        alone.append(fitted(train, held_out, sp.Ridge()).model)
+    mean = torch.stack([model(x) for model in alone]).mean(0)
+    torch.testing.assert_close(result.model(x), mean)

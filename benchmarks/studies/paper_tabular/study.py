@@ -66,7 +66,7 @@ class Study:
 
     def area(self, theta: Tensor, on: str) -> float:
         x, labels = getattr(self.parts, on)
-        return sp.evaluate(self.problem, self.scaling.apply(x) @ theta, labels).objective
+        return sp.evaluate(self.problem, self.scaling.with_ones(x) @ theta, labels).objective
 
     def best(self, candidates: Candidates) -> dict[str, Any]:
         start = time.process_time()

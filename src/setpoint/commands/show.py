@@ -87,7 +87,7 @@ def result_table(run: TableRun) -> Table:
         judged = [one.judged(part) for part in SHOWN]
         objectives = [show_value(problem.objective, point.objective) for point in judged]
         bounded = [_bounded(constraint, point) for constraint in problem.constraints for point in judged]
-        rows.append([one.method, *objectives, *bounded, one.point.thresholds.describe("")])
+        rows.append([one.method.replace(": ", ":\n"), *objectives, *bounded, one.point.thresholds.describe("")])
     table = grid(["solver", *(f"{name}\n{part_name(part)}" for name in names for part in SHOWN), "threshold"], rows)
     table.title, table.title_justify = escape(str(problem)), "left"
     return table

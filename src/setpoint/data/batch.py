@@ -49,31 +49,30 @@ class OnEach(list[Rows]):
 
 
 class Batches:
-    """A loader over tensors in memory: whole batches by index, no Python code per row, no worker processes.
-
-    Sparse features stay sparse in memory; each batch is made dense.
+    """A loader of tensors in memory, without Python code per row and without worker processes.
 
     Args:
-        x: The features, one row per sample: a tensor, or a sparse matrix of torch or SciPy.
-        labels: 0 or 1 per row.
-        weights: One weight per row; all 1 if None.
-        groups: The group of each row, a whole number from 0 up.
-        batch_size: Rows per batch; None yields all rows at once, or 4,096 at a time if `x` is sparse.
+        x: The features, one row per sample. Sparse rows, of torch or SciPy, stay sparse; each batch is made dense.
+        labels: Labels `(n,)` of 0 and 1.
+        weights: Weights `(n,)`, if any.
+        groups: The number of the group of each sample, if any.
+        batch_size: The rows per batch. None gives all rows at once, or 4,096 sparse rows.
         shuffle: Whether each pass draws a new order.
-        seed: The seed of these orders.
-        process_group: A group of processes which all hold all rows, each to yield its share of every batch; True for
-            the default group, False for none.
-        content: A name that tells these rows from any others, for checkpoints; if None they hash all rows.
+        seed: The seed of that order.
+        process_group: The processes that share every batch; each must hold all rows. True is the default group, False
+            this process alone.
+        content: A name that identifies the rows, by which a checkpoint recognises its data. None takes a hash of all
+            rows.
 
     Raises:
-        ShapeMismatch: If features and labels differ in length.
-        BadSetting: If the batch size is no whole number from 1 up.
+        ShapeMismatch: If `x` and `labels` differ in length.
+        BadSetting: If the batch size is not a whole number from 1 up.
 
     Example:
-        >>> import setpoint as sp, torch
-        >>> batches = sp.Batches(torch.arange(6.0).reshape(3, 2), torch.tensor([0.0, 1.0, 1.0]), batch_size=2)
-        >>> [batch.labels.tolist() for batch in batches]
-        [[0.0, 1.0], [1.0]]
+        >>> import torch, setpoint as sp
+        >>> loader = sp.Batches(torch.randn(10, 3), torch.arange(10) % 2, batch_size=4)
+        >>> [len(batch.labels) for batch in loader]
+        [4, 4, 2]
     """
 
     def __init__(
@@ -237,18 +236,17 @@ def with_index(loader: Iterable[Any]) -> Iterable[Any]:
     """Number the samples of a loader, for solvers that keep one price per sample.
 
     Args:
-        loader: A `DataLoader` over a dataset with places, which is rebuilt with its sampler, or a list or tuple of
-            batches, which is numbered in its order.
+        loader: A `DataLoader`, or a list or tuple of batches. `sp.Batches` numbers its samples already.
 
     Returns:
-        The same batches, each with the numbers of its samples as `index`, whatever the order they come in. Any other
-        loader, such as a stream, has no lasting numbers and is returned as it is.
+        A loader of the same batches, each with `index`: the place of each sample in the dataset, or in the list. Any
+        other loader, such as a stream, has no lasting places and is given back as it is.
 
     Example:
-        >>> import setpoint as sp, torch
-        >>> batches = [(torch.zeros(2, 1), torch.tensor([0.0, 1.0])), (torch.zeros(1, 1), torch.tensor([1.0]))]
+        >>> import torch, setpoint as sp
+        >>> batches = [(torch.randn(2, 3), torch.tensor([0, 1])), (torch.randn(2, 3), torch.tensor([1, 0]))]
         >>> [batch.index.tolist() for batch in sp.methods.with_index(batches)]
-        [[0, 1], [2]]
+        [[0, 1], [2, 3]]
     """
     if isinstance(loader, Batches) or not isinstance(loader, DataLoader | list | tuple):
         return loader

@@ -1,4 +1,4 @@
-"""A scikit-learn classifier that is trained for its ask, with plain cross-entropy trained beside it."""
+"""A scikit-learn classifier that is trained for an ask, with plain cross-entropy beside it."""
 
 from __future__ import annotations
 
@@ -37,19 +37,42 @@ PARAMETER = "module__"
 
 
 class SetpointClassifier(DecidesAtPoint):
-    """Trained for the operating point that `ask` names, and run at it.
+    """A scikit-learn classifier that is trained for an ask and predicts at its operating point.
 
-    `solver` is "auto", a name of the command line's, a recipe (`sp.Anchored()`), a solver, or a function that makes one
-    from a problem. `module` is None (linear), "mlp", or an `nn.Module` class; `module__x=...` goes to its constructor,
-    and the number of features too if that takes `in_features` or `n_features`. Features are standardised inside.
+    Features are standardised inside. With the solver "default", and with "auto" for a linear model, the model is
+    retrained on training and held-out rows together.
 
-    Of the rows, the share `held_out` chooses (epochs, solvers) and the share `calibration` sets the threshold; with
-    `confidence` that carries a certificate. By "default", and by "auto" for a linear model, the held-out rows are
-    trained on too, once they have chosen. `held_out=0` judges on the training rows, `calibration=0` sets the threshold
-    on the held-out ones. The positive class is the second of the sorted classes, unless `positive` says.
+    Args:
+        ask: The text of an ask, or a problem.
+        solver: A name that `setpoint fit --solver` takes, a recipe (`sp.Anchored()`), a solver, or a function that
+            makes one from a problem.
+        module: None for a linear model, "mlp", or an `nn.Module` class. Parameters `module__x` go to its constructor,
+            and so does the number of features if it takes `in_features` or `n_features`.
+        epochs: The largest number of passes over the training rows; None chooses by the number of rows.
+        batch_size: The rows per batch; None chooses by the number of rows.
+        confidence: The probability with which the bounds are to hold on new data; None asks for no certificate.
+        held_out: The share of the rows that choose the epoch or solver; 0 chooses on the training rows.
+        calibration: The share of the rows that set the threshold; 0 sets it on the held-out rows.
+        positive: The positive class; None takes the second of the sorted classes.
+        random_state: The seed of the split and of the training.
+        device: The device to train on.
+        ensemble: The number of models with different seeds whose scores are averaged, or `sp.methods.Splits(k)` for
+            models on different splits, which are not retrained.
 
-    `ensemble` is the number of models to train from other seeds and average, or `sp.methods.Splits(10)` for as many
-    trained on other random splits into training and held-out rows; then nothing is trained again.
+    Attributes:
+        operating_point_: The threshold, its true rates, and the certificate if there is one.
+        threshold_: The threshold of the scores.
+        comparison_: One dict per candidate; plain cross-entropy is always among them.
+        history_: One dict per epoch or candidate.
+        model_: The trained torch module, on raw features.
+        classes_: The two classes, sorted.
+
+    Example:
+        >>> import numpy as np, setpoint as sp
+        >>> X, y = np.arange(200.0).reshape(-1, 1), np.arange(200) >= 100
+        >>> clf = sp.SetpointClassifier("minimize fnr where fpr <= 10%", solver="default").fit(X, y)
+        >>> clf.predict([[0.0], [199.0]]).tolist()
+        [False, True]
     """
 
     model_: Scorer
@@ -89,11 +112,11 @@ class SetpointClassifier(DecidesAtPoint):
             setattr(self, name, value)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """All parameters, with the module's own as `module__x`."""
+        """All parameters, including those of the module as `module__x`."""
         return {**super().get_params(deep=deep), **self._more_params()}
 
     def set_params(self, **params: Any) -> SetpointClassifier:
-        """Set parameters; any `module__x` is taken, and checked when the module is built."""
+        """Set parameters; each `module__x` is checked when the module is built."""
         super().set_params(**{name: value for name, value in params.items() if not name.startswith(PARAMETER)})
         for name, value in params.items():
             if name.startswith(PARAMETER):
@@ -101,7 +124,7 @@ class SetpointClassifier(DecidesAtPoint):
         return self
 
     def _more_params(self) -> dict[str, Any]:
-        """Parameters beyond those that the constructor names: not learned, hence without a `_` at either end."""
+        """Parameters that the constructor does not name; learned attributes start or end with `_`."""
         named = self._get_param_names()
         return {
             name: value
@@ -110,7 +133,20 @@ class SetpointClassifier(DecidesAtPoint):
         }
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> SetpointClassifier:
-        """Train, choose and set the threshold. Rows of weight 0 are left out; `groups` for asks that compare them."""
+        """Train the model and set the threshold.
+
+        Args:
+            X: The features, an array, a data frame of numbers, or a sparse matrix.
+            y: The class of each row.
+            sample_weight: One weight per row; rows of weight 0 are left out.
+            groups: One group per row, for asks that compare groups.
+
+        Returns:
+            The fitted classifier.
+
+        Raises:
+            TooFewSamples: If there are too few rows for the certificate.
+        """
         problem = read_ask(self.ask)
         check_shares(held_out=self.held_out, calibration=self.calibration)
         x, y = read_features(self, X, y, reset=True)
@@ -124,12 +160,12 @@ class SetpointClassifier(DecidesAtPoint):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         parts = self._split(Part(x, labels, weights, groups).take(kept), seed)
         aside = parts.calibration
-        # Whether a bound can be certified depends on the number of samples alone: better told before training.
+        # Whether a bound can be certified depends only on the number of samples: say so before training.
         calibrate(
             problem, np.zeros(len(aside.labels)), aside.labels, confidence=self.confidence, weights=aside.weights,
             groups=aside.groups,
         )  # fmt: skip
-        # With nothing held out there is nothing to choose by: the simplest stands.
+        # Without held-out rows there is nothing to choose by, so "auto" is the simplest candidate.
         by_name = isinstance(self.solver, str) and self.solver == AUTO
         solver = BASELINE if by_name and parts.held_out is parts.train else self.solver
         parts = replace(parts, train=parts.train.repeated())
@@ -139,16 +175,22 @@ class SetpointClassifier(DecidesAtPoint):
         self.comparison_ = comparison(found, over_splits=isinstance(self.ensemble, Splits))
         point = found.point
         if point.thresholds.single is not None:
-            # Folded into the model: scikit-learn expects decision_function to change its sign where predict does.
+            # Scikit-learn expects decision_function to change its sign where predict changes the class.
             self.model_.threshold.fill_(point.thresholds.single)
             point = replace(point, thresholds=OneThreshold(0.0))
         self.operating_point_ = point
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The logistic function of `decision_function`, a column a class: a half at the operating point.
+        """The logistic function of `decision_function`, one column per class; 0.5 is the operating point.
 
-        An order, not a calibrated probability; for that put `CalibratedClassifierCV` around the classifier.
+        These are not calibrated probabilities; wrap the classifier in `CalibratedClassifierCV` for that.
+
+        Args:
+            X: The features.
+
+        Returns:
+            An array `(n, 2)`.
         """
         second = expit(self.decision_function(X))
         return np.stack([1 - second, second], axis=1)

@@ -1,4 +1,4 @@
-"""What every classifier of this door does once it has scores, two classes and an operating point."""
+"""Decisions of a fitted classifier: from scores, two classes and an operating point."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     operating_point_: OperatingPoint
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
-        """One score a row, larger for the positive class."""
+        """One score per row, larger for the positive class."""
         raise NotImplementedError
 
     @property
@@ -34,25 +34,42 @@ class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def threshold_(self) -> Threshold:
-        """The threshold of the scores: a number, or one per group by its name."""
+        """The threshold of the scores: a number, or a dict with one number per group."""
         return self.operating_point_.threshold
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """The scores that `operating_point_` cuts. Larger speaks for `classes_[1]`, as scikit-learn has it.
+        """The scores, larger for `classes_[1]`, as scikit-learn expects.
 
-        Where `positive` is `classes_[0]` that is the score with its sign turned.
+        If `positive` is `classes_[0]`, the scores have the opposite sign.
+
+        Args:
+            X: The features.
+
+        Returns:
+            One score per row.
         """
         check_is_fitted(self)
         scores = self._scores(X)
         return scores if self._positive_place == 1 else -scores
 
     def predict(self, X: Any, groups: Any = None) -> NDArray[Any]:
-        """The class of each row at the operating point; `groups` for asks that compare groups."""
+        """The class of each row at the operating point.
+
+        Args:
+            X: The features.
+            groups: One group per row, for asks that compare groups.
+
+        Returns:
+            One class per row.
+
+        Raises:
+            BadProblem: If the ask is an area, which has many thresholds and so no single class per row.
+        """
         check_is_fitted(self)
         if self.operating_point_.problem.over is not None:
             raise BadProblem(
-                f"'{self.operating_point_.problem}' has a threshold for every point of its stretch, so that no one "
-                "class can be named; use decision_function, or operating_point_.predict(scores) for all of them"
+                f"'{self.operating_point_.problem}' has one threshold per point of its range, so a row has no single "
+                "class; use decision_function, or operating_point_.predict(scores) for the decision at each threshold"
             )
         scores = self._scores(X)
         groups = read_groups(self.operating_point_.problem, groups, len(scores))
@@ -61,10 +78,18 @@ class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.classes_[np.where(passed, place, 1 - place)]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> float:
-        """How well these rows can be cut for the ask, larger is better: what `GridSearchCV` chooses models by.
+        """The objective at the best threshold of these rows, as `GridSearchCV` needs it: larger is better.
 
-        The objective at the best feasible cut of these very rows, its sign turned if it is minimised; where no cut
-        meets the bounds, -1 less what they are broken by. How the model does at its own threshold is `judge`.
+        It compares models, not thresholds; `judge` gives the rates at the model's own threshold.
+
+        Args:
+            X: The features.
+            y: The class of each row.
+            sample_weight: One weight per row, if any.
+            groups: One group per row, for asks that compare groups.
+
+        Returns:
+            The objective, negative if it is minimised; if no threshold meets the bounds, -1 less the violation.
         """
         asked = self._asked(X, y, sample_weight, groups)
         point = evaluate(self.operating_point_.problem, **asked)
@@ -73,11 +98,30 @@ class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return point.objective if point.problem.maximize else -point.objective
 
     def judge(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> OperatingPoint:
-        """The true rates of these rows at the threshold that `predict` uses, and whether the bounds hold there."""
+        """The true rates of these rows at the threshold of `predict`.
+
+        Args:
+            X: The features.
+            y: The class of each row.
+            sample_weight: One weight per row, if any.
+            groups: One group per row, for asks that compare groups.
+
+        Returns:
+            The operating point with the rates of these rows, and whether the bounds hold.
+        """
         return self.operating_point_.judge(**self._asked(X, y, sample_weight, groups))
 
     def check(self, X: Any, y: Any, groups: Any = None) -> Check:
-        """Whether these rows speak against the bounds at the threshold that `predict` uses: a test with a p-value."""
+        """Test the bounds on these rows at the threshold of `predict`.
+
+        Args:
+            X: The features.
+            y: The class of each row.
+            groups: One group per row, for asks that compare groups.
+
+        Returns:
+            The result of the test, with a p-value per bound.
+        """
         asked = self._asked(X, y, None, groups)
         return self.operating_point_.check(asked["scores"], asked["labels"], groups=asked["groups"])
 

@@ -1,4 +1,4 @@
-"""From what scikit-learn users call X to scores: numbers, standardised and clipped, and a network on top of them."""
+"""From X of scikit-learn to scores: features are checked, standardised, clipped and passed to a network."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from setpoint.data.standardise import Standardiser
 from setpoint.errors import BadTable
 from setpoint.train.scoring import AT_ONCE, score_rows
 
-#: Standardised values beyond this many deviations are pulled back to it, as on the command line.
+#: Standardised values are clipped at this many deviations, as on the command line.
 CLIP = 5.0
 
 
 def read_features(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
     """X as float64, checked by scikit-learn, and y if it is given; columns of words are refused by name.
 
-    Sparse X stays sparse, as rows.
+    Sparse X is given as sparse rows.
     """
     words = _columns_of_words(X)
     if words:
         listed = ", ".join(map(repr, words[:4])) + (", ..." if len(words) > 4 else "")
         raise BadTable(
-            f"X must hold numbers, but categories or text stand in {listed}; put an encoder in front, such as "
+            f"X must hold numbers, but there are categories or text in {listed}; put an encoder in front, such as "
             f"make_pipeline(make_column_transformer((OneHotEncoder(handle_unknown='ignore'), {words[:4]}), "
             f"remainder='passthrough'), {type(estimator).__name__}())"
         )
@@ -40,7 +40,7 @@ def read_features(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bo
 
 
 def _columns_of_words(X: Any) -> list[str]:
-    """The columns of a data frame that hold no numbers; whatever is no frame has none."""
+    """The columns of a data frame that do not hold numbers; empty if X is not a data frame."""
     if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
         return []
     return [str(name) for name, dtype in zip(X.columns, X.dtypes) if not _holds_numbers(X[name], dtype)]
@@ -62,7 +62,7 @@ def _dense_parts(x: Any) -> Iterator[Tensor]:
 
 
 class Standardise(nn.Module):
-    """Standardised features, clipped; one that was constant in training is 0 ever after."""
+    """Standardised and clipped features; a feature that was constant in training is always 0."""
 
     mean: Tensor
     spread: Tensor
@@ -74,12 +74,12 @@ class Standardise(nn.Module):
 
     @classmethod
     def of(cls, x: Any, weights: NDArray[np.float64] | None) -> Standardise:
-        """Mean and spread of the rows, in float64; of sparse rows the spread alone, so that they stay sparse."""
+        """Mean and spread of the rows, in float64; sparse rows have mean 0, so that they stay sparse."""
         if scipy.sparse.issparse(x):
             size = abs(x).max(axis=0).toarray().ravel()
             scaled = x @ scipy.sparse.diags_array(1 / np.where(size > 0, size, 1.0))
             variance = mean_variance_axis(scaled, 0, weights)[1]
-            # Rounding leaves a constant feature a little variance.
+            # A constant feature has a small variance left, by rounding.
             spread = torch.from_numpy(np.sqrt(np.where(variance > 1e-15, variance, 0.0)) * size)
             return cls(torch.zeros_like(spread), spread.where(spread > 0, math.inf))
         own = None if weights is None else torch.from_numpy(weights)
@@ -91,7 +91,7 @@ class Standardise(nn.Module):
 
 
 class Scorer(nn.Module):
-    """A network on raw features, whose scores are taken to pass above 0 once a threshold has been folded in."""
+    """A network on raw features whose scores are shifted by the threshold, so that they pass above 0."""
 
     threshold: Tensor
 
@@ -107,7 +107,7 @@ class Scorer(nn.Module):
         return (scores - self.threshold).to(scores.dtype)
 
     def score(self, x: Any) -> NDArray[np.float64]:
-        """The same of an array or sparse rows, a batch at a time: of float32 features, as the network was trained."""
+        """The scores of an array or sparse rows, in batches of float32 features, as in training."""
         with torch.no_grad():
             scores = [score_rows(self.network, self.standardise(part).float()) for part in _dense_parts(x)]
         return np.asarray((torch.cat(scores).double() - self.threshold).numpy())

@@ -1,4 +1,4 @@
-"""The network a classifier trains: a kind of model by name, or the user's own class with `module__x` parameters."""
+"""The network that a classifier trains: a kind of model by name, or the user's class with `module__x` parameters."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from setpoint.errors import BadSetting
 from setpoint.train.method import Method
 from setpoint.train.models import KINDS
 
-#: Under these names a module's constructor is given the number of features, unless it was told.
+#: Parameters of a module's constructor that are set to the number of features, unless the user sets them.
 WIDTH_NAMES = ("in_features", "n_features")
 
 
 @dataclass(frozen=True)
 class Network:
-    """What was given as `module`, None for linear, and the `module__x` parameters for its constructor."""
+    """The user's `module` (None is linear), and the `module__x` parameters of its constructor."""
 
     module: Any = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_own(self) -> bool:
-        """Whether the network is one of setpoint's, not of the user's."""
+        """Whether the network is a kind that setpoint knows, not the user's class."""
         return self.module is None or isinstance(self.module, str)
 
     @property
     def method(self) -> Callable[[], Method] | None:
-        """The method of a kind of model that no solver trains."""
+        """The own method of a kind of model, or None if solvers train it."""
         return KINDS[self.module].method if isinstance(self.module, str) and self.module in KINDS else None
 
     def build(self, width: int, seed: int) -> nn.Module:
@@ -45,7 +45,7 @@ class Network:
             inspect.signature(make).bind(**arguments)
         except TypeError as cause:
             raise BadSetting(
-                f"module {name} cannot be built: {cause}; its parameters are given as module__x, and it takes "
+                f"module {name} cannot be built: {cause}; set its parameters as module__x; it takes "
                 f"{', '.join(accepted) or 'none'}"
             ) from cause
         with torch.random.fork_rng(devices=[]):

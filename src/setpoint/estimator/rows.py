@@ -1,4 +1,4 @@
-"""What a user hands in beside the features: the two classes, weights, groups; and how rows are set aside."""
+"""The input beside the features: two classes, weights and groups; and the split of the rows."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from setpoint.measure.sample import name_groups
 from setpoint.problem.language import read_problem
 from setpoint.problem.problem import Problem
 
-#: A part with fewer rows of a class than this says next to nothing of a threshold.
+#: The least number of rows per class in a part; fewer say almost nothing about a threshold.
 FEWEST = 5
-#: What happens when there are fewer, and no certificate is asked for.
+#: The warning when there are fewer rows, and no certificate is asked for.
 SHARED = "the threshold is set on the rows the model is trained on, and looks better than it is"
 #: Row numbers, or the number of the class of each row.
 Numbers = NDArray[np.int64]
 
 
 def read_ask(question: Any) -> Problem:
-    """The problem, which may be given as text."""
+    """The problem, from a problem or a text."""
     if not isinstance(question, str | Problem):
         raise BadProblem(f"ask must be a text such as 'minimize fnr where fpr <= 5%' or a problem, got {question!r}")
     return read_problem(question)
@@ -44,7 +44,7 @@ def two_classes(y: NDArray[Any]) -> tuple[NDArray[Any], Numbers]:
 
 
 def known_codes(y: Any, classes: NDArray[Any]) -> Numbers:
-    """The place of each row's class among classes that are known already."""
+    """The place of each row's class among the known classes."""
     values = np.asarray(y, dtype=object).reshape(-1)
     codes = np.full(len(values), -1, dtype=np.int64)
     for place, name in enumerate(classes.tolist()):
@@ -56,7 +56,7 @@ def known_codes(y: Any, classes: NDArray[Any]) -> Numbers:
 
 
 def positive_place(classes: NDArray[Any], positive: Any) -> int:
-    """Which of the two sorted classes is the positive one: the second, unless told."""
+    """The place of the positive class among the two sorted classes; the second by default."""
     names = classes.tolist()
     if positive is None:
         return 1
@@ -66,13 +66,13 @@ def positive_place(classes: NDArray[Any], positive: Any) -> int:
 
 
 def read_weights(sample_weight: Any, size: int) -> NDArray[np.float64] | None:
-    """One weight a row, 0 or more and not all of them 0; a single number is the weight of every row."""
+    """One weight per row, 0 or more and not all 0; a single number is the weight of every row."""
     if sample_weight is None:
         return None
     weights = np.asarray(sample_weight, dtype=np.float64)
     weights = np.full(size, weights) if weights.ndim == 0 else weights
     if weights.shape != (size,):
-        raise ShapeMismatch(f"sample_weight has shape {weights.shape} for {size} rows; give one number a row")
+        raise ShapeMismatch(f"sample_weight has shape {weights.shape} for {size} rows; give one number per row")
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise BadWeights("sample_weight must be finite and not negative; drop such rows or set their weight to 0")
     if not weights.any():
@@ -81,19 +81,19 @@ def read_weights(sample_weight: Any, size: int) -> NDArray[np.float64] | None:
 
 
 def read_groups(problem: Problem, groups: Any, size: int) -> NDArray[Any] | None:
-    """One group a row, for asks that compare groups; others have no use for them."""
+    """One group per row for asks that compare groups, else None."""
     if problem.group is None:
         return None
     if groups is None:
-        raise BadGroups(f"'{problem}' compares groups of {problem.group}; pass groups=, one a row")
+        raise BadGroups(f"'{problem}' compares groups of {problem.group}; pass groups=, one per row")
     values = np.asarray(groups)
     if values.shape != (size,):
-        raise ShapeMismatch(f"groups have shape {values.shape} for {size} rows; give one group a row")
+        raise ShapeMismatch(f"groups have shape {values.shape} for {size} rows; give one group per row")
     return values
 
 
 def check_shares(**shares: Any) -> None:
-    """Shares of the rows to be set aside: each from 0 up, and something left to train on."""
+    """Refuse shares that are not numbers from 0 to below 1, or that leave no rows to train on."""
     for name, share in shares.items():
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share < 1:
             raise BadSetting(f"{name} must be a share of the rows from 0 up to below 1, such as 0.2, got {share!r}")
@@ -104,10 +104,10 @@ def check_shares(**shares: Any) -> None:
 def set_aside(
     labels: NDArray[Any], groups: NDArray[Any] | None, seed: int, confidence: float | None, **shares: float
 ) -> list[Numbers] | None:
-    """Row numbers to train on and of one part per share, split as tables are.
+    """The row numbers to train on, and those of one part per share, split as tables are.
 
-    A part that has a share holds `FEWEST` rows of either class, and both classes of every group. Where there are too
-    few rows for that, None after a warning, or with `confidence` an error.
+    A part with a share above 0 has at least `FEWEST` rows of each class, and both classes of every group. If there are
+    too few rows for that, the result is None after a warning, or with `confidence` an error.
     """
     both, codes = torch.from_numpy(labels), None if groups is None else name_groups(groups)[0]
     try:

@@ -1,4 +1,4 @@
-"""Train what was asked for, and plain cross-entropy beside it, on rows that are already set apart."""
+"""Train the classifier's solver, and plain cross-entropy beside it, on rows that are already split."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ from setpoint.run.run import Run
 from setpoint.run.settings import SMALL, Settings
 from setpoint.run.side_by_side import Entry, SideBySide, one_thread
 from setpoint.solve.solver import Solver
-from setpoint.train.default import BASELINE, Case, Choice, How, is_method, make_solver
+from setpoint.train.choose import How
+from setpoint.train.default import BASELINE, Case, Choice, make_solver
+from setpoint.train.method import is_method
 from setpoint.train.splits import Splits
 from setpoint.train.trial import Trial
 from setpoint.train.work import Work
@@ -34,7 +36,7 @@ AUTO = "auto"
 
 @dataclass(frozen=True)
 class Part:
-    """Some of the rows: raw features, labels of 0 and 1, and weights and groups where there are any."""
+    """Some of the rows: raw features, labels of 0 and 1, and weights and groups if there are any."""
 
     x: Any
     labels: NDArray[np.float32]
@@ -50,8 +52,10 @@ class Part:
         return Part(self.x[rows], self.labels[rows], weights, None if self.groups is None else self.groups[rows])
 
     def repeated(self) -> Part:
-        """Whole-number weights as that many rows each, where the table stays small: there the ridge weighs in, and
-        solvers take weights by their ratios alone."""
+        """Repeat each row by its weight, if all weights are whole numbers and the table stays small.
+
+        Solvers see only the ratios of weights, and for small tables the ridge depends on the number of rows.
+        """
         if self.weights is None or (self.weights % 1).any() or self.weights.sum() > SMALL:
             return self
         part = self.take(np.repeat(np.arange(len(self.labels)), self.weights.astype(np.int64)))
@@ -72,7 +76,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Parts:
-    """Rows to train on, to choose by, and to set the threshold on; `apart` if no row is in two of them."""
+    """The rows to train on, to choose by, and to set the threshold on; `apart` if no row is in two parts."""
 
     train: Part
     held_out: Part
@@ -82,13 +86,13 @@ class Parts:
 
 @dataclass(frozen=True)
 class Training:
-    """How to train, whatever the solver.
+    """The settings of a training, for any solver.
 
     Args:
-        problem: What is asked.
+        problem: The problem to solve.
         network: The network to train, as the user described it.
-        settings: Sizes and the seed.
-        device: Where to train.
+        settings: The epochs, the batch size, the seed and the confidence.
+        device: The device to train on.
         ensemble: The number of members, or `Splits`.
     """
 
@@ -99,7 +103,7 @@ class Training:
     ensemble: Any = 1
 
     def run(self, solver: Any, parts: Parts) -> tuple[Standardise, Run]:
-        """Train by the solver that was asked for; cross-entropy stands beside it unless it is among what was tried."""
+        """Train by the solver; cross-entropy is trained beside it unless it was one of the candidates."""
         if isinstance(self.ensemble, Splits) and not parts.apart:
             raise BadSetting("an ensemble over splits needs held_out and calibration rows; give both a share")
         standardise = Standardise.of(parts.train.x, parts.train.weights)
@@ -148,13 +152,13 @@ class Training:
 
 
 def comparison(run: Run, *, over_splits: bool) -> list[dict[str, Any]]:
-    """One row for each way that was trained, or for each candidate that it was itself chosen from."""
+    """One dict per run, or per candidate of a run that chose among candidates."""
     rows = []
     for one in (run, *run.beside):
         if one.trials:
             rows += [replace(trial, chosen=one is run and trial.chosen).to_dict() for trial in one.trials]
             continue
-        # Where the held-out rows were trained on they say nothing any more.
+        # Held-out rows that were trained on cannot judge.
         point = one.best("calibration" if one.trained.again or over_splits else "held_out")
         note = str(one.history[one.trained.best]["solver"])
         rows.append(Trial(one.name, point, one.seconds, one is run, note).to_dict())
@@ -162,14 +166,14 @@ def comparison(run: Run, *, over_splits: bool) -> list[dict[str, Any]]:
 
 
 def name_of(solver: Any) -> str:
-    """What a solver is called in the comparison."""
+    """The name of a solver in the comparison."""
     if isinstance(solver, str):
         return solver
     return str(getattr(solver, "__name__", type(solver).__name__))
 
 
 def refuse_device(device: Any) -> None:
-    """A device that is not there, or that computes nothing, is refused before anything is trained."""
+    """Refuse a device that is missing or cannot compute, before anything is trained."""
     try:
         float(torch.ones(1, device=device).sum())
     except (RuntimeError, AssertionError, TypeError) as cause:

@@ -1,4 +1,4 @@
-"""Any classifier, kept as it is, run at the threshold for an ask."""
+"""Any classifier, unchanged, run at the threshold for an ask."""
 
 from __future__ import annotations
 
@@ -40,14 +40,36 @@ def _model_has(method: str) -> Callable[[Tuned], bool]:
 
 
 class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
-    """Give a scikit-learn, XGBoost or LightGBM classifier the threshold for an ask, with a certificate if wanted.
+    """Give a scikit-learn, XGBoost or LightGBM classifier the threshold for an ask.
 
-    A model that is fitted already is never fitted again: the rows given to `fit` only set the threshold, and must be
-    rows that the model has not seen. One that is not is cloned, and the share `calibration` of the rows set aside for
-    the threshold. With `cv` a number of folds (or a splitter) the threshold is set on out-of-fold scores of all rows
-    and the model then fitted to all of them, which no certificate can cover. `cv="prefit"` insists on a fitted model.
+    A fitted model is never fitted again: the rows given to `fit` only set the threshold, so they must be rows that the
+    model has not seen. A model that is not fitted is cloned and fitted. Scores are those of `decision_function`, or if
+    there is none, the probability of the positive class.
 
-    Scores are those of `decision_function`, or without one the probability of the positive class.
+    Args:
+        estimator: The classifier.
+        ask: The text of an ask, or a problem.
+        confidence: The probability with which the bounds are to hold on new data; None asks for no certificate.
+        cv: None sets the share `calibration` of the rows aside for the threshold. A number of folds, or a splitter,
+            sets the threshold on out-of-fold scores of all rows and then fits the model to all rows, which allows no
+            certificate. "prefit" requires a fitted model.
+        calibration: The share of the rows that set the threshold.
+        positive: The positive class; None takes the second of the sorted classes.
+        random_state: The seed of the split or the folds.
+
+    Attributes:
+        estimator_: The fitted model.
+        operating_point_: The threshold, its true rates, and the certificate if there is one.
+        threshold_: The threshold of the scores.
+        classes_: The two classes, sorted.
+
+    Example:
+        >>> import numpy as np, setpoint as sp
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> X, y = np.linspace(-1, 1, 200).reshape(-1, 1), np.arange(200) >= 100
+        >>> tuned = sp.Tuned(LogisticRegression(), "minimize fnr where fpr <= 10%").fit(X, y)
+        >>> tuned.predict([[-1.0], [1.0]]).tolist()
+        [False, True]
     """
 
     def __init__(
@@ -70,7 +92,21 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **fit_params: Any) -> Tuned:
-        """Set the threshold, and before that fit the model if it is not; `fit_params` are for the model's own `fit`."""
+        """Fit the model if it is not fitted, and set the threshold.
+
+        Args:
+            X: The features, as the model takes them.
+            y: The class of each row.
+            sample_weight: One weight per row, if any.
+            groups: One group per row, for asks that compare groups.
+            **fit_params: Further arguments of the model's own `fit`.
+
+        Returns:
+            The fitted classifier.
+
+        Raises:
+            TooFewSamples: If there are too few rows for the certificate.
+        """
         problem = read_ask(self.ask)
         X, y = _read_rows(X, y)
         weights, groups = read_weights(sample_weight, len(y)), read_groups(problem, groups, len(y))
@@ -90,7 +126,7 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
             self.operating_point_ = point(everything, self._scores(X))
         elif self.cv is None:
             train, calibration = self._set_aside(labels, groups)
-            # Whether a bound can be certified depends on the number of samples alone: better told before training.
+            # Whether a bound can be certified depends only on the number of samples: say so before training.
             point(calibration, np.zeros(len(calibration)))
             self.estimator_ = self._fitted(X, y, train, self._for_model(weights, groups, fit_params))
             self.operating_point_ = point(calibration, self._scores(_safe_indexing(X, calibration)))
@@ -112,7 +148,14 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
 
     @available_if(_model_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[Any]:
-        """The model's own probabilities, as they are; `predict` cuts at the operating point, which need not be 0.5."""
+        """The model's own probabilities; `predict` decides at the operating point, which need not be 0.5.
+
+        Args:
+            X: The features.
+
+        Returns:
+            An array `(n, 2)`.
+        """
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict_proba(X))
 
@@ -140,7 +183,7 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
         return True
 
     def _set_aside(self, labels: NDArray[Any], groups: NDArray[Any] | None) -> list[Numbers]:
-        """The rows to fit the model to, and those to set the threshold on."""
+        """The row numbers to fit the model to, and those to set the threshold on."""
         check_shares(calibration=self.calibration)
         if self.calibration == 0:
             raise BadSetting("calibration=0 leaves no rows to set the threshold on; give a share such as 0.2, or cv=5")
@@ -157,7 +200,7 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
         yield from check_cv(cv, y, classifier=True).split(X, y)
 
     def _for_model(self, weights: Any, groups: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
-        """What goes on to the model's `fit`: by scikit-learn's routing where that is on, else weights and the rest."""
+        """The arguments of the model's `fit`: by scikit-learn's metadata routing if it is on, else without groups."""
         given = {name: value for name, value in (("sample_weight", weights), ("groups", groups)) if value is not None}
         if get_config()["enable_metadata_routing"]:
             return dict(process_routing(self, "fit", **given, **fit_params).estimator.fit)
@@ -170,15 +213,15 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
         return {**given, **fit_params}
 
     def _fitted(self, X: Any, y: NDArray[Any], rows: Numbers, params: dict[str, Any]) -> Any:
-        """A clone of the model, fitted to some of the rows; parameters with one value a row are cut alike."""
+        """A clone of the model, fitted to some rows; arguments with one value per row are restricted to them."""
         own = {
-            name: _safe_indexing(value, rows) if _is_a_row_each(value, len(y)) else value
+            name: _safe_indexing(value, rows) if _has_one_per_row(value, len(y)) else value
             for name, value in params.items()
         }
         return clone(self.estimator).fit(_safe_indexing(X, rows), y[rows], **own)
 
     def get_metadata_routing(self) -> Any:
-        """Weights and groups are used here, and passed on to the model's `fit` if it requests them."""
+        """Weights and groups are used here, and passed to the model's `fit` if it requests them."""
         passed_on = MethodMapping().add(caller="fit", callee="fit")
         router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
         return router.add(estimator=self.estimator, method_mapping=passed_on)
@@ -191,12 +234,12 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
         return tags
 
 
-def _is_a_row_each(value: Any, size: int) -> bool:
+def _has_one_per_row(value: Any, size: int) -> bool:
     return not isinstance(value, str | bytes | dict) and hasattr(value, "__len__") and len(value) == size
 
 
 def _read_rows(X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-    """X as it is, or as rows can be taken of it; the model itself is left to check what is in them."""
+    """X in a form from which rows can be taken, and y; the model itself checks the values of X."""
     if y is None:
         raise BadLabels("Tuned requires y to be passed, but the target y is None")
     y = column_or_1d(y, warn=True)

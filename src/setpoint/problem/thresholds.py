@@ -213,7 +213,7 @@ def thresholds_from(found: Tensor, problem: Problem, names: Sequence[str] | None
         names: the names of the groups; without names the groups are numbered.
 
     Example:
-        >>> import setpoint as sp, torch
+        >>> import torch, setpoint as sp
         >>> from setpoint.problem.thresholds import thresholds_from
         >>> thresholds_from(torch.tensor([[0.25, 0.5]]), sp.ask("minimize error where recall.gap(site) <= 5%"))
         PerGroup(plain={'0': 0.25, '1': 0.5}, column='site')

@@ -1,14 +1,14 @@
-"""The artefact of a run: a directory with parameters, the point and the schema, and the history.
+"""The artefact of a run: a directory with the model, the operating point, the schema and the history.
 
     model.safetensors    the parameters
-    history.jsonl        one line an epoch, of every solver
-    setpoint.json        everything else that is needed to score new data, what was measured, and a hash of all of it
-    scores.safetensors   scores of every solver, and labels, of the calibration and test rows
+    history.jsonl        one line per epoch, of every solver
+    setpoint.json        all else that is needed to score new data, the results, and a hash of every entry
+    scores.safetensors   the labels and the scores of every solver, of the calibration and test rows
     report.html, .png    written later, by `setpoint report`
 
-Reading it executes nothing from it. A new artefact replaces an earlier one so that a kill at any moment leaves one of
-them to be read: it is written to `.new`, which is renamed to `.whole`, whose files then move out one by one; a file
-that is still in `.whole` is the one that counts.
+Reading an artefact executes no code from it. A kill while a new artefact replaces an earlier one leaves one of the two
+readable: the new files are written to `.new`, which is renamed to `.whole`, whose files then move out one by one. A
+file in `.whole` counts before the file of the same name outside.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ try:
 except ImportError as cause:
     raise missing("safetensors", "table", cause) from None
 
-#: The first number grows when older versions cannot read what is written, the second when something is added.
+#: The first number grows when older versions cannot read the artefact, the second when something is added.
 FORMAT = "2.0"
 MODEL, ABOUT, HISTORY = "model.safetensors", "setpoint.json", "history.jsonl"
 SCORES, REPORTS = "scores.safetensors", ("report.html", "report.png")
 UNFINISHED, NEW, WHOLE = "unfinished", ".new", ".whole"
-#: The parts whose scores are kept: what a report draws.
+#: The parts whose scores are kept, for the report.
 JUDGED = ("calibration", "test")
 
 
@@ -72,7 +72,7 @@ def _judged_scores(run: TableRun) -> bytes:
     return written
 
 
-#: Every file of the artefact but setpoint.json, and what makes its content; each is hashed.
+#: The files of the artefact except setpoint.json, and the function that makes each; all are hashed.
 FILES: dict[str, Callable[[TableRun], bytes]] = {MODEL: _parameters, HISTORY: _history, SCORES: _judged_scores}
 
 
@@ -86,7 +86,25 @@ def version() -> str:
 
 @dataclass(frozen=True)
 class SavedRun:
-    """A run read back: the model, the point to run it at, and the schema of its table."""
+    """A run that was read from disk.
+
+    Attributes:
+        model: The trained model.
+        point: The operating point.
+        schema: How the columns of new data are read and encoded.
+        about: The content of setpoint.json.
+
+    Example:
+        >>> import tempfile, polars as pl, setpoint as sp
+        >>> from setpoint.run.artefact import load_run, save_run
+        >>> from setpoint.run.table import fit_table
+        >>> frame = pl.DataFrame({"x": list(range(200)), "y": [row // 100 for row in range(200)]})
+        >>> table = fit_table(frame, "y", sp.ask("minimize fnr where fpr <= 10%"))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     saved = load_run(save_run(folder + "/run", table))
+        >>> saved.point.predict(saved.scores({"x": [0, 199]})).tolist()
+        [0, 1]
+    """
 
     model: nn.Module
     point: OperatingPoint
@@ -94,19 +112,24 @@ class SavedRun:
     about: dict[str, Any]
 
     def scores(self, data: Any, *, ignore_extra: bool = False, notes: Notes | None = None) -> Tensor:
-        """The score of every row; `point.predict(scores)` decides.
+        """Score every row; `point.predict(scores)` decides.
 
         Args:
-            data: A polars or pandas frame, an Arrow table, or columns by name. Columns in any order; a column of
-                another kind than in training is refused by name.
-            ignore_extra: Let columns that training never had be there.
-            notes: Takes note of what training never saw; `schema.notes()` makes an empty one.
+            data: A polars or pandas frame, an Arrow table, or columns by name, in any order.
+            ignore_extra: Whether to allow columns that training never had.
+            notes: Collects values that training never saw; `schema.notes()` makes an empty one.
+
+        Returns:
+            One score per row.
+
+        Raises:
+            BadTable: If a column is missing, unknown, or of another kind than in training.
         """
         return score_rows(self.model, self.schema.encode(as_frame(data), ignore_extra=ignore_extra, notes=notes))
 
 
 def check_place(path: str | os.PathLike[str], *, force: bool = False) -> Path:
-    """The path, if a run may be written there: nothing stands there yet, or, with `force`, an earlier run."""
+    """The path, if a run may be written there: it must be free, or with `force` hold an earlier run."""
     path = Path(path)
     if not os.path.lexists(path):
         above = next(parent for parent in path.absolute().parents if os.path.lexists(parent))
@@ -132,10 +155,30 @@ def check_place(path: str | os.PathLike[str], *, force: bool = False) -> Path:
 
 
 def save_run(path: str | os.PathLike[str], run: TableRun, *, force: bool = False) -> Path:
-    """Write a run to a directory, where it appears, or with `force` replaces an earlier one, only once it is whole.
+    """Write a run to a directory.
+
+    The run appears there, or replaces an earlier one, only when all of it is written.
+
+    Args:
+        path: The directory to write.
+        run: The run on a table.
+        force: Whether to replace an earlier run.
+
+    Returns:
+        The path of the directory.
 
     Raises:
-        BadFile: the place holds something else, or another process is writing to it.
+        BadFile: If the place holds something else, or another process is writing to it.
+
+    Example:
+        >>> import tempfile, polars as pl, setpoint as sp
+        >>> from setpoint.run.artefact import save_run
+        >>> from setpoint.run.table import fit_table
+        >>> frame = pl.DataFrame({"x": list(range(200)), "y": [row // 100 for row in range(200)]})
+        >>> table = fit_table(frame, "y", sp.ask("minimize fnr where fpr <= 10%"))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     sorted(file.name for file in save_run(folder + "/run", table).glob("[!.]*"))
+        ['history.jsonl', 'model.safetensors', 'scores.safetensors', 'setpoint.json']
     """
     path = check_place(path, force=True)
     with locked(path):
@@ -143,7 +186,7 @@ def save_run(path: str | os.PathLike[str], run: TableRun, *, force: bool = False
 
 
 def place_run(path: Path, run: TableRun, *, force: bool) -> Path:
-    """The same for a process that holds the lock of the directory."""
+    """`save_run` for a process that holds the lock of the directory."""
     check_place(path, force=force)
     fresh = path / NEW
     try:
@@ -175,7 +218,7 @@ def _write(place: Path, run: TableRun) -> None:
 
 
 def _move_out(path: Path) -> None:
-    """Let what is whole take the place of what was there before it."""
+    """Move the files of a finished artefact over those of an earlier one."""
     whole = path / WHOLE
     if not whole.is_dir():
         return
@@ -192,7 +235,7 @@ def _one_line(name: str) -> str:
 
 
 def _file(path: Path, name: str) -> Path:
-    """Where a file of the artefact is: among what is whole but has not moved out, or in its place."""
+    """Where a file of the artefact is: in `.whole` if it has not moved out, else in the directory."""
     waiting = path / WHOLE / name
     return waiting if waiting.is_file() else path / name
 
@@ -202,7 +245,7 @@ def _is_unfinished(path: Path) -> bool:
 
 
 def seal(about: dict[str, Any]) -> dict[str, str]:
-    """A hash of every entry, and of every entry of those that have entries of their own, by name."""
+    """The hash of every entry by name; of a dict, the hash of each of its entries."""
     entries: dict[str, Any] = {}
     for name, value in about.items():
         if name != "seal":
@@ -214,8 +257,10 @@ def seal(about: dict[str, Any]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class SavedScores:
-    """What a run was judged by: scores by solver and part, labels by part, and, where groups were compared, the number
-    of each row's group by part, in the order of their thresholds."""
+    """The stored scores by solver and part, labels by part and, where groups are compared, group numbers by part.
+
+    Groups are numbered in the order of their thresholds.
+    """
 
     scores: dict[str, dict[str, Tensor]]
     labels: dict[str, Tensor]
@@ -231,7 +276,7 @@ def _scores(run: TableRun) -> dict[str, Tensor]:
 
 
 def load_scores(path: str | os.PathLike[str]) -> SavedScores:
-    """The scores and labels that a run was judged by."""
+    """Read the stored scores, labels and groups of a run."""
     place, path = Path(path), _file(Path(path), SCORES)
     if not path.is_file():
         raise BadFile(f"{place} holds no {SCORES}: an earlier version wrote it; fit it again with --force")
@@ -261,7 +306,28 @@ def load_scores(path: str | os.PathLike[str]) -> SavedScores:
 
 
 def load_run(path: str | os.PathLike[str]) -> SavedRun:
-    """Read what `save_run` wrote. What was changed since, by a hash that differs, is refused by name."""
+    """Read a run that `save_run` or `setpoint fit` wrote.
+
+    Args:
+        path: The directory of the run.
+
+    Returns:
+        The model, the operating point and the schema.
+
+    Raises:
+        BadFile: If there is no finished run, or a file or entry is damaged or was changed later.
+
+    Example:
+        >>> import tempfile, polars as pl, setpoint as sp
+        >>> from setpoint.run.artefact import load_run, save_run
+        >>> from setpoint.run.table import fit_table
+        >>> frame = pl.DataFrame({"x": list(range(200)), "y": [row // 100 for row in range(200)]})
+        >>> table = fit_table(frame, "y", sp.ask("minimize fnr where fpr <= 10%"))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     saved = load_run(save_run(folder + "/run", table))
+        >>> saved.point == table.chosen.point
+        True
+    """
     path = Path(path)
     if not _file(path, ABOUT).is_file():
         if _is_unfinished(path):
@@ -283,7 +349,7 @@ def load_run(path: str | os.PathLike[str]) -> SavedRun:
 
 
 def _checked(path: Path, about: dict[str, Any]) -> dict[str, bytes]:
-    """The content of every file, if the format can be read and nothing differs from its hash."""
+    """The content of every file, after a check of the format and of all hashes."""
     found = re.fullmatch(r"([0-9]{1,4})\.([0-9]{1,4})", text(about["format"]))
     if found is None:
         raise BadFile(f"{path} is damaged: its format is {brief(about['format'])}")

@@ -1,4 +1,4 @@
-"""Several solvers on several random splits of one table: which differences from cross-entropy are more than noise."""
+"""Several solvers on several random splits of one table, and which differ from cross-entropy by more than noise."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from setpoint.run.settings import Settings
 from setpoint.run.table import fit_table
 from setpoint.train.default import BASELINE, SOLVERS, TUNED, Case, make_solver
 
-#: Compared when nobody says otherwise, as far as they exist and know the ask. A weight is tuned for linear models
-#: only: for networks it costs many trainings and has brought nothing.
+#: The solvers to compare by default, if they can solve the problem. A class weight is tuned for linear models only:
+#: for networks it costs many trainings and has gained nothing.
 USUAL = (BASELINE, "weighted", TUNED, "default", "implicit", "lagrangian", "auto")
 #: The chance of calling any of the compared solvers different when none is.
 LEVEL = 0.05
@@ -27,10 +27,22 @@ LEVEL = 0.05
 
 @dataclass(frozen=True)
 class Standing:
-    """How one solver did, split by split: at the best cut of the test rows, and at the threshold it would be run at.
+    """The results of one solver, one value per split.
 
-    `best` is None in a split where no threshold met the bounds on test. `differences` are those of `best` from plain
-    cross-entropy on the same split; `margin` is the half-width of their interval, None below two splits.
+    Attributes:
+        solver: The name of the solver.
+        best: The objective at the best threshold of the test rows; None where no threshold meets the bounds.
+        at_threshold: The objective on the test rows at the threshold that would be run.
+        held: Whether the bounds hold on the test rows at that threshold.
+        seconds: The time of the training.
+        differences: `best` less that of plain cross-entropy on the same split.
+        standard_error: The standard error of the mean difference; None below two splits.
+        margin: The half-width of the interval of the mean difference; None below two splits.
+
+    Example:
+        >>> from setpoint.run.compare import Standing
+        >>> Standing("auto", (0.3, 0.2), (0.3, 0.3), (True, True), (1.0, 1.0), (-0.1, -0.1), 0.0, 0.01).is_clear
+        True
     """
 
     solver: str
@@ -53,7 +65,7 @@ class Standing:
 
     @property
     def is_clear(self) -> bool:
-        """Whether the difference is more than the splits' own noise can explain."""
+        """Whether the mean difference is larger than its margin."""
         return self.margin is not None and self.difference is not None and abs(self.difference) > self.margin
 
     def to_dict(self) -> dict[str, Any]:
@@ -77,7 +89,26 @@ class Standing:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What was compared on which splits; plain cross-entropy stands first."""
+    """The comparison of several solvers on random splits of one table.
+
+    Attributes:
+        problem: The problem to solve.
+        settings: How every solver was trained.
+        seeds: The seeds of the splits.
+        rows: The number of rows of each part.
+        standings: The results of each solver; plain cross-entropy is the first.
+        notes: Sentences about columns, values and choices that a user should know of.
+
+    Example:
+        >>> import polars as pl, setpoint as sp
+        >>> from setpoint.run.compare import compare_table
+        >>> from setpoint.run.settings import Settings
+        >>> frame = pl.DataFrame({"x": list(range(200)), "y": [row // 100 for row in range(200)]})
+        >>> problem = sp.ask("minimize fnr where fpr <= 10%")
+        >>> found = compare_table(frame, "y", problem, Settings(), ["default"], trials=2)
+        >>> found.seeds, found.rows["test"], found.standings[1].differences
+        ((0, 1), 40, (0.0, 0.0))
+    """
 
     problem: Problem
     settings: Settings
@@ -100,7 +131,7 @@ class Comparison:
 
 
 def usual_solvers(problem: Problem, model: str) -> list[str]:
-    """The solvers worth comparing on a problem: those that do not refuse it."""
+    """The default solvers to compare on a problem: those that do not refuse it."""
     linear = model == "linear" and problem.group is None
     case = Case(problem, linear, whole=True, n_groups=None if problem.group is None else 2)
     return [name for name in USUAL if (linear if name == TUNED else _takes(name, case))]
@@ -125,7 +156,34 @@ def compare_table(
     positive: str | None = None,
     on_split: Callable[[str, int, int], None] | None = None,
 ) -> Comparison:
-    """Train every solver on the splits of `trials` seeds; `on_split(solver, done, all)` is told of the progress."""
+    """Train several solvers on several random splits of a table, each beside plain cross-entropy.
+
+    Args:
+        frame: The table.
+        target: The name of the column to predict.
+        problem: The problem to solve.
+        settings: How to train; nothing is retrained on held-out rows.
+        solvers: The names of the solvers.
+        trials: The number of splits, with the seeds `settings.seed`, `settings.seed + 1`, ...
+        positive: The positive class. None finds it, see `Target`.
+        on_split: A function that is called with the solver, the rows of history so far and the expected number of rows.
+
+    Returns:
+        The results of each solver on each split.
+
+    Raises:
+        BadSetting: If a solver is unknown, or there is no trial.
+
+    Example:
+        >>> import polars as pl, setpoint as sp
+        >>> from setpoint.run.compare import compare_table
+        >>> from setpoint.run.settings import Settings
+        >>> frame = pl.DataFrame({"x": list(range(200)), "y": [row // 100 for row in range(200)]})
+        >>> problem = sp.ask("minimize fnr where fpr <= 10%")
+        >>> found = compare_table(frame, "y", problem, Settings(), ["weighted"], trials=1)
+        >>> [standing.solver for standing in found.standings]
+        ['cross-entropy', 'weighted']
+    """
     if trials < 1:
         raise BadSetting(f"trials must be at least 1, got {trials}")
     unknown = [name for name in solvers if name not in (*SOLVERS, TUNED)]
@@ -141,7 +199,7 @@ def compare_table(
             if on_split is not None:
                 on_split(solver, done * rows + row, trials * rows)
 
-        # Nothing is trained again on held-out rows: those that one solver alone has would pass for its merit.
+        # Nothing is retrained on held-out rows: rows that only one solver gets would look like its merit.
         once = replace(settings, seed=seed, solver=BASELINE, refit=False)
         found = fit_table(frame, target, problem, once, positive=positive, solvers=names, on_row=on_row)
         notes.update(dict.fromkeys(found.notes))
@@ -170,7 +228,7 @@ def _held_against(standing: Standing, plain: Standing, rows: dict[str, int], com
     error = corrected_error(differences, rows["test"], sum(rows.values()) - rows["test"])
     margin = None
     if error is not None:
-        # The level is shared by all that are compared, so that one of many does not win by luck.
+        # The level is divided by the number of solvers, so that one of many does not win by luck.
         margin = error * float(scipy.special.stdtrit(len(differences) - 1, 1 - LEVEL / compared / 2))
     return replace(standing, differences=tuple(differences), standard_error=error, margin=margin)
 
@@ -178,7 +236,7 @@ def _held_against(standing: Standing, plain: Standing, rows: dict[str, int], com
 def corrected_error(differences: Sequence[float], test: int, rest: int) -> float | None:
     """The standard error of a mean over random splits that share rows: s sqrt(1 / J + test / rest).
 
-    The second term (Nadeau and Bengio, 2003) is for the overlap: splits of one table agree more than tables would.
+    The second term (Nadeau and Bengio, 2003) is for the overlap: splits of one table differ less than new tables would.
     """
     if len(differences) < 2:
         return None

@@ -1,7 +1,7 @@
-"""What `setpoint.json` must say for a run to be read and reported: kinds, ranges, and that its parts agree.
+"""Checks of `setpoint.json` before a run is read or reported: kinds, ranges, and that the entries agree.
 
-A hash tells of changes by accident. Whoever changes a file on purpose makes the hash anew, so that meanings are checked
-as well.
+Hashes find accidental changes. Someone who changes a file on purpose can compute the hashes again, so the meaning is
+checked as well.
 """
 
 from __future__ import annotations
@@ -16,15 +16,17 @@ from setpoint.problem.thresholds import Thresholds, read_thresholds
 from setpoint.run.settings import PARTS
 from setpoint.train.models import KINDS
 
-#: Scores are single precision, and so is every threshold between two of them.
+#: The largest score in single precision, and so the largest threshold between two scores.
 LARGEST_SCORE = 4e38
 
 
 def check_description(about: Mapping[str, Any], point: OperatingPoint, width: int) -> tuple[str, int]:
-    """The kind of the model and the number of its members, if all entries are as a run writes them.
+    """The kind of the model and the number of its members, after a check of all entries.
 
     Raises:
-        BadFile, KeyError, TypeError: an entry is missing, of another kind, out of range or at odds with another.
+        BadFile: If an entry is out of range or contradicts another.
+        KeyError: If an entry is missing.
+        TypeError: If an entry is of another kind.
     """
     kind, members = text(about["model"]["kind"]), whole_number(about["model"]["members"], 1, 1000)
     if kind not in KINDS or about["model"]["width"] != width:
@@ -58,7 +60,7 @@ def _agree(name: str, one: object, other: object) -> None:
 
 
 def _result(result: Any, point: OperatingPoint) -> Thresholds:
-    """The thresholds of a solver, all else about it checked."""
+    """The thresholds of a solver, after a check of its other results."""
     text(result["method"])
     whole_number(result["best_epoch"])
     number(result["seconds"], 0)

@@ -24,7 +24,8 @@ from setpoint.processes import Processes, ProcessGroup
 from setpoint.run.run import run
 from setpoint.train.by_epochs import ByEpochs, OptimizerMaker
 from setpoint.train.checkpoint import Checkpoint
-from setpoint.train.default import Choice, How, method_for
+from setpoint.train.choose import How, method_for
+from setpoint.train.default import Choice
 from setpoint.train.history import History
 from setpoint.train.splits import Splits
 from setpoint.train.trial import Trial
@@ -33,9 +34,24 @@ from setpoint.train.work import Tell, Work
 
 @dataclass(frozen=True)
 class FitResult:
-    """The trained model, the point to run it at, and what happened on the way, an epoch (or a try) a row.
+    """The result of `fit`: the trained model, the point to run it at, and the history of the training.
 
-    `comparison` has the candidates of `Auto`, from simple to bold; it is empty for a single solver.
+    Attributes:
+        model: The trained model.
+        point: The operating point: the threshold, its true rates, and the certificate if there is one.
+        history: One dict per epoch or candidate.
+        solver: The solver or recipe that trained the model.
+        best_epoch: The row of `history` that was kept.
+        comparison: The candidates of `Auto`, from simple to bold; empty for a single solver.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> x, labels = torch.arange(90.0).unsqueeze(-1), (torch.arange(90) >= 45).float()
+        >>> train, held_out, rest = (sp.Batches(x[k::3], labels[k::3]) for k in range(3))
+        >>> ask = "minimize fnr where fpr <= 10%"
+        >>> result = sp.fit(torch.nn.Linear(1, 1), ask, train, held_out, sp.Ridge(), calibration=rest)
+        >>> result.solver, result.best_epoch, [row["solver"] for row in result.history]
+        (Ridge(pos_weight=None), 0, ['CrossEntropy'])
     """
 
     model: nn.Module
@@ -46,8 +62,8 @@ class FitResult:
     comparison: tuple[Trial, ...] = ()
 
 
-class Settings(TypedDict, total=False):
-    """The settings of `fit` that have defaults; its docstring says what they do."""
+class FitSettings(TypedDict, total=False):
+    """The settings of `fit` that have defaults; the docstring of `fit` describes each."""
 
     epochs: int
     warm_start: float
@@ -71,56 +87,76 @@ def fit(
     calibration: Iterable[Any] | None = None,
     confidence: float | None = None,
     checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
-    **settings: Unpack[Settings],
+    **settings: Unpack[FitSettings],
 ) -> FitResult:
-    """Train a model for a problem and set its threshold.
+    """Train a model for a problem and set the threshold to run it at.
 
-    With no `solver` the choice is made by what has been measured to work. A linear model (`nn.Linear` with one
-    output) is trained full batch by the anchored recipe (`Anchored`), or where groups are compared to plain
-    cross-entropy (`Ridge`). A network is trained by cross-entropy, with
-    half of the weight on positives where at most 5 % of the negatives may pass, and stopped early by its loss on
-    the held-out rows at the best scale and shift of its scores. When there are `calibration` data for the
-    threshold, either is then trained once more, on the held-out rows too (`refit`).
+    Without a `solver` the library chooses. A linear model (`nn.Linear` with one output) is trained on the full batch by
+    `Anchored`, or by `Ridge` where groups are compared. A network is trained by cross-entropy and stopped early by its
+    held-out loss after the best rescaling of the scores; where at most 5 % of the negatives may pass, positives have
+    half the weight. With `calibration` data the model is then retrained on the held-out rows too (see `refit`).
 
-    With a `solver`, the first `warm_start` share of the epochs is balanced cross-entropy, which keeps the solver
-    from starting on meaningless thresholds (losses that need none, such as `CrossEntropy`, go without). After every
-    epoch the model is judged on `held_out` by the exact metric at its best cut; the best epoch, feasible ones first,
-    is kept; after `patience` epochs without a better one training stops. The default optimizer is Adam, 0.01 for a
-    linear model and, with a weight decay of 0.0001, 0.003 for a stack of linear layers and 0.001 for other networks,
-    falling to zero on a cosine.
+    With a solver the model is trained in mini-batches. After each epoch it is judged on the held-out rows by the exact
+    metric at the best threshold. The best epoch is kept; epochs that meet the bounds come first.
 
-    The threshold is set on `calibration`. When there is none, on `held_out` again, with a warning that its rates look
-    better than they are; but with `confidence`, which is only honest on data of its own, every second row of
-    `held_out` is kept for it. If the promise cannot be made in the end, a warning says why, and the threshold is set
-    without a certificate.
+    When `torch.distributed` is initialised, every process makes the same call with loaders of its own rows. Each step
+    takes the batches of all processes together, so every process gets the result of training on all rows. Gradients are
+    averaged here unless DistributedDataParallel or FSDP around the model does it. Only the first process writes the
+    checkpoint.
 
-    With `refit`, the model is trained again on training and held-out rows together, once these have chosen: rows that
-    nothing more is chosen on need not lie idle. A linear model is made anew by the recipe that was best; a network
-    starts again from where it started, for as many epochs as had the least loss, and both times it is the running
-    average of its parameters that counts. History and best epoch are those of the first training. It goes with
-    cross-entropy and the recipes for linear models, and takes `calibration` data, for the threshold must not be set on
-    rows that were trained on. None is the default: it is done where the choice is left to the library (no solver, or
-    `Auto` for a linear model) and nothing speaks against it.
-    False leaves the held-out rows alone; then, with `calibration` data, the last layer of a network that no solver is
-    named for is re-fitted to the problem on them, and kept only if that helps on the half it was not fitted on.
+    Args:
+        model: The model, one score per row, trained in place. None if `solver` is a method that makes its own model.
+        problem: The problem, or the text of an ask.
+        train: Batches to train on: any iterable of `(x, labels)`, `(x, labels, weights)` or mappings; see `sp.Batches`.
+        held_out: Batches that choose the epoch, the recipe or the candidate.
+        solver: A solver, a recipe (`Anchored`, `Ridge`), `Auto` or a method of `sp.methods`. None leaves the choice to
+            the library.
+        calibration: Batches to set the threshold on. Without them the threshold is set on `held_out`, with a warning
+            that its rates look better than they are; with `confidence`, half of `held_out` is set aside instead.
+        confidence: The probability with which the bounds are to hold on new data, such as 0.95. If the rows do not
+            allow a certificate, a warning says why and the threshold is set without one.
+        checkpoint: A directory, or a `Checkpoint`, in which the state is kept. The same call after a kill continues
+            there and ends, on one thread, with the very parameters of a run that was not killed; then the directory is
+            removed. The state of another call is refused.
+        epochs: The largest number of passes over the training rows; 30 by default. Recipes ignore it.
+        warm_start: The share of the epochs, 0.3 by default, in which balanced cross-entropy comes before the solver, so
+            that the solver does not start from meaningless thresholds. Losses that need none, such as `CrossEntropy`,
+            skip it.
+        patience: Stop after this many epochs without a better one. None never stops early, except where the library
+            chooses the solver: there it is a quarter of the epochs, and at least 5.
+        optimizer: A function that makes the optimizer from the parameters. None is Adam on a cosine schedule, at 0.01
+            for a linear model and, with a weight decay of 0.0001, at 0.003 for a stack of linear layers and at 0.001
+            for other networks.
+        refit: Whether to retrain on training and held-out rows together, by the recipe or for the number of epochs that
+            held-out data chose; a network keeps the running average of its parameters. It needs `calibration` data, and
+            cross-entropy or a recipe. None, the default, retrains where the library chooses (no solver, or `Auto` for a
+            linear model) and these are given. With False, the last layer of a network without a named solver is
+            re-fitted on the held-out rows, if that helps. History and best epoch are those of the first training.
+        ensemble: The number of copies to train, from the seeds `seed`, `seed + 1`, ...; the result averages their
+            logits, and `model` stays as it was. `sp.methods.Splits(k)` also gives each copy another random split of
+            training and held-out rows; it needs `calibration` data and takes no `refit`.
+        seed: The seed of the first copy of an ensemble; 0 by default.
+        accumulate: The number of batches that count as one, exactly, for any solver, in the memory of one batch and for
+            one more forward pass (`sp.methods.accumulate`); 1 by default.
+        on_epoch: A function that is called with each new row of the history.
+        process_group: The processes that train together. None, the default, takes all where `torch.distributed` is
+            initialised; False trains in this process alone.
 
-    With `ensemble` = k, k copies of the model are drawn and trained from the seeds `seed`, `seed + 1`, ..., and the
-    result's model averages their logits; the given model is left as it was. With `ensemble=sp.methods.Splits(k)` each
-    copy is also trained on another random stratified split of the training and held-out rows; that takes `calibration`
-    data, and no `refit`.
+    Returns:
+        The trained model, its operating point, and the history of the training.
 
-    With `checkpoint`, a directory, the state is kept there on the way. The same call after a kill goes on from it and
-    ends, on one thread, in the very parameters of a run that was not killed; then the directory is removed. The state
-    of another call is refused. `Checkpoint(path, ...)` says how often and for how long.
+    Raises:
+        BadSetting: If a setting is unknown or out of range, or two settings exclude each other.
+        NotEnoughMemory: If the named recipe needs more memory than is free.
+        BadFile: If the checkpoint is damaged or belongs to another call.
 
-    When `torch.distributed` is initialised, or a `process_group` is given, every process makes the same call with
-    loaders of its own rows, and all get the result of training on all rows: steps are of the batches of all processes
-    together, data are judged together, and the first process alone writes the checkpoint. A model in
-    DistributedDataParallel or FSDP joins gradients by itself; those of any other are averaged here. `process_group`
-    False keeps to this process.
-
-    With `accumulate` = n, n batches of the loader count as one, exactly, whatever the solver, on the memory of one of
-    them and at the price of one more forward pass (`sp.methods.accumulate`).
+    Example:
+        >>> import torch, setpoint as sp
+        >>> x, labels = torch.arange(90.0).unsqueeze(-1), (torch.arange(90) >= 45).float()
+        >>> train, held_out, rest = (sp.Batches(x[k::3], labels[k::3]) for k in range(3))
+        >>> result = sp.fit(torch.nn.Linear(1, 1), "minimize fnr where fpr <= 5%", train, held_out, calibration=rest)
+        >>> result.point.feasible, result.point.rates["fpr"]
+        (True, 0.0)
     """
     problem = read_problem(problem)
     _refuse_unknown(settings)
@@ -156,7 +192,7 @@ def fit(
 
 
 def _refuse_unknown(settings: Mapping[str, Any]) -> None:
-    for name in settings.keys() - Settings.__annotations__.keys():
-        near = difflib.get_close_matches(name, Settings.__annotations__, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(Settings.__annotations__)}"
+    for name in settings.keys() - FitSettings.__annotations__.keys():
+        near = difflib.get_close_matches(name, FitSettings.__annotations__, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(FitSettings.__annotations__)}"
         raise BadSetting(f"fit takes no setting {name!r}; {hint}")

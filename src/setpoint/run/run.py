@@ -1,4 +1,4 @@
-"""One run: train by a method, set the operating point, judge it on any part of the data. Every door stands on this."""
+"""One run: train by a method, set the operating point, judge it on any part of the data. Every door calls it."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.processes import ALONE, Processes
+from setpoint.train.choose import Chosen
 from setpoint.train.default import Choice
 from setpoint.train.history import History, score
 from setpoint.train.method import Method, Trained
@@ -27,21 +28,30 @@ from setpoint.train.work import Work
 
 @dataclass(frozen=True)
 class Run:
-    """The trained model, the point to run it at, its results on every part of the data, and the runs it stands beside.
+    """A trained model, the point to run it at, and its results on every part of the data.
 
-    Parts are named as in `Data`, and are scored when they are first asked for.
+    Parts are named as in `Data` ("train", "held_out", "calibration", "test"), and are scored when first asked for.
 
     Attributes:
-        problem: What was asked.
-        data: What it was trained and judged on.
-        trained: What the method gave back.
+        problem: The problem to solve.
+        data: The data to train and to judge on.
+        trained: The result of the method.
         point: The operating point, set on the calibration rows.
-        refusal: Why the point carries no certificate although one was asked for.
-        name: What the way of training was called, such as "default".
-        solver: The solver that was named, or chosen where none was.
-        instead: Why another method was trained than the first choice, if that refused the data.
-        seconds: How long training took, in all processes that worked on it one after the other.
+        refusal: The reason why there is no certificate although one was asked for.
+        processes: The processes that trained together.
+        name: The name of the solver or method, such as "default".
+        solver: The solver that was named, or chosen by default.
+        instead: The reason why the first choice refused the data, if it did.
+        seconds: The time that training took, including the time before a kill.
         beside: Runs by other methods on the same rows.
+
+    Example:
+        >>> import polars as pl, setpoint as sp
+        >>> from setpoint.run.table import fit_table
+        >>> frame = pl.DataFrame({"x": list(range(200)), "y": [row // 100 for row in range(200)]})
+        >>> table = fit_table(frame, "y", sp.ask("minimize fnr where fpr <= 10%"))
+        >>> table.chosen.best("test").feasible, [run.name for run in table.chosen.beside]
+        (True, ['cross-entropy'])
     """
 
     problem: Problem
@@ -69,35 +79,37 @@ class Run:
 
     @property
     def trials(self) -> tuple[Trial, ...]:
-        """The candidates that the method chose from."""
+        """The candidates that the method chose from, from simple to bold."""
         return self.trained.trials
 
     @property
     def method(self) -> str:
-        """What the name came down to: the default and auto name the method that they chose."""
+        """The name, and for the default and auto the method that they came down to: no two runs share this text."""
         chosen = [trial.name for trial in self.trials if trial.chosen]
-        if chosen:
-            return f"{self.name}: {chosen[0]}"
-        return str(self.history[self.trained.best]["solver"]) if self.name == "default" else self.name
+        if chosen or self.name != "default":
+            return ": ".join([self.name, *chosen])
+        weight = getattr(self.solver, "pos_weight", None)
+        under = "" if weight is None else f"({weight})"
+        return f"{self.name}: {self.history[self.trained.best]['solver']}{under}"
 
     def sample(self, part: str) -> Sample:
-        """Scores, labels, weights and groups of one part, such as "test"."""
+        """The scores, labels, weights and groups of one part, such as "test"."""
         if part not in self._samples:
             loader = self.data.seen if part == "train" and self.data.seen is not None else getattr(self.data, part)
             self._samples[part] = score_part(self.model, loader, self.processes)
         return self._samples[part]
 
     def groups(self, part: str) -> Any:
-        """The group of each row of one part: its name where groups have names."""
+        """The group of each row of one part, by name where groups have names."""
         return named_groups(self.data, self.sample(part))
 
     def judged(self, part: str) -> OperatingPoint:
-        """The operating point, with the rates that it has on one part."""
+        """The operating point with its true rates on one part."""
         sample = self.sample(part)
         return self.point.judge(sample.scores, sample.labels, weights=sample.weights, groups=self.groups(part))
 
     def best(self, part: str) -> OperatingPoint:
-        """The best cut of one part itself: it compares models without the luck of a threshold."""
+        """The best threshold of one part itself, which compares models without the luck of a threshold."""
         sample = self.sample(part)
         return evaluate(self.problem, sample.scores, sample.labels, weights=sample.weights, groups=self.groups(part))
 
@@ -105,7 +117,7 @@ class Run:
 def run(
     problem: Problem,
     data: Data,
-    method: Method,
+    method: Method | Chosen,
     *,
     name: str = "",
     confidence: float | None = None,
@@ -114,25 +126,39 @@ def run(
     """Train by a method and set the operating point on the calibration rows.
 
     Args:
-        problem: What is asked.
-        data: The parts to learn from, to choose by, and to set the threshold on; without calibration rows the
-            threshold is set on the held-out rows.
-        method: How to train.
-        name: What the method is called.
-        confidence: Certify the bounds of the problem at this level, if the rows allow it.
-        work: Who takes part, where the state is kept, who is told of progress.
+        problem: The problem to solve.
+        data: The parts to train on, to choose by, and to set the threshold on; without calibration rows the threshold
+            is set on the held-out rows.
+        method: The method to train by, or the choice that `method_for` has made.
+        name: The name of the method in tables and reports.
+        confidence: The probability with which the bounds are to hold on new data, if the rows allow it.
+        work: The processes that take part, the store of the state, and the listener to progress.
 
     Returns:
-        The run. Where the rows allow no certificate, its point has none, and `refusal` says why.
+        The run. If the rows allow no certificate, its point has none, and `refusal` says why.
 
     Raises:
-        NotEnoughMemory: If the method cannot train on such data.
+        NotEnoughMemory: If the method refuses the data.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> from setpoint.data.parts import Data
+        >>> x, labels = torch.arange(90.0).unsqueeze(-1), (torch.arange(90) >= 45).float()
+        >>> data = Data(*(sp.Batches(x[k::3], labels[k::3]) for k in range(3)))
+        >>> method = sp.methods.FullBatch(lambda: torch.nn.Linear(1, 1), sp.Ridge())
+        >>> run = sp.methods.run(sp.ask("minimize fnr where fpr <= 10%"), data, method)
+        >>> run.point.feasible, run.judged("held_out").feasible
+        (True, True)
     """
     work, started = work or Work(), time.perf_counter()
-    why = method.refuses(problem, data)
-    if why is not None:
-        raise NotEnoughMemory(why)
-    trained = method.train(problem, data, work)
+    if isinstance(method, Chosen):
+        chosen = method
+    else:
+        chosen = Chosen(method, None)
+        why = method.refuses(problem, data)
+        if why is not None:
+            raise NotEnoughMemory(why)
+    trained = chosen.begin(problem, data, work).train(problem, data, work)
     trained.model.eval()
     part = "held_out" if data.calibration is None else "calibration"
     sample = score_part(trained.model, getattr(data, part), work.processes)
@@ -141,14 +167,14 @@ def run(
     seconds = work.store.spent_before + time.perf_counter() - started
     work.store.close()
     return Run(
-        problem, data, trained, point, refusal, work.processes, name, getattr(method, "solver", None),
-        getattr(method, "instead", ""), seconds,
+        problem, data, trained, point, refusal, work.processes, name, chosen.solver, chosen.instead,
+        seconds,
         _samples={part: sample},
     )  # fmt: skip
 
 
 def score_part(model: nn.Module, loader: Iterable[Any], processes: Processes) -> Sample:
-    """Scores of everything that a loader yields, on all processes; rows in memory in the order in which they lie."""
+    """The scores of all rows of a loader, on all processes; rows in memory keep their order."""
     return score(model, in_order(loader, whole=True), processes)
 
 

@@ -1,4 +1,4 @@
-"""Settings of a run: sizes that fit the table, the shares of its parts."""
+"""Settings of a run on a table, and the defaults that depend on the size of the table."""
 
 from __future__ import annotations
 
@@ -8,22 +8,40 @@ from setpoint.errors import BadSetting
 from setpoint.train.default import check_solver
 from setpoint.train.models import kind_of
 
-#: What each part is for: learn, choose the epoch, set the threshold, judge.
+#: The parts of a table: to train on, to choose the epoch by, to set the threshold on, to judge the result on.
 PARTS = ("train", "held_out", "calibration", "test")
 #: Training tables up to this many rows are one batch.
 SMALL = 4096
-#: From here on batches are larger: as good (benchmarks.studies.batch_size), and most of a small step is not arithmetic.
+#: Tables of more rows have larger batches, which are as good (benchmarks.studies.batch_size) and faster.
 LARGE = 200_000
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to train. `None` for epochs or batch size chooses by the number of training rows.
+    """How to train on a table: the options of `setpoint fit`.
 
-    With `refit` the solver, and plain cross-entropy beside it, are trained again on held-out rows too, once these have
-    chosen; None is yes for the default and for `auto` with a linear model, and no for a solver that is named.
-    With `over_splits` each member of the `ensemble` has another random split into training and held-out rows, and
-    there is no refit.
+    Args:
+        model: The kind of model: "linear", "mlp", or a kind that `sp.methods.register` made known.
+        solver: The name of a solver, as `setpoint fit --solver` takes it.
+        epochs: The largest number of passes over the training rows. None chooses by the number of rows.
+        batch_size: The number of rows per batch. None chooses by the number of rows.
+        seed: The seed of the split and of the training.
+        confidence: The probability with which the bounds are to hold on new data. None asks for no certificate.
+        shares: The shares of the rows for training, held-out, calibration and test.
+        ensemble: The number of models to train and average.
+        tune: The number of trials that `auto` adds by optuna.
+        refit: Whether to retrain on training and held-out rows together, plain cross-entropy too. None retrains for
+            "default", and for "auto" with a linear model.
+        over_splits: Whether each member of the ensemble has another random split into training and held-out rows;
+            then nothing is retrained.
+
+    Raises:
+        BadSetting: If a setting is unknown or out of range, or two settings exclude each other.
+
+    Example:
+        >>> from setpoint.run.settings import Settings
+        >>> Settings(epochs=5).settled(10_000).batch_size
+        512
     """
 
     model: str = "linear"
@@ -60,8 +78,11 @@ class Settings:
             raise BadSetting(f"shares must be four numbers above 0 that add up to 1, got {self.shares}")
 
     def settled(self, rows: int) -> Settings:
-        """The same with nothing left open: small tables whole, else batches of 512, of 4,096 for large ones, and about
-        2,000 steps, of ten epochs at least."""
+        """The same settings with epochs and batch size chosen for this number of training rows.
+
+        Small tables are one batch; others have batches of 512 rows, and large ones of 4,096. The epochs make about
+        2,000 steps, and are at least 10.
+        """
         usual = rows if rows <= SMALL else 512 if rows <= LARGE else 4096
         batch_size = min(self.batch_size or usual, rows)
         steps = -(-rows // batch_size)

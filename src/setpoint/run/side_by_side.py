@@ -1,4 +1,4 @@
-"""Several ways to train on the same rows: the one that was asked for, and plain cross-entropy beside it."""
+"""Several ways to train on the same rows: the named solver, and plain cross-entropy beside it."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from setpoint.data.parts import Data
 from setpoint.errors import BadSetting
 from setpoint.problem.problem import Problem
 from setpoint.run.run import Run, run
-from setpoint.train.default import BASELINE, Case, Choice, How, can_refit, make_solver, method_for
+from setpoint.train.choose import How, can_refit, method_for
+from setpoint.train.default import BASELINE, Case, Choice, make_solver
 from setpoint.train.models import build_model, kind_of
 from setpoint.train.work import Work
 
-#: Told of progress: the name of what is trained, its rows of history so far, and how many are expected.
+#: Called with the name of the solver, its rows of history so far, and the expected number of rows.
 Told = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One way to train: its name, a new model at its first parameters, and the solver, recipe or method for a case."""
+    """One way to train: its name, a function that makes the model, and a function that makes the solver or method."""
 
     name: str
     make_model: Callable[[], nn.Module | None]
@@ -32,9 +33,9 @@ class Entry:
 
 
 def entries(kind: str, names: Sequence[str], width: int, seed: int) -> list[Entry]:
-    """Ways to train a kind of model by the names of solvers; a kind with a method of its own takes that for "default".
+    """The ways to train a kind of model, by the names of solvers.
 
-    Plain cross-entropy then stands beside it as a linear model.
+    A kind with its own method uses it for "default"; plain cross-entropy beside it then trains a linear model.
     """
     own = kind_of(kind).method
 
@@ -51,15 +52,15 @@ def entries(kind: str, names: Sequence[str], width: int, seed: int) -> list[Entr
 
 @dataclass(frozen=True)
 class SideBySide:
-    """The problem, the rows and the settings that all trainings share.
+    """The problem, the data and the settings that all trainings share.
 
     Args:
-        problem: What is asked.
-        make_data: Gives the data, anew for each training, so that each draws the same order.
-        case: What solvers are made for; whether the model is linear is filled in.
-        how: How to train, whichever way.
-        confidence: Certify the bounds at this level, if the rows allow it.
-        on_row: Is told of progress.
+        problem: The problem to solve.
+        make_data: Gives the data, new loaders for each training, so that each draws the same order.
+        case: The circumstances for which solvers are made; `linear` is filled in.
+        how: The settings of the training.
+        confidence: The probability with which the bounds are to hold on new data, if the rows allow it.
+        on_row: Is called with the progress.
     """
 
     problem: Problem
@@ -72,8 +73,8 @@ class SideBySide:
     def run(self, ways: Sequence[Entry], work: Work, *, unless_tried: bool = False) -> Run:
         """Train by the first entry, then by the others, which stand beside it.
 
-        Others are trained again on held-out rows only if the first is: rows that one alone has would pass for its
-        merit. With `unless_tried` there are no others where the first has itself chosen among candidates.
+        The others are retrained on held-out rows only if the first is, because rows that only one of them gets would
+        look like its merit. With `unless_tried` there are no others if the first chose among candidates itself.
         """
         first = self._one(ways[0], self.how, work)
         if unless_tried and first.trials:
@@ -106,7 +107,7 @@ class SideBySide:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Batches of tables are small: a second thread costs more than it brings, and changes the last digits."""
+    """Use one thread: for the small batches of tables more threads are slower, and they change the last digits."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

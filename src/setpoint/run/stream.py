@@ -1,12 +1,12 @@
-"""A run on a table that is larger than memory: read in chunks, as often as training needs it.
+"""A run on a table that is larger than memory, which is read in chunks, once or more per stage.
 
-    pass 0    text columns only: what their values spell, numbers, booleans, times or words
-    pass 1    what training saw in each column, and the classes of the target
-    pass 2    the rows that are kept: held-out, calibration and test, and as many of the training rows, to judge by
-    then      one pass an epoch: chunks in random order, `JOINED` of them mixed, cut into batches
+    pass 0    find the kind of each text column: numbers, booleans, times or words
+    pass 1    learn the columns from the training rows, and the classes of the target
+    pass 2    keep the held-out, calibration and test rows, and some training rows to judge by
+    then      one pass per epoch: chunks in random order, `JOINED` of them mixed, cut into batches
 
-Each row belongs to a part by a hash of its number and the seed, so nothing has to be remembered of it. No part but
-train is larger than `most_kept`; what is beyond goes to training.
+The part of each row follows from a hash of its number and the seed, so it need not be stored. Only the training part
+may have more than `MOST_ROWS` rows; further rows of other parts are trained on.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from setpoint.run.side_by_side import Told
 from setpoint.run.table import SplitTable, TableRun, fit_parts, instead
 from setpoint.train.work import Work
 
-#: The most bytes that the features of a part that is kept may take.
+#: The largest size in bytes of the features of a part that is kept.
 MOST_BYTES = 32_000_000
-#: Rows of a batch, steps in all and the fewest passes over the table, unless told.
+#: The default batch size, number of steps, and least number of passes over the table.
 BATCH, STEPS, EPOCHS = 512, 2000, 3
-#: The budget of streaming: the four parts, the chunks that are mixed and read, what judging a part takes for a moment,
-#: and the program itself. The sum has been held against the peak of whole runs, on files of up to 4 GB; its terms not.
+#: The memory budget of streaming: the four parts, the chunks that are read and mixed, the judging of a part, and the
+#: program itself. Only the sum was compared with the peak of whole runs, on files of up to 4 GB, not its terms.
 MEMORY = 4 * MOST_BYTES + 12 * CHUNK + 200_000_000 + 450_000_000
 
 
 def memory_note(path: str | Path) -> str:
-    """What streaming a file will take, told before it starts."""
+    """A sentence about the size of a file and the memory budget of streaming it."""
     size = Path(path).stat().st_size if Path(path).is_file() else 0
     return f"streaming {path}, {amount(size)}, with a budget of about {amount(MEMORY)} of memory"
 
@@ -57,10 +57,10 @@ def fit_stream(
     on_row: Told | None = None,
     work: Work | None = None,
 ) -> TableRun:
-    """As `fit_table`, on a file that need not fit into memory; linear models are trained in batches too."""
+    """`fit_table` for a file that need not fit into memory; linear models are trained in batches."""
     work, settings = work or Work(), settings or Settings()
     if settings.over_splits:
-        raise BadSetting("over_splits deals the rows out anew, which needs them in memory; leave out --stream")
+        raise BadSetting("over_splits gives each member another split of rows in memory; leave out --stream")
     if problem.group is not None:
         raise BadSetting(f"'{problem}' compares groups, which --stream does not; leave out --stream or the gap")
     division = Division.of(scan.rows, settings.shares, settings.seed)
@@ -99,7 +99,7 @@ def fit_stream(
 
 
 def learn(scan: Scan, division: Division, target: str, positive: str | None = None) -> Schema:
-    """What the training rows hold in each column, in one pass; the classes are counted in all rows."""
+    """Learn the columns from the training rows, and the classes from all rows, in one pass."""
     learners: dict[str, Learner] = {}
     readings, classes = learn_readings_of(scan), Levels()
     for chunk, raw in scan.frames():
@@ -121,7 +121,7 @@ def learn(scan: Scan, division: Division, target: str, positive: str | None = No
 def keep(
     scan: Scan, division: Division, schema: Schema, most: int
 ) -> tuple[dict[str, Rows], dict[str, dict[str, int]]]:
-    """The rows that stay in memory, at most so many a part, and the number of rows and positives in each part."""
+    """The rows that stay in memory, at most `most` per part, and the number of rows and positives of each part."""
     kept: dict[str, list[Rows]] = {part: [] for part in PARTS}
     sizes = {part: {"rows": 0, "positives": 0} for part in PARTS}
     held = dict.fromkeys(PARTS, 0)
@@ -144,5 +144,5 @@ def _refuse_absent_classes(sizes: dict[str, dict[str, int]]) -> None:
             if rows == 0:
                 raise TooFewSamples(
                     f"no {kind} row among the {size['rows']} {part.replace('_', '-')} rows; bring more rows of that "
-                    "class, or fit without --stream, which splits each class apart"
+                    "class, or fit without --stream, which gives every part rows of both classes"
                 )

@@ -1,4 +1,4 @@
-"""A run on a table: split it, train what was asked for and plain cross-entropy beside it, judge both on every part."""
+"""A run on a table: split it, train the named solver and plain cross-entropy, and judge both on every part."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from setpoint.problem.problem import Problem
 from setpoint.run.run import Run
 from setpoint.run.settings import PARTS, Settings
 from setpoint.run.side_by_side import SideBySide, Told, entries, one_thread
-from setpoint.train.default import BASELINE, Case, How
+from setpoint.train.choose import How
+from setpoint.train.default import BASELINE, Case
 from setpoint.train.identity import identity_of
 from setpoint.train.splits import Splits
 from setpoint.train.work import Work
@@ -35,7 +36,24 @@ from setpoint.train.work import Work
 
 @dataclass(frozen=True)
 class TableRun:
-    """A finished run and the table that it was made of. Plain cross-entropy is the last of the runs beside `chosen`."""
+    """A finished run on a table.
+
+    Attributes:
+        chosen: The run by the named solver; plain cross-entropy is the last of the runs beside it.
+        settings: The settings, with epochs and batch size chosen.
+        schema: How each column is read and encoded.
+        sizes: The number of rows and positives of each part.
+        notes: Sentences about columns, values and choices that a user should know of.
+        data: The fingerprint of the table.
+
+    Example:
+        >>> import polars as pl, setpoint as sp
+        >>> from setpoint.run.table import fit_table
+        >>> frame = pl.DataFrame({"x": list(range(200)), "y": [row // 100 for row in range(200)]})
+        >>> table = fit_table(frame, "y", sp.ask("minimize fnr where fpr <= 10%"))
+        >>> table.sizes["test"], [run.name for run in table.runs]
+        ({'rows': 40, 'positives': 20}, ['default', 'cross-entropy'])
+    """
 
     chosen: Run
     settings: Settings
@@ -46,16 +64,16 @@ class TableRun:
 
     @property
     def problem(self) -> Problem:
-        """What was asked."""
+        """The problem to solve."""
         return self.chosen.problem
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """The run that was asked for, and those beside it."""
+        """The run by the named solver, and the runs beside it."""
         return self.chosen, *self.chosen.beside
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON: everything but parameters and history."""
+        """Plain data, ready for JSON, without parameters and history."""
         return {
             "ask": str(self.problem),
             "solver": self.settings.solver,
@@ -89,11 +107,11 @@ class SplitTable:
     """The rows of a table by part, as features.
 
     Args:
-        rows: The rows of each part; of a stream those of train are a sample to judge by.
-        group_names: The names of the groups that the rows number, where groups are compared.
-        named: Whether the fingerprint of the table, stored with the run, says what the rows are.
-        stream: Gives the training rows of a table that is not in memory, from a batch size and a seed.
-        streamed: The number of those.
+        rows: The rows of each part. The training rows of a stream are a sample, to judge by.
+        group_names: The names of the groups, where groups are compared.
+        named: Whether the name of a part identifies its rows, because the run stores the fingerprint of the table.
+        stream: Gives a loader of the streamed training rows, from a batch size and a seed.
+        streamed: The number of streamed training rows.
     """
 
     rows: Mapping[str, Rows]
@@ -108,7 +126,7 @@ class SplitTable:
         return self.streamed or len(self.rows["train"].labels)
 
     def data(self, settings: Settings, work: Work) -> Data:
-        """Loaders of all parts; several processes share out every batch."""
+        """Loaders of all parts; several processes share every batch."""
         size = settings.batch_size or self.train_rows
         train = self._batches("train", work, batch_size=size, shuffle=size < self.train_rows, seed=settings.seed)
         held_out, calibration, test = (self._batches(part, work) for part in PARTS[1:])
@@ -134,24 +152,37 @@ def fit_table(
     on_row: Told | None = None,
     work: Work | None = None,
 ) -> TableRun:
-    """Train on a table for a problem.
+    """Train on a table for a problem, with plain cross-entropy beside it.
 
-    The rows are split by `settings.shares`, each class apart, and the schema is learned from the training rows.
+    The rows are split by `settings.shares`, with the same mix of classes in every part. The schema is learned from the
+    training rows.
 
     Args:
         frame: The table.
-        target: The column to predict.
-        problem: What is asked.
-        settings: How to train.
-        positive: The positive class, if it is not to be found.
-        solvers: Further solvers, trained on the same rows after that of the settings; plain cross-entropy is always the
-            last.
-        on_row: Is told of progress: the solver, its rows of history so far, and how many are expected.
-        work: Who takes part, and where the state is kept. The same call goes on from what is there; work on other data
-            is refused. Several processes, each with the whole table, share out every batch.
+        target: The name of the column to predict.
+        problem: The problem to solve.
+        settings: How to train; None takes the defaults.
+        positive: The positive class. None finds it, see `Target`.
+        solvers: The names of further solvers to train on the same rows; plain cross-entropy is always the last.
+        on_row: A function that is called with the solver, its rows of history so far, and the expected number of rows.
+        work: The processes that take part and the store of the state. The same call resumes from the store; the state
+            of other data is refused. Several processes, each with the whole table, share every batch.
 
     Returns:
-        The run, with the others beside it.
+        The run by the solver of the settings, with the other runs beside it.
+
+    Raises:
+        BadTable: If the target or a column cannot be used.
+        TooFewSamples: If a class or group has too few rows for the split or the certificate.
+        NotEnoughMemory: If the table as features does not fit into memory.
+
+    Example:
+        >>> import polars as pl, setpoint as sp
+        >>> from setpoint.run.table import fit_table
+        >>> frame = pl.DataFrame({"x": list(range(200)), "y": [row // 100 for row in range(200)]})
+        >>> table = fit_table(frame, "y", sp.ask("minimize fnr where fpr <= 10%"))
+        >>> table.chosen.point.feasible, table.settings.batch_size
+        (True, 100)
     """
     work, settings = work or Work(), settings or Settings()
     about = (work.store.about or {}).get("fingerprint") or fingerprint(frame)
@@ -198,7 +229,7 @@ def instead(run: Run, settings: Settings) -> list[str]:
 
 
 def _refuse_wide_tables(rows: int, schema: Schema) -> None:
-    """Before anything is written out as numbers, four bytes a feature; a column at a time beside that."""
+    """Refuse a table before it is encoded: four bytes per feature and row, and one column at a time beside them."""
     widths = {column.name: len(column.features) for column in schema.columns}
     widest = max(widths, key=lambda name: widths[name])
     refuse_beyond_memory(
@@ -217,13 +248,13 @@ def fit_parts(
     on_row: Told | None = None,
     work: Work | None = None,
 ) -> Run:
-    """Train the solver that was asked for, others, and plain cross-entropy, on features that are already split."""
+    """Train the named solver, further solvers and plain cross-entropy, on features that are already split."""
     work = work or Work()
     settings = settings.settled(parts.train_rows)
     _refuse_absent_groups(parts, problem)
     set_aside = parts.rows["calibration"]
     groups = None if set_aside.groups is None else np.array(parts.group_names)[set_aside.groups.numpy()]
-    # If not even perfect scores could be certified there are too few samples: better told before training.
+    # If not even perfect scores can be certified, there are too few samples: say so before training.
     perfect = set_aside.labels + torch.linspace(0, 0.5, len(set_aside.labels))
     try:
         calibrate(problem, perfect, set_aside.labels, confidence=settings.confidence, groups=groups)
@@ -249,7 +280,7 @@ def fit_parts(
 
 
 def _refuse_absent_groups(parts: SplitTable, problem: Problem) -> None:
-    """Every group must be in every part."""
+    """Refuse a part that lacks a group."""
     for name, part in parts.rows.items():
         if problem.group is not None and part.groups is not None:
             present = set(part.groups.tolist())

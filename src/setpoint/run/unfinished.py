@@ -1,10 +1,11 @@
-"""Runs that may be killed: what was asked is kept with the checkpoint, inside the directory of the run, until it is
-whole; `resume` needs nothing else."""
+"""Runs that may be killed: the plan is stored with the checkpoint in the directory of the run until the run is whole,
+and `resume` needs nothing else."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -23,13 +24,13 @@ from setpoint.train.checkpoint import STATE, Checkpoint, read_state, refusing_da
 from setpoint.train.work import Work
 
 OnEpoch = Callable[[str, int, int], None]
-#: Seconds between two states on the command line, where epochs can be shorter than writing one.
+#: The least seconds between two states on the command line, where an epoch may be shorter than saving a state.
 GAP = 1.0
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All that a run was asked for; `data` is the path of its table."""
+    """All that is needed to repeat a run; `data` is the path of its table."""
 
     data: str
     target: str
@@ -40,12 +41,12 @@ class Plan:
     stream: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, good in any working directory."""
+        """Plain data, with an absolute path, so that any working directory will do."""
         return {**asdict(self), "data": str(Path(self.data).absolute())}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Plan:
-        """The plan that `to_dict` wrote."""
+        """Read the plan that `to_dict` wrote."""
         settings = Settings(**{**data["settings"], "shares": tuple(data["settings"]["shares"])})
         return cls(**{**data, "settings": settings})
 
@@ -59,66 +60,71 @@ def begin(
     on_epoch: OnEpoch | None = None,
     processes: Processes = ALONE,
 ) -> TableRun:
-    """Carry out a plan and write the run. A mistake leaves nothing behind; a kill, what `resume` goes on from.
+    """Carry out a plan and write the run. An error leaves nothing behind; after a kill, `resume` continues.
 
-    An earlier run in that place, to be replaced by `force`, can be read until the new one is whole. With `go_on` what
-    is there of this very plan is taken up. Of several `processes` the first alone touches that place, and holds its
-    lock from here on until the run is written.
+    With `force` an earlier run in this place is replaced; it can be read until the new one is whole. With `go_on` an
+    unfinished run of the same plan is continued. Only the first of several `processes` writes to this place, and it
+    holds the lock until the run is written.
     """
     out = Path(out)
     ask(plan.ask)
-    if not processes.leads:
-        return _begin(plan, out, go_on, on_epoch, processes)
-    check_place(out, force=True)
-    with locked(out):
-        check_place(out, force=force or go_on)
-        return _begin(plan, out, go_on, on_epoch, processes)
-
-
-def _begin(plan: Plan, out: Path, go_on: bool, on_epoch: OnEpoch | None, processes: Processes) -> TableRun:
-    table = _open(plan)
-    about = {**plan.to_dict(), "fingerprint": _fingerprint(table)}
-    kept = Checkpoint(
-        out / UNFINISHED, seconds=plan.seconds, gap=GAP, keep=True, anew=not go_on, about=about, processes=processes
-    )
-    try:
-        run = _fit(plan, table, on_epoch, kept)
-    except SetpointError:
-        if kept.begun:
-            kept.remove()
-        raise
-    _finish(out, run, kept)
-    return run
+    if processes.leads:
+        check_place(out, force=True)
+    with locked(out) if processes.leads else nullcontext():
+        if processes.leads:
+            check_place(out, force=force or go_on)
+        table = _open(plan)
+        about = {**plan.to_dict(), "fingerprint": _fingerprint(table)}
+        kept = _store(plan, out, about, processes, anew=not go_on)
+        try:
+            return _carry_out(plan, table, out, kept, on_epoch)
+        except SetpointError:
+            if kept.begun:
+                kept.remove()
+            raise
 
 
 def resume(out: str | os.PathLike[str], *, on_epoch: OnEpoch | None = None, processes: Processes = ALONE) -> TableRun:
-    """Go on with a run that was killed. Data that are no longer those it began with are refused."""
+    """Continue a run that was killed. A table that has changed since is refused."""
     out = Path(out)
-    if not processes.leads:
-        return _resume(out, on_epoch, processes)
-    _refuse_nothing(out)
-    with locked(out):
-        return _resume(out, on_epoch, processes)
+    if processes.leads:
+        _refuse_nothing(out)
+    with locked(out) if processes.leads else nullcontext():
+        about = processes.from_first(_about(out) if processes.leads else {})
+        then = about["fingerprint"]
+        plan = Plan.from_dict({name: value for name, value in about.items() if name != "fingerprint"})
+        if not Path(plan.data).is_file():
+            raise BadFile(f"{plan.data}, which the run at {out} was training on, is no longer there; put it back")
+        table = _open(plan)
+        now = _fingerprint(table)
+        if now != then:
+            raise BadTable(
+                f"{plan.data} has changed since the run at {out} began ({then['rows']} rows, hash "
+                f"{then['sha256'][:12]}; now {now['rows']}, hash {now['sha256'][:12]}); put it back, or start anew "
+                "with --force"
+            )
+        return _carry_out(plan, table, out, _store(plan, out, about, processes), on_epoch)
 
 
-def _resume(out: Path, on_epoch: OnEpoch | None, processes: Processes) -> TableRun:
-    about = processes.from_first(_about(out) if processes.leads else {})
-    then = about["fingerprint"]
-    plan = Plan.from_dict({name: value for name, value in about.items() if name != "fingerprint"})
-    if not Path(plan.data).is_file():
-        raise BadFile(f"{plan.data}, which the run at {out} was training on, is no longer there; put it back")
-    table = _open(plan)
-    now = _fingerprint(table)
-    if now != then:
-        raise BadTable(
-            f"{plan.data} has changed since the run at {out} began ({then['rows']} rows, hash {then['sha256'][:12]}; "
-            f"now {now['rows']}, hash {now['sha256'][:12]}); put it back, or start anew with --force"
-        )
-    checkpoint = Checkpoint(
-        out / UNFINISHED, seconds=plan.seconds, gap=GAP, keep=True, about=about, processes=processes
+def _store(plan: Plan, out: Path, about: dict[str, Any], processes: Processes, *, anew: bool = False) -> Checkpoint:
+    return Checkpoint(
+        out / UNFINISHED, seconds=plan.seconds, gap=GAP, keep=True, anew=anew, about=about, processes=processes
     )
-    run = _fit(plan, table, on_epoch, checkpoint)
-    _finish(out, run, checkpoint)
+
+
+def _carry_out(plan: Plan, table: Frame | Scan, out: Path, store: Checkpoint, on_epoch: OnEpoch | None) -> TableRun:
+    """Train, write the run and remove its store."""
+    work = Work(store, processes=store.processes)
+    how: dict[str, Any] = {"positive": plan.positive, "on_row": on_epoch, "work": work}
+    if isinstance(table, Scan):
+        if not store.processes.alone:
+            raise BadSetting("--stream reads a table in one process; leave it out, or start without torchrun")
+        run = fit_stream(table, plan.target, ask(plan.ask), plan.settings, **how)
+    else:
+        run = fit_table(table, plan.target, ask(plan.ask), plan.settings, **how)
+    if store.processes.leads:
+        place_run(out, run, force=True)
+        store.remove()
     return run
 
 
@@ -130,18 +136,8 @@ def _fingerprint(table: Frame | Scan) -> dict[str, Any]:
     return table.fingerprint() if isinstance(table, Scan) else fingerprint(table)
 
 
-def _fit(plan: Plan, table: Frame | Scan, on_epoch: OnEpoch | None, store: Checkpoint) -> TableRun:
-    work = Work(store, processes=store.processes)
-    how: dict[str, Any] = {"positive": plan.positive, "on_row": on_epoch, "work": work}
-    if isinstance(table, Scan):
-        if not store.processes.alone:
-            raise BadSetting("--stream reads a table in one process; leave it out, or start without torchrun")
-        return fit_stream(table, plan.target, ask(plan.ask), plan.settings, **how)
-    return fit_table(table, plan.target, ask(plan.ask), plan.settings, **how)
-
-
 def _about(out: Path) -> dict[str, Any]:
-    """What the unfinished run in a place was asked for, and the fingerprint of its table."""
+    """The plan of the unfinished run in a place, and the fingerprint of its table."""
     _refuse_nothing(out)
     kept = out / UNFINISHED
     with refusing_damage(kept):
@@ -156,14 +152,8 @@ def _refuse_nothing(out: Path) -> None:
         raise BadFile(f"no unfinished run at {out}, so there is nothing to resume")
 
 
-def _finish(out: Path, run: TableRun, kept: Checkpoint) -> None:
-    if kept.processes.leads:
-        place_run(out, run, force=True)
-        kept.remove()
-
-
 def how_to_go_on(out: str | os.PathLike[str]) -> str:
-    """What to do about a run that stopped."""
+    """A sentence that says how to continue a run that stopped."""
     if (Path(out) / UNFINISHED / STATE).is_file():
         return f"go on with: setpoint fit --resume {out}"
     return "nothing was kept; start it again"

@@ -111,13 +111,14 @@ class Solver(nn.Module, ABC):
         processes = self.processes
         if not processes.alone:
             part = replace(part, processes=processes)
-        return self.refuse_odd_loss(self.joined_loss(part.widened(), index))
+        return self.refuse_odd_loss(self.loss(*self._taken(part.widened(), index)))
 
     def joined_loss(self, part: Sample, index: Tensor | None) -> Tensor:
         """The loss of the parts of all processes; its gradient is that by this one's own."""
-        if self.takes_parts:
-            return self.loss(part, index)
-        return self.loss(*joined(part, index))
+        return self.loss(*self._taken(part, index))
+
+    def _taken(self, part: Sample, index: Tensor | None) -> tuple[Sample, Tensor | None]:
+        return (part, index) if self.takes_parts else joined(part, index)
 
     def refuse_odd_loss(self, loss: Tensor) -> Tensor:
         """The loss, if it is a number that can be learned from."""

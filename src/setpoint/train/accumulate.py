@@ -1,4 +1,4 @@
-"""Several micro-batches that count as one: losses that do not add up over samples, on less memory."""
+"""Several micro-batches that count as one, for losses that are not sums over samples, in less memory."""
 
 from __future__ import annotations
 
@@ -19,14 +19,32 @@ from setpoint.train.history import device_of, scores_of
 
 
 def accumulate(model: nn.Module, solver: Solver, batches: Iterable[Any]) -> tuple[Tensor, Tensor]:
-    """The loss of several batches as if they were one, its gradient added to that of the model; and their scores.
+    """Compute the loss of several batches as if they were one, and add its gradient to the model's.
 
-    sp.methods.accumulate(model, solver, micro_batches); optimizer.step(); optimizer.zero_grad()
+    The scores of all batches are computed without a graph, the solver is called once, and each batch is then run again
+    for its part of the gradient. This is exact for every solver, takes the memory of one batch, and costs one more
+    forward pass. Dropout draws the same in both passes, and buffers change once. Under DistributedDataParallel
+    gradients are exchanged once, with the last batch.
 
-    Scores of all micro-batches are computed without a graph, the solver is asked once, and each micro-batch is then run
-    again to take its part of the gradient. Exact for every solver, at the price of one more forward pass; memory is
-    that of one micro-batch. The second pass draws what the first one drew (dropout) and buffers move once. Batches are
-    what a loader yields. Under DistributedDataParallel gradients are exchanged once, with the last micro-batch.
+    Args:
+        model: The model that makes the scores.
+        solver: The loss.
+        batches: The batches, as a loader yields them.
+
+    Returns:
+        The loss, and the scores of all batches one after the other, both without a graph.
+
+    Raises:
+        BadSetting: If there is no batch, if only some batches have weights, groups or an index, or if the solver looks
+            into the model as it makes the scores.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> model, solver = torch.nn.Linear(2, 1), sp.CrossEntropy()
+        >>> batches = sp.Batches(torch.randn(12, 2), torch.arange(12) % 2, batch_size=4)
+        >>> loss, scores = sp.methods.accumulate(model, solver, batches)
+        >>> model.weight.grad.shape, scores.shape
+        (torch.Size([1, 2]), torch.Size([12]))
     """
     parts = [*read_batches(batches, device_of(model))]
     _refuse_watchers(solver)
@@ -55,7 +73,7 @@ def accumulate(model: nn.Module, solver: Solver, batches: Iterable[Any]) -> tupl
 
 
 def in_groups(batches: Iterable[Rows], size: int) -> Iterator[list[Rows]]:
-    """Batches by so many at a time."""
+    """Lists of `size` batches; the last list may be shorter."""
     group: list[Rows] = []
     for batch in batches:
         group.append(batch)
@@ -70,7 +88,7 @@ def _refuse_watchers(solver: Solver) -> None:
     for part in solver.modules():
         if isinstance(part, ImplicitLastLayer) or (isinstance(part, ImplicitThreshold) and part.follower is not None):
             raise BadSetting(
-                f"{type(part).__name__} here looks into the model as it makes the scores, so that micro-batches cannot "
+                f"{type(part).__name__} here looks into the model as it makes the scores, so micro-batches cannot "
                 "count as one; use larger batches"
             )
 

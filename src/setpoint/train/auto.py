@@ -1,4 +1,4 @@
-"""Auto: several solvers from one warm start, and the choice among them by data that they were not trained on."""
+"""Auto: train several solvers from one start, and choose among them on rows that they were not trained on."""
 
 from __future__ import annotations
 
@@ -9,23 +9,41 @@ from setpoint.errors import BadSetting
 
 @dataclass(frozen=True)
 class Auto:
-    """Train cross-entropy and what may beat it; keep cross-entropy unless something clearly does.
+    """Train cross-entropy and its rivals, and keep cross-entropy unless a rival is clearly better.
 
-    The rule: of all candidates the best by the exact metric is taken, if it is better than plain cross-entropy by more
-    than `caution` standard errors of their paired difference (or meets bounds that cross-entropy breaks); otherwise
-    plain cross-entropy. Ties go to the simpler.
+    The rule: the candidate with the best exact metric is chosen if it is better than plain cross-entropy by more than
+    `caution` standard errors of their paired difference, or meets bounds that cross-entropy breaks. Otherwise plain
+    cross-entropy is chosen. Between equals the simpler candidate wins.
 
-    *A linear model*: plain, balanced, lowered, raised and matched class weights, `Anchored` at its four strengths, the
-    Lagrangian, the augmented Lagrangian and, for ROC areas, `PairwiseArea`, all full batch from one matched start. The
-    three best on the held-out rows are cross-validated in three folds beside cross-entropy, and the rule is applied
-    to all rows, each scored by a model that was not fitted on it: a choice on the held-out rows alone picks noise. With
-    `calibration` data the chosen one is then made anew of training and held-out rows together (`fit(refit=)`).
-    *A network*: cross-entropy with early stopping, then short continuations from its best epoch, most of them stopped
-    half-way; the rule is applied to the held-out rows. With `calibration` data the head of the chosen network is
-    re-fitted on the held-out rows, and kept if that helps on the half it did not see.
+    *A linear model.* The candidates are five class weights (plain, balanced, 1/4, 4 and matched), `Anchored` at four
+    strengths, the Lagrangian, the augmented Lagrangian and, for ROC areas, `PairwiseArea`, all on the full batch. The
+    three best on the held-out rows are cross-validated in three folds beside cross-entropy, and the rule is applied to
+    all rows, each scored by a model that was not fitted on it, because a choice on the held-out rows alone picks noise.
+    With `calibration` data the chosen candidate is retrained on training and held-out rows together.
 
-    What does not fit a problem is left out with a note. `tune=N` adds the best of N trials by optuna, the same ones for
-    the same `seed`. Set the threshold on `calibration` data: the held-out ones were used to choose.
+    *A network.* Cross-entropy is trained with early stopping; short continuations from its best epoch are the rivals,
+    and the rule is applied to the held-out rows. With `calibration` data the last layer of the chosen network is
+    re-fitted on the held-out rows, and kept if that helps on the half that it was not fitted on.
+
+    Candidates that do not fit the problem are left out with a note. Set the threshold on `calibration` data, because
+    the held-out rows were used to choose.
+
+    Args:
+        tune: The number of trials by optuna, the best of which is one more candidate.
+        seed: The seed of these trials.
+        caution: The number of standard errors by which a rival must be better.
+
+    Raises:
+        BadSetting: If a value is negative, or `tune` or `seed` is not a whole number.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> x, labels = torch.arange(90.0).unsqueeze(-1), (torch.arange(90) >= 45).float()
+        >>> train, held_out, rest = (sp.Batches(x[k::3], labels[k::3]) for k in range(3))
+        >>> ask = "minimize fnr where fpr <= 10%"
+        >>> result = sp.fit(torch.nn.Linear(1, 1), ask, train, held_out, sp.Auto(), calibration=rest)
+        >>> [trial.name for trial in result.comparison if trial.chosen]
+        ['CrossEntropy']
     """
 
     tune: int = 0

@@ -1,4 +1,4 @@
-"""The running average of a model's parameters: steadier than any one step of a noisy descent."""
+"""The running average of a model's parameters, which is less noisy than the parameters of any one step."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import copy
 import torch
 from torch import Tensor, nn
 
-#: The n-th step weighs this much beside n - 1 steps before it, so that the average is of about the last tenth.
+#: Step n has the weight FRESH / (n + FRESH), so the average is over about the last tenth of the steps.
 FRESH = 10
 
 
 def can_be_averaged(model: nn.Module) -> bool:
-    """Whether a model can be copied: not while parameters are yet to be made, nor with a lock or a file inside."""
+    """Whether a model can be copied. Lazy parameters, or a lock or file inside the model, prevent it."""
     if any(nn.parameter.is_lazy(parameter) for parameter in model.parameters()):
         return False
     try:
@@ -23,7 +23,7 @@ def can_be_averaged(model: nn.Module) -> bool:
 
 
 class RunningAverage(nn.Module):
-    """A copy of a model whose parameters and buffers follow it, by FRESH / (steps + FRESH) of the way a step."""
+    """A copy of a model; each step moves its parameters and buffers towards the model by FRESH / (steps + FRESH)."""
 
     steps: Tensor
 
@@ -34,7 +34,7 @@ class RunningAverage(nn.Module):
 
     @torch.no_grad()
     def follow(self, model: nn.Module) -> None:
-        """Move towards the model as it is after a step; what is not a number with a fraction is copied."""
+        """Move towards the model as it is after a step; tensors of whole numbers are copied."""
         self.steps += 1
         weight = FRESH / (int(self.steps) + FRESH)
         pairs = zip(_values(self.model), _values(model), strict=True)

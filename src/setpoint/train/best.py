@@ -1,4 +1,4 @@
-"""The best of all recipes for a linear model: what `Auto` does there."""
+"""The best of all recipes for a linear model: `Auto` for linear models."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from setpoint.train.trial import Trial, choose, judge
 from setpoint.train.tune import search
 from setpoint.train.work import Work
 
-#: Beside cross-entropy, so many of the best on held-out rows are cross-validated, in so many folds.
+#: The number of candidates that are cross-validated beside cross-entropy, and the number of folds.
 CONTENDERS, FOLDS = 3, 3
-#: Beyond so many training rows the held-out ones are enough.
+#: With more training rows than this, the held-out rows alone are enough to choose by.
 MOST_ROWS = 50_000
 SPACE = {"kappa": (1 / 64, 16.0), "weight": (1 / 16, 16.0)}
 
 
 @dataclass(frozen=True)
-class Standing:
-    """A candidate that was trained: its recipe, its parameters, its scores on held-out rows and its trial."""
+class Tried:
+    """A trained candidate: its recipe, parameters, scores on the held-out rows, operating point and trial."""
 
     recipe: Recipe
     theta: Tensor
@@ -49,9 +49,25 @@ class Standing:
 
 @dataclass(frozen=True)
 class Best:
-    """Every recipe for a linear model, full batch; the most promising again in cross-validation, then the choice.
+    """Train a linear model by every recipe, cross-validate the most promising, and keep one.
 
     Plain cross-entropy is kept unless another candidate is better by more than `caution` standard errors.
+
+    Args:
+        make: Gives the model: one linear layer with one output.
+        caution: The number of standard errors by which another candidate must be better.
+        tune: The number of trials by optuna, the best of which is one more candidate.
+        seed: The seed of these trials.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> x, labels = torch.arange(90.0).unsqueeze(-1), (torch.arange(90) >= 45).float()
+        >>> train, held_out, rest = (sp.Batches(x[k::3], labels[k::3]) for k in range(3))
+        >>> ask = "minimize fnr where fpr <= 10%"
+        >>> best = sp.methods.Best(lambda: torch.nn.Linear(1, 1), caution=1.5)
+        >>> result = sp.fit(None, ask, train, held_out, best, calibration=rest)
+        >>> result.comparison[0].name, result.comparison[0].chosen
+        ('CrossEntropy', True)
     """
 
     make: Callable[[], nn.Module]
@@ -65,11 +81,11 @@ class Best:
         return len(RECIPES) + bool(self.tune)
 
     def refuses(self, problem: Problem, data: Data) -> str | None:
-        """Why this cannot be trained, if so, as for one recipe."""
+        """The reason why one recipe cannot train, or None."""
         return FullBatch(self.make, Ridge()).refuses(problem, data)
 
     def train(self, problem: Problem, data: Data, work: Work) -> Trained:
-        """Train every candidate, choose one, and give the layer its parameters."""
+        """Train every candidate, choose one, and set the model to its parameters."""
         work.once("begun", lambda: True)
         model = linear_layer(self.make(), self)
         train = every_batch(data.train, work.processes)
@@ -86,7 +102,7 @@ class Best:
         rows = recipes.rows
         history: History = []
         trials: list[Trial | int] = []
-        standing: list[Standing] = []
+        standing: list[Tried] = []
 
         def stand(name: str, recipe: Recipe, note: str = "") -> None:
             started = time.perf_counter()
@@ -102,7 +118,7 @@ class Best:
             history.append(record(problem, len(history), name, seen, judge(problem, seen), point))
             trials.append(len(standing))
             trial = Trial(name, point, time.perf_counter() - started, note=note)
-            standing.append(Standing(recipe, theta, sample, point, trial))
+            standing.append(Tried(recipe, theta, sample, point, trial))
             work.tell(history[-1])
 
         for name, recipe in RECIPES.items():
@@ -119,7 +135,7 @@ class Best:
             spent = f"the best of {self.tune} trials, found in {time.perf_counter() - started:.1f} s"
             stand(name, _tuned(found), spent)
 
-        # Hopeless ones go no further than the held-out rows.
+        # Only the candidates that are best on the held-out rows are cross-validated.
         order = sorted(range(1, len(standing)), key=lambda i: -merit(standing[i].point))
         tuned = {len(standing) - 1} if self.tune else set()
         contenders = [0, *sorted({*order[:CONTENDERS], *tuned})]
@@ -143,10 +159,10 @@ def _tuned(settings: dict[str, float]) -> Recipe:
     return partial(Recipes.anchored, kappa=settings["kappa"], weight=settings["weight"])
 
 
-def gather_evidence(problem: Problem, rows: Rows, contenders: list[Standing]) -> tuple[list[Sample], str]:
-    """Scores of rows that a candidate was not fitted on: held-out ones, and each training row by a fold without it.
+def gather_evidence(problem: Problem, rows: Rows, contenders: list[Tried]) -> tuple[list[Sample], str]:
+    """Scores of rows that a candidate was not fitted on: the held-out rows, and the training rows by cross-validation.
 
-    Models of different folds are put on one scale by the threshold that each has on its own training rows.
+    The scores of each fold are shifted by the threshold of its model, so that they can be compared across folds.
     """
     smallest = min(len(kind) for kind in strata(rows.labels, rows.groups))
     if len(contenders) == 1 or len(rows.labels) > MOST_ROWS or smallest < 2 * FOLDS:
@@ -162,7 +178,7 @@ def gather_evidence(problem: Problem, rows: Rows, contenders: list[Standing]) ->
             try:
                 theta = one.recipe(recipes)
             except DivergedPrices:
-                # No evidence for it: all scores of this fold tie.
+                # The candidate has no evidence here: its scores in this fold all tie.
                 continue
             scores[place][outside] = rows.x[outside] @ theta - _threshold(problem, inside, theta)
     found = []

@@ -1,9 +1,9 @@
-"""Checkpoints: a directory that training can go on from after it was killed at any moment.
+"""Checkpoints: a directory from which a training that was killed at any moment can be resumed.
 
     state.pt        a hash, then the last state as torch writes it; replaced in one move
-    NAME/           a checkpoint of its own for each part, such as a member of an ensemble
+    NAME/           the checkpoint of a part, such as a member of an ensemble
 
-Only tensors, numbers, texts, lists and dicts are stored, and reading executes nothing (`weights_only`).
+Only tensors, numbers, texts, lists and dicts are stored, and reading executes no code (`weights_only`).
 """
 
 from __future__ import annotations
@@ -31,13 +31,33 @@ State = dict[str, Any]
 
 
 class Checkpoint:
-    """Where `fit(..., checkpoint=)` keeps its state, and how often: after every epoch, and every so many `seconds`.
+    """Where and how often `fit(..., checkpoint=)` keeps its state.
 
-    A state costs some ten milliseconds; with `gap`, epochs that end within so many seconds of the last state leave
-    none, and a kill costs that much work. The directory is removed when `fit` is done, unless `keep` is set; `fit`
-    then goes on from its end, that is, it returns the same result at once. `anew` starts over whatever is there.
-    `about` is stored along, for whoever reads it back. Without a path nothing is kept. Of several `processes` the first
-    alone reads and writes; all of them must ask at the same time.
+    The state is saved after every epoch, and within an epoch every `seconds`; saving takes about ten milliseconds. The
+    directory is removed when `fit` is done.
+
+    Args:
+        path: The directory. None keeps nothing.
+        seconds: The time between two states within an epoch.
+        gap: The least time between two states: epochs that end sooner save none, and a kill loses that much work.
+        keep: Leave the directory when `fit` is done; the same call then returns the same result at once.
+        anew: Start over, whatever state is there.
+        about: Plain data to store with the state.
+        processes: The processes that train together. Only the first reads and writes; all must ask at the same time.
+
+    Raises:
+        BadSetting: If `seconds` or `gap` is negative.
+
+    Example:
+        >>> import tempfile, torch, setpoint as sp
+        >>> x, labels = torch.arange(90.0).unsqueeze(-1), (torch.arange(90) >= 45).float()
+        >>> train, held_out, rest = (sp.Batches(x[k::3], labels[k::3]) for k in range(3))
+        >>> model, ask = torch.nn.Linear(1, 1), "minimize fnr where fpr <= 10%"
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     kept = sp.Checkpoint(folder + "/state", keep=True)
+        ...     result = sp.fit(model, ask, train, held_out, calibration=rest, checkpoint=kept)
+        ...     (kept.path / "state.pt").is_file()
+        True
     """
 
     def __init__(
@@ -63,16 +83,16 @@ class Checkpoint:
 
     @classmethod
     def of(cls, given: str | os.PathLike[str] | Checkpoint | None) -> Checkpoint:
-        """What was given, as a checkpoint."""
+        """A checkpoint from a path, or the checkpoint itself."""
         return given if isinstance(given, Checkpoint) else cls(given)
 
     def part(self, name: str) -> Checkpoint:
-        """The checkpoint of a part of the work; it lasts until the whole is done."""
+        """The checkpoint of a part of the work, kept until the whole is done."""
         path = None if self.path is None else self.path / name
         return Checkpoint(path, seconds=self.seconds, gap=self.gap, keep=True, processes=self.processes)
 
     def open(self, identity: Mapping[str, Any]) -> State | None:
-        """The state that is there, or None. One that is of other work, by its identity, is refused."""
+        """The stored state, or None. The state of other work, which has another identity, is refused."""
         if self.processes.alone or self.path is None:
             return self._open(identity)
         answer: tuple[State | None, float, SetpointError | None] = (None, 0.0, None)
@@ -97,7 +117,7 @@ class Checkpoint:
             return None
         self._refuse_foreign(self.path)
         if not (self.path / STATE).is_file():
-            # Removed by halves: the state goes first, so what is left belongs to nothing.
+            # A removal was interrupted: the state goes first, so the rest is of no use.
             self.remove()
             return None
         found = read_state(self.path)
@@ -115,25 +135,25 @@ class Checkpoint:
 
     @property
     def is_on(self) -> bool:
-        """Whether anything is kept at all."""
+        """Whether states are kept."""
         return self.path is not None
 
     def is_due(self, *, epoch_ended: bool = False) -> bool:
-        """Whether the last state is old enough for another: after an epoch older than the gap, within one `seconds`."""
+        """Whether to save a state now: `gap` after the last one at the end of an epoch, `seconds` within an epoch."""
         if self.path is None:
             return False
         age = time.monotonic() - self.saved
         due = age >= (self.gap if epoch_ended else self.seconds)
-        # One clock for all: a state is made of the parts of all processes.
+        # The clock of the first process decides for all, because a state has parts of all processes.
         return self.processes.largest(float(due and self.processes.leads))[0] > 0
 
     @property
     def spent(self) -> float:
-        """Seconds of work, those of earlier processes included."""
+        """Seconds of work, including the time before a kill."""
         return self.spent_before + time.monotonic() - self.opened
 
     def save(self, state: State) -> None:
-        """Replace the state in one move. A full disk raises OSError, and the state before it stays."""
+        """Replace the state in one move. A full disk raises OSError and leaves the previous state."""
         if self.path is None or not self.processes.leads:
             return
         whole = {
@@ -151,12 +171,12 @@ class Checkpoint:
         self.saved = time.monotonic()
 
     def close(self) -> None:
-        """The work is done: remove the checkpoint, unless it is to be kept."""
+        """Remove the checkpoint after the work is done, unless `keep` is set."""
         if not self.keep:
             self.remove()
 
     def remove(self) -> None:
-        """Delete what a checkpoint wrote, the state first, and nothing else."""
+        """Delete the files of the checkpoint, the state first, and nothing else."""
         if self.path is not None and self.path.is_dir() and self.processes.leads:
             _remove(self.path)
 
@@ -170,7 +190,7 @@ class Checkpoint:
 
 
 def read_state(path: Path) -> State:
-    """Everything that `save` wrote, the identity and `about` included."""
+    """All that `save` wrote, including the identity and `about`."""
     try:
         data = torch.load(io.BytesIO(_unsealed((path / STATE).read_bytes())), map_location="cpu", weights_only=True)
         kind = data["format"]
@@ -187,7 +207,7 @@ def _sealed(data: bytes) -> bytes:
 
 
 def _unsealed(data: bytes) -> bytes:
-    """torch alone does not notice a changed byte."""
+    """The data without their hash, which is checked because torch does not notice a changed byte."""
     if hashlib.sha256(data[32:]).digest() != data[:32]:
         raise ValueError("its hash differs")
     return data[32:]
@@ -195,7 +215,7 @@ def _unsealed(data: bytes) -> bytes:
 
 @contextlib.contextmanager
 def refusing_damage(path: Path | None) -> Iterator[None]:
-    """One sentence for a state that can be read but does not hold what it should."""
+    """Turn the errors of a state with missing or odd entries into one BadFile."""
     try:
         yield
     except (KeyError, TypeError, AttributeError, IndexError, RuntimeError, ValueError) as cause:
@@ -206,7 +226,7 @@ def refusing_damage(path: Path | None) -> Iterator[None]:
 
 
 def plain(value: Any, name: str = "state") -> Any:
-    """The same in tensors, numbers, texts, lists, tuples and dicts alone; anything else is refused by name."""
+    """The value as tensors, numbers, texts, lists, tuples and dicts; anything else is refused by name."""
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, Tensor):

@@ -1,4 +1,4 @@
-"""The correction step of implicit thresholds: k batches, all scored at one set of parameters."""
+"""The correction step of implicit thresholds, on k batches that are all scored with the same parameters."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from setpoint.train.together import nothing_of, training_scores
 
 
 def correct(model: nn.Module, solver: Solver, batches: Iterable[Any]) -> None:
-    """Search the thresholds of a solver on batches that are all scored at the parameters as they stand now.
+    """Search the thresholds of a solver on batches that are all scored with the current parameters.
 
-    The model runs as it is (in training mode with dropout and batch statistics, as in a step), without a graph, and its
-    buffers are left as they were. Call it before a step; `sp.fit` does so by itself.
+    The model runs in the mode it is in (in training mode with dropout and batch statistics, as in a step), without a
+    graph; its buffers stay as they were. Call it before a step; `sp.fit` does so by itself.
 
     Args:
         model: The model that makes the scores.
@@ -53,14 +53,14 @@ def correct(model: nn.Module, solver: Solver, batches: Iterable[Any]) -> None:
 
 
 def correctable(solver: Solver) -> list[ImplicitThreshold]:
-    """The parts of a solver whose thresholds are searched on batches at one set of parameters."""
+    """The parts of a solver with a correction on batches that are scored with the same parameters."""
     return [own for own in solver.modules() if isinstance(own, ImplicitThreshold) and own.correction.batches]
 
 
 def correct_if_due(
     model: nn.Module, waiting: list[ImplicitThreshold], now: list[Rows], ahead: Callable[[int], list[list[Rows]]]
 ) -> None:
-    """Correct the solvers that need it on this batch and those that come next in the epoch, k in all.
+    """Correct the solvers that need it, on this batch and the next ones of the epoch, k in all.
 
     With fewer than k batches left, the correction waits for the next epoch.
     """
@@ -71,13 +71,13 @@ def correct_if_due(
             if len(steps) == size:
                 _correct(model, own, [batch for parts in steps for batch in parts])
             elif own.corrected_at < 0:
-                raise BadSetting(f"Correction(batches={size}) needs {size} batches an epoch, but it has {len(steps)}")
+                raise BadSetting(f"Correction(batches={size}) needs {size} batches per epoch, not {len(steps)}")
 
 
 @torch.no_grad()
 def _correct(model: nn.Module, solver: ImplicitThreshold, batches: list[Rows]) -> None:
     before = {name: buffer.clone() for name, buffer in model.named_buffers()}
-    # A process that has no rows left takes part with none.
+    # A process without rows takes part with an empty batch.
     parts = batches or [nothing_of(None)]
     sample = join([Sample(training_scores(model, b), b.labels, b.weights, b.groups) for b in parts])
     for name, buffer in model.named_buffers():

@@ -1,4 +1,4 @@
-"""Every random generator that training draws from, to be set back to where it stood."""
+"""The state of every random generator that a training draws from, to be saved and restored."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ Generator = torch.Generator | np.random.Generator | random.Random
 
 
 class Draws:
-    """The global generators of torch, NumPy and Python, and those that loaders, samplers and datasets hold."""
+    """The global generators of torch, NumPy and Python, and those inside loaders, samplers and datasets."""
 
     def __init__(self, loaders: Iterable[Any]) -> None:
         found = {id(own): own for loader in loaders for place in _places(loader) for own in _generators(place)}
         self.owned: list[Generator] = list(found.values())
 
     def state(self) -> dict[str, Any]:
-        """Where all of them stand, in plain data."""
-        kind, keys, *rest = np.random.get_state()  # noqa: NPY002, what a dataset may draw from
+        """The state of all generators, in plain data."""
+        kind, keys, *rest = np.random.get_state()  # noqa: NPY002, because a dataset may draw from it
         return {
             "torch": torch.get_rng_state(),
             "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
@@ -31,7 +31,7 @@ class Draws:
         }
 
     def load(self, state: dict[str, Any]) -> None:
-        """Set all of them back."""
+        """Restore the state of all generators."""
         if len(state["owned"]) != len(self.owned):
             raise ValueError(f"{len(state['owned'])} generators of loaders were saved, now there are {len(self.owned)}")
         torch.set_rng_state(state["torch"])
@@ -45,7 +45,7 @@ class Draws:
 
 
 def _places(loader: Any) -> list[Any]:
-    """The loader and what it draws by: sampler, batch sampler and its sampler, dataset and what that wraps."""
+    """The objects of a loader that may draw: itself, its samplers, its dataset and the data inside that."""
     places = [loader]
     for name in ("sampler", "batch_sampler", "dataset", "batches", "items"):
         inner = getattr(loader, name, None)

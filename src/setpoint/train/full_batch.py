@@ -1,4 +1,4 @@
-"""Linear models by a recipe, full batch: make its candidates, judge them, keep one."""
+"""Training linear models on the full batch by a recipe: make its candidates, judge them, keep one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from setpoint.train.trial import judge
 from setpoint.train.work import Work
 
 NAME = "the full-batch recipe"
-#: What to do where that cannot be.
+#: The advice when the full batch does not fit into memory.
 IN_BATCHES = "train in mini-batches, by a solver such as cross-entropy (sp.CrossEntropy()) or implicit thresholds"
 
 
@@ -40,8 +40,17 @@ class FullBatch:
 
     Args:
         make: Gives the model: one linear layer with one output.
-        recipe: Which candidates are made of the training rows, and whether held-out rows choose among them; otherwise
-            the last candidate, the boldest, is taken.
+        recipe: A recipe such as `sp.Anchored()` or `sp.Ridge()`: the candidates, and whether held-out rows choose among
+            them. If not, the last and boldest candidate is kept.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> x, labels = torch.arange(90.0).unsqueeze(-1), (torch.arange(90) >= 45).float()
+        >>> train, held_out, rest = (sp.Batches(x[k::3], labels[k::3]) for k in range(3))
+        >>> ask = "minimize fnr where fpr <= 10%"
+        >>> method = sp.methods.FullBatch(lambda: torch.nn.Linear(1, 1), sp.Anchored())
+        >>> sp.fit(None, ask, train, held_out, method, calibration=rest).point.feasible
+        True
     """
 
     make: Callable[[], nn.Module]
@@ -53,7 +62,7 @@ class FullBatch:
         return len(self.recipe.candidates)
 
     def refuses(self, problem: Problem, data: Data) -> str | None:
-        """Why this cannot be trained, if so: the rows are not in memory, are sparse and many, or too many."""
+        """The reason why the recipe cannot train, or None: the rows must be in memory, dense, and not too many."""
         parts = []
         for loader in single_loaders(data.train):
             rows = resident(loader)
@@ -92,12 +101,12 @@ class FullBatch:
 
 
 def single_loaders(loader: Iterable[Any]) -> list[Iterable[Any]]:
-    """The loaders that make up one: two where training and held-out rows are pooled."""
+    """The loaders that a loader consists of: two where training and held-out rows are pooled, else one."""
     return list(loader.parts) if isinstance(loader, Pooled) else [loader]
 
 
 def linear_layer(model: nn.Module, recipe: Any) -> nn.Linear:
-    """The model, if recipes can set its parameters."""
+    """The model, if recipes can train it."""
     if not is_linear(model):
         name = type(recipe).__name__
         raise BadSetting(f"{name} trains nn.Linear models with one output; use a Solver for other models")
@@ -105,11 +114,11 @@ def linear_layer(model: nn.Module, recipe: Any) -> nn.Linear:
 
 
 def read_rows(loaders: Iterable[Iterable[Any]], model: nn.Linear) -> tuple[Rows, Standardiser]:
-    """Everything that loaders yield as standardised rows of a weight above 0."""
+    """All rows of the loaders that have a weight above 0, standardised."""
     loaders = [in_order(loader) for loader in loaders]
     for rows in map(resident, loaders):
         if rows is not None and isinstance(rows.x, SparseRows):
-            # Before all of it is made dense.
+            # Refuse before the rows are made dense.
             _refuse_too_large(*rows.x.shape)
     batch = _join([batch for loader in loaders for batch in read_batches(loader, torch.device("cpu"))])
     _refuse_too_large(len(batch.x), batch.x[:1].numel())
@@ -138,7 +147,7 @@ def _refuse_odd_features(x: Tensor, model: nn.Linear) -> None:
         raise BadFeatures("there are no rows to train on; the loader yielded empty batches")
     if x.shape[1] != model.in_features:
         raise BadFeatures(f"the model takes {model.in_features} features, but the rows have {x.shape[1]}")
-    # A sum that is finite has no other terms, and is had in a fraction of the time.
+    # A finite sum has only finite terms, and takes a fraction of the time of looking at each.
     if not bool(x.sum().isfinite()) and not bool(x.isfinite().all()):
         odd = int((~x.isfinite()).any(1).sum())
         raise BadFeatures(f"{odd} of {len(x)} rows hold NaN or infinite features; fill them in or drop those rows")
@@ -155,7 +164,7 @@ def _join(batches: list[Rows]) -> Rows:
 
 @torch.no_grad()
 def set_layer(model: nn.Linear, weight: Tensor, bias: Tensor) -> None:
-    """Write parameters into the layer; without a bias of its own the scores shift, which thresholds absorb."""
+    """Write parameters into the layer. A layer without a bias has shifted scores, and so a shifted threshold."""
     model.weight.copy_(weight.reshape(1, -1))
     if model.bias is not None:
         model.bias.copy_(bias.reshape(1))

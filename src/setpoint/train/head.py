@@ -1,4 +1,4 @@
-"""The last layer alone: its input cached once, then trained on for any problem in seconds."""
+"""Training the last layer alone: its input is computed once, and any problem is then trained on it in seconds."""
 
 from __future__ import annotations
 
@@ -47,10 +47,28 @@ def head_features(
     shuffle: bool = False,
     seed: int = 0,
 ) -> Batches:
-    """What the head sees of everything a loader yields, computed once: a loader for training the head alone.
+    """Compute the input of a model's last layer once, as a loader for training that layer alone.
 
-    features = sp.methods.head_features(model, train)
-    sp.fit(head, problem, train=features, held_out=sp.methods.head_features(model, held_out))
+    Args:
+        model: The model; it runs in `eval()` mode and is left in the mode it was in.
+        loader: Batches for the model.
+        head: The layer that makes the scores. None takes the last `nn.Linear` with one output.
+        batch_size: The rows per batch of the new loader; None gives all rows at once.
+        shuffle: Whether each pass of the new loader draws a new order.
+        seed: The seed of that order.
+
+    Returns:
+        A loader of the layer's input, with the labels, weights and groups of the given loader.
+
+    Raises:
+        BadSetting: If the model has no such layer, or does not call it once per batch.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> model = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1))
+        >>> features = sp.methods.head_features(model, sp.Batches(torch.randn(10, 2), torch.arange(10) % 2))
+        >>> features.resident.x.shape
+        torch.Size([10, 4])
     """
     model = uncompiled(model)
     head = find_head(model) if head is None else head
@@ -68,7 +86,7 @@ def head_features(
         hook.remove()
         model.train(was_training)
     if len(caught) != len(parts) or not parts:
-        raise BadSetting("the head was not called once a batch; pass the layer that makes the scores as head=")
+        raise BadSetting("the head was not called once per batch; pass the layer that makes the scores as head=")
     seen = Rows.join([replace(part, x=x) for part, x in zip(parts, caught)])
     how: dict[str, Any] = {"batch_size": batch_size, "shuffle": shuffle, "seed": seed}
     return Batches(seen.x, seen.labels, weights=seen.weights, groups=seen.groups, **how)
@@ -77,12 +95,12 @@ def head_features(
 def fit_proximal_head(
     model: nn.Module, problem: Problem, held_out: Iterable[Any], row: int, processes: Processes = ALONE
 ) -> dict[str, Any] | None:
-    """Re-fit the head of a trained network to the problem on rows it was not trained on, if that helps.
+    """Re-fit the last layer of a trained network to the problem on the held-out rows, if that helps.
 
-    The implicit objective plus the cross-entropy to the network's own probabilities at the threshold, kappa 1, on
-    each half of the held-out rows; the two heads are averaged. They are kept only if each is no worse than the
-    trained head on the half it did not see, and one is better. Returns a row of history, or None when the model
-    has no linear head that can be watched or a half lacks a class.
+    One layer is fitted on each half of the rows, by the implicit objective plus the cross-entropy to the network's own
+    probabilities at the threshold, kappa 1. The average of the two layers is kept only if each is no worse than the
+    trained layer on the other half, and one is better. Gives a row of history, or None if the model has no linear head
+    that can be watched or a half lacks a class.
     """
     try:
         head = find_head(model)
@@ -119,21 +137,36 @@ def fit_proximal_head(
 
 @dataclass(frozen=True)
 class Head:
-    """Train by another method, then re-fit the last layer to the problem on held-out rows, if that helps."""
+    """Train by another method, then re-fit the last layer to the problem on the held-out rows, if that helps.
+
+    Args:
+        method: The method that trains the network.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> x, labels = torch.arange(90.0).unsqueeze(-1), (torch.arange(90) >= 45).float()
+        >>> train, held_out, rest = (sp.Batches(x[k::3], labels[k::3]) for k in range(3))
+        >>> ask = "minimize fnr where fpr <= 10%"
+        >>> model = torch.nn.Sequential(torch.nn.Linear(1, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1))
+        >>> by_epochs = sp.methods.ByEpochs(lambda: model, sp.CrossEntropy(), epochs=2)
+        >>> result = sp.fit(None, ask, train, held_out, sp.methods.Head(by_epochs), calibration=rest)
+        >>> [row["solver"] for row in result.history]
+        ['CrossEntropy', 'CrossEntropy', 'ProximalHead']
+    """
 
     method: Method
 
     @property
     def expected_rows(self) -> int:
-        """About how many rows of history there will be."""
+        """The number for the method itself."""
         return expected_rows(self.method)
 
     def refuses(self, problem: Problem, data: Data) -> str | None:
-        """Why this cannot be trained, if so, as for the method itself."""
+        """The reason why the method cannot train, or None."""
         return self.method.refuses(problem, data)
 
     def train(self, problem: Problem, data: Data, work: Work) -> Trained:
-        """Train, then try another last layer; its row of history says whether it was kept."""
+        """Train, then re-fit the last layer; the new row of history says whether it was kept."""
         first = self.method.train(problem, data, work)
         row = fit_proximal_head(first.model, problem, data.held_out, len(first.history), work.processes)
         if row is None:
@@ -143,7 +176,7 @@ class Head:
 
 
 def _refine_near(problem: Problem, rows: Rows, start: Tensor) -> Tensor:
-    """Refined parameters, held to the probabilities that the network itself gives at its threshold."""
+    """Refined parameters, anchored to the network's own probabilities at its threshold."""
     threshold = find(problem, rows.sample(rows.x @ start)).thresholds.mean()
     shifted = start.clone()
     shifted[-1] -= threshold

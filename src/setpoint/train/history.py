@@ -1,4 +1,4 @@
-"""What is written down on the way: soft, true-train and true-held-out values, a dict a row."""
+"""The history of a training: one dict per epoch or candidate, with the soft and the true values."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def record(
     on_held_out: OperatingPoint,
     **more: Any,
 ) -> dict[str, Any]:
-    """A row: `soft` is the objective through the smooth step at the true threshold, which the gradient sees."""
+    """One row of history; `soft` is the objective through the smooth step at the true threshold."""
     step = SigmoidStep(float(more.get("temperature") or 1.0))
     scores, thresholds = on_train.thresholds.lowered(seen.scores.double(), on_train.thresholds.places(seen.groups))
     counts = count(scores, seen.labels, thresholds, step, weights=seen.weights)
@@ -53,20 +53,20 @@ def record(
 
 
 def score(model: nn.Module, loader: Iterable[Any], processes: Processes = ALONE) -> Sample:
-    """Scores of everything that a loader yields, on all processes, by the model in `eval()` mode."""
+    """The scores of all rows of a loader, on all processes, by the model in `eval()` mode."""
     scores = scorer(model)
     parts = [batch.sample(scores(batch.x)) for batch in read_batches(loader, device_of(model))]
     return join_all(parts, ALONE if is_on_each(loader) else processes)
 
 
 def scores_of(model: nn.Module, batch: Rows) -> Tensor:
-    """One score a row, to train on; a model's last dimension of size one is dropped."""
+    """One score per row, with gradients; a last dimension of size one is dropped."""
     scores: Tensor = model(batch.x)
     return scores.squeeze(-1) if scores.dim() == 2 and scores.shape[1] == 1 else scores
 
 
 def join(parts: list[Sample]) -> Sample:
-    """Samples of several batches as one."""
+    """Join the samples of several batches."""
     if not parts:
         raise BadSetting("the loader yielded no batch; pass a list, a DataLoader or sp.Batches, not a spent generator")
     weights = [part.weights for part in parts if part.weights is not None]
@@ -80,7 +80,7 @@ def join(parts: list[Sample]) -> Sample:
 
 
 def join_all(parts: list[Sample], processes: Processes) -> Sample:
-    """Samples of several batches, on several processes of which some may have none, as one."""
+    """Join the samples of several batches on all processes, some of which may have none."""
     if processes.alone:
         return join(parts)
     nothing = torch.zeros(0)
@@ -89,5 +89,5 @@ def join_all(parts: list[Sample], processes: Processes) -> Sample:
 
 
 def device_of(model: nn.Module) -> torch.device:
-    """Where the model's parameters live."""
+    """The device of the model's parameters."""
     return next((p.device for p in model.parameters()), torch.device("cpu"))

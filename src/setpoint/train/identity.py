@@ -1,4 +1,4 @@
-"""What a piece of work is, in plain data: two that train the same model the same way on the same data are equal."""
+"""The identity of a training in plain data: equal for the same model, settings and data."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _is_setting(value: Any) -> bool:
 def work_identity(
     model: nn.Module | None, solver: Any, problem: Problem, data: Data, how: Any, processes: Processes
 ) -> dict[str, Any]:
-    """What makes a checkpoint one of this very work."""
+    """The identity of a training: problem, model, solver, settings and data."""
     rows = {"training data": loader_identity(data.train), "held-out data": loader_identity(data.held_out)}
     settings = {name: value for name, value in identity_of(how).items() if name not in ("kind", "optimizer")}
     if processes.alone:
@@ -79,7 +79,7 @@ def work_identity(
 
 
 def loader_identity(loader: Iterable[Any]) -> dict[str, Any]:
-    """The size of a loader, and the content of what it holds in memory."""
+    """The size of a loader, and a hash of the rows that it holds in memory."""
     kind = {"kind": type(loader).__name__, "batches": _length(loader)}
     if isinstance(loader, list | tuple):
         return {**kind, "content": content_hash(loader)}

@@ -1,4 +1,4 @@
-"""The class weight that a network is trained under when no solver is named."""
+"""The default class weight of networks."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from setpoint.measure.rate import Rate, fpr
 from setpoint.problem.problem import Problem
 from setpoint.train.linear import deciding_bound
 
-#: Of the positives, where few negatives may pass.
+#: The weight of the positives where few negatives may pass.
 LOWERED = 0.5
-#: How few: the largest share of negatives for which it was thought of.
+#: The largest share of negatives that may pass for that weight.
 FEW = 0.05
 
 
 def lean_weight(problem: Problem) -> float | None:
-    """A half for the positives where a bound of 5 % or less on the negatives that pass decides, else none.
+    """The weight of positives: a half where a bound lets at most 5 % of the negatives pass, else None.
 
-    The negatives nearest to such a threshold are what a network has to tell apart, and they are few among many that are
-    easy. The study of networks found more weight on negatives to be better over all its sets together, by points on
-    some; with a quarter in place of a half it gained more on some and lost more than a point on others. For bounds on
-    positives it was tried on a few splits only, and gained nothing.
+    With such a bound the negatives nearest to the threshold matter most, and they are few among many easy ones. In the
+    study of networks, less weight on positives was better over all data sets together, and by points on some. A weight
+    of a quarter gained more on some sets and lost more than a point on others. For bounds on positives it was tried on
+    a few splits only, and gained nothing.
     """
     bound = None if problem.group is not None else deciding_bound(problem)
     if bound is None or not isinstance(bound.quantity, Rate) or bound.quantity.whole != fpr.whole:

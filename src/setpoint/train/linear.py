@@ -1,18 +1,18 @@
-"""The default for linear models and linear heads: a matched cross-entropy start, refined on an anchor.
+"""The anchored recipe for linear models and linear heads: matched cross-entropy, refined under an anchor.
 
-Full batch, float64, on standardised features, so that the scale of the features does not matter.
+It works on the full batch, in float64, on standardised features, so the scale of the features does not matter.
 
-1. *Match*: class-weighted ridge cross-entropy whose 0.5 boundary already has the bounded rate in training; the
-   class weight is found by bisection. This fixes the scale of the scores as well.
-2. *Refine*: the implicit objective (step of temperature 1, thresholds found anew every few steps) plus
-   eta * q * [sum a_i CE_i + 1/2 mean(a) |theta - centre|^2], the anchor, with a_i the matched weights, q such that
-   both terms pull equally hard on the scores at the start, and
+1. *Match*: ridge cross-entropy with the class weight at which the boundary at a probability of 0.5 meets the bound in
+   training. The weight is found by bisection. This also fixes the scale of the scores.
+2. *Refine*: the implicit objective (step of temperature 1, thresholds found anew every few steps) plus the anchor
+   eta * q * [sum a_i CE_i + 1/2 mean(a) |theta - centre|^2], with a_i the matched weights, q such that both terms pull
+   equally hard on the scores at the start, and
 
        eta = kappa d (1 / (m s N_C) + 1 / N_O),    s = sqrt(alpha * 1 %):
 
-   d features, m thresholds; N_C samples of the bounded class, of which the bound lets a share of alpha lie beyond it,
-   N_O of the other class. The anchor fades as the data that decide the question grow. Adam on a cosine, the average of
-   the last half of the steps.
+   d features and m thresholds; N_C samples of the bounded class, a share alpha of which the bound lets pass; N_O
+   samples of the other class. The anchor fades as the number of samples near the threshold grows. The optimizer is Adam
+   on a cosine schedule; the result is the average over the last half of the steps.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from setpoint.solve.solver import Solver
 STEPS, RATE, SEARCH_EVERY = 250, 0.05, 5
 #: The share beyond a bound at which the strength of the anchor was set.
 USUAL_SHARE = 0.01
-#: The share of each class that decides where no bound says how much lies beyond the threshold.
+#: The share of each class near the threshold, where no bound says how many samples lie beyond it.
 FREE_SHARE = 1 / 16
-#: Rows on which the class weight is sought; the final fit takes all.
+#: The number of rows on which the class weight is searched; the final fit takes all rows.
 MATCH_ROWS = 20_000
 
 
@@ -53,15 +53,15 @@ def some_rows(rows: Rows, size: int) -> Rows:
 
 
 def recipe_bytes(rows: int, features: int) -> int:
-    """What a recipe holds at its peak, in float64, as measured: two copies of the rows, some 30 numbers a row for
-    scores and curves, and six matrices of a Newton step."""
+    """The peak memory of a recipe, as measured: two copies of the rows in float64, 30 numbers per row for scores and
+    curves, and six matrices of a Newton step."""
     width = features + 1
     return 8 * (rows * (2 * width + 30) + 6 * width**2)
 
 
 @dataclass(frozen=True)
 class Anchor:
-    """What holds the refinement back: cross-entropy to `targets` under `weights`, and a pull to `centre`."""
+    """The anchor of the refinement: cross-entropy to `targets` under `weights`, and a pull towards `centre`."""
 
     targets: Tensor
     weights: Tensor
@@ -71,14 +71,14 @@ class Anchor:
         return self.cost(x @ theta, theta)
 
     def cost(self, scores: Tensor, theta: Tensor) -> Tensor:
-        """The same from the scores of the rows."""
+        """The loss, from the scores of the rows."""
         entropy = F.softplus(scores) - self.targets * scores
         away = (theta - self.centre)[:-1]
         return (self.weights * entropy).sum() + self.weights.mean() * (away @ away) / 2
 
 
 def class_weights(rows: Rows, ratio: float) -> Tensor:
-    """Sample weights with positives `ratio` times as heavy, of mean 1."""
+    """Sample weights of mean 1, with positives `ratio` times as heavy."""
     weights = torch.where(rows.labels > 0, ratio * rows.weights_or_ones, rows.weights_or_ones)
     return weights / weights.mean()
 
@@ -86,7 +86,7 @@ def class_weights(rows: Rows, ratio: float) -> Tensor:
 def cross_entropy(rows: Rows, weights: Tensor, start: Tensor | None = None) -> Tensor:
     """Ridge logistic regression, sum a_i CE_i + 1/2 mean(a) |theta|^2 with a free bias, to convergence.
 
-    Of many rows, from what it comes to on some of them: Newton's steps on all are the dear ones.
+    With many rows it starts from the solution on some of them, because Newton steps on all rows are expensive.
     """
     if start is not None or len(rows.x) <= 2 * MATCH_ROWS:
         return _newton(rows, weights, start)[0]
@@ -98,7 +98,7 @@ def cross_entropy(rows: Rows, weights: Tensor, start: Tensor | None = None) -> T
 def _newton(
     rows: Rows, weights: Tensor, start: Tensor | None, curvature: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The minimum from a start, and the curvature that led there; one that is given will do for the first step."""
+    """The minimum and the last curvature; a given `curvature` is used for the first step."""
     size = rows.x.shape[1]
     anchor = Anchor(rows.labels, weights, torch.zeros(size, dtype=torch.float64))
     theta = anchor.centre.clone() if start is None else start.clone()
@@ -111,7 +111,7 @@ def _newton(
         slope = rows.x.T @ (weights * (passed - rows.labels)) + ridge * theta
         move = slope if curvature is None else torch.linalg.solve(curvature, slope)
         if curvature is not None and float(slope @ move) <= 1e-10 * float(value.abs()):
-            # So near the end the curvature of the step before is as good as a new one, which is what costs.
+            # So near the minimum the last curvature is good enough, and a new one is the expensive part of a step.
             return theta - move, curvature
         if curvature is None or not borrowed:
             curvature = _squares(rows.x, weights * passed * (1 - passed)) + torch.diag(ridge)
@@ -132,7 +132,7 @@ def _newton(
 
 
 def _squares(x: Tensor, weights: Tensor) -> Tensor:
-    """x' diag(weights) x, of so few rows at a time that they stay in the cache, never of a second copy of x."""
+    """x' diag(weights) x, computed in blocks of rows that fit into the cache, without a second copy of x."""
     parts = zip(x.split(AT_ONCE), weights.split(AT_ONCE))
     total = torch.zeros(x.shape[1], x.shape[1], dtype=x.dtype)
     for rows, own in parts:
@@ -141,9 +141,9 @@ def _squares(x: Tensor, weights: Tensor) -> Tensor:
 
 
 def match(problem: Problem, rows: Rows) -> tuple[Tensor, Tensor]:
-    """Cross-entropy weighted so that threshold 0 meets the problem's bound in training, and those weights.
+    """Cross-entropy weighted so that threshold 0 meets the problem's bound in training, and the sample weights.
 
-    Without a bound that moves one way with the threshold (F-scores, precision as a bound), plain cross-entropy.
+    It is plain cross-entropy if no bound moves one way with the threshold (F-scores, precision as a bound).
     """
     bound = deciding_bound(problem)
     if bound is None:
@@ -157,7 +157,7 @@ def match(problem: Problem, rows: Rows) -> tuple[Tensor, Tensor]:
         middle = (low + high) / 2
         theta = cross_entropy(sought, class_weights(sought, math.exp(middle)), theta)
         value = float(rate(count(sought.x @ theta, sought.labels, 0.0, weights=sought.weights)))
-        # More weight on positives flags more.
+        # More weight on positives flags more rows.
         if (value > bound.bound) == (rate.direction > 0):
             high = middle
         else:
@@ -175,11 +175,11 @@ def deciding_bound(problem: Problem) -> Constraint | None:
 
 
 def anchor_strength(problem: Problem, rows: Rows) -> float:
-    """d (1 / (m s N_C) + 1 / N_O), which kappa is multiplied with.
+    """d (1 / (m s N_C) + 1 / N_O), the factor of kappa.
 
-    Samples on either side of a threshold decide, more of them than the share alpha beyond it where that is small, and
-    fewer where it is large: hence s, half way from alpha to 1 %. Each of m thresholds has its own. Without a bound that
-    says how much lies beyond the threshold (F-scores, precision, errors), a fixed share of both classes.
+    The samples near a threshold decide. Their share s is the geometric mean of alpha and 1 %: more than alpha where
+    alpha is small, less where it is large. Each of m thresholds has its own samples. Where no bound says how many
+    samples lie beyond the threshold (F-scores, precision, errors), it is a fixed share of both classes.
     """
     positives = float((rows.weights_or_ones * rows.labels).sum())
     negatives = float(rows.weights_or_ones.sum()) - positives
@@ -200,36 +200,33 @@ def anchor_strength(problem: Problem, rows: Rows) -> float:
 def refine(
     problem: Problem, rows: Rows, start: Tensor, anchor: Anchor, kappa: float, solver: Solver | None = None
 ) -> Tensor:
-    """Parameters that do better on the problem than `start`, held back by the anchor.
+    """Improve `start` on the problem, held back by the anchor.
 
-    Implicit thresholds unless another `solver` is given, which must take whole tables and logits as they are.
+    The solver is implicit thresholds unless another is given; it must take the full batch and unscaled logits.
     """
     if solver is None:
         search = Correction(every=SEARCH_EVERY)
         solver = ImplicitThreshold(problem, n_groups=rows.n_groups, temperature=1.0, memory=0, correction=search)
-    # The rows are all there are: no other process has more.
+    # These are all rows: no other process has more.
     solver.double().across(False)
     every = torch.arange(len(rows.labels))
-
-    def loss_of(scores: Tensor) -> Tensor:
-        # The rows were checked when they were read, and need not be at every step.
-        return solver.judged(rows.sample(scores), every)
 
     theta = start.clone().requires_grad_()
     optimizer = torch.optim.Adam([theta, *solver.parameters()], lr=RATE)
     scores = (rows.x @ start).requires_grad_()
     solver.eval()
-    (push,) = torch.autograd.grad(loss_of(scores), scores)
+    (push,) = torch.autograd.grad(solver.judged(rows.sample(scores), every), scores)
     solver.train()
     pull = anchor.weights * (torch.sigmoid(rows.x @ start) - rows.labels)
     balance = push.norm() / pull.norm().clamp(min=1e-300)
     strength = kappa * anchor_strength(problem, rows) * balance
     average = torch.zeros_like(start)
     for step in range(STEPS):
-        loss = loss_of(rows.x @ theta) + strength * anchor.loss(rows.x, theta)
+        # The rows were checked when they were read, and need not be at every step.
+        loss = solver.judged(rows.sample(rows.x @ theta), every) + strength * anchor.loss(rows.x, theta)
         optimizer.zero_grad()
         loss.backward()
-        # On a cosine to zero; a scheduler would take longer than the step.
+        # A cosine to zero, by hand: a scheduler would take longer than the step.
         optimizer.param_groups[0]["lr"] = RATE / 2 * (1 + math.cos(math.pi * step / STEPS))
         optimizer.step()
         if step >= STEPS // 2:

@@ -1,9 +1,9 @@
-"""Methods: ways to train. Each takes an ask and data to a model that gives scores."""
+"""Methods: ways to train. Each takes a problem and data, and gives a model that makes scores."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, TypeGuard
 
 from torch import nn
 
@@ -15,23 +15,70 @@ from setpoint.train.work import Work
 
 
 class Method(Protocol):
-    """A way to train a model. Methods wrap one another: `Refit(ByEpochs(...))`."""
+    """A way to train a model: any class with `refuses` and `train`.
+
+    Methods wrap one another, as in `Refit(ByEpochs(...))`, and can be passed wherever a solver can.
+
+    Example:
+        A method that sets its score to the first feature.
+
+        >>> import torch, setpoint as sp
+        >>> class FirstFeature:
+        ...     def refuses(self, problem, data):
+        ...         return None
+        ...
+        ...     def train(self, problem, data, work):
+        ...         model = torch.nn.Linear(1, 1)
+        ...         model.load_state_dict({"weight": torch.ones(1, 1), "bias": torch.zeros(1)})
+        ...         return sp.methods.trained_once(self, model, problem, data, work)
+        >>> x, labels = torch.arange(90.0).unsqueeze(-1), (torch.arange(90) >= 45).float()
+        >>> train, held_out, rest = (sp.Batches(x[k::3], labels[k::3]) for k in range(3))
+        >>> ask = "minimize fnr where fpr <= 10%"
+        >>> sp.fit(None, ask, train, held_out, FirstFeature(), calibration=rest).point.feasible
+        True
+    """
 
     def refuses(self, problem: Problem, data: Data) -> str | None:
-        """Why this method cannot train on such data for such a problem, in one sentence, before any work."""
+        """Say in one sentence why this method cannot train on these data for this problem, before any work.
+
+        Args:
+            problem: The problem to solve.
+            data: The data to train on.
+
+        Returns:
+            The reason, or None if the method can train.
+        """
 
     def train(self, problem: Problem, data: Data, work: Work) -> Trained:
-        """Train on `data.train`; whatever has to be chosen is chosen by `data.held_out`."""
+        """Train on `data.train`, and choose whatever has to be chosen by `data.held_out`.
+
+        Args:
+            problem: The problem to solve.
+            data: The data to train on.
+            work: The processes that take part, the store of the state, and the listener to progress.
+
+        Returns:
+            The model and its history.
+        """
 
 
 @dataclass(frozen=True)
 class Trained:
-    """What a method gives back.
+    """The result of a method: the trained model and the history of its training.
 
-    `history` has one row per epoch or candidate, and the model is that of row `best`. `settled` is the same method with
-    every choice made (the number of epochs, the strength), to be trained again on other rows. `trials` are the
-    candidates that the method chose from, from simple to bold. With `again` the model was trained on the held-out rows
-    too, once they had chosen.
+    Attributes:
+        model: The trained model.
+        history: One dict per epoch or candidate.
+        best: The row of `history` that `model` comes from.
+        settled: The same method with every choice made (the number of epochs, the strength), ready to train on other
+            rows.
+        trials: The candidates that the method chose from, from simple to bold.
+        again: Whether the model was retrained on training and held-out rows together.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> sp.methods.Trained(torch.nn.Linear(2, 1), [{"epoch": 0}], 0, sp.methods.FullBatch(None, sp.Ridge())).again
+        False
     """
 
     model: nn.Module
@@ -42,23 +89,38 @@ class Trained:
     again: bool = False
 
 
+def is_method(value: Any) -> TypeGuard[Method]:
+    """Whether something is a method by itself, not a solver, a recipe or a name."""
+    return hasattr(value, "refuses") and hasattr(value, "train") and not isinstance(value, nn.Module | type)
+
+
 def expected_rows(method: Method) -> int:
-    """About how many rows of history a method will tell of, for whoever shows progress; 1 if it does not say."""
+    """About how many rows of history a method will make, to show progress; 1 if the method does not say."""
     return int(getattr(method, "expected_rows", 1))
 
 
 def trained_once(method: Method, model: nn.Module, problem: Problem, data: Data, work: Work) -> Trained:
-    """The result of a method that makes one model and chooses nothing: its history is one row.
+    """Make the result of a method that trains one model and chooses nothing.
 
     Args:
-        method: The method, which is settled as it is.
-        model: What it has trained.
-        problem: What was asked.
-        data: What it was trained on.
-        work: The work; it is told of the row.
+        method: The method, which has nothing left to choose.
+        model: The trained model.
+        problem: The problem that was solved.
+        data: The data that the model was trained on.
+        work: The work, which is told of the one row of history.
 
     Returns:
-        The model, with its exact metric on training and held-out rows.
+        The model, with a history of one row: the exact metric on training and held-out rows.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> from setpoint.data.parts import Data
+        >>> rows = sp.Batches(torch.tensor([[0.0], [1.0]]), torch.tensor([0.0, 1.0]))
+        >>> method, model = sp.methods.FullBatch(None, sp.Ridge()), torch.nn.Linear(1, 1)
+        >>> work, problem = sp.methods.Work(), sp.ask("minimize fnr where fpr <= 10%")
+        >>> trained = sp.methods.trained_once(method, model, problem, Data(rows, rows), work)
+        >>> trained.best, trained.history[0]["solver"]
+        (0, 'FullBatch')
     """
     seen, held_out = (score(model, loader, work.processes) for loader in (data.train, data.held_out))
     row = record(problem, 0, type(method).__name__, seen, judge(problem, seen), judge(problem, held_out))

@@ -1,4 +1,4 @@
-"""Kinds of models by name: how each is made, read back from a file, and trained if not by solvers.
+"""Kinds of models by name: how each is made, restored from a file, and trained if not by solvers.
 
 The command line (`--model`), the estimator (`module=`) and the artefact read this register.
 """
@@ -18,7 +18,7 @@ from setpoint.train.method import Method
 
 
 def linear(in_features: int) -> nn.Module:
-    """One weight per feature."""
+    """A linear model."""
     return nn.Linear(in_features, 1)
 
 
@@ -36,9 +36,9 @@ class Kind:
     """A kind of model.
 
     Args:
-        make: Makes a new model for so many features, at its first parameters. None where the method makes the model.
-        method: Makes the method that trains this kind. None where solvers train it.
-        restore: Makes the model again from its stored `state_dict`. None: `make` it, then load the state.
+        make: Makes a new model for a number of features. None if the method makes the model.
+        method: Makes the method that trains this kind. None if solvers train it.
+        restore: Makes the model from its stored `state_dict`. None calls `make` and loads the state.
     """
 
     make: Callable[..., nn.Module] | None = None
@@ -50,15 +50,15 @@ KINDS: dict[str, Kind] = {"linear": Kind(linear), "mlp": Kind(mlp)}
 
 
 def register(name: str, method: Callable[[], Method], restore: Callable[[Mapping[str, Tensor]], nn.Module]) -> None:
-    """Make a method of your own known to every door under the name of its kind of model.
+    """Make your own method known to every door, under the name of its kind of model.
 
     Args:
-        name: What `setpoint fit --model` and `SetpointClassifier(module=...)` are given.
+        name: The name for `setpoint fit --model` and `SetpointClassifier(module=...)`.
         method: Makes the method: a class with `refuses` and `train`.
-        restore: Makes the trained model again from its `state_dict`, which is all that a saved run keeps of it.
+        restore: Makes the trained model from its `state_dict`, which is all that a saved run keeps of the model.
 
     Raises:
-        BadSetting: The name is taken.
+        BadSetting: If the name is taken.
 
     Example:
         >>> import torch, setpoint as sp
@@ -72,7 +72,7 @@ def register(name: str, method: Callable[[], Method], restore: Callable[[Mapping
 
 
 def kind_of(name: str) -> Kind:
-    """The kind of that name."""
+    """The kind of model with this name."""
     if name not in KINDS:
         raise BadSetting(f"model {name!r} is none of {', '.join(KINDS)}")
     return KINDS[name]
@@ -89,10 +89,16 @@ def build_model(kind: str, width: int, seed: int = 0) -> nn.Module:
 
 
 def restore_model(kind: str, width: int, members: int, state: Mapping[str, Tensor]) -> nn.Module:
-    """The model whose `state_dict` was stored; several members make an ensemble."""
+    """The model with a stored `state_dict`; several members make an ensemble."""
     restore = kind_of(kind).restore
-    if restore is not None:
+    if restore is None:
+        model = build_model(kind, width) if members == 1 else Ensemble(build_model(kind, width) for _ in range(members))
+        model.load_state_dict(dict(state))
+        return model
+    if members == 1:
         return restore(state)
-    model = build_model(kind, width) if members == 1 else Ensemble(build_model(kind, width) for _ in range(members))
-    model.load_state_dict(dict(state))
-    return model
+    of_each: list[dict[str, Tensor]] = [{} for _ in range(members)]
+    for name, value in state.items():
+        _, member, own = name.split(".", 2)
+        of_each[int(member)][own] = value
+    return Ensemble(map(restore, of_each))

@@ -1,4 +1,4 @@
-"""Where training in epochs stands: all that the rest of it depends on, to be saved and gone on from."""
+"""The progress of a training by epochs: all that the rest of the training depends on, to be saved and resumed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from setpoint.train.draws import Draws
 from setpoint.train.history import History, join
 from setpoint.train.together import in_step
 
-#: The most rows of an epoch whose scores are kept to judge it by.
+#: The largest number of rows whose scores are kept to judge an epoch by.
 MOST_SEEN = 262_144
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ class Coming(Iterator[T]):
         return self.read.popleft() if self.read else next(self.items)
 
     def peek(self, number: int) -> list[T]:
-        """The next items, so many or as many as there are."""
+        """The next `number` items, or fewer at the end."""
         self.read.extend(itertools.islice(self.items, max(number - len(self.read), 0)))
         return [*itertools.islice(self.read, number)]
 
@@ -48,9 +48,9 @@ class Coming(Iterator[T]):
 class Progress:
     """The modules that learn, the optimizer and its schedule, the epoch, the batches taken in it, and the best so far.
 
-    `loss` is the sum over the batches taken, and `seen` holds every `stride`-th of their `rows`, so that a long epoch
-    takes no more memory than a short one. Every change is to buffers and parameters, so a solver whose
-    state is elsewhere is not one that can be resumed.
+    `loss` is the sum over the batches taken. `seen` holds every `stride`-th of their `rows`, so that a long epoch takes
+    no more memory than a short one. Only buffers and parameters of modules are saved, so a solver that keeps its state
+    elsewhere cannot be resumed.
     """
 
     modules: dict[str, nn.Module]
@@ -74,7 +74,7 @@ class Progress:
     coming: Coming[list[Rows] | None] = field(default_factory=lambda: Coming(()))
 
     def resume(self, checkpoint: Checkpoint, identity: dict[str, Any]) -> None:
-        """Go on from a checkpoint that holds this very work, or begin one."""
+        """Resume from a checkpoint of this work, or begin one."""
         state = checkpoint.open(identity)
         if state is None:
             if checkpoint.is_on:
@@ -86,12 +86,10 @@ class Progress:
     def batches(
         self, loader: Iterable[Any], device: torch.device, checkpoint: Checkpoint, at_once: int = 1
     ) -> Iterator[list[Rows]]:
-        """The batches of this epoch that are not taken yet, so many `at_once`; a state is saved between them when due.
+        """The remaining batches of this epoch, in lists of `at_once`; a state is saved between them when due.
 
-        There are none in a list when this process has no more of them, but another has.
-
-        The order of an epoch is drawn anew from the generators as they stood at its start, and the batches that were
-        taken are passed over.
+        A list is empty when this process has no more batches but another process has. A resumed epoch draws its order
+        again, from the generators as they were at its start, and skips the batches that were taken.
         """
         now = self.draws.state() if checkpoint.is_on else None
         if self.taken and now is not None and self.at_start is not None:
@@ -108,16 +106,16 @@ class Progress:
         for batch in self.coming:
             yield batch or []
             self.taken += 1
-            # What has been read but not taken is in no checkpoint.
+            # Batches that were read but not taken are in no checkpoint.
             if not self.coming.read and checkpoint.is_due():
                 checkpoint.save(self.state())
 
     def ahead(self, number: int) -> list[list[Rows]]:
-        """The batches that come next in this epoch, so many or as many as there are; they will still come."""
+        """The next `number` batches of this epoch, or fewer at the end, without taking them."""
         return [batch or [] for batch in self.coming.peek(number)]
 
     def saw(self, loss: Tensor, batches: list[Sample]) -> None:
-        """Remember what a step was trained on, and the loss there."""
+        """Remember the samples and the loss of a step."""
         loss = loss.detach().double()
         self.loss, self.steps = loss if self.loss is None else self.loss + loss, self.steps + 1
         for batch in batches:
@@ -133,14 +131,14 @@ class Progress:
             self.best_state = copy.deepcopy(model.state_dict())
 
     def next_epoch(self, stopped: bool) -> None:
-        """This epoch is over."""
+        """Go to the next epoch."""
         self.epoch, self.stopped, self.taken, self.at_start = self.epoch + 1, stopped, 0, None
         self.loss, self.seen = None, []
         self.steps = self.rows = 0
         self.stride = 1
 
     def state(self) -> dict[str, Any]:
-        """Everything, in what a checkpoint can hold; of several processes, what the others have of their own too."""
+        """The whole progress as a checkpoint can hold it, including the own state of the other processes."""
         own = self._own()
         others = [] if self.processes.alone else self.processes.all_objects(plain(own))[1:]
         return {
@@ -156,7 +154,7 @@ class Progress:
         }
 
     def _own(self) -> dict[str, Any]:
-        """What differs from process to process."""
+        """The state that differs between processes."""
         seen = join(self.seen) if self.seen else None
         return {
             "draws": self.draws.state(),
@@ -174,7 +172,7 @@ class Progress:
         for name, module in self.modules.items():
             load_module(module, state["modules"][name])
         self.optimizer.load_state_dict(state["optimizer"])
-        # It stepped before the kill; a schedule that steps first would else be warned of.
+        # The optimizer stepped before the kill; without this mark torch would warn of the schedule.
         self.optimizer._opt_called = True  # type: ignore[attr-defined]
         if self.schedule is not None:
             self.schedule.load_state_dict(state["schedule"])
@@ -193,7 +191,7 @@ _PLAIN = ("epoch", "taken", "stopped", "history", "best_epoch", "steps", "rows",
 
 
 def _every(sample: Sample, stride: int, first: int = 0) -> Sample:
-    """Every so many rows of a sample, copied: a view would keep all of them in memory."""
+    """Every `stride`-th row of a sample, copied, because a view would keep all rows in memory."""
     rows = slice(first, None, stride)
     weights, groups = (None if part is None else part[rows].clone() for part in (sample.weights, sample.groups))
     return Sample(sample.scores[rows].clone(), sample.labels[rows].clone(), weights, groups, sample.n_groups)

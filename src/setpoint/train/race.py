@@ -1,4 +1,4 @@
-"""The best of several solvers for a network: what `Auto` does there."""
+"""The best of several solvers for a network: `Auto` for networks."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ from setpoint.train.trial import Trial, choose, judge
 from setpoint.train.tune import search
 from setpoint.train.work import Work
 
-#: A continuation has this share of the epochs; after the first half of them only so many go on.
+#: The share of the epochs that a continuation has, and the number of continuations that go on after half of that.
 SHARE, GO_ON = 0.3, 2
 STRENGTHS = (1.0, 0.1)
 SPACE = {"strength": (0.01, 10.0), "weight": (1 / 16, 16.0)}
-#: What a trial that cannot be trained is worth.
+#: The merit of a trial that cannot be trained.
 HOPELESS = -1e6
 HEAD = "the chosen one, its head re-fitted on the held-out rows and judged on the half that it did not see"
 
 
 @dataclass(eq=False)
 class Candidate:
-    """A solver on its way: the parameters it has led to, its scores on held-out rows, and the best row of history."""
+    """A solver in the race: the parameters so far, their scores on the held-out rows, and the best row of history."""
 
     name: str
     make: Callable[[], Solver]
@@ -69,13 +69,13 @@ class Candidate:
 def continuations(
     problem: Problem, warm: OperatingPoint, size: int, groups: int | None
 ) -> dict[str, Callable[..., Solver]]:
-    """Solvers by name, from simple to bold, each to be made when it is its turn."""
+    """Functions that make the solvers, by name, from simple to bold."""
 
     def matched() -> Solver:
         threshold = warm.thresholds.single
         if threshold is None or not problem.constraints:
             raise BadProblem(f"'{problem}' has no single threshold to match")
-        # Weighted so, the 0.5 boundary would lie where the threshold of the warm start lies.
+        # With this weight the boundary at a probability of 0.5 lies at the threshold of the warm start.
         return CrossEntropy(math.exp(-min(max(threshold, -7.0), 7.0)))
 
     def anchored(strength: float, weight: float = 1.0) -> Solver:
@@ -98,14 +98,14 @@ def _short(epochs: int) -> int:
 
 
 class _Course:
-    """All candidates on one model, one after the other, and the history of all."""
+    """Trains all candidates on one model, one after the other, and keeps their joint history."""
 
     def __init__(self, model: nn.Module, problem: Problem, data: Data, training: ByEpochs, work: Work) -> None:
         self.model, self.problem, self.data, self.training, self.work = model, problem, data, training, work
         self.history: History = []
 
     def _train(self, solver: Solver, epochs: int) -> tuple[History, int]:
-        """Train the model on from where it is, and keep its best epoch: the rows of history, and the best of them."""
+        """Continue training the model and keep its best epoch; give the rows of history and the best of them."""
         first = len(self.history)
 
         def tell(row: dict[str, Any]) -> None:
@@ -121,7 +121,7 @@ class _Course:
         return trained.history, trained.best
 
     def run(self, one: Candidate, epochs: int) -> None:
-        """Train on from where the candidate is, and keep the better end; one that fails from the start has no point."""
+        """Continue training a candidate, and keep the result if it is better; a candidate that fails has no point."""
         started = time.perf_counter()
         self.model.load_state_dict(one.state)
         try:
@@ -140,7 +140,7 @@ class _Course:
         one.seconds += time.perf_counter() - started
 
     def tuned(self, warm: Candidate, make: Callable[..., Solver], epochs: int, trials: int, seed: int) -> Candidate:
-        """The best of several trials, judged on every other held-out row: the rest can speak against it."""
+        """The best of several trials on every other held-out row; the other rows stay unused, to judge it later."""
         assert warm.sample is not None
         rows = every_other(strata(warm.sample.labels, warm.sample.groups), 0)
         tried: dict[str, Candidate] = {}
@@ -159,7 +159,7 @@ class _Course:
         return best
 
     def refit_head(self) -> Trial | None:
-        """The model as it is, with another head if that helps."""
+        """Re-fit the last layer of the model, if that helps."""
         started = time.perf_counter()
         row = fit_proximal_head(self.model, self.problem, self.data.held_out, len(self.history))
         if row is None:
@@ -174,11 +174,28 @@ class _Course:
 
 @dataclass(frozen=True)
 class Race:
-    """Cross-entropy, then short continuations from its best epoch, of which the most promising go on; then the head.
+    """Train a network by cross-entropy and by short continuations with other solvers, and keep one.
 
-    Plain cross-entropy is kept unless another candidate is better by more than `caution` standard errors on held-out
-    rows. Where there are calibration rows, the head of the chosen network is re-fitted on the held-out rows if that
-    helps. `training` says how each candidate is trained.
+    The continuations start from the best epoch of cross-entropy; only the most promising are trained to the end. Plain
+    cross-entropy is kept unless another candidate is better by more than `caution` standard errors on the held-out
+    rows. With calibration rows, the last layer of the chosen network is re-fitted on the held-out rows, if that helps.
+
+    Args:
+        training: How each candidate is trained; its solver is replaced.
+        caution: The number of standard errors by which another candidate must be better.
+        tune: The number of trials by optuna, the best of which is one more candidate.
+        seed: The seed of these trials.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> x, labels = torch.arange(90.0).unsqueeze(-1), (torch.arange(90) >= 45).float()
+        >>> train, held_out, rest = (sp.Batches(x[k::3], labels[k::3]) for k in range(3))
+        >>> ask = "minimize fnr where fpr <= 10%"
+        >>> model = torch.nn.Sequential(torch.nn.Linear(1, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1))
+        >>> training = sp.methods.ByEpochs(lambda: model, sp.CrossEntropy(), epochs=2)
+        >>> result = sp.fit(None, ask, train, held_out, sp.methods.Race(training, caution=1.5), calibration=rest)
+        >>> [trial.name for trial in result.comparison][:3]
+        ['CrossEntropy', 'CrossEntropy(balanced)', 'CrossEntropy(matched)']
     """
 
     training: ByEpochs
@@ -188,16 +205,16 @@ class Race:
 
     @property
     def expected_rows(self) -> int:
-        """About one per epoch of all candidates together; early stopping may save some."""
+        """The epochs of all candidates together; early stopping may save some."""
         others = 5 + len(STRENGTHS) + self.tune
         return self.training.epochs + _short(self.training.epochs) * (others + GO_ON)
 
     def refuses(self, problem: Problem, data: Data) -> str | None:
-        """Why this cannot be trained, if so, as for one solver."""
+        """The reason why one solver cannot train, or None."""
         return self.training.refuses(problem, data)
 
     def train(self, problem: Problem, data: Data, work: Work) -> Trained:
-        """Train, continue, stop the hopeless, choose; then the head."""
+        """Train cross-entropy, continue by other solvers, choose one, and re-fit its last layer."""
         work.once("begun", lambda: True)
         model = self.training.make()
         data = replace(data, held_out=every_batch(data.held_out, work.processes))
@@ -235,7 +252,7 @@ class Race:
 
 
 def _sizes(train: Iterable[Any], model: nn.Module, problem: Problem, processes: Processes) -> tuple[int, int | None]:
-    """How many training samples there are, and how many groups if the problem compares any."""
+    """The number of training rows, and the number of groups if the problem compares groups."""
     size, groups = 0, 0
     for batch in read_batches(train, device_of(model)):
         size += len(batch.labels)

@@ -1,4 +1,4 @@
-"""Recipes for linear models, and all that `Auto` tries: cross-entropy under several class weights, what refines it."""
+"""Recipes for linear models: cross-entropy under several class weights, and refinements of it."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from setpoint.solve.pairwise import PairwiseArea
 from setpoint.solve.solver import Solver
 from setpoint.train.linear import Anchor, class_weights, cross_entropy, deciding_bound, match, refine
 
-#: Few, and far apart: among 21 weights it is noise that is chosen.
+#: The class weights that `Auto` tries. They are few because a choice among many picks noise.
 CLASS_WEIGHTS = (0.25, 4.0)
 KAPPA = 0.25
 
 
 def is_linear(model: nn.Module) -> TypeGuard[nn.Linear]:
-    """Whether recipes can make this model's parameters: one linear layer with one output."""
+    """Whether recipes can train this model: one linear layer with one output."""
     return isinstance(model, nn.Linear) and model.out_features == 1
 
 
 class Recipes:
-    """Parameters on one set of rows by any recipe; plain and matched cross-entropy, the starts, are made once."""
+    """The parameters that each recipe gives on one set of rows; the common starts are computed once."""
 
     def __init__(self, problem: Problem, rows: Rows) -> None:
         self.problem, self.rows = problem, rows
@@ -42,16 +42,16 @@ class Recipes:
         return self.cross_entropy(1.0)
 
     def cross_entropy(self, ratio: float, start: Tensor | None = None) -> Tensor:
-        """To convergence, with positives so many times as heavy."""
+        """Cross-entropy to convergence, with positives `ratio` times as heavy."""
         return cross_entropy(self.rows, class_weights(self.rows, ratio), start)
 
     @cached_property
     def start(self) -> tuple[Tensor, Tensor]:
-        """Matched cross-entropy and its sample weights; plain where no bound on a rate can be matched."""
+        """Matched cross-entropy and its sample weights; plain cross-entropy if there is no bound to match."""
         return match(self.problem, self.rows)
 
     def weighted(self, ratio: float | None = None) -> Tensor:
-        """Cross-entropy with positives so many times as heavy; None balances the classes."""
+        """Cross-entropy from the plain start, with positives `ratio` times as heavy; None balances the classes."""
         if ratio is None:
             ratio = Ridge("balanced").ratio(self.rows.labels, self.rows.weights_or_ones)
         return self.cross_entropy(ratio, self.plain)
@@ -61,16 +61,16 @@ class Recipes:
         return self.start[0]
 
     def ridge(self, ridge: Ridge) -> Tensor:
-        """Cross-entropy under the class weight that `ridge` names."""
+        """Cross-entropy under the class weight of `ridge`."""
         return self.cross_entropy(ridge.ratio(self.rows.labels, self.rows.weights_or_ones))
 
     def matched(self) -> Tensor:
         if deciding_bound(self.problem) is None:
-            raise BadProblem(f"'{self.problem}' has no bound to match, so that this is plain cross-entropy")
+            raise BadProblem(f"'{self.problem}' has no bound to match, so this is plain cross-entropy")
         return self.start[0]
 
     def anchored(self, kappa: float = KAPPA, solver: Solver | None = None, weight: float = 1.0) -> Tensor:
-        """The start, refined on its anchor; `weight` multiplies the class weight of both."""
+        """The start, refined with an anchor; `weight` multiplies the class weight of both."""
         theta, weights = self.start
         if weight != 1:
             weights = weights * torch.where(self.rows.labels > 0, weight, 1.0)
@@ -91,12 +91,12 @@ class Recipes:
 
 
 Recipe = Callable[[Recipes], Tensor]
-#: Functions with names, so that what was trained on one process can be sent to others.
+#: A named function, because a lambda cannot be sent to other processes.
 PLAIN = attrgetter("plain")
 
 
 class Candidates(Protocol):
-    """A recipe that people name: what is made, by name, from simple to bold, and whether held-out rows choose."""
+    """A recipe that users name: its candidates by name, from simple to bold, and whether held-out rows choose."""
 
     @property
     def chooses(self) -> bool: ...
@@ -107,7 +107,7 @@ class Candidates(Protocol):
 
 @dataclass(frozen=True)
 class Only:
-    """One candidate that was chosen already."""
+    """A single candidate, chosen before."""
 
     name: str
     make: Recipe
@@ -115,17 +115,32 @@ class Only:
 
     @property
     def candidates(self) -> dict[str, Recipe]:
-        """The one thing that is made."""
+        """The single candidate."""
         return {self.name: self.make}
 
 
 @dataclass(frozen=True)
 class Anchored:
-    """Train a linear model by the anchored recipe, full batch, on data that fit in memory.
+    """Train a linear model by the anchored recipe, on the full batch.
 
-    One `kappa` (the default, 1/4) is used as it is, and nothing is chosen. With several, the best on held-out
-    data is taken, plain and matched cross-entropy standing as candidates too; ties go to the earlier, that is to
-    the simpler and to the larger kappa. `Anchored.auto` holds the four strengths of the default study.
+    The recipe starts from cross-entropy whose class weight makes its boundary meet the bound in training. From there it
+    improves the objective itself, held near the start by an anchor that fades as the data grow.
+
+    Args:
+        kappas: The strengths of the anchor. A single one (1/4 by default) is used as it is. Among several, and plain
+            and matched cross-entropy, the best on the held-out rows is kept; ties go to the larger strength.
+
+    Raises:
+        BadSetting: If there is no kappa, or one that is not above 0.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> x, labels = torch.arange(90.0).unsqueeze(-1), (torch.arange(90) >= 45).float()
+        >>> train, held_out, rest = (sp.Batches(x[k::3], labels[k::3]) for k in range(3))
+        >>> ask = "minimize fnr where fpr <= 10%"
+        >>> result = sp.fit(torch.nn.Linear(1, 1), ask, train, held_out, sp.Anchored(), calibration=rest)
+        >>> [row["solver"] for row in result.history]
+        ['CrossEntropy', 'CrossEntropy(matched)', 'Anchored(0.25)']
     """
 
     kappas: tuple[float, ...] = (0.25,)
@@ -136,26 +151,41 @@ class Anchored:
 
     @property
     def chooses(self) -> bool:
-        """Whether held-out rows have a say."""
+        """Whether held-out rows choose among the candidates."""
         return len(self.kappas) > 1
 
     @property
     def candidates(self) -> dict[str, Recipe]:
-        """What is made, from simple to bold, by name."""
+        """The candidates by name, from simple to bold."""
         refined = {f"Anchored({kappa:g})": partial(Recipes.anchored, kappa=kappa) for kappa in self.kappas}
         return {"CrossEntropy": PLAIN, "CrossEntropy(matched)": Recipes.start_alone, **refined}
 
     @classmethod
     def auto(cls) -> Anchored:
-        """The four strengths 4, 1, 1/4 and 1/16, to be chosen from on held-out data."""
+        """The recipe with the strengths 4, 1, 1/4 and 1/16, among which the held-out rows choose."""
         return cls((4.0, 1.0, 0.25, 0.0625))
 
 
 @dataclass(frozen=True)
 class Ridge:
-    """Cross-entropy of a linear model, full batch, to convergence: the baseline that stands beside `Anchored`.
+    """Train a linear model by cross-entropy on the full batch, to convergence.
 
-    `pos_weight` as in `CrossEntropy`; a ridge of 1/2 |theta|^2 on standardised features beside the sum of losses.
+    The sum of losses has a ridge of 1/2 |theta|^2, on standardised features. It is the baseline for `Anchored`.
+
+    Args:
+        pos_weight: The weight of positives, as in `sp.CrossEntropy`.
+
+    Raises:
+        BadSetting: If the weight is neither a number above 0, "balanced" nor None.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> x, labels = torch.arange(90.0).unsqueeze(-1), (torch.arange(90) >= 45).float()
+        >>> train, held_out, rest = (sp.Batches(x[k::3], labels[k::3]) for k in range(3))
+        >>> ask = "minimize fnr where fpr <= 10%"
+        >>> result = sp.fit(torch.nn.Linear(1, 1), ask, train, held_out, sp.Ridge("balanced"), calibration=rest)
+        >>> result.point.feasible
+        True
     """
 
     pos_weight: float | Literal["balanced"] | None = None
@@ -166,11 +196,11 @@ class Ridge:
 
     @property
     def candidates(self) -> dict[str, Recipe]:
-        """The one thing that is made."""
+        """The single candidate."""
         return {"CrossEntropy": partial(Recipes.ridge, ridge=self)}
 
     def ratio(self, labels: Tensor, weights: Tensor) -> float:
-        """How many negatives a positive counts for."""
+        """The number of negatives that one positive counts for."""
         if self.pos_weight == "balanced":
             positives = (weights * labels).sum()
             return float((weights.sum() - positives) / positives.clamp(min=1e-300))
@@ -179,10 +209,20 @@ class Ridge:
 
 @dataclass(frozen=True)
 class ClassWeights:
-    """Cross-entropy under the class weight that is best on held-out rows: the strong rival of every comparison.
+    """Cross-entropy under the class weight that is best on the held-out rows: a strong baseline for comparisons.
 
     Args:
-        weights: How many negatives a positive counts for, to be chosen from.
+        weights: The weights to choose from: the number of negatives that one positive counts for.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> x, labels = torch.arange(90.0).unsqueeze(-1), (torch.arange(90) >= 45).float()
+        >>> train, held_out, rest = (sp.Batches(x[k::3], labels[k::3]) for k in range(3))
+        >>> ask = "minimize fnr where fpr <= 10%"
+        >>> weights = sp.methods.ClassWeights((0.25, 4.0))
+        >>> result = sp.fit(torch.nn.Linear(1, 1), ask, train, held_out, weights, calibration=rest)
+        >>> [row["solver"] for row in result.history]
+        ['CrossEntropy(0.25)', 'CrossEntropy(4)']
     """
 
     weights: tuple[float, ...] = tuple(4.0**power for power in range(-3, 4))
@@ -194,7 +234,7 @@ class ClassWeights:
         return {f"CrossEntropy({w:g})": partial(Recipes.ridge, ridge=Ridge(w)) for w in self.weights}
 
 
-#: From simple to bold. What does not fit a problem raises BadProblem.
+#: The recipes of `Auto`, from simple to bold. A recipe that does not fit a problem raises BadProblem.
 RECIPES: dict[str, Recipe] = {
     "CrossEntropy": PLAIN,
     "CrossEntropy(balanced)": Recipes.weighted,

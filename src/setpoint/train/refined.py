@@ -1,7 +1,7 @@
-"""What scores tell apart, however sure of it they are: the loss by which the training of a network is stopped.
+"""Cross-entropy after the best rescaling of the scores; the early-stopping criterion of networks.
 
-A network goes on to rank better after its cross-entropy on new rows has begun to rise, for it grows too sure of itself
-first. The threshold is set afterwards, and takes any scale and shift of the scores: so does the judgement.
+A network becomes overconfident first: its cross-entropy on new rows rises while its order of the rows still improves.
+The threshold is set afterwards and adapts to any scale and shift of the scores, so the criterion ignores both.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from setpoint.train.linear import cross_entropy
 
 @torch.no_grad()
 def refined_loss(sample: Sample) -> float:
-    """The mean cross-entropy of scores at their best scale, not below 0, and shift; inf if training has run away."""
+    """The mean cross-entropy at the best scale (0 or more) and shift of the scores; inf if scores are not finite."""
     scores, labels = sample.scores.detach().cpu().double(), sample.labels.cpu().double()
     if not bool(scores.isfinite().all()):
         return math.inf
@@ -30,6 +30,6 @@ def refined_loss(sample: Sample) -> float:
     guess = -share * math.log(share) - (1 - share) * math.log(1 - share)
     scaled = Standardiser.of(scores.unsqueeze(-1), weights).with_ones(scores.unsqueeze(-1))
     theta = cross_entropy(Rows(scaled, labels, weights), weights)
-    # Scores the wrong way round tell no more than a guess.
+    # Scores in the wrong order are worth no more than a guess.
     fitted = F.binary_cross_entropy_with_logits(scaled @ theta, labels, weights, reduction="sum") / weights.sum()
     return guess if theta[0] <= 0 else min(float(fitted), guess)

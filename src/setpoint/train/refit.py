@@ -1,4 +1,4 @@
-"""Retrain on training and held-out rows together, once the held-out rows have chosen."""
+"""Retrain on training and held-out rows together, after the held-out rows have chosen."""
 
 from __future__ import annotations
 
@@ -15,11 +15,24 @@ from setpoint.train.work import Work
 
 @dataclass(frozen=True)
 class Refit:
-    """Train by a method, then train what it settled on again, on training and held-out rows together.
+    """Train by a method, then retrain on training and held-out rows together with the choices it made.
 
-    Rows that nothing more is chosen on need not lie idle: a network is trained anew for as many epochs as were best, a
-    linear model by the recipe that was best. History and best row are those of the first training. Unless `required`,
-    data that cannot be pooled leave it at the first training.
+    A network is retrained from its initial parameters for the number of epochs that was best, a linear model by the
+    recipe that was best. History and best row are those of the first training.
+
+    Args:
+        method: The method of the first training.
+        required: Whether data that cannot be pooled are an error; otherwise the first training is kept.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> x, labels = torch.arange(90.0).unsqueeze(-1), (torch.arange(90) >= 45).float()
+        >>> train, held_out, rest = (sp.Batches(x[k::3], labels[k::3]) for k in range(3))
+        >>> ask = "minimize fnr where fpr <= 10%"
+        >>> method = sp.methods.FullBatch(lambda: torch.nn.Linear(1, 1), sp.Ridge())
+        >>> result = sp.fit(None, ask, train, held_out, sp.methods.Refit(method), calibration=rest)
+        >>> len(result.history), result.point.feasible
+        (1, True)
     """
 
     method: Method
@@ -27,15 +40,15 @@ class Refit:
 
     @property
     def expected_rows(self) -> int:
-        """Those of both trainings; a settled recipe takes no time worth showing."""
+        """Twice the epochs of a network; the retraining of a recipe takes too little time to show."""
         return expected_rows(self.method) * (2 if isinstance(self.method, ByEpochs) else 1)
 
     def refuses(self, problem: Problem, data: Data) -> str | None:
-        """Why this cannot be trained, if so, on all rows together."""
+        """The reason why the method cannot train on all rows together, or None."""
         return self.method.refuses(problem, data.pooled())
 
     def train(self, problem: Problem, data: Data, work: Work) -> Trained:
-        """Train twice; those who are told of progress see the second training in rows marked `again`."""
+        """Train twice; the second training tells its progress in rows marked `again`."""
         first = self.method.train(problem, data, work)
         told = len(first.history)
 

@@ -1,12 +1,11 @@
-"""Scores to judge and to decide by: one way to work them out, whichever door they are asked for at.
+"""Scores to judge and to decide by, computed in one way for every door.
 
-A float32 model is computed in float64 and its scores rounded to float32. In float32 alone the last digit of a score
-depends on which rows stand beside it, so that rows that tie with a threshold would be decided anew in every batch. A
-float64 model gives its scores as they are.
+A float32 model is computed in float64 and its scores are rounded to float32. In float32 alone the last digit of a score
+depends on the other rows of the batch, so that rows that tie with a threshold would be decided differently in every
+batch. A float64 model gives its scores as they are.
 
-Some models are taken in their own precision, since that is all they know or what they will be run in: those on
-another device than the processor, in half precision or under autocast, whose parameters are spread over processes, or
-whose code does not take float64.
+Some models run in their own precision: models on another device than the CPU, in half precision or under autocast,
+sharded over processes, or with code that does not take float64.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn.parallel import DistributedDataParallel
 
-#: The most rows that are scored together, and the most numbers in them.
+#: The largest number of rows that are scored together, and of values in them.
 AT_ONCE, NUMBERS = 65_536, 2**24
 
 
@@ -28,16 +27,16 @@ def score_rows(model: nn.Module, x: Any) -> Tensor:
 
     Args:
         model: Gives one score per row, `(n,)` or `(n, 1)`. It is left in the mode it was in.
-        x: What the model takes: a tensor of n rows, or anything else, which is then scored in one piece.
+        x: The input of the model: a tensor of n rows, or anything else, which is then scored in one piece.
 
     Returns:
-        Float32 scores for a float32 model, computed in float64 where that can be done.
+        Float32 scores for a float32 model, computed in float64 where the model can.
     """
     return scorer(model)(x)
 
 
 def scorer(model: nn.Module) -> Callable[[Any], Tensor]:
-    """`score_rows` for many batches: the parameters are widened once. Training on makes it out of date."""
+    """`score_rows` for many batches, with the parameters converted once; make a new one after further training."""
     if isinstance(model, DistributedDataParallel):
         model = model.module
     model = uncompiled(model)
@@ -53,7 +52,7 @@ def scorer(model: nn.Module) -> Callable[[Any], Tensor]:
                     try:
                         return torch.cat([_precise(model, wide, rows) for rows in _parts(x)])
                     except Exception:
-                        # Code that knows no float64 may raise anything. If the rows are at fault, the next line raises.
+                        # Code without float64 may raise anything. If the rows are at fault, the next line raises.
                         wide = None
                 return torch.cat([_column(model(rows)) for rows in _parts(x)])
         finally:
@@ -63,7 +62,7 @@ def scorer(model: nn.Module) -> Callable[[Any], Tensor]:
 
 
 def uncompiled(model: nn.Module) -> nn.Module:
-    """The module that `torch.compile` was given: it is not compiled anew for float64, and its layers can be watched."""
+    """The module inside a compiled one, which needs no new compilation for float64 and allows hooks on its layers."""
     found: nn.Module = getattr(model, "_orig_mod", model)
     return found
 
@@ -79,7 +78,7 @@ def _column(scores: Tensor) -> Tensor:
 
 
 def _widened_state(model: nn.Module) -> dict[str, Tensor] | None:
-    """Parameters and buffers in float64, or None where the model is to be taken as it is."""
+    """Parameters and buffers in float64, or None if the model is to run in its own precision."""
     state = {**dict(model.named_parameters()), **dict(model.named_buffers())}
     known = (torch.float32, torch.float64)
     for tensor in state.values():
@@ -92,7 +91,7 @@ def _widened_state(model: nn.Module) -> dict[str, Tensor] | None:
 
 
 def _widened(x: Any) -> Any:
-    """The same with float32 tensors in float64, also those in lists, tuples and dicts."""
+    """The input with its float32 tensors in float64, also inside lists, tuples and dicts."""
     if isinstance(x, Tensor):
         return x.double() if x.dtype == torch.float32 else x
     if type(x) in (list, tuple):

@@ -1,4 +1,4 @@
-"""Ensembles over random splits: each member is trained on other rows of the table."""
+"""The members of an ensemble: how many there are, and which rows each is trained on."""
 
 from __future__ import annotations
 
@@ -6,17 +6,27 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from setpoint.data.batch import Batches, batches_like, resident
 from setpoint.data.rows import Rows, read_batch
-from setpoint.data.split import deal
+from setpoint.data.split import deal, split
 from setpoint.errors import BadSetting
 
 
 @dataclass(frozen=True)
 class Seeds:
-    """An ensemble of `members` that differ by their seeds alone: what a plain number stands for."""
+    """An ensemble whose members differ by their seeds alone: what a plain number stands for.
+
+    Args:
+        members: The number of members, from 1 up.
+
+    Example:
+        >>> import setpoint as sp
+        >>> sp.methods.Seeds(3).deal("rows to train on", "rows held out", seed=0, member=2)
+        ('rows to train on', 'rows held out')
+    """
 
     members: int = 10
 
@@ -24,7 +34,9 @@ class Seeds:
         if isinstance(self.members, bool) or not isinstance(self.members, int) or self.members < 1:
             raise BadSetting(f"an ensemble has a whole number of members from 1 up, got {self.members!r}")
 
-    def deal(self, train: Iterable[Any], held_out: Iterable[Any], seed: int) -> tuple[Iterable[Any], Iterable[Any]]:
+    def deal(
+        self, train: Iterable[Any], held_out: Iterable[Any], seed: int, member: int
+    ) -> tuple[Iterable[Any], Iterable[Any]]:
         """The training and the held-out rows of a member: those given."""
         return train, held_out
 
@@ -33,15 +45,15 @@ class Seeds:
 class Splits(Seeds):
     """An ensemble of `members`, each trained on another random split into training and held-out rows.
 
-    The training and held-out rows that `fit` is given are put together and dealt out anew for each member, as many to
-    either part as before, every class (and every group) in the same shares. Members also start from other seeds, as
-    those of `ensemble=10` do. Every row is a training row of some member, so the threshold needs `calibration` rows.
+    For each member, the training and held-out rows of `fit` are joined and split anew, into parts of the same sizes and
+    with the same shares of every class (and group). Members also have different seeds. Every row is a training row of
+    some member, so the threshold needs `calibration` rows.
 
     Args:
-        members: how many models to train, from 1 up.
+        members: The number of models to train.
 
     Raises:
-        BadSetting: `members` is not a whole number from 1 up.
+        BadSetting: If `members` is not a whole number from 1 up.
 
     Example:
         >>> import torch, setpoint as sp
@@ -53,23 +65,64 @@ class Splits(Seeds):
         3
     """
 
-    def deal(self, train: Iterable[Any], held_out: Iterable[Any], seed: int) -> tuple[Batches, Batches]:
-        """The training and the held-out rows of the member that `seed` belongs to.
+    def deal(self, train: Iterable[Any], held_out: Iterable[Any], seed: int, member: int) -> tuple[Batches, Batches]:
+        """Split the rows for one member.
 
         Args:
-            train: batches in memory, `sp.Batches` or a list.
-            held_out: as `train`.
-            seed: which split; the same seed gives the same rows.
+            train: Batches in memory, as `sp.Batches` or a list.
+            held_out: Batches in memory, as `train`.
+            seed: The seed of the ensemble; the same seed gives the same split.
+            member: The number of the member, from 0 up.
 
         Returns:
-            Loaders of the same sizes and settings as those given.
+            The training and held-out loaders, with the sizes and settings of the given ones.
 
         Raises:
-            BadSetting: the rows are not in memory, or not tensors.
+            BadSetting: If the rows are not in memory, or not tensors.
         """
         rows, size = Rows.join([_in_memory(train), _in_memory(held_out)]), len(_in_memory(held_out).labels)
-        kept, out = deal(rows.labels, rows.groups, size, seed)
-        return batches_like(train, rows.take(kept), seed), batches_like(held_out, rows.take(out), seed)
+        kept, out = self._rows_of(rows, size, seed, member)
+        drawn = seed + member
+        return batches_like(train, rows.take(kept), drawn), batches_like(held_out, rows.take(out), drawn)
+
+    def _rows_of(self, rows: Rows, size: int, seed: int, member: int) -> tuple[Tensor, Tensor]:
+        return deal(rows.labels, rows.groups, size, seed + member)
+
+
+@dataclass(frozen=True)
+class Folds(Splits):
+    """An ensemble by cross-fitting: each member is held out from one fold of the rows and trained on all others.
+
+    The training and held-out rows that `fit` is given are put together and cut into as many folds as there are members,
+    every class (and every group) in the same shares. Every row is held out exactly once, so the threshold needs
+    `calibration` rows.
+
+    Args:
+        members: how many folds there are, from 2 up.
+
+    Raises:
+        BadSetting: `members` is not a whole number from 2 up.
+
+    Example:
+        >>> import torch, setpoint as sp
+        >>> x, labels = torch.randn(90, 2), torch.arange(90) % 2
+        >>> train, held_out, rest = (sp.Batches(x[k::3], labels[k::3]) for k in range(3))
+        >>> result = sp.fit(torch.nn.Linear(2, 1), "minimize fnr where fpr <= 20%", train, held_out,
+        ...                 calibration=rest, ensemble=sp.methods.Folds(5))
+        >>> len(result.model.members)
+        5
+    """
+
+    members: int = 5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.members < 2:
+            raise BadSetting("cross-fitting needs 2 folds or more: one of them is held out from each member")
+
+    def _rows_of(self, rows: Rows, size: int, seed: int, member: int) -> tuple[Tensor, Tensor]:
+        folds = split(rows.labels, (1 / self.members,) * self.members, seed, rows.groups)
+        return torch.cat([fold for place, fold in enumerate(folds) if place != member]).sort().values, folds[member]
 
 
 def _in_memory(loader: Iterable[Any]) -> Rows:

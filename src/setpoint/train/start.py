@@ -1,4 +1,4 @@
-"""Where a training starts: a model at its first parameters, as often as it is asked for."""
+"""The start of a training: a model at its initial parameters, as often as it is asked for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import nn
 
 
 class InPlace:
-    """Gives one and the same model, set back to the parameters that it had when it was first asked for."""
+    """Gives the same model at each call, set back to the parameters that it had at the first call."""
 
     def __init__(self, model: nn.Module) -> None:
         self.model = model

@@ -1,4 +1,4 @@
-"""Training in several processes: one start, one gradient, one count of steps, each with rows of its own."""
+"""Training in several processes: each has its own rows; start, gradients and number of steps are shared."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ T = TypeVar("T")
 
 
 def averages_itself(model: nn.Module) -> bool:
-    """Whether the model's own wrapper (DistributedDataParallel, FSDP) joins the gradients of all processes."""
+    """Whether a wrapper of the model (DistributedDataParallel, FSDP) averages the gradients of all processes."""
     # A sharded parameter lies on a mesh of devices; its class would take half a second to import.
     return isinstance(model, DistributedDataParallel) or any(hasattr(p, "device_mesh") for p in model.parameters())
 
 
 @torch.no_grad()
 def share_state(model: nn.Module, processes: Processes, *, parameters: bool) -> None:
-    """Take the buffers, and if asked the parameters, of the first process."""
+    """Copy the buffers, and if asked the parameters, of the first process to all others."""
     if processes.alone or averages_itself(model):
         return
     shared = [*model.buffers(), *(model.parameters() if parameters else ())]
@@ -35,7 +35,7 @@ def share_state(model: nn.Module, processes: Processes, *, parameters: bool) -> 
 
 @torch.no_grad()
 def average_gradients(model: nn.Module, processes: Processes) -> None:
-    """The mean of the gradients of all processes, in one round; a process without one has zeros."""
+    """Replace gradients by their mean over all processes; a process without a gradient counts as zeros."""
     if processes.alone or averages_itself(model):
         return
     learned = [p for p in model.parameters() if p.requires_grad]
@@ -54,12 +54,12 @@ def average_gradients(model: nn.Module, processes: Processes) -> None:
 
 
 def nothing_of(batch: Rows | None) -> Rows:
-    """A batch like this one, without rows: how a process takes part in a step for which it has none."""
+    """A batch like this one but without rows, for a process that takes part in a step without rows of its own."""
     return Rows(None, torch.zeros(0)) if batch is None else batch.take(slice(0))
 
 
 def training_scores(model: nn.Module, batch: Rows) -> Tensor:
-    """The scores of a batch; of none without asking the model, unless its wrapper waits for every process."""
+    """The scores of a batch. For an empty batch the model is run only if its wrapper waits for every process."""
     if len(batch.labels) or (averages_itself(model) and batch.x is not None):
         return scores_of(model, batch)
     one = next(model.parameters())
@@ -67,18 +67,18 @@ def training_scores(model: nn.Module, batch: Rows) -> Tensor:
 
 
 def in_step(batches: Iterable[T], processes: Processes) -> Iterator[T | None]:
-    """Batches as long as any process has one; None when it is not this one's turn any more."""
+    """Batches as long as any process has one; None once this process has no more."""
     left = iter(batches)
     while True:
         batch = next(left, None)
-        # Loaders may differ in length, and the last batch of one is known when it comes: hence a word a step.
+        # Loaders may differ in length and do not say when they end, so the processes agree before each step.
         if not processes.largest(float(batch is not None))[0]:
             return
         yield batch
 
 
 def every_batch(loader: Iterable[Any], processes: Processes) -> Iterable[Any]:
-    """The batches of all processes, in the order of ranks, on each of them: for what is done on all rows at once."""
+    """The batches of all processes, in the order of ranks, on each process: for methods that need all rows at once."""
     if processes.alone or is_on_each(loader):
         return loader
     return OnEach(batch for part in processes.all_objects([read_batch(item) for item in loader]) for batch in part)

@@ -16,15 +16,26 @@ from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 
-#: Random halves of the rows, in pairs that are each other's rest, over which the noise of a difference is measured.
+#: The number of random halves of the rows, in pairs, from which the noise of a difference is estimated.
 HALVES = 40
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One candidate: its best cut on held-out data, how long it took, whether it was chosen, and what to know of it.
+    """One candidate of a choice, such as that of `Auto`.
 
-    `point` is None for a candidate that was left out; `note` then says why.
+    Attributes:
+        name: The name of the candidate.
+        point: The best threshold on the held-out rows and its rates. None if the candidate was left out.
+        seconds: The time that its training took.
+        chosen: Whether the candidate was chosen.
+        note: The gain over plain cross-entropy, or the reason why the candidate was left out.
+
+    Example:
+        >>> import setpoint as sp
+        >>> trial = sp.methods.Trial("PairwiseArea", None, 0.1, note="left out: the problem is no ROC area")
+        >>> trial.to_dict()["objective"], trial.chosen
+        (None, False)
     """
 
     name: str
@@ -48,9 +59,9 @@ class Trial:
 
 @dataclass(frozen=True)
 class Gain:
-    """How much better than the first candidate, and the standard error of that.
+    """How much better a candidate is than the first, and the standard error of that difference.
 
-    Where one of the two meets the bounds and the other does not, that decides: the noise is 0 or infinite.
+    If only one of the two meets the bounds, that decides: the noise is 0 or infinite.
     """
 
     value: float
@@ -64,7 +75,7 @@ class Gain:
 
 
 def judge(problem: Problem, sample: Sample, rows: Tensor | None = None) -> OperatingPoint:
-    """The best cut of a sample, or of some of its rows."""
+    """The operating point at the best threshold of a sample, or of some of its rows."""
     sample = sample if rows is None else sample.take(rows)
     return evaluate(problem, sample.scores, sample.labels, weights=sample.weights, groups=sample.groups)
 
@@ -75,7 +86,7 @@ def halves(sample: Sample) -> list[Tensor]:
     found, kinds = [], strata(sample.labels, sample.groups)
     for _ in range(HALVES // 2):
         shuffled = [rows[torch.randperm(len(rows), generator=draw).to(rows.device)] for rows in kinds]
-        # A stratum of one row would be missing from every second half: it is in both.
+        # A stratum of one row is in both halves, because every half needs it.
         found += [torch.cat([rows[side::2] if len(rows) > 1 else rows for rows in shuffled]) for side in (0, 1)]
     return found
 
@@ -83,9 +94,10 @@ def halves(sample: Sample) -> list[Tensor]:
 def choose(problem: Problem, candidates: Sequence[Sample], caution: float) -> tuple[int, list[Gain]]:
     """The place of the candidate to keep, and the gain of each over the first, which is the simplest.
 
-    The best stands, of equals the earlier, if its gain over the first is above `caution` standard errors, or if
-    it meets bounds that the first breaks; else the first. Half of the rows have twice the variance of all, and
-    share half of them: the mean square of (gain on a half - gain on all) is the variance of the gain on all.
+    The best candidate is kept if its gain over the first is above `caution` standard errors, or if it meets bounds that
+    the first breaks; otherwise the first is kept. Between equals the earlier wins. A half of the rows has twice the
+    variance of all rows and shares its rows with them, so the mean square of (gain on a half - gain on all rows)
+    estimates the variance of the gain on all rows.
     """
     points = [judge(problem, sample) for sample in candidates]
     rows = halves(candidates[0])

@@ -1,4 +1,4 @@
-"""Search a few settings by optuna: the only file that imports it, and only when trials are asked for."""
+"""Search settings by optuna. Only this file imports optuna, and only when trials are asked for."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from importlib.util import find_spec
 
 from setpoint.errors import BadSetting
 
-#: From the name of a setting to its lowest and highest value; drawn on a logarithmic scale.
+#: The lowest and highest value of each setting by name; values are drawn on a logarithmic scale.
 Space = Mapping[str, tuple[float, float]]
 
 
 def check_optuna() -> None:
-    """Say what is missing before anything is trained."""
+    """Refuse a missing optuna before anything is trained."""
     if find_spec("optuna") is None:
         raise BadSetting("Auto(tune=N) needs optuna; install it with: pip install 'setpoint[tune]', or leave tune at 0")
 
 
 def search(objective: Callable[[dict[str, float]], float], space: Space, trials: int, seed: int) -> dict[str, float]:
-    """The settings with the largest objective of so many trials; the same seed tries the same ones."""
+    """The settings with the largest objective among this many trials; the same seed tries the same settings."""
     import optuna  # noqa: PLC0415
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)

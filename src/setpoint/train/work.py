@@ -1,4 +1,4 @@
-"""What travels along every training: who takes part, where its state is kept, and who is told of its progress."""
+"""The circumstances of a training: the processes, the store of its state, and the listener to its progress."""
 
 from __future__ import annotations
 
@@ -15,9 +15,21 @@ T = TypeVar("T")
 
 
 class Work:
-    """The processes that train together, the store of what is done, and whom to tell of each row of history.
+    """The circumstances of a training, which every method is given.
 
-    `identity` says what the work is: a store that holds other work is refused.
+    Args:
+        store: Where the state is kept; None keeps nothing.
+        processes: The processes that train together.
+        tell: A function that is called with each new row of history.
+        identity: Describes the work in plain data. A store that holds other work is refused.
+
+    Example:
+        >>> import setpoint as sp
+        >>> work = sp.methods.Work(tell=print)
+        >>> work.once("sum", lambda: 1 + 2)
+        3
+        >>> work.tell({"epoch": 0})
+        {'epoch': 0}
     """
 
     def __init__(
@@ -33,7 +45,7 @@ class Work:
         self.done: dict[str, Any] | None = None
 
     def part(self, name: str, *, tell: Tell | None = None, **identity: Any) -> Work:
-        """The work on a part, in a store of its own inside this one; it lasts until the whole is done."""
+        """The work on a part of the training, with its own store inside this one, kept until the whole is done."""
         return Work(
             self.store.part(name), processes=self.processes, tell=tell or self._tell,
             identity={**self.identity, **identity},
@@ -46,12 +58,12 @@ class Work:
         return Work(store, processes=processes, tell=self._tell, identity=self.identity)
 
     def tell(self, row: dict[str, Any]) -> None:
-        """Tell whoever listens of a row of history."""
+        """Pass a row of history to the listener."""
         if self._tell is not None:
             self._tell(row)
 
     def once(self, name: str, make: Callable[[], T]) -> T:
-        """What `make` returns: made and stored now, or read back if an earlier process has made it."""
+        """The result of `make`: computed and stored now, or read back if it was stored before a kill."""
         if self.done is None:
             state = self.store.open(self.identity)
             with refusing_damage(self.store.path):
@@ -64,7 +76,7 @@ class Work:
         return found
 
     def redraw(self, loaders: Iterable[Any]) -> None:
-        """Set the random generators of these loaders to where they stood when this work began.
+        """Set the random generators of these loaders to their state at the start of this work.
 
         The order of the rows decides the last digits of their sums, so a resumed training draws the same order.
         """
