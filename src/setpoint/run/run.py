@@ -66,6 +66,8 @@ class Run:
     seconds: float = 0.0
     beside: tuple[Run, ...] = ()
     _samples: dict[str, Sample] = field(default_factory=dict, repr=False, compare=False)
+    _judged: dict[str, OperatingPoint] = field(init=False, default_factory=dict, repr=False, compare=False)
+    _best: dict[str, OperatingPoint] = field(init=False, default_factory=dict, repr=False, compare=False)
 
     @property
     def model(self) -> nn.Module:
@@ -104,14 +106,20 @@ class Run:
         return named_groups(self.data, self.sample(part))
 
     def judged(self, part: str) -> OperatingPoint:
-        """The operating point with its true rates on one part."""
-        sample = self.sample(part)
-        return self.point.judge(sample.scores, sample.labels, weights=sample.weights, groups=self.groups(part))
+        """The operating point with its rates on one part."""
+        if part not in self._judged:
+            sample, groups = self.sample(part), self.groups(part)
+            self._judged[part] = self.point.judge(sample.scores, sample.labels, weights=sample.weights, groups=groups)
+        return self._judged[part]
 
     def best(self, part: str) -> OperatingPoint:
-        """The best threshold of one part itself, which compares models without the luck of a threshold."""
-        sample = self.sample(part)
-        return evaluate(self.problem, sample.scores, sample.labels, weights=sample.weights, groups=self.groups(part))
+        """The best cut of one part itself. It compares models independently of their thresholds."""
+        if part not in self._best:
+            sample, groups = self.sample(part), self.groups(part)
+            self._best[part] = evaluate(
+                self.problem, sample.scores, sample.labels, weights=sample.weights, groups=groups
+            )
+        return self._best[part]
 
 
 def run(
