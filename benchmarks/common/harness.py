@@ -125,7 +125,7 @@ def made_by(result: dict[str, Any]) -> str:
 def without_folders(given: list[str]) -> list[str]:
     """The arguments of a command but for the folders of this machine."""
     told = iter(given)
-    return [one for one in told if one not in ("--data", "--cache", "--fashion") or not next(told, "")]
+    return [one for one in told if one not in ("--data", "--cache", "--fashion", "--before") or not next(told, "")]
 
 
 def _short(value: Any) -> Any:

@@ -65,6 +65,24 @@ def lp_speed(figures: dict[str, Any]) -> str:
     )
 
 
+def before_after(figures: dict[str, Any]) -> str:
+    rows = [
+        [row["what"], f"{row['seconds before']:.3g}", f"{row['seconds after']:.3g}",
+         f"{row['ratio']:.2f} ({row['quartiles'][0]:.2f} to {row['quartiles'][1]:.2f})",
+         f"{row['ratio on the wall']:.2f}", str(row["rounds"])]
+        for row in figures["rows"]
+    ]  # fmt: skip
+    versions, slower = figures["versions"], sum(row["slower"] for row in figures["rows"])
+    note = (
+        f"Version {versions['before']} and version {versions['after']} take turns, each probe in a process of its own "
+        "on one thread. Seconds are of the processor; a ratio is the median over the rounds, with its quartiles. "
+        f"{slower} of {len(rows)} probes are slower, that is with a lower quartile above {figures['most']}."
+    )
+    sides = [f"{versions[side]}, s" for side in ("before", "after")]
+    head = ["probe", *sides, "ratio (quartiles)", "on the wall", "rounds"]
+    return f"{note}\n\n{table(head, rows)}"
+
+
 def spine(figures: dict[str, Any]) -> str:
     before = load_figures("spine_before")
     rows = [

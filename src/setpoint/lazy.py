@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import ast
 import difflib
 import importlib
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 
 def lazy_names(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` of a package, from the imports of the stub `__init__.pyi` beside its file.
 
+    Each import is one line, `from MODULE import NAME as NAME`: reading them then needs no `ast`, slow to import.
     A name is looked up once: after that it stands in the package like any other.
     """
-    stub = ast.parse(Path(file).with_suffix(".pyi").read_text())
-    homes = {a.name: str(n.module) for n in stub.body if isinstance(n, ast.ImportFrom) for a in n.names}
+    with open(f"{file.rpartition('.')[0]}.pyi", encoding="utf-8") as stub:
+        lines = [line.split() for line in stub if line.startswith("from ")]
+    homes = {name: module for _, module, _, name, *_ in lines}
 
     def find(name: str) -> Any:
         if name not in homes:
