@@ -87,7 +87,7 @@ def test_the_default_that_is_judged_is_the_one_that_fit_trains():
         sp.fit(model, problem, [parts.train], [parts.held_out], calibration=[parts.calibration], refit=refit)
         with torch.no_grad():
             torch.testing.assert_close(
-                fitted.scaling.apply(parts.test[0]) @ theta, model(parts.test[0]).squeeze(-1), rtol=1e-6, atol=1e-6
+                fitted.scaling.with_ones(parts.test[0]) @ theta, model(parts.test[0]).squeeze(-1), rtol=1e-6, atol=1e-6
             )
 
 
@@ -105,7 +105,7 @@ def test_a_threshold_is_set_on_calibration_and_judged_on_test_rows():
     _, scaling = training_rows(parts.train)
     theta = torch.tensor([1.0, 0.5, 0.2, 0.0], dtype=torch.float64)
     found = judge(problem, scaling, theta, parts)
-    calibration, test = (scaling.apply(part[0]) @ theta for part in (parts.calibration, parts.test))
+    calibration, test = (scaling.with_ones(part[0]) @ theta for part in (parts.calibration, parts.test))
     negatives = calibration[parts.calibration[1] == 0].sort(descending=True).values
     allowed = int(0.05 * len(negatives))
     between = calibration[(calibration > negatives[allowed]) & (calibration <= negatives[allowed - 1])].min()
