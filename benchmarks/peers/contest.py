@@ -19,7 +19,8 @@ import setpoint as sp
 from benchmarks.common.data import Split, with_ones
 from benchmarks.peers.environments import python_of
 from setpoint.data.rows import Rows
-from setpoint.train.linear import class_weights, cross_entropy
+from setpoint.train.class_weights import class_weights
+from setpoint.train.linear import cross_entropy
 
 ROOT = Path(__file__).parents[2]
 SHARES, MOST, MOST_SECONDS = (0.6, 0.2), 10_000, 900

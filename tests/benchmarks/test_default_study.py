@@ -25,7 +25,8 @@ from benchmarks.studies.default_study.verdict import AGAIN, BASELINE, DEFAULT, O
 from benchmarks.studies.free_asks import study as free_asks
 
 import setpoint as sp
-from setpoint.train.linear import class_weights, cross_entropy
+from setpoint.train.class_weights import class_weights
+from setpoint.train.linear import cross_entropy
 from setpoint.train.recipes import KAPPA
 
 

@@ -18,7 +18,8 @@ from benchmarks.studies.paper_tabular.study import Study as Table5
 
 import setpoint as sp
 from setpoint.data.rows import Rows
-from setpoint.train.linear import class_weights, cross_entropy
+from setpoint.train.class_weights import class_weights
+from setpoint.train.linear import cross_entropy
 
 
 def scored(seed: int) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:

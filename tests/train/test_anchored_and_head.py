@@ -10,9 +10,10 @@ from setpoint.data.rows import Rows
 from setpoint.data.standardise import Standardiser
 from setpoint.errors import BadSetting
 from setpoint.measure.count import count
+from setpoint.train.class_weights import class_weights
 from setpoint.train.full_batch import read_rows
 from setpoint.train.history import score
-from setpoint.train.linear import MATCH_ROWS, anchor_strength, class_weights, cross_entropy, match
+from setpoint.train.linear import MATCH_ROWS, anchor_strength, cross_entropy, match
 
 ASK = "minimize fnr where fpr <= 1%"
 

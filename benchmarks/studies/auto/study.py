@@ -27,7 +27,8 @@ from benchmarks.common.harness import Journal, write_result
 from benchmarks.studies.fixed_fpr.study import CLASS_WEIGHTS
 from setpoint.data.rows import Rows
 from setpoint.data.standardise import Standardiser
-from setpoint.train.linear import class_weights, cross_entropy
+from setpoint.train.class_weights import class_weights
+from setpoint.train.linear import cross_entropy
 from setpoint.train.models import build_model
 
 try:

@@ -36,7 +36,8 @@ from benchmarks.common.sets import CACHE, SETS, load_split
 from benchmarks.studies.default_study.verdict import AGAIN, BASELINE, DEFAULT, ONCE, TUNED, summary
 from setpoint.data.rows import Rows
 from setpoint.data.standardise import Standardiser
-from setpoint.train.linear import class_weights, cross_entropy
+from setpoint.train.class_weights import class_weights
+from setpoint.train.linear import cross_entropy
 from setpoint.train.recipes import KAPPA, Recipes
 
 ASKS = (

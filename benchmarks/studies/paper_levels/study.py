@@ -30,7 +30,8 @@ from benchmarks.studies.paper_levels.columns import Table, tfco_columns
 from benchmarks.studies.paper_tabular.published import IMPLICIT_TABLE_5
 from benchmarks.studies.paper_tabular.study import MOST, SEEDS, SETS, SHARES
 from setpoint.data.rows import Rows
-from setpoint.train.linear import class_weights, cross_entropy
+from setpoint.train.class_weights import class_weights
+from setpoint.train.linear import cross_entropy
 
 PARTS = ("train", "validation", "test")
 RATES, BATCH = (1e-3, 1e-2, 1e-1, 1.0), 128

@@ -40,7 +40,8 @@ from benchmarks.studies.paper_tabular.published import IMPLICIT_TABLE_5
 from setpoint.data.rows import Rows
 from setpoint.errors import SetpointError
 from setpoint.solve.solver import Solver
-from setpoint.train.linear import class_weights, cross_entropy
+from setpoint.train.class_weights import class_weights
+from setpoint.train.linear import cross_entropy
 from setpoint.train.recipes import Recipes
 
 ASK = "maximize precision over recall in [95%, 100%] with 5 points"

@@ -13,7 +13,6 @@ from torch import nn
 
 from setpoint.decide.samples_needed import allowed_share, whole_of
 from setpoint.errors import BadSetting
-from setpoint.measure.rate import Rate, fpr
 from setpoint.problem.problem import Problem
 from setpoint.solve.augmented import AugmentedLagrangian
 from setpoint.solve.baseline import CrossEntropy
@@ -24,7 +23,7 @@ from setpoint.solve.program import program_for
 from setpoint.solve.sample_prices import ByArea, Growth
 from setpoint.solve.solver import Solver
 from setpoint.train.auto import Auto
-from setpoint.train.linear import deciding_bound
+from setpoint.train.class_weights import lean_weight
 from setpoint.train.method import Method
 from setpoint.train.models import kind_of
 from setpoint.train.recipes import Anchored, ClassWeights, Ridge, is_linear
@@ -106,26 +105,6 @@ def check_solver(name: str) -> str:
     if name not in SOLVERS:
         raise BadSetting(f"solver {name!r} is none of {', '.join(SOLVERS)}")
     return name
-
-
-#: The weight of the positives where few negatives may pass.
-LOWERED = 0.5
-#: The largest share of negatives that may pass for that weight.
-FEW = 0.05
-
-
-def lean_weight(problem: Problem) -> float | None:
-    """The weight of positives: a half where a bound lets at most 5 % of the negatives pass, else None.
-
-    With such a bound the negatives nearest to the threshold matter most, and they are few among many easy ones. In the
-    study of networks, less weight on positives was better over all data sets together, and by points on some. A weight
-    of a quarter gained more on some sets and lost more than a point on others. For bounds on positives it was tried on
-    a few splits only, and gained nothing.
-    """
-    bound = None if problem.group is not None else deciding_bound(problem)
-    if bound is None or not isinstance(bound.quantity, Rate) or bound.quantity.whole != fpr.whole:
-        return None
-    return LOWERED if round(min(bound.bound, 1 - bound.bound), 9) <= FEW else None
 
 
 def default_choices(model: nn.Module | None, problem: Problem, whole: bool) -> list[Choice]:

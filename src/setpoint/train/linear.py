@@ -27,13 +27,13 @@ from torch.nn import functional as F
 from setpoint.data.rows import Rows
 from setpoint.data.split import strata
 from setpoint.data.standardise import AT_ONCE
-from setpoint.measure.constraint import Constraint
 from setpoint.measure.count import count
 from setpoint.measure.rate import Rate
 from setpoint.problem.problem import Problem
 from setpoint.solve.correction import Correction
 from setpoint.solve.implicit import ImplicitThreshold
 from setpoint.solve.solver import Solver
+from setpoint.train.class_weights import class_weights, deciding_bound
 
 STEPS, RATE, SEARCH_EVERY = 250, 0.05, 5
 #: The bound (1 %) for which the strength of the anchor was chosen.
@@ -75,12 +75,6 @@ class Anchor:
         entropy = F.softplus(scores) - self.targets * scores
         away = (theta - self.centre)[:-1]
         return (self.weights * entropy).sum() + self.weights.mean() * (away @ away) / 2
-
-
-def class_weights(rows: Rows, ratio: float) -> Tensor:
-    """Sample weights of mean 1, with positives `ratio` times as heavy."""
-    weights = torch.where(rows.labels > 0, ratio * rows.weights_or_ones, rows.weights_or_ones)
-    return weights / weights.mean()
 
 
 def cross_entropy(rows: Rows, weights: Tensor, start: Tensor | None = None) -> Tensor:
@@ -164,14 +158,6 @@ def match(problem: Problem, rows: Rows) -> tuple[Tensor, Tensor]:
             low = middle
     weights = class_weights(rows, math.exp(middle))
     return cross_entropy(rows, weights, theta), weights
-
-
-def deciding_bound(problem: Problem) -> Constraint | None:
-    """The tightest bound on a rate that moves one way with the threshold; for an area, its middle."""
-    if problem.over is not None:
-        return Constraint(problem.over.rate, "==", (problem.over.low + problem.over.high) / 2)
-    moving = [c for c in problem.constraints if isinstance(c.quantity, Rate) and c.quantity.direction]
-    return min(moving, key=lambda c: min(c.bound, 1 - c.bound), default=None)
 
 
 def anchor_strength(problem: Problem, rows: Rows) -> float:

@@ -19,7 +19,8 @@ from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.lagrangian import Lagrangian
 from setpoint.solve.pairwise import PairwiseArea
 from setpoint.solve.solver import Solver
-from setpoint.train.linear import Anchor, class_weights, cross_entropy, deciding_bound, match, refine
+from setpoint.train.class_weights import GRID, TRIED, class_weights, deciding_bound, ratio_for
+from setpoint.train.linear import Anchor, cross_entropy, match, refine
 
 #: The class weights that `Auto` tries. They are few because a choice among many picks noise.
 CLASS_WEIGHTS = (0.25, 4.0)
@@ -53,7 +54,7 @@ class Recipes:
     def weighted(self, ratio: float | None = None) -> Tensor:
         """Cross-entropy from the plain start, with positives `ratio` times as heavy; None balances the classes."""
         if ratio is None:
-            ratio = Ridge("balanced").ratio(self.rows.labels, self.rows.weights_or_ones)
+            ratio = ratio_for("balanced", self.rows)
         return self.cross_entropy(ratio, self.plain)
 
     def start_alone(self) -> Tensor:
@@ -62,7 +63,7 @@ class Recipes:
 
     def ridge(self, ridge: Ridge) -> Tensor:
         """Cross-entropy under the class weight of `ridge`."""
-        return self.cross_entropy(ridge.ratio(self.rows.labels, self.rows.weights_or_ones))
+        return self.cross_entropy(ratio_for(ridge.pos_weight, self.rows))
 
     def matched(self) -> Tensor:
         if deciding_bound(self.problem) is None:
@@ -199,13 +200,6 @@ class Ridge:
         """The single candidate."""
         return {"CrossEntropy": partial(Recipes.ridge, ridge=self)}
 
-    def ratio(self, labels: Tensor, weights: Tensor) -> float:
-        """The number of negatives that one positive counts for."""
-        if self.pos_weight == "balanced":
-            positives = (weights * labels).sum()
-            return float((weights.sum() - positives) / positives.clamp(min=1e-300))
-        return 1.0 if self.pos_weight is None else float(self.pos_weight)
-
 
 @dataclass(frozen=True)
 class ClassWeights:
@@ -225,7 +219,7 @@ class ClassWeights:
         ['CrossEntropy(0.25)', 'CrossEntropy(4)']
     """
 
-    weights: tuple[float, ...] = tuple(4.0**power for power in range(-3, 4))
+    weights: tuple[float, ...] = GRID
     chooses: ClassVar[bool] = True
 
     @property
@@ -238,7 +232,7 @@ class ClassWeights:
 RECIPES: dict[str, Recipe] = {
     "CrossEntropy": PLAIN,
     "CrossEntropy(balanced)": Recipes.weighted,
-    **{f"CrossEntropy({ratio:g})": partial(Recipes.weighted, ratio=ratio) for ratio in CLASS_WEIGHTS},
+    **{f"CrossEntropy({ratio:g})": partial(Recipes.weighted, ratio=ratio) for ratio in TRIED},
     "CrossEntropy(matched)": Recipes.matched,
     **{f"Anchored({kappa:g})": partial(Recipes.anchored, kappa=kappa) for kappa in Anchored.auto().kappas},
     "Lagrangian": Recipes.lagrangian,

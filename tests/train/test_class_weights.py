@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import setpoint as sp
-from setpoint.train.default import lean_weight
+from setpoint.train.class_weights import lean_weight
 
 WEIGHTS = {
     "minimize fnr where fpr <= 1%": 0.5,
