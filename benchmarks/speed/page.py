@@ -76,7 +76,8 @@ def before_after(figures: dict[str, Any]) -> str:
     note = (
         f"Version {versions['before']} and version {versions['after']} take turns, each probe in a process of its own "
         "on one thread. Seconds are of the processor; a ratio is the median over the rounds, with its quartiles. "
-        f"{slower} of {len(rows)} probes are slower, that is with a lower quartile above {figures['most']}."
+        f"{slower} of {len(rows)} probes are slower, that is with a lower quartile above {figures['most']}. "
+        "`--before DIR` names a checkout of the earlier version."
     )
     sides = [f"{versions[side]}, s" for side in ("before", "after")]
     head = ["probe", *sides, "ratio (quartiles)", "on the wall", "rounds"]
