@@ -35,6 +35,7 @@ SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "lp_gradients": (lp_gradients.TITLE, lp_gradients.section),
     "lp_speed": ("Linear programs: speed and memory", speed.lp_speed),
     "scale": ("Large tables", page_scale.scale),
+    "before_after": ("Speed since version 0.1.0", speed.before_after),
     "spine_after": ("Where the time of a fit goes", speed.spine),
 }
 

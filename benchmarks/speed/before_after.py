@@ -6,6 +6,8 @@ the ratio after / before of two neighbours, in processor time and on the wall, w
 fills the caches and goes unused. A probe is slower if even the lower quartile of its ratios is above 1.1.
 
     python -m benchmarks.speed.before_after --before DIR      # DIR: a checkout of the earlier version
+
+`--only starts` measures one group of probes anew; the rows of the other groups stay as they were.
 """
 
 from __future__ import annotations
@@ -18,13 +20,15 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from benchmarks.common.harness import ROOT, seconds, write_result
+from benchmarks.common.harness import ROOT, load_figures, seconds, write_result
 from benchmarks.speed.startup import IMPORTS
 
 MOST = 1.1
@@ -116,8 +120,10 @@ def main() -> None:
     parser.add_argument("--before", type=Path, required=True, help="a checkout of the earlier version")
     parser.add_argument("--rounds", type=int, default=7, help="rounds of the short probes")
     parser.add_argument("--long-rounds", type=int, default=3, help="rounds of the command line on a million rows")
+    parser.add_argument("--only", choices=["starts", *INSIDE, "command"], help="measure this group of probes alone")
     asked = parser.parse_args()
-    rows: list[dict[str, Any]] = []
+    kept = load_figures("before_after").get("rows", []) if asked.only else []
+    rows = {one["what"]: one for one in kept}
     with tempfile.TemporaryDirectory() as place:
         table = million(Path(place) / "million.csv")
         sources = {"before": asked.before.resolve(), "after": ROOT}
@@ -129,18 +135,20 @@ def main() -> None:
             ).stdout.strip()
             for side, env in envs.items()
         }  # fmt: skip
-        groups = [(starts, 1, asked.rounds)]
-        groups += [(lambda env, probe=probe: inside(probe, env), 1, asked.rounds) for probe in INSIDE]
-        groups += [(lambda env: command_line(table, env), 0, asked.long_rounds)]
-        for probe, unused, rounds in groups:
+        groups: dict[str, tuple[Callable[[dict[str, str]], Times], int, int]] = {
+            "starts": (starts, 1, asked.rounds),
+            **{name: (partial(inside, name), 1, asked.rounds) for name in INSIDE},
+            "command": (partial(command_line, table), 0, asked.long_rounds),
+        }
+        for probe, unused, rounds in [groups[asked.only]] if asked.only else groups.values():
             times: dict[str, dict[str, list[list[float]]]] = {}
             for turn in range(unused + rounds):
                 for side in SIDES:
                     for name, found in probe(envs[side]).items():
                         if turn >= unused:
                             times.setdefault(name, {one: [] for one in SIDES})[side].append(found)
-            rows += [row(name, one) for name, one in times.items()]
-    write_result("before_after", {"versions": versions, "most": MOST, "rows": rows})
+            rows |= {name: row(name, one) for name, one in times.items()}
+    write_result("before_after", {"versions": versions, "most": MOST, "rows": list(rows.values())})
 
 
 if __name__ == "__main__":

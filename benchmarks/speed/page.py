@@ -73,10 +73,13 @@ def before_after(figures: dict[str, Any]) -> str:
         for row in figures["rows"]
     ]  # fmt: skip
     versions, slower = figures["versions"], sum(row["slower"] for row in figures["rows"])
+    above = sum(row["ratio"] > figures["most"] for row in figures["rows"])
     note = (
         f"Version {versions['before']} and version {versions['after']} take turns, each probe in a process of its own "
         "on one thread. Seconds are of the processor; a ratio is the median over the rounds, with its quartiles. "
-        f"{slower} of {len(rows)} probes are slower, that is with a lower quartile above {figures['most']}."
+        f"Lower quartile above {figures['most']}: {slower} of {len(rows)} probes; median above it: {above}. "
+        "`--before DIR` names a checkout of the earlier version; `--only` measures one group of probes again and "
+        "keeps the rows of the others, so the command above may be that of one group alone."
     )
     sides = [f"{versions[side]}, s" for side in ("before", "after")]
     head = ["probe", *sides, "ratio (quartiles)", "on the wall", "rounds"]
