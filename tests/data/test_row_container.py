@@ -44,7 +44,7 @@ def test_what_loaders_say_of_their_rows():
     assert (loader.rows, len(loader)) == (6, 2)
     assert torch.equal(resident(loader).x, x)
     assert loader.fingerprint == content_hash(Rows(x, labels)) != sp.Batches(x + 1, labels).fingerprint
-    assert sp.Batches(x, labels, content="march").fingerprint == "march"
+    assert sp.Batches(x, labels).known_as("march").fingerprint == "march"
     both = Pooled(loader, sp.Batches(x[:2] + 20, labels[:2]))
     assert both.rows == 8
     assert torch.equal(resident(both).x, torch.cat([x, x[:2] + 20]))

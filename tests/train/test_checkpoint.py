@@ -311,7 +311,7 @@ def test_the_checkpoint_of_other_work_is_refused_and_left(tmp_path, name):
 
 def test_rows_with_a_name_are_told_apart_by_it_alone(tmp_path):
     def begin(seed, name):
-        rows = sp.Batches(*data(seed=seed), batch_size=16, shuffle=True, content=name)
+        rows = sp.Batches(*data(seed=seed), batch_size=16, shuffle=True).known_as(name)
         return sp.fit(net(), ASK, rows, [data(seed=1)], sp.CrossEntropy(), checkpoint=tmp_path / "kept", epochs=3)
 
     Fuse.left = 2

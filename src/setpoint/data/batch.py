@@ -61,8 +61,6 @@ class Batches:
         seed: The seed of that order.
         process_group: The processes that share every batch; each must hold all rows. True is the default group, False
             this process alone.
-        content: A name that identifies the rows, by which a checkpoint recognises its data. None takes a hash of all
-            rows.
 
     Raises:
         ShapeMismatch: If `x` and `labels` differ in length.
@@ -86,7 +84,6 @@ class Batches:
         shuffle: bool = False,
         seed: int = 0,
         process_group: ProcessGroup = False,
-        content: str | None = None,
     ) -> None:
         x = sparse_rows(x)
         if len(x) != len(labels):
@@ -98,7 +95,7 @@ class Batches:
         self.shuffle = shuffle
         self.generator = torch.Generator().manual_seed(seed)
         self.processes = Processes.of(process_group)
-        self.content = content
+        self.content: str | None = None
         self.on_each = False
 
     @property
@@ -110,6 +107,12 @@ class Batches:
     def fingerprint(self) -> str:
         """The name of the content, or else a hash of all rows."""
         return self.content or content_hash(self.resident)
+
+    def known_as(self, content: str | None) -> Batches:
+        """The same rows under a name that tells them from any others: a checkpoint then takes no hash of all rows."""
+        rows = copy.copy(self)
+        rows.content = content
+        return rows
 
     def whole_on_each(self) -> Batches:
         """The same for a process by itself, whichever others there are."""

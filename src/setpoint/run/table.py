@@ -137,8 +137,8 @@ class SplitTable:
 
     def _batches(self, part: str, work: Work, **how: Any) -> Batches:
         rows, shared = self.rows[part], None if not work.processes.alone else False
-        content = part if self.named else None
-        return Batches(rows.x, rows.labels, groups=rows.groups, process_group=shared, content=content, **how)
+        loader = Batches(rows.x, rows.labels, groups=rows.groups, process_group=shared, **how)
+        return loader.known_as(part if self.named else None)
 
 
 def fit_table(
