@@ -145,3 +145,7 @@ def test_the_verdict_in_words():
     one = f"{first}; bound 1: 50% of 10 (no exact test)"
     assert str(Check(rows(0.3, None), 0.05)) == f"no evidence that the promise is broken (p = 0.3): {one}"
     assert str(Check(rows(None, None), 0.05)) == "nothing was promised that could be tested"
+
+
+def test_a_bound_on_all_samples_names_no_group():
+    assert BoundCheck("fpr <= 5%", 0.0, (20,), 1.0).group is None

@@ -226,3 +226,13 @@ def test_how_many_samples_a_bound_is_a_share_of():
     groups = np.stack([COUNTS, 2 * COUNTS])
     assert float(trials(sp.fpr <= 0.1, COUNTS)) == 61
     assert trials(sp.recall.gap("g") <= 0.1, groups).tolist() == [40, 80]
+
+
+def test_only_a_gap_that_is_bounded_from_above_or_closed_has_a_test():
+    gap = sp.recall.gap("site")
+    assert [is_testable(bound) for bound in (gap <= 0.05, gap == 0, gap == 0.05, gap >= 0.05)] == [
+        True,
+        True,
+        False,
+        False,
+    ]

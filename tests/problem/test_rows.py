@@ -119,3 +119,8 @@ def test_where_the_number_of_rows_is_another_it_is_refused():
     solver = sp.ImplicitThreshold(problem.among(200), memory=0).double()
     solver(scores, labels)
     assert int((scores > solver.thresholds).sum()) == 30
+
+
+def test_a_number_of_rows_is_met_within_the_heaviest_row():
+    found = sp.flagged.rows.resolution(torch.zeros(3, 4), 2.5)
+    assert found.tolist() == [2.5, 2.5, 2.5]

@@ -9,7 +9,14 @@ import torch
 import setpoint as sp
 from setpoint.errors import BadGroups
 from setpoint.measure.sample import Sample
-from setpoint.problem.thresholds import OneThreshold, PerBound, PerGroup, as_thresholds, read_thresholds
+from setpoint.problem.thresholds import (
+    MOST_THRESHOLDS,
+    OneThreshold,
+    PerBound,
+    PerGroup,
+    as_thresholds,
+    read_thresholds,
+)
 
 PLAIN = sp.ask("minimize fnr where fpr <= 10%")
 AREA = sp.ask("maximize recall over fpr in [0%, 30%] with 3 points")
@@ -98,3 +105,11 @@ def test_groups_are_needed_and_known():
         GROUPS.places(None)
     with pytest.raises(BadGroups, match=r"^no threshold for site 'c'; known are b, a$"):
         GROUPS.passes(torch.zeros(2), ["a", "c"])
+
+
+def test_as_many_thresholds_as_are_read_and_no_more():
+    most = sp.maximize(sp.recall, over=sp.fpr.between(0, 1, points=MOST_THRESHOLDS))
+    assert len(read_thresholds([0.5] * MOST_THRESHOLDS, most).plain) == MOST_THRESHOLDS
+    more = sp.maximize(sp.recall, over=sp.fpr.between(0, 1, points=MOST_THRESHOLDS + 1))
+    with pytest.raises(TypeError, match="expected 100001 thresholds"):
+        read_thresholds([0.5] * (MOST_THRESHOLDS + 1), more)
