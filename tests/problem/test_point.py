@@ -11,7 +11,7 @@ import setpoint as sp
 from setpoint.errors import BadFile, BadGroups, BadScores, BadSetting, BadWeights, MissingClass
 from setpoint.measure.curve import roc_area
 from setpoint.measure.sample import Sample
-from setpoint.problem.certificate import Certificate, Estimate
+from setpoint.problem.certificate import Certificate, Estimate, read_certificate
 from setpoint.problem.check import Check
 from setpoint.problem.point import FORMAT, OperatingPoint
 from setpoint.problem.thresholds import OneThreshold, PerGroup
@@ -353,3 +353,11 @@ def test_a_group_without_positives_has_no_recall():
     judged = each.judge(scores, [0, 1, 0, 1, 0], groups=groups)
     # Nothing of group a is flagged, so that it has no precision.
     assert {name: value for name, value in judged.rates.items() if "[" in name} == {"precision[b]": 1.0}
+
+
+@pytest.mark.parametrize("asked", ["maximize f_score(1)", "minimize fnr where fpr <= 5%"])
+def test_a_certificate_of_something_else_is_not_read(asked):
+    data = {"statement": "fpr <= 1%", "confidence": 0.95, "samples": 300, "method": "a test"}
+    assert read_certificate(data, sp.ask("minimize fnr where fpr <= 1%")).statement == "fpr <= 1%"
+    with pytest.raises(TypeError, match="which is not what was asked"):
+        read_certificate(data, sp.ask(asked))
