@@ -1,4 +1,4 @@
-"""What trains what when nobody says, with the study that decided it, and solvers by name.
+"""The default method for each kind of model, with the study that decided it, and solvers by name.
 
 Every door reads this file: `sp.fit`, the command line, `setpoint explain`, the estimator and the docs.
 """
@@ -161,7 +161,7 @@ def explain_default(kind: str, problem: Problem) -> tuple[str, str]:
 
 
 def _expected(problem: Problem) -> str:
-    """What has been measured of the linear default for such an ask."""
+    """The measured gain of the linear default for such an ask, in words."""
     if problem.over is not None:
         return "for areas at high recall it was far above plain cross-entropy, level with the best of 21 class weights."
     if any(allowed_share(c) <= EXTREME.get(whole_of(c), 0.0) + 1e-9 for c in problem.constraints):
