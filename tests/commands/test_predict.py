@@ -122,7 +122,8 @@ def test_kept_columns_are_copied_and_formulas_are_told_of(call):
 
 
 @pytest.mark.parametrize("ends", ["\r", "mixed", "late"])
-def test_lines_that_end_in_a_bare_return_are_refused(run, tmp_path, capsys, ends):
+def test_lines_that_end_in_a_bare_return_are_refused(run, tmp_path, capsys, ends, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     text = table(50).write_csv()
     lines = text.replace("\n", "\r") if ends == "\r" else text.replace("\n", "\r", 3)
     if ends == "late":
