@@ -46,7 +46,17 @@ if MISSING is None:
         str | None,
         typer.Option(help="The class to find. If not given: the larger number, the word for yes, or the rarer class."),
     ]
-    Model = Annotated[str, typer.Option(help="linear, or mlp (a network with two hidden layers of 64).")]
+    Model = Annotated[
+        str | None,
+        typer.Option(
+            help="auto (cross-fit all kinds and their stack, keep the best), linear, trees, or mlp (a network with two "
+            "hidden layers of 64). If not given: auto, or linear if --solver, --tune, --epochs or --batch-size is.",
+            show_default=False,
+        ),
+    ]
+    Minutes = Annotated[
+        float | None, typer.Option(help="The time that --model auto may take. If not given: as long as it needs.")
+    ]
     Epochs = Annotated[
         int | None, typer.Option(help="Passes over the training rows. If not given: about 2,000 steps in all.")
     ]
@@ -92,12 +102,18 @@ def fit(
         typer.Option(help="The goal and its bounds, such as 'minimize fnr where fpr <= 1%'.", show_default=False),
     ] = None,
     positive: Positive = None,
-    model: Model = "linear",
+    model: Model = None,
+    minutes: Minutes = None,
+    monotone: Annotated[
+        str | None,
+        typer.Option(help="For --model trees: columns with which the score may only rise or fall, as in +age,-income."),
+    ] = None,
     solver: Annotated[
         str,
         typer.Option(
-            help="The training method: default (the method that did best in our studies for this model), auto (try "
-            "a dozen, keep the best on held-out rows), implicit, weighted, cross-entropy; a wrong name lists them all."
+            help="The training method of --model linear or mlp: default (the method that did best in our studies for "
+            "this model), auto (try a dozen, keep the best on held-out rows), implicit, weighted, cross-entropy; a "
+            "wrong name lists them all."
         ),
     ] = "default",
     tune: Annotated[int, typer.Option(help="Let optuna try this many settings more; implies --solver auto.")] = 0,
@@ -167,8 +183,13 @@ def compare(
     solvers: Annotated[
         str | None, typer.Option(help="Solvers, such as weighted,implicit. If not given: those that suit the ask.")
     ] = None,
+    models: Annotated[
+        str | None,
+        typer.Option(help="Kinds of models, each by its default. If neither models nor solvers are given: all kinds."),
+    ] = None,
     positive: Positive = None,
-    model: Model = "linear",
+    model: Model = None,
+    minutes: Minutes = None,
     confidence: Confidence = None,
     epochs: Epochs = None,
     batch_size: BatchSize = None,

@@ -14,7 +14,9 @@ from setpoint.problem.problem import Problem
 from setpoint.report.explained import difference, legend, verdict
 from setpoint.report.words import show_value
 from setpoint.run.compare import Comparison, Standing, compare_table, usual_solvers
+from setpoint.run.side_by_side import MODEL
 from setpoint.train.default import BASELINE
+from setpoint.train.kinds import KINDS
 
 
 def main(
@@ -24,15 +26,20 @@ def main(
     ask: str,
     trials: int,
     solvers: str | None,
+    models: str | None,
+    model: str | None,
     positive: str | None,
     as_json: bool,
     quiet: bool,
     **how: Any,
 ) -> None:
-    problem, settings = read_problem(ask), read_settings(solver=BASELINE, **how)
-    names = usual_solvers(problem, settings.model)
-    if solvers is not None:
-        names = [name.strip() for name in solvers.split(",") if name.strip()]
+    problem = read_problem(ask)
+    if solvers is None and models is None and model is None:
+        models = ",".join(KINDS)
+    settings = read_settings(solver=BASELINE, model=model or "linear", **how)
+    names = [f"{MODEL}{name}" for name in _listed(models)]
+    if solvers is not None or not names:
+        names += usual_solvers(problem, settings.model) if solvers is None else _listed(solvers)
     aside = console(stderr=True, quiet=quiet)
     with progress(aside) as on_split:
         found = compare_table(
@@ -48,6 +55,10 @@ def main(
         screen.print(grid(_head(found), [_row(problem, standing) for standing in found.standings]))
         say(screen, *legend(found))
     say(screen, verdict(found))
+
+
+def _listed(text: str | None) -> list[str]:
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
 
 
 def _head(found: Comparison) -> list[str]:

@@ -108,14 +108,35 @@ def _refuse_others(context: Any) -> None:
         raise BadSetting(f"--resume takes what was asked from the run; leave out {others[0].replace('_', ' ')}")
 
 
-def read_settings(*, shares: str, solver: str, tune: int = 0, **rest: Any) -> Settings:
-    """Settings from options; the four shares come as one text, and to tune is to choose `auto`."""
+def read_settings(
+    *, shares: str, solver: str, model: str | None, tune: int = 0, monotone: str | None = None, **rest: Any
+) -> Settings:
+    """Settings from options; the four shares come as one text, and to tune is to choose `auto`.
+
+    The model is the best of all kinds, unless an option says how a linear model or a network is to be trained.
+    """
     try:
         train, held_out, calibration, test = (float(share) for share in shares.split(","))
     except ValueError as cause:
         raise BadSetting(f"shares must be four numbers such as 0.5,0.15,0.15,0.2, got {shares!r}") from cause
     solver = "auto" if tune and solver == "default" else solver
-    return Settings(shares=(train, held_out, calibration, test), solver=solver, tune=tune, **rest)
+    if model is None:
+        by_solver = solver != "default" or rest.get("epochs") or rest.get("batch_size")
+        model = "linear" if by_solver else "trees" if monotone else "auto"
+    return Settings(
+        shares=(train, held_out, calibration, test), solver=solver, model=model, tune=tune,
+        monotone=read_monotone(monotone), **rest,
+    )  # fmt: skip
+
+
+def read_monotone(text: str | None) -> dict[str, int]:
+    """The direction of each column, from a text such as "+age,-income"."""
+    signs = {"+": 1, "-": -1}
+    parts = [part.strip() for part in (text or "").split(",") if part.strip()]
+    odd = [part for part in parts if part[0] not in signs or len(part) < 2]
+    if odd:
+        raise BadSetting(f"--monotone takes columns with + or - before them, such as +age,-income; got {odd[0]!r}")
+    return {part[1:]: signs[part[0]] for part in parts}
 
 
 @contextlib.contextmanager

@@ -59,6 +59,11 @@ class Data:
         """Whether several processes each hold all training rows, and share out every batch."""
         return isinstance(self.train, Batches) and not self.train.processes.alone
 
+    @property
+    def in_memory(self) -> Iterable[Any]:
+        """The training rows, or the sample of them that is kept, if they are read from a file in every pass."""
+        return self.train if self.seen is None or resident(self.train) is not None else self.seen
+
     def on_each(self) -> Data:
         """The same with loaders that give each process all rows that it holds."""
 

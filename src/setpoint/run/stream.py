@@ -30,6 +30,7 @@ from setpoint.problem.problem import Problem
 from setpoint.run.settings import PARTS, Settings
 from setpoint.run.side_by_side import Told
 from setpoint.run.table import SplitTable, TableRun, fit_parts, instead
+from setpoint.train.kinds import kind_of
 from setpoint.train.work import Work
 
 #: The largest size in bytes of the features of a part that is kept.
@@ -91,13 +92,17 @@ def fit_stream(
         on_row=on_row,
         work=work,
     )
-    used = {one.name: one.history[-1]["solver"] for one in (run, *run.beside)}
+    own = kind_of(settings.model).method is not None
+    used = {one.name: one.history[-1]["solver"] for one in (run, *run.beside)[own:]}
+    kept = len(parts["train"].labels)
+    sampled = f"; {settings.model} was trained on a sample of {kept} rows in memory" if own else ""
     notes = (
         *(f"column {name!r} is not used: {why}" for name, why in schema.dropped),
         *instead(run, settings),
         f"streamed: trained in batches of {settings.batch_size} by "
         + ", ".join(f"{method} ({name})" if method != name else name for name, method in used.items())
-        + f"; train was judged on {len(parts['train'].labels)} of its {rows} rows",
+        + sampled
+        + f"; train was judged on {kept} of its {rows} rows",
     )
     return TableRun(run, settings, schema, sizes, notes, data)
 

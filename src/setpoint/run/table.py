@@ -273,7 +273,7 @@ def fit_parts(
     members = Splits(settings.ensemble) if settings.over_splits else settings.ensemble
     how = How(settings.epochs or 1, refit=settings.refit, ensemble=members, seed=settings.seed)
     names = [*(name for name in dict.fromkeys([settings.solver, *solvers]) if name != BASELINE), BASELINE]
-    ways = entries(settings.model, names, parts.rows["train"].x.shape[1], settings.seed)
+    ways = entries(settings.model, names, parts.rows["train"].x.shape[1], settings.seed, settings.of_the_method)
     together = SideBySide(problem, lambda: parts.data(settings, work), case, how, settings.confidence, on_row)
     with one_thread():
         found = together.run(ways, work)

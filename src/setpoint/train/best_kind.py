@@ -37,8 +37,8 @@ FOLDS = len(LEAVES)
 #: A linear model is trained for the ask too if plain cross-entropy is no further behind trees than this many standard
 #: errors.
 REACH = 2.0
-#: A network is cross-fitted from this number of rows on, with batches and epochs as for `--model mlp`.
-NETWORK_ROWS, BATCH, STEPS = 2000, 512, 2000
+#: A network is cross-fitted from this number of rows on, for about so many steps.
+NETWORK_ROWS, BATCH, STEPS, MOST_EPOCHS = 2000, 256, 2000, 60
 #: The share of the minutes that trees may take.
 FOR_TREES = 0.6
 PLAIN, ASKED, TREES, NETWORK, STACK = "cross-entropy", "linear", "trees", "mlp", "stack"
@@ -139,11 +139,11 @@ class BestKind:
         return CrossFit((member,) * FOLDS, self.seed, self.pool)
 
     def _network(self, problem: Problem, data: Data, rows: int) -> CrossFit:
-        epochs = min(max(STEPS * BATCH // rows, 10), 400)
+        epochs = min(max(STEPS * BATCH // rows, 10), MOST_EPOCHS)
         members = (
             ByEpochs(
                 partial(drawn, mlp, _width(data), self.seed + place), CrossEntropy(lean_weight(problem)), epochs,
-                patience=max(5, epochs // 4), by_loss=True,
+                patience=8, by_loss=True,
             )
             for place in range(FOLDS)
         )  # fmt: skip
@@ -166,14 +166,14 @@ class BestKind:
             field.leave_out(NETWORK, f"a network needs {NETWORK_ROWS:,} rows, here are {len(rows.labels):,}")
         else:
             # Batches of the same size for every table: the loader may give all rows at once, to the recipes.
-            small = replace(data, train=in_batches(data.train, BATCH, self.seed))
+            small = replace(data, train=in_batches(data.in_memory, BATCH, self.seed))
             field.add(NETWORK, self._network(problem, data, len(rows.labels)), small, unless_behind=TREES)
         field.stack(folds_of(rows, FOLDS, self.seed))
         return replace(field.choose(self.caution), settled=self, again=pools(data, self.pool))
 
 
 def _width(data: Data) -> int:
-    rows = resident(data.train)
+    rows = resident(data.in_memory)
     return 1 if rows is None else int(rows.x.shape[1])
 
 
@@ -224,6 +224,8 @@ class _Field:
 
     def is_behind(self, name: str, other: str) -> bool:
         """Whether a candidate is clearly worse than another, beyond the reach of training for the ask."""
+        if other not in self.samples:
+            return False
         _, gains = choose(self.problem, [self.samples[name], self.samples[other]], REACH)
         return gains[1].exceeds(REACH)
 

@@ -127,8 +127,8 @@ def method_for(
         # A choice that stands in for a refused one is trained once, and never on held-out rows.
         named, own = (each, replace(how, refit=False)) if refusals else (None if choice is None else each, how)
         method = _method(model, problem, named, each, own, data)
-        recipe = model is not None and is_linear(model) and not isinstance(each, Solver)
-        if recipe and not processes.alone and data.is_on_each:
+        linear = model is not None and is_linear(model) and not isinstance(each, Solver)
+        if (linear or hasattr(each, "pool")) and not processes.alone and data.is_on_each:
             method = OnFirst(method)
         why = method.refuses(problem, data)
         if not processes.alone:

@@ -33,8 +33,9 @@ from setpoint.train.work import Work
 class CrossFit:
     """Train one member per fold of the rows on all other folds, and average the logits of the members.
 
-    Training and held-out rows are joined and cut into folds with the same share of each class. The member of a fold may
-    use that fold to choose, as for early stopping. Every row is in one fold, so `Trained.out_of_fold` has a score of
+    Training and held-out rows are joined and cut into folds with the same share of each class. If training
+    rows are read from a file in every pass, the sample in memory is cut. The member of a fold may use that fold to choose, as for
+    early stopping. Every row is in one fold, so `Trained.out_of_fold` has a score of
     each row by a member that was not trained on it.
 
     Args:
@@ -68,11 +69,11 @@ class CrossFit:
 
     def refuses(self, problem: Problem, data: Data) -> str | None:
         """The reason why the first member cannot be trained, or None."""
-        for loader in (data.train, data.held_out):
+        for loader in (data.in_memory, data.held_out):
             rows = resident(loader)
             if rows is None or not isinstance(rows.x, Tensor):
                 return "cross-fitting needs all rows in memory as dense numbers, in sp.Batches"
-        return self.methods[0].refuses(problem, data)
+        return self.methods[0].refuses(problem, replace(data, train=data.in_memory))
 
     def train(self, problem: Problem, data: Data, work: Work) -> Trained:
         """Train the members, in threads where their methods can be."""
@@ -94,7 +95,7 @@ class Folded:
         if place not in self.trained:
             outside, drawn = self.folds == place, self.method.seed + place
             own = replace(
-                self.data, train=batches_like(self.data.train, self.rows.take(~outside), drawn),
+                self.data, train=batches_like(self.data.in_memory, self.rows.take(~outside), drawn),
                 held_out=batches_like(self.data.held_out, self.rows.take(outside), drawn),
             )  # fmt: skip
             method = self.method.methods[place]
@@ -150,7 +151,7 @@ def pools(data: Data, pool: bool) -> bool:
 
 def rows_to_fold(data: Data, pool: bool) -> Rows:
     """Training rows, with the held-out rows behind them if those are trained on."""
-    loaders = (data.train, data.held_out) if pools(data, pool) else (data.train,)
+    loaders = (data.in_memory, data.held_out) if pools(data, pool) else (data.in_memory,)
     parts = [rows for loader in loaders if (rows := resident(loader)) is not None]
     return replace(Rows.join(parts), index=None)
 

@@ -144,8 +144,7 @@ def explain_default(kind: str, problem: Problem) -> tuple[str, str]:
     """
     made = kind_of(kind)
     if made.make is None:
-        assert made.method is not None
-        return type(made.method()).__name__, "it is the only method for this kind of model."
+        return made.called, f"it {made.why}"
     choice = default_choices(made.make(1), problem, whole=True)[0]
     if problem.group is not None:
         why = "groups are evened out by a threshold per group, set after training; --solver implicit trains for it."

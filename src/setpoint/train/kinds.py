@@ -29,11 +29,15 @@ class Kind:
         make: Makes a new model for a number of features. None if the method makes the model.
         method: Makes the method that trains this kind. None if solvers train it.
         restore: Makes the model from its stored `state_dict`. None calls `make` and loads the state.
+        called: The name of the own method in text.
+        why: One sentence on the own method, after "it".
     """
 
     make: Callable[..., nn.Module] | None = None
     method: Callable[[], Method] | None = None
     restore: Callable[[Mapping[str, Tensor]], nn.Module] | None = None
+    called: str = "its own method"
+    why: str = "is the only method for this kind of model."
 
 
 def _linear(state: Mapping[str, Tensor]) -> nn.Module:
@@ -53,9 +57,19 @@ def _loaded(model: nn.Module, state: Mapping[str, Tensor]) -> nn.Module:
 #: How the members of a stack are restored, by their names.
 MEMBERS = {PLAIN: _linear, ASKED: _linear, TREES: Boosted.restore, NETWORK: _mlps}
 KINDS: dict[str, Kind] = {
-    "auto": Kind(method=BestKind, restore=partial(Stack.restore, kinds=MEMBERS)),
+    "auto": Kind(
+        method=BestKind,
+        restore=partial(Stack.restore, kinds=MEMBERS),
+        called="the best kind of model",
+        why="cross-fits linear models, trees, a network and their stack, and keeps the simplest that is not beaten.",
+    ),
     "linear": Kind(linear),
-    "trees": Kind(method=Trees, restore=Boosted.restore),
+    "trees": Kind(
+        method=Trees,
+        restore=Boosted.restore,
+        called="boosted trees of several sizes, cross-fitted",
+        why="minimises log-loss, because training trees for the ask gained nothing; the ask sets the threshold.",
+    ),
     "mlp": Kind(mlp),
 }
 
