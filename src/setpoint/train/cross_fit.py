@@ -33,10 +33,10 @@ from setpoint.train.work import Work
 class CrossFit:
     """Train one member per fold of the rows on all other folds, and average the logits of the members.
 
-    Training and held-out rows are joined and cut into folds with the same share of each class. If training
-    rows are read from a file in every pass, the sample in memory is cut. The member of a fold may use that fold to choose, as for
-    early stopping. Every row is in one fold, so `Trained.out_of_fold` has a score of
-    each row by a member that was not trained on it.
+    Training and held-out rows are joined and cut into folds with the same share of each class. If training rows are
+    read from a file in every pass, the sample in memory is cut. The member of a fold may use that fold to choose, as
+    for early stopping. Every row is in one fold, so `Trained.out_of_fold` has a score of each row by a member that was
+    not trained on it.
 
     Args:
         methods: The method of each member; their number is the number of folds. A class with fewer rows than folds
