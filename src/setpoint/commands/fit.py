@@ -108,14 +108,30 @@ def _refuse_others(context: Any) -> None:
         raise BadSetting(f"--resume takes what was asked from the run; leave out {others[0].replace('_', ' ')}")
 
 
-def read_settings(*, shares: str, solver: str, tune: int = 0, **rest: Any) -> Settings:
+def read_settings(
+    *,
+    shares: str,
+    solver: str,
+    tune: int = 0,
+    categorical: list[str] | None = None,
+    numeric: list[str] | None = None,
+    hashed: list[str] | None = None,
+    text: list[str] | None = None,
+    **rest: Any,
+) -> Settings:
     """Settings from options; the four shares come as one text, and to tune is to choose `auto`."""
     try:
         train, held_out, calibration, test = (float(share) for share in shares.split(","))
     except ValueError as cause:
         raise BadSetting(f"shares must be four numbers such as 0.5,0.15,0.15,0.2, got {shares!r}") from cause
     solver = "auto" if tune and solver == "default" else solver
-    return Settings(shares=(train, held_out, calibration, test), solver=solver, tune=tune, **rest)
+    wishes: dict[str, str] = {}
+    for wish, names in (("categorical", categorical), ("numeric", numeric), ("hash", hashed), ("text", text)):
+        for name in names or ():
+            if wishes.setdefault(name, wish) != wish:
+                raise BadSetting(f"--{wishes[name]} and --{wish} both name column {name!r}; choose one")
+    parts = (train, held_out, calibration, test)
+    return Settings(shares=parts, solver=solver, tune=tune, wishes=wishes, **rest)
 
 
 @contextlib.contextmanager

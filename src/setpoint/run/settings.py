@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from setpoint.errors import BadSetting
 from setpoint.train.default import check_solver
@@ -34,6 +35,7 @@ class Settings:
             "default", and for "auto" with a linear model.
         over_splits: Whether each member of the ensemble has another random split into training and held-out rows;
             then nothing is retrained.
+        wishes: What columns are to be taken as, by name: "categorical", "numeric", "hash" or "text".
 
     Raises:
         BadSetting: If a setting is unknown or out of range, or two settings exclude each other.
@@ -55,6 +57,7 @@ class Settings:
     tune: int = 0
     refit: bool | None = None
     over_splits: bool = False
+    wishes: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_solver(self.solver)
