@@ -224,6 +224,8 @@ def _(monkeypatch, trained):
     return fit(str(trained / "million.parquet"), target="c")
 
 
+command("amounts in two currencies", lambda: fit_table(table(m=[f"{'€$'[i % 2]} {i + 1}" for i in range(200)])))
+command("dates whose day or month may come first", lambda: fit_table(table(d=["1/1/2024", "2/1/2024"] * 100)))
 command("row numbers", lambda: fit_table(table(rows=600, c=np.arange(600))))
 command("identifiers by their name", lambda: fit_table(table(user_id=np.arange(200) ** 3)))
 command("words of which most occur once", lambda: fit_table(table(400, c=[f"street {i % 350}" for i in range(400)])))

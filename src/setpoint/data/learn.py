@@ -15,11 +15,12 @@ import polars as pl
 
 from setpoint.data.column import Categorical, Numeric
 from setpoint.data.counts import LevelCounts, Levels, Moments, WholeNumbers
-from setpoint.data.frame import Column, holds_levels, holds_numbers, levels, matrix, numbers, odd_numbers
+from setpoint.data.frame import Column, holds_levels, holds_numbers, levels, matrix, numbers
 from setpoint.data.hashed import WIDTH, Hashed, Text
 from setpoint.data.kinds import AnyColumn
 from setpoint.data.reading import Reading
 from setpoint.data.several import PARTS, Times, Vector, time_part
+from setpoint.data.spelling import may_be_two_dates, odd_numbers
 from setpoint.errors import BadTable
 
 #: The most levels of one column that get a feature of their own.
@@ -205,7 +206,7 @@ def describe(column: Column, reading: Reading | None, wish: str | None = None) -
     learner = make_learner(column, reading, wish)
     learner.add(column)
     found = learner.found()
-    return f"{found}, and {odd}" if found == _AS_NAMES and (odd := odd_numbers_note(column)) else found
+    return f"{found}, and {odd}" if isinstance(found, str) and (odd := spelling_note(column)) else found
 
 
 def _numeric(name: str, seen: Moments) -> Numeric | str:
@@ -224,8 +225,10 @@ def _vector(name: str, seen: Sequence[Moments]) -> Vector | str:
     return Vector(name, len(seen), tuple(used), tuple(used.values()))
 
 
-def odd_numbers_note(column: Column) -> str:
-    """A sentence on the values that keep a column from being read as numbers, or an empty text."""
+def spelling_note(column: Column) -> str:
+    """A sentence on the values that keep a column of words from being read as numbers or dates, or an empty text."""
+    if may_be_two_dates(column):
+        return f"{column.drop_nulls()[0]!r} may name the day or the month first; write dates as 2024-12-31"
     found = odd_numbers(column, MOST_CODES)
     if found is None:
         return ""

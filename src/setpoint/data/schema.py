@@ -264,6 +264,10 @@ class Schema:
         """An empty set of notes, to be filled by `encode`."""
         return Notes(self.columns)
 
+    def spellings(self) -> list[str]:
+        """Sentences on the columns whose numbers or dates are written in another form than 1234.5 or 2024-12-31."""
+        return [said for column in self.columns if (said := self.readings[column.name].spelling(column.name))]
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
         return {

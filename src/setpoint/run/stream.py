@@ -93,6 +93,7 @@ def fit_stream(
     used = {one.name: one.history[-1]["solver"] for one in (run, *run.beside)}
     notes = (
         *(f"column {name!r} is not used: {why}" for name, why in schema.dropped),
+        *schema.spellings(),
         *instead(run, settings),
         f"streamed: trained in batches of {settings.batch_size} by "
         + ", ".join(f"{method} ({name})" if method != name else name for name, method in used.items())

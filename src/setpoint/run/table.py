@@ -13,7 +13,7 @@ from torch import Tensor
 from setpoint.capacity import refuse_beyond_memory
 from setpoint.data.batch import Batches, Loader
 from setpoint.data.frame import Frame
-from setpoint.data.learn import odd_numbers_note
+from setpoint.data.learn import spelling_note
 from setpoint.data.parts import Data
 from setpoint.data.reading import learn_readings
 from setpoint.data.rows import Rows
@@ -211,12 +211,12 @@ def fit_table(
     words = [
         f"column {column.name!r} is taken as words: {odd}"
         for column in schema.columns
-        if readings[column.name].kind == "words" and (odd := odd_numbers_note(frame[column.name]))
+        if readings[column.name].kind == "words" and (odd := spelling_note(frame[column.name]))
     ]
     work.identity = {"data": about, "target": target, "positive": positive, "solvers": list(solvers)}
     run = fit_parts(SplitTable(parts, tuple(groups), named=True), problem, settings, solvers, on_row=on_row, work=work)
     again = ["the model was retrained on training and held-out rows together; --no-refit turns that off"]
-    notes = (*dropped, *words, *seen.sentences(ranges=False), *instead(run, settings))
+    notes = (*dropped, *schema.spellings(), *words, *seen.sentences(ranges=False), *instead(run, settings))
     notes = (*notes, *(again if run.trained.again else ()))
     sizes = {name: {"rows": len(p.labels), "positives": int(p.labels.sum())} for name, p in parts.items()}
     return TableRun(run, settings, schema, sizes, notes, about)
