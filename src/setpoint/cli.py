@@ -71,6 +71,21 @@ if MISSING is None:
     Shares = Annotated[
         str, typer.Option(help="How much of the table goes to train, held-out, calibration and test rows.")
     ]
+    Categorical = Annotated[
+        list[str] | None,
+        typer.Option(help="A column whose numbers are names, such as a region code; may be given several times."),
+    ]
+    Number = Annotated[
+        list[str] | None,
+        typer.Option("--numeric", help="A column of numbers to use although it looks like an identifier."),
+    ]
+    Hash = Annotated[
+        list[str] | None,
+        typer.Option("--hash", help="A column of very many values to use by a hash of each value."),
+    ]
+    FreeText = Annotated[
+        list[str] | None, typer.Option("--text", help="A column of free text to use by hashes of its words.")
+    ]
     Members = Annotated[int, typer.Option(help="Train this many models from different seeds and average their scores.")]
     Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
     IgnoreExtra = Annotated[
@@ -142,6 +157,10 @@ def fit(
             "--over-splits", help="With --ensemble: give each model another random split into train and held-out rows."
         ),
     ] = False,
+    categorical: Categorical = None,
+    numeric: Number = None,
+    hashed: Hash = None,
+    text: FreeText = None,
     resume: Annotated[
         Path | None,
         typer.Option(
@@ -196,6 +215,10 @@ def compare(
     seed: Annotated[int, typer.Option(help="The seed of the first split.")] = 0,
     shares: Shares = SHARES,
     ensemble: Members = 1,
+    categorical: Categorical = None,
+    numeric: Number = None,
+    hashed: Hash = None,
+    text: FreeText = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:

@@ -109,7 +109,17 @@ def _refuse_others(context: Any) -> None:
 
 
 def read_settings(
-    *, shares: str, solver: str, model: str | None, tune: int = 0, monotone: str | None = None, **rest: Any
+    *,
+    shares: str,
+    solver: str,
+    model: str | None,
+    tune: int = 0,
+    monotone: str | None = None,
+    categorical: list[str] | None = None,
+    numeric: list[str] | None = None,
+    hashed: list[str] | None = None,
+    text: list[str] | None = None,
+    **rest: Any,
 ) -> Settings:
     """Settings from options; the four shares come as one text, and to tune is to choose `auto`.
 
@@ -120,12 +130,17 @@ def read_settings(
     except ValueError as cause:
         raise BadSetting(f"shares must be four numbers such as 0.5,0.15,0.15,0.2, got {shares!r}") from cause
     solver = "auto" if tune and solver == "default" else solver
+    wishes: dict[str, str] = {}
+    for wish, names in (("categorical", categorical), ("numeric", numeric), ("hash", hashed), ("text", text)):
+        for name in names or ():
+            if wishes.setdefault(name, wish) != wish:
+                raise BadSetting(f"--{wishes[name]} and --{wish} both name column {name!r}; choose one")
     if model is None:
         by_solver = solver != "default" or rest.get("epochs") or rest.get("batch_size")
         model = "linear" if by_solver else "trees" if monotone else "auto"
     return Settings(
         shares=(train, held_out, calibration, test), solver=solver, model=model, tune=tune,
-        monotone=read_monotone(monotone), **rest,
+        monotone=read_monotone(monotone), wishes=wishes, **rest,
     )  # fmt: skip
 
 

@@ -26,7 +26,6 @@ Column = pl.Series
 
 #: Texts that stand for a missing value, in any mix of upper and lower case.
 MISSING = ("", "?", "na", "n/a", "nan", "null")
-_LIKE_A_NUMBER = r"^[-+]?[$€£]?\s?\d[\d.,'\s]*[%$€£]?$"
 
 
 def read_table(path: str | os.PathLike[str]) -> Frame:
@@ -219,22 +218,6 @@ def count_levels(column: Column) -> Frame:
     # Values are counted before they are read as levels: a value that occurs often is read once.
     plain = _plain(column).alias("level").value_counts(name="times").cast({"times": pl.Int64})
     return plain.with_columns(_as_levels(plain["level"])).drop_nulls("level")
-
-
-def odd_numbers(column: Column, codes: int) -> tuple[int, str] | None:
-    """Count the values that keep a column from being read as numbers, and show one, if most look like numbers.
-
-    Numbers written as 1,234 or 5% look like numbers too. Up to `codes` different ones are taken as words on purpose.
-    """
-    if column.dtype != pl.String:
-        return None
-    text = levels(column).drop_nulls()
-    reads = text.cast(pl.Float64, strict=False).is_not_null()
-    looks = text.filter(reads | text.str.contains(_LIKE_A_NUMBER))
-    odd = text.filter(~reads)
-    if len(odd) == 0 or 2 * len(looks) <= len(text) or looks.n_unique() <= codes:
-        return None
-    return len(odd), str(odd[0])
 
 
 def level_codes(column: Column, known: tuple[str, ...]) -> NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -38,6 +39,7 @@ class Settings:
         monotone: For `--model trees`, the columns with which scores may only rise (1) or only fall (-1).
         over_splits: Whether each member of the ensemble has another random split into training and held-out rows;
             then nothing is retrained.
+        wishes: What columns are to be taken as, by name: "categorical", "numeric", "hash" or "text".
 
     Raises:
         BadSetting: If a setting is unknown or out of range, or two settings exclude each other.
@@ -61,6 +63,7 @@ class Settings:
     over_splits: bool = False
     minutes: float | None = None
     monotone: dict[str, int] = field(default_factory=dict)
+    wishes: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_solver(self.solver)

@@ -12,18 +12,21 @@ may have more than `MOST_ROWS` rows; further rows of other parts are trained on.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import torch
 
 from setpoint.capacity import amount, refuse_beyond_memory
-from setpoint.data.learn import Learner, Levels
+from setpoint.data.counts import Levels
+from setpoint.data.learn import Learner, make_learner
 from setpoint.data.reading import apply_readings
 from setpoint.data.rows import Rows
 from setpoint.data.scan import CHUNK, Scan, learn_readings_of
-from setpoint.data.schema import Schema, Target, missing_labels, refuse_odd_target
+from setpoint.data.schema import Schema, Target, missing_labels, refuse_odd_target, refuse_odd_wishes
 from setpoint.data.stream import JOINED, MOST_ROWS, Division, StreamedBatches
 from setpoint.errors import BadSetting, TooFewSamples
 from setpoint.problem.problem import Problem
@@ -65,7 +68,7 @@ def fit_stream(
     if problem.group is not None:
         raise BadSetting(f"'{problem}' compares groups, which --stream does not; leave out --stream or the gap")
     division = Division.of(scan.rows, settings.shares, settings.seed)
-    schema = learn(scan, division, target, positive)
+    schema = learn(scan, division, target, positive, settings.wishes)
     width = len(schema.features)
     most = max(min(MOST_ROWS, MOST_BYTES // (4 * width)), 1)
     refuse_beyond_memory(
@@ -98,6 +101,7 @@ def fit_stream(
     sampled = f"; {settings.model} was trained on a sample of {kept} rows in memory" if own else ""
     notes = (
         *(f"column {name!r} is not used: {why}" for name, why in schema.dropped),
+        *schema.spellings(),
         *instead(run, settings),
         f"streamed: trained in batches of {settings.batch_size} by "
         + ", ".join(f"{method} ({name})" if method != name else name for name, method in used.items())
@@ -107,16 +111,25 @@ def fit_stream(
     return TableRun(run, settings, schema, sizes, notes, data)
 
 
-def learn(scan: Scan, division: Division, target: str, positive: str | None = None) -> Schema:
+def learn(
+    scan: Scan,
+    division: Division,
+    target: str,
+    positive: str | None = None,
+    wishes: Mapping[str, str] = MappingProxyType({}),
+) -> Schema:
     """Learn the columns from the training rows, and the classes from all rows, in one pass."""
     learners: dict[str, Learner] = {}
     readings, classes = learn_readings_of(scan), Levels()
     for chunk, raw in scan.frames():
         if not learners:
             refuse_odd_target(raw, target)
+            refuse_odd_wishes(raw, target, wishes)
         frame = apply_readings(raw, readings)
         if not learners:
-            learners = {c.name: Learner(c, readings.get(c.name)) for c in frame if c.name != target}
+            learners = {
+                c.name: make_learner(c, readings.get(c.name), wishes.get(c.name)) for c in frame if c.name != target
+            }
         classes.add(frame[target])
         train = frame.filter(division.parts(chunk) == 0)
         for name, learner in learners.items():

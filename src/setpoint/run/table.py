@@ -14,7 +14,7 @@ from setpoint.capacity import refuse_beyond_memory
 from setpoint.data.batch import Batches, Loader
 from setpoint.data.frame import Frame
 from setpoint.data.layout import Block
-from setpoint.data.learn import odd_numbers_note
+from setpoint.data.learn import spelling_note
 from setpoint.data.parts import Data
 from setpoint.data.reading import learn_readings
 from setpoint.data.rows import Rows
@@ -195,7 +195,7 @@ def fit_table(
     labels = classes.labels(frame)
     rows = dict(zip(PARTS, split(labels, settings.shares, settings.seed)))
     frames = {part: frame[index.numpy()] for part, index in rows.items()}
-    schema = Schema.of(frames["train"], classes, readings)
+    schema = Schema.of(frames["train"], classes, readings, settings.wishes)
     _refuse_wide_tables(frame.height, schema)
     codes: Tensor | None = None
     groups: list[str] = []
@@ -215,13 +215,13 @@ def fit_table(
     words = [
         f"column {column.name!r} is taken as words: {odd}"
         for column in schema.columns
-        if readings[column.name].kind == "words" and (odd := odd_numbers_note(frame[column.name]))
+        if readings[column.name].kind == "words" and (odd := spelling_note(frame[column.name]))
     ]
     work.identity = {"data": about, "target": target, "positive": positive, "solvers": list(solvers)}
     cut = SplitTable(parts, tuple(groups), named=True, blocks=tuple(schema.blocks))
     run = fit_parts(cut, problem, settings, solvers, on_row=on_row, work=work)
     again = ["the model was retrained on training and held-out rows together; --no-refit turns that off"]
-    notes = (*dropped, *words, *seen.sentences(ranges=False), *instead(run, settings))
+    notes = (*dropped, *schema.spellings(), *words, *seen.sentences(ranges=False), *instead(run, settings))
     notes = (*notes, *(again if run.trained.again else ()))
     sizes = {name: {"rows": len(p.labels), "positives": int(p.labels.sum())} for name, p in parts.items()}
     return TableRun(run, settings, schema, sizes, notes, about)
