@@ -8,7 +8,8 @@ from typing import Any
 
 from setpoint.commands.fit import read_settings
 from setpoint.commands.show import console, grid, progress, say, write_json
-from setpoint.data.frame import read_table
+from setpoint.data.exchange import read_anywhere
+from setpoint.data.layout import Layout
 from setpoint.problem.language import read_problem
 from setpoint.problem.problem import Problem
 from setpoint.report.explained import difference, legend, verdict
@@ -19,7 +20,7 @@ from setpoint.train.default import BASELINE
 
 def main(
     *,
-    data: Path,
+    data: list[Path],
     target: str,
     ask: str,
     trials: int,
@@ -27,6 +28,9 @@ def main(
     positive: str | None,
     as_json: bool,
     quiet: bool,
+    separator: str | None,
+    encoding: str | None,
+    no_header: bool,
     **how: Any,
 ) -> None:
     problem, settings = read_problem(ask), read_settings(solver=BASELINE, **how)
@@ -34,13 +38,14 @@ def main(
     if solvers is not None:
         names = [name.strip() for name in solvers.split(",") if name.strip()]
     aside = console(stderr=True, quiet=quiet)
+    notes: list[str] = []
+    frame = read_anywhere(data, Layout(separator, encoding, not no_header), notes)
+    say(aside, *(f"note: {note}" for note in notes))
     with progress(aside) as on_split:
-        found = compare_table(
-            read_table(data), target, problem, settings, names, trials, positive=positive, on_split=on_split
-        )
+        found = compare_table(frame, target, problem, settings, names, trials, positive=positive, on_split=on_split)
     say(aside, *(f"note: {note}" for note in found.notes))
     if as_json:
-        write_json({**found.to_dict(), "verdict": verdict(found), "notes": list(found.notes)})
+        write_json({**found.to_dict(), "verdict": verdict(found), "notes": [*notes, *found.notes]})
         return
     screen = console()
     if not quiet:

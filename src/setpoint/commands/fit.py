@@ -15,7 +15,8 @@ from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
 from setpoint.commands.show import console, progress, result_table, say, trials_table, write_json
-from setpoint.errors import BadSetting
+from setpoint.data.layout import Layout
+from setpoint.errors import BadSetting, SetpointError
 from setpoint.problem.language import read_problem
 from setpoint.processes import ALONE, Processes
 from setpoint.report.words import against_baseline, fitted
@@ -31,6 +32,7 @@ PATIENCE = timedelta(days=7)
 
 
 def main(*, context: Any, out: Path, resume: Path | None, as_json: bool, quiet: bool, **asked: Any) -> int:
+    found: list[str] = []
     with launched() as processes:
         # One process speaks, and one writes.
         quiet = quiet or not processes.leads
@@ -49,7 +51,13 @@ def main(*, context: Any, out: Path, resume: Path | None, as_json: bool, quiet: 
                     run = go_on(out, on_epoch=on_epoch, processes=processes)
                 else:
                     again = restarts() > 0
-                    run = begin(plan, out, force=force, go_on=again, on_epoch=on_epoch, processes=processes)
+                    run = begin(
+                        plan, out, force=force, go_on=again, on_epoch=on_epoch, processes=processes, notes=found
+                    )
+        except SetpointError:
+            # How the file was read may explain what is wrong with it.
+            say(aside, *(f"note: {note}" for note in found))
+            raise
         except KeyboardInterrupt:
             print(f"setpoint: interrupted; {how_to_go_on(out)}", file=sys.stderr)
             return STOPPED
@@ -84,19 +92,23 @@ def sentences(run: TableRun) -> list[str]:
 
 def _plan(
     *,
-    data: Path | None,
+    data: list[Path] | None,
     target: str | None,
     ask: str | None,
     positive: str | None,
     checkpoint_seconds: float,
     stream: bool,
+    separator: str | None,
+    encoding: str | None,
+    no_header: bool,
     **how: Any,
 ) -> Plan:
-    if data is None or target is None or ask is None:
-        lacking = "a table" if data is None else "--target" if target is None else "--ask"
+    if not data or target is None or ask is None:
+        lacking = "a table" if not data else "--target" if target is None else "--ask"
         raise BadSetting(f"{lacking} is missing; see setpoint fit --help")
     read_problem(ask)
-    return Plan(str(data), target, ask, read_settings(**how), positive, checkpoint_seconds, stream)
+    layout, paths = Layout(separator, encoding, not no_header), tuple(map(str, data))
+    return Plan(paths, target, ask, read_settings(**how), positive, checkpoint_seconds, stream, layout)
 
 
 def _refuse_others(context: Any) -> None:
@@ -108,13 +120,22 @@ def _refuse_others(context: Any) -> None:
         raise BadSetting(f"--resume takes what was asked from the run; leave out {others[0].replace('_', ' ')}")
 
 
-def read_settings(*, shares: str, solver: str, tune: int = 0, **rest: Any) -> Settings:
+def read_settings(
+    *,
+    shares: str,
+    solver: str,
+    tune: int = 0,
+    drop: list[str] | None = None,
+    columns: list[str] | None = None,
+    **rest: Any,
+) -> Settings:
     """Settings from options; the four shares come as one text, and to tune is to choose `auto`."""
     try:
         train, held_out, calibration, test = (float(share) for share in shares.split(","))
     except ValueError as cause:
         raise BadSetting(f"shares must be four numbers such as 0.5,0.15,0.15,0.2, got {shares!r}") from cause
     solver = "auto" if tune and solver == "default" else solver
+    rest = {**rest, "drop": tuple(drop or ()), "columns": tuple(columns or ())}
     return Settings(shares=(train, held_out, calibration, test), solver=solver, tune=tune, **rest)
 
 
