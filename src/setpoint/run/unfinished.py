@@ -83,18 +83,18 @@ def begin(
     with locked(out) if processes.leads else nullcontext():
         if processes.leads:
             check_place(out, force=force or go_on)
-        plan = _kept(plan, out, processes)
-        kept = None
+        kept, notes = None, [] if notes is None else notes
         try:
-            notes = [] if notes is None else notes
+            plan = _kept(plan, out, processes)
             table = _open(plan, notes)
             about = {**plan.to_dict(), "fingerprint": _fingerprint(table)}
             kept = _store(plan, out, about, processes, anew=not go_on)
             return _carry_out(plan, table, out, kept, on_epoch, notes)
-        except SetpointError:
-            if kept is not None and kept.begun:
+        except BaseException as cause:
+            if isinstance(cause, SetpointError) and kept is not None and kept.begun:
                 kept.remove()
-            (out / COPY).unlink(missing_ok=True)
+            if not (out / UNFINISHED / STATE).is_file():
+                (out / COPY).unlink(missing_ok=True)
             raise
 
 
