@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -121,24 +122,30 @@ def command(name, arguments):
     on_the_command_line(name)(lambda monkeypatch, trained: arguments())
 
 
+def workbook(path):
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("[Content_Types].xml", "")
+
+
 Y = (np.arange(200) % 3 == 0).astype(int)
 PAIRS = "\n".join(f"{i % 7},{i % 2}" for i in range(60))
 
 command("no such file", lambda: fit("no.csv"))
-command("a directory", lambda: os.mkdir("data") or fit("data"))
+command("a directory without tables", lambda: os.mkdir("data") or fit("data"))
 command("a workbook, `.xlsx`", lambda: Path("t.xlsx").write_bytes(b"PK") and fit("t.xlsx"))
-command("a compressed file, `.csv.gz`", lambda: Path("t.csv.gz").write_bytes(b"\x1f\x8b") and fit("t.csv.gz"))
+command("half a compressed file, `.csv.gz`", lambda: Path("t.csv.gz").write_bytes(b"\x1f\x8b") and fit("t.csv.gz"))
 command("an empty file", lambda: fit_text(""))
 command("blank lines only", lambda: fit_text("\n \n"))
 command("column names and no rows", lambda: fit_text("x,y\n"))
 command("semicolons for commas", lambda: fit_text(table().write_csv(separator=";")))
-command("semicolons, and a comma in a name", lambda: fit_text("x;a,b;y\n1;2;0\n"))
-command("semicolons and decimal commas", lambda: fit_text("x;z;y\n1,5;2,5;0\n"))
-command("Latin-1", lambda: fit_text("x,y\n1,0\ncaf\xe9,1\n".encode("latin-1")))
+command("carets for commas", lambda: fit_text(table().write_csv(separator="^")))
+command("an unknown separator", lambda: fit_table(table(), "--separator", "semi"))
+command("Latin-1", lambda: fit_text(table(c=["tea", "caf\xe9"] * 100).write_csv().encode("latin-1")))
 command("UTF-16", lambda: fit_text(table().write_csv().encode("utf-16")))
+command("an unknown encoding", lambda: fit_table(table(), "--encoding", "latn-1"))
 command("a binary file named .csv", lambda: fit_text(b"\x7fELF\x02\x01\x01\0\0\0" + bytes(range(1, 250))))
 command("a Parquet file named .csv", lambda: table().write_parquet("t.csv") or fit())
-command("a workbook named .csv", lambda: fit_text(b"PK\x03\x04 and so on"))
+command("a workbook named .csv", lambda: workbook("t.csv") or fit())
 command("text named .parquet", lambda: Path("t.parquet").write_text("x,y\n1,0\n") and fit("t.parquet"))
 command("a row with too many values", lambda: fit_text("x,y\n1,0\n1,2,3\n"))
 command("a row with too few values", lambda: fit_text(f"y,x\n1,0\n1,2\n1\n{PAIRS}\n"))

@@ -30,12 +30,62 @@ except ModuleNotFoundError as cause:
 EXTRA = ("polars", "rich", "safetensors", "typer")
 MISTAKE, FAULT, STOPPED, DEAF = 2, 3, 130, 141
 
+#: The panel of the help for options about the table.
+READING = "The table"
+
 if MISSING is None:
-    Data = Annotated[Path, typer.Argument(help="A .csv, .tsv or .parquet file.", show_default=False)]
-    RunPlace = Annotated[Path, typer.Argument(help="A directory that `setpoint fit` wrote.", show_default=False)]
-    TargetName = Annotated[
-        str, typer.Option("--target", help="The column to predict; it holds two classes.", show_default=False)
+    Files = typer.Argument(
+        help="The table: text (.csv, .tsv, .txt), Parquet, Arrow (.arrow, .feather) or JSON lines (.jsonl), also "
+        "compressed (.gz, .zst). Several files, or a folder of files, make one table. - is standard input.",
+        show_default=False,
+    )
+    Data = Annotated[list[Path], Files]
+    Separator = Annotated[
+        str | None,
+        typer.Option(
+            help="The character between two values of a text file, or tab. If not given: found from the file.",
+            rich_help_panel=READING,
+        ),
     ]
+    Encoding = Annotated[
+        str | None,
+        typer.Option(
+            help="The encoding of a text file, such as latin-1. If not given: found from the file.",
+            rich_help_panel=READING,
+        ),
+    ]
+    NoHeader = Annotated[
+        bool,
+        typer.Option(
+            "--no-header",
+            help="The first line of a text file is a row; the columns are named column_1, column_2 and so on.",
+            rich_help_panel=READING,
+        ),
+    ]
+    Drop = Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A column not to learn from; for several, write commas between them or repeat the option.",
+            rich_help_panel=READING,
+        ),
+    ]
+    Columns = Annotated[
+        list[str] | None,
+        typer.Option(
+            help="The only columns to learn from, with commas between them, or the option repeated.",
+            rich_help_panel=READING,
+        ),
+    ]
+    DropMissing = Annotated[
+        bool,
+        typer.Option(
+            "--drop-missing-target",
+            help="Leave out rows without a label; they are an error otherwise.",
+            rich_help_panel=READING,
+        ),
+    ]
+    RunPlace = Annotated[Path, typer.Argument(help="A directory that `setpoint fit` wrote.", show_default=False)]
+    TargetName = Annotated[str, typer.Option("--target", help="The column to predict.", show_default=False)]
     Ask = Annotated[
         str,
         typer.Option(
@@ -44,7 +94,10 @@ if MISSING is None:
     ]
     Positive = Annotated[
         str | None,
-        typer.Option(help="The class to find. If not given: the larger number, the word for yes, or the rarer class."),
+        typer.Option(
+            help="The class to find; all others are negative. If not given, of two classes: the larger number, the "
+            "word for yes, or the rarer class."
+        ),
     ]
     Model = Annotated[
         str | None,
@@ -108,15 +161,19 @@ SHARES = "0.5,0.15,0.15,0.2"
 
 def fit(
     context: typer.Context,
-    data: Annotated[Path | None, typer.Argument(help="A .csv, .tsv or .parquet file.", show_default=False)] = None,
-    target: Annotated[
-        str | None, typer.Option(help="The column to predict; it holds two classes.", show_default=False)
-    ] = None,
+    data: Annotated[list[Path] | None, Files] = None,
+    target: Annotated[str | None, typer.Option(help="The column to predict.", show_default=False)] = None,
     ask: Annotated[
         str | None,
         typer.Option(help="The goal and its bounds, such as 'minimize fnr where fpr <= 1%'.", show_default=False),
     ] = None,
     positive: Positive = None,
+    drop: Drop = None,
+    columns: Columns = None,
+    drop_missing_target: DropMissing = False,
+    separator: Separator = None,
+    encoding: Encoding = None,
+    no_header: NoHeader = False,
     model: Model = None,
     minutes: Minutes = None,
     monotone: Annotated[
@@ -207,6 +264,12 @@ def compare(
         typer.Option(help="Kinds of models, each by its default. If neither models nor solvers are given: all kinds."),
     ] = None,
     positive: Positive = None,
+    drop: Drop = None,
+    columns: Columns = None,
+    drop_missing_target: DropMissing = False,
+    separator: Separator = None,
+    encoding: Encoding = None,
+    no_header: NoHeader = False,
     model: Model = None,
     minutes: Minutes = None,
     confidence: Confidence = None,
@@ -237,16 +300,13 @@ def compare(
 
 def evaluate(
     run: RunPlace,
-    data: Annotated[
-        Path,
-        typer.Argument(
-            help="A .csv, .tsv or .parquet file with the target column; - reads CSV from standard input.",
-            show_default=False,
-        ),
-    ],
+    data: Data,
     level: Annotated[
         float, typer.Option(help="The probability, each time you look, of calling a bound broken that holds.")
     ] = 0.05,
+    separator: Separator = None,
+    encoding: Encoding = None,
+    no_header: NoHeader = False,
     stream: Streamed = False,
     ignore_extra: IgnoreExtra = False,
     strict: Strict = False,
@@ -267,9 +327,7 @@ def evaluate(
 
 def predict(
     run: RunPlace,
-    data: Annotated[
-        Path, typer.Argument(help="A .csv, .tsv or .parquet file; - reads CSV from standard input.", show_default=False)
-    ],
+    data: Data,
     out: Annotated[
         Path, typer.Option(help="The .csv, .tsv or .parquet file to write; - writes CSV to standard output.")
     ] = Path("-"),
@@ -280,6 +338,9 @@ def predict(
             "spreadsheet may run as formulas are copied too, with a note."
         ),
     ] = None,
+    separator: Separator = None,
+    encoding: Encoding = None,
+    no_header: NoHeader = False,
     stream: Streamed = False,
     ignore_extra: IgnoreExtra = False,
     strict: Strict = False,

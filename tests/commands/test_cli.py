@@ -189,9 +189,9 @@ MISTAKES = {
     "out under a file": ([*FIT, "--out", "loans.csv/run"], "choose another place"),
     "out is not ours": ([*FIT, "--out", "."], "which no run wrote"),
     "empty file": (["fit", "empty.csv", *FIT[2:]], "is empty"),
-    "semicolons": (["fit", "semicolons.csv", *FIT[2:]], "separated by ';'"),
+    "carets": (["fit", "carets.csv", *FIT[2:]], "--separator '^'"),
     "twice": (["fit", "twice.csv", *FIT[2:]], "more than one column named 'a'"),
-    "latin": (["fit", "latin.csv", *FIT[2:]], "not UTF-8"),
+    "latin": (["fit", "latin.csv", "--encoding", "utf-8", *FIT[2:]], "not UTF-8"),
     "holes": (["fit", "holes.csv", *FIT[2:]], "'default' is missing in 3 of 400 rows"),
     "few rows": (["fit", "few.csv", *FIT[2:]], "too few to split"),
     "no table": (["fit", *FIT[2:]], "a table is missing"),
@@ -221,7 +221,7 @@ MISTAKES = {
 def test_mistakes_end_in_one_sentence_and_leave_nothing(table, capsys, name):
     arguments, message = MISTAKES[name]
     (table / "empty.csv").write_text("")
-    (table / "semicolons.csv").write_text("a;default\n1;2\n")
+    (table / "carets.csv").write_text("a^default\n1^2\n")
     (table / "twice.csv").write_text("a,a,default\n1,2,3\n")
     (table / "latin.csv").write_bytes("a,default\n\xe9,1\n".encode("latin-1"))
     holes = pl.when(pl.int_range(pl.len()) < 3).then(None).otherwise(pl.col("default"))

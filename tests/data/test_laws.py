@@ -141,7 +141,7 @@ def test_every_door_gives_the_same_scores_and_notes(trained, rows):
     frame.write_csv(place / "new.csv")
     frame.write_parquet(place / "new.parquet")
     chunked = pytest.MonkeyPatch()
-    chunked.setattr(exchange, "scan_table", lambda path: scan_table(path, 60))
+    chunked.setattr(exchange, "scan_table", lambda path, **how: scan_table(path, 60, **how))
     try:
         for data, *more in (["new.csv"], ["new.parquet"], ["-"], ["new.csv", "--stream"], ["new.parquet", "--stream"]):
             out, aside = predicted(place, data, *more)

@@ -284,16 +284,9 @@ FILES = {
     "empty.csv": (b"", "is empty"),
     "blank.csv": (b"\n\n", "empty"),
     "header.csv": (b"a,b\n", "no rows"),
-    "semicolon.csv": (b"a;b;c\n1;2;3\n", "everything in one column, 'a;b;c'; it seems to be separated by ';'"),
-    "tab.csv": (b"a\tb\n1\t2\n", "separated by '..?t'"),
-    "comma.tsv": (b"a,b\n1,2\n", "separated by ','"),
-    "one.csv": (b"a\n1\n", "everything in one column, 'a'"),
     "twice.csv": (b"a,b,a\n1,2,3\n", "more than one column named 'a'"),
-    "latin.csv": ("a,b\n1,caf\xe9\n".encode("latin-1"), "not UTF-8"),
-    "wide.csv": ("a,b\n1,2\n".encode("utf-16"), "not UTF-8"),
-    "wider.csv": ("a,b\n1,2\n".encode("utf-16-le"), "not UTF-8"),
-    "ragged.csv": (b"a,b\n1,2,3\n", "cannot be read as csv"),
-    "broken.parquet": (b"PAR1 but not really", "cannot be read as parquet"),
+    "ragged.csv": (b"a,b\n1,2,3\n", "cannot be read as a table"),
+    "broken.parquet": (b"PAR1 but not really", "cannot be read as Parquet"),
     "table.xlsx": (b"PK", "ends in .xlsx; setpoint reads .csv"),
     "none": (b"a,b\n", "ends in nothing"),
 }
@@ -310,7 +303,7 @@ def test_bad_files_are_refused_in_one_sentence(tmp_path, name):
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    for path, message in ((tmp_path / "no.csv", "no file at"), (tmp_path, "is a directory")):
+    for path, message in ((tmp_path / "no.csv", "no file at"), (tmp_path, "a directory that holds no table")):
         with pytest.raises(BadFile, match=message):
             read_table(path)
 

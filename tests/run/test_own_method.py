@@ -118,7 +118,7 @@ def test_the_command_line_fits_predicts_evaluates_compares_and_reports_it(tmp_pa
 def test_a_run_that_was_killed_goes_on_from_what_the_method_has_done(tmp_path, monkeypatch):
     path = tmp_path / "loans.csv"
     loans().write_csv(path)
-    plan = Plan(str(path), "default", ASK, Settings(model="k-neighbours"))
+    plan = Plan((str(path),), "default", ASK, Settings(model="k-neighbours"))
     calm = begin(plan, tmp_path / "calm")
     trained, whole = [], KNeighbours.train
 

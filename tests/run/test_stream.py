@@ -92,7 +92,7 @@ def test_kept_rows_are_bounded_and_counted(tmp_path):
     schema = learn(scan, division, "default")
     parts, sizes = keep(scan, division, schema, most=100)
     assert all(len(part.labels) == 100 for part in parts.values())
-    whole = read_table(scan.path)
+    whole = read_table(scan.paths[0])
     places = np.concatenate([division.parts(chunk) for chunk in scan.chunks])
     for place, part in enumerate(PARTS):
         own = whole.filter(places == place)
@@ -103,7 +103,9 @@ def test_kept_rows_are_bounded_and_counted(tmp_path):
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
 def test_a_streamed_run_is_a_run_like_any_other(tmp_path, monkeypatch, capsys, name):
     for place in ("run.unfinished", "data.exchange"):
-        monkeypatch.setattr(import_module(f"setpoint.{place}"), "scan_table", lambda path: scan_table(path, 40_000))
+        monkeypatch.setattr(
+            import_module(f"setpoint.{place}"), "scan_table", lambda path, **how: scan_table(path, 40_000, **how)
+        )
     data, out = big(tmp_path / name), tmp_path / "run"
     fit = ["fit", str(data), "--target", "default", "--ask", ASK, "--stream", "--out", str(out),
            "--epochs", "8", "--batch-size", "50"]  # fmt: skip
@@ -140,9 +142,9 @@ def test_a_streamed_run_is_a_run_like_any_other(tmp_path, monkeypatch, capsys, n
 
 def test_a_streamed_run_goes_on_after_a_kill_to_the_very_same_parameters(tmp_path, monkeypatch):
     monkeypatch.setattr("setpoint.run.unfinished.GAP", 0.0)
-    monkeypatch.setattr("setpoint.run.unfinished.scan_table", lambda path: scan_table(path, 40_000))
+    monkeypatch.setattr("setpoint.run.unfinished.scan_table", lambda path, **how: scan_table(path, 40_000, **how))
     data = big(tmp_path / "t.parquet")
-    plan = Plan(str(data), "default", ASK, Settings(epochs=3, batch_size=400), seconds=0.0, stream=True)
+    plan = Plan((str(data),), "default", ASK, Settings(epochs=3, batch_size=400), seconds=0.0, stream=True)
     calm = begin(plan, tmp_path / "calm")
 
     class Killed(BaseException):
@@ -199,7 +201,9 @@ def test_what_cannot_be_streamed_is_refused(tmp_path):
 
 
 def test_answers_of_a_stream_appear_whole_or_not_at_all(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(import_module("setpoint.data.exchange"), "scan_table", lambda path: scan_table(path, 10_000))
+    monkeypatch.setattr(
+        import_module("setpoint.data.exchange"), "scan_table", lambda path, **how: scan_table(path, 10_000, **how)
+    )
     data, out = big(tmp_path / "t.csv", 600), tmp_path / "run"
     assert called(["fit", str(data), "--target", "default", "--ask", ASK, "--out", str(out), "--quiet"]) == 0
     text = data.read_text().splitlines()

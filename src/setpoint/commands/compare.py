@@ -8,7 +8,8 @@ from typing import Any
 
 from setpoint.commands.fit import read_settings
 from setpoint.commands.show import console, grid, progress, say, write_json
-from setpoint.data.frame import read_table
+from setpoint.data.exchange import read_anywhere
+from setpoint.data.text_format import TextFormat
 from setpoint.problem.language import read_problem
 from setpoint.problem.problem import Problem
 from setpoint.report.explained import difference, legend, verdict
@@ -21,7 +22,7 @@ from setpoint.train.kinds import KINDS
 
 def main(
     *,
-    data: Path,
+    data: list[Path],
     target: str,
     ask: str,
     trials: int,
@@ -31,23 +32,28 @@ def main(
     positive: str | None,
     as_json: bool,
     quiet: bool,
+    separator: str | None,
+    encoding: str | None,
+    no_header: bool,
     **how: Any,
 ) -> None:
     problem = read_problem(ask)
     if solvers is None and models is None and model is None:
         models = ",".join(KINDS)
-    settings = read_settings(solver=BASELINE, model=model or "linear", **how)
+    usual = "auto" if models is not None and how.get("minutes") else "linear"
+    settings = read_settings(solver=BASELINE, model=model or usual, **how)
     names = [f"{MODEL}{name}" for name in _listed(models)]
     if solvers is not None or not names:
         names += usual_solvers(problem, settings.model) if solvers is None else _listed(solvers)
     aside = console(stderr=True, quiet=quiet)
+    notes: list[str] = []
+    frame = read_anywhere(data, TextFormat(separator, encoding, not no_header), notes)
+    say(aside, *(f"note: {note}" for note in notes))
     with progress(aside) as on_split:
-        found = compare_table(
-            read_table(data), target, problem, settings, names, trials, positive=positive, on_split=on_split
-        )
+        found = compare_table(frame, target, problem, settings, names, trials, positive=positive, on_split=on_split)
     say(aside, *(f"note: {note}" for note in found.notes))
     if as_json:
-        write_json({**found.to_dict(), "verdict": verdict(found), "notes": list(found.notes)})
+        write_json({**found.to_dict(), "verdict": verdict(found), "notes": [*notes, *found.notes]})
         return
     screen = console()
     if not quiet:

@@ -12,11 +12,14 @@ from torch import Tensor
 
 from setpoint.commands.show import console, grid, say, unlike_training, write_json
 from setpoint.data.exchange import frames_of
-from setpoint.data.frame import Frame
+from setpoint.data.frame import Frame, with_labels
+from setpoint.data.scan import Scan
 from setpoint.data.seen import Notes
+from setpoint.data.stream import Labelled
+from setpoint.data.text_format import TextFormat
 from setpoint.decide.calibrate import evaluate
 from setpoint.decide.tally import ScoreTally, sample_of
-from setpoint.errors import BadSetting
+from setpoint.errors import BadSetting, BadTable
 from setpoint.measure.count import count
 from setpoint.measure.rate import recall
 from setpoint.problem.check import Check, check_counts
@@ -31,18 +34,27 @@ BROKEN = 1
 def main(
     *,
     run: Path,
-    data: Path,
+    data: list[Path],
     level: float,
     stream: bool,
     ignore_extra: bool,
     strict: bool,
     as_json: bool,
     quiet: bool,
+    separator: str | None,
+    encoding: str | None,
+    no_header: bool,
 ) -> int:
     saved = load_run(run)
+    found: list[str] = []
     point, problem = saved.point, saved.point.problem
     notes = saved.schema.notes()
-    frames = frames_of(data, stream=stream)
+    frames = frames_of(data, stream=stream, layout=TextFormat(separator, encoding, not no_header), notes=found)
+    aside = console(stderr=True, quiet=quiet)
+    say(aside, *(f"note: {note}" for note in found))
+    if saved.about["settings"].get("drop_missing_target"):
+        frames, gone = _labelled(frames, saved.schema.target.name)
+        say(aside, *([f"note: {gone} rows without a label are left out, as in training"] if gone else []))
     if stream:
         here, check, best, size = _in_chunks(saved, frames, level, ignore_extra, notes)
     else:
@@ -56,7 +68,7 @@ def main(
     if strict and unlike_training(notes.alarms()):
         return BROKEN
     code = 0 if check.holds else BROKEN
-    say(console(stderr=True, quiet=quiet), *(f"note: {note}" for note in notes.sentences()))
+    say(aside, *(f"note: {note}" for note in notes.sentences()))
     if as_json:
         write_json(
             {
@@ -82,6 +94,18 @@ def main(
         screen.print(grid(["bound", "here", "samples", "p-value"], [_bound(problem, row) for row in check.bounds]))
     say(screen, *checked(point, check, best))
     return code
+
+
+def _labelled(frames: Iterable[Frame], target: str) -> tuple[Iterable[Frame], int]:
+    """The rows that have a label, and the number of those that have none."""
+    if isinstance(frames, Scan):
+        scan = Labelled(frames, target)
+        return scan, frames.rows - scan.rows
+    (frame,) = frames
+    kept = with_labels(frame, target)
+    if kept.is_empty():
+        raise BadTable(f"target {target!r} is missing in every row")
+    return [kept], frame.height - kept.height
 
 
 def _in_chunks(

@@ -15,7 +15,8 @@ from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
 from setpoint.commands.show import console, progress, result_table, say, trials_table, write_json
-from setpoint.errors import BadSetting
+from setpoint.data.text_format import TextFormat
+from setpoint.errors import BadSetting, SetpointError
 from setpoint.problem.language import read_problem
 from setpoint.processes import ALONE, Processes
 from setpoint.report.words import against_baseline, fitted
@@ -31,6 +32,7 @@ PATIENCE = timedelta(days=7)
 
 
 def main(*, context: Any, out: Path, resume: Path | None, as_json: bool, quiet: bool, **asked: Any) -> int:
+    found: list[str] = []
     with launched() as processes:
         # One process speaks, and one writes.
         quiet = quiet or not processes.leads
@@ -49,7 +51,13 @@ def main(*, context: Any, out: Path, resume: Path | None, as_json: bool, quiet: 
                     run = go_on(out, on_epoch=on_epoch, processes=processes)
                 else:
                     again = restarts() > 0
-                    run = begin(plan, out, force=force, go_on=again, on_epoch=on_epoch, processes=processes)
+                    run = begin(
+                        plan, out, force=force, go_on=again, on_epoch=on_epoch, processes=processes, notes=found
+                    )
+        except SetpointError:
+            # How the file was read may explain what is wrong with it.
+            say(aside, *(f"note: {note}" for note in found))
+            raise
         except KeyboardInterrupt:
             print(f"setpoint: interrupted; {how_to_go_on(out)}", file=sys.stderr)
             return STOPPED
@@ -84,19 +92,23 @@ def sentences(run: TableRun) -> list[str]:
 
 def _plan(
     *,
-    data: Path | None,
+    data: list[Path] | None,
     target: str | None,
     ask: str | None,
     positive: str | None,
     checkpoint_seconds: float,
     stream: bool,
+    separator: str | None,
+    encoding: str | None,
+    no_header: bool,
     **how: Any,
 ) -> Plan:
-    if data is None or target is None or ask is None:
-        lacking = "a table" if data is None else "--target" if target is None else "--ask"
+    if not data or target is None or ask is None:
+        lacking = "a table" if not data else "--target" if target is None else "--ask"
         raise BadSetting(f"{lacking} is missing; see setpoint fit --help")
     read_problem(ask)
-    return Plan(str(data), target, ask, read_settings(**how), positive, checkpoint_seconds, stream)
+    layout, paths = TextFormat(separator, encoding, not no_header), tuple(map(str, data))
+    return Plan(paths, target, ask, read_settings(**how), positive, checkpoint_seconds, stream, layout)
 
 
 def _refuse_others(context: Any) -> None:
@@ -115,6 +127,8 @@ def read_settings(
     model: str | None,
     tune: int = 0,
     monotone: str | None = None,
+    drop: list[str] | None = None,
+    columns: list[str] | None = None,
     categorical: list[str] | None = None,
     numeric: list[str] | None = None,
     hashed: list[str] | None = None,
@@ -135,6 +149,7 @@ def read_settings(
         for name in names or ():
             if wishes.setdefault(name, wish) != wish:
                 raise BadSetting(f"--{wishes[name]} and --{wish} both name column {name!r}; choose one")
+    rest = {**rest, "drop": tuple(drop or ()), "columns": tuple(columns or ())}
     if model is None:
         by_solver = solver != "default" or rest.get("epochs") or rest.get("batch_size")
         model = "linear" if by_solver else "trees" if monotone else "auto"

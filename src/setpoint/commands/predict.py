@@ -9,22 +9,29 @@ from setpoint.commands.show import console, say, unlike_training
 from setpoint.data.exchange import beside, formulas, frames_of, writing
 from setpoint.data.frame import Frame
 from setpoint.data.seen import Notes
+from setpoint.data.text_format import TextFormat
 from setpoint.run.artefact import SavedRun, load_run
 
 
 def main(
     *,
     run: Path,
-    data: Path,
+    data: list[Path],
     out: Path,
     keep: list[str] | None,
     stream: bool,
     ignore_extra: bool,
     strict: bool,
     quiet: bool,
+    separator: str | None,
+    encoding: str | None,
+    no_header: bool,
 ) -> int:
     saved, kept = load_run(run), keep or []
-    frames = frames_of(data, stream=stream)
+    found: list[str] = []
+    frames = frames_of(data, stream=stream, layout=TextFormat(separator, encoding, not no_header), notes=found)
+    aside = console(stderr=True, quiet=quiet)
+    say(aside, *(f"note: {note}" for note in found))
     if strict:
         # Before anything is written: in a pass of its own, since a stream is never held whole.
         seen = saved.schema.notes()
@@ -43,7 +50,7 @@ def main(
         for name, count in risky.items()
         if count
     ]
-    say(console(stderr=True, quiet=quiet), *(f"note: {note}" for note in [*notes.sentences(), *told]))
+    say(aside, *(f"note: {note}" for note in [*notes.sentences(), *told]))
     return 0
 
 

@@ -8,7 +8,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +16,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from setpoint.data.frame import Column, Frame, read_table
+from setpoint.data.opened import PIPED
 from setpoint.data.reading import is_text
 from setpoint.data.scan import scan_table
+from setpoint.data.text_format import TextFormat
 from setpoint.errors import BadFile, BadTable
 from setpoint.files import PENDING, is_stream, naming, whole
 
@@ -28,27 +30,38 @@ ENDINGS = (".csv", ".tsv", ".parquet", ".pq")
 _CODE = re.compile(r"\(os error (\d+)\)")
 
 
-def read_anywhere(path: Path) -> Frame:
-    """The table in a file; of `-` the CSV on standard input."""
-    if path != PIPE:
-        return read_table(path)
+def is_piped(paths: Sequence[Path]) -> bool:
+    """Whether the table comes through standard input, which stands alone."""
+    if PIPE in paths and len(paths) > 1:
+        raise BadFile("- stands for all of the table, on standard input; give - alone, or files alone")
+    return PIPE in paths
+
+
+def copy_piped(copy: Path) -> None:
+    """Write what comes through standard input to a file."""
+    with naming(copy), copy.open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+
+
+def read_anywhere(paths: Sequence[Path], layout: TextFormat | None = None, notes: list[str] | None = None) -> Frame:
+    """The table in some files; of `-` the table on standard input."""
+    if not is_piped(paths):
+        return read_table(paths, layout, notes)
     with tempfile.TemporaryDirectory() as place:
-        copy = Path(place) / "standard input.csv"
-        with naming(copy):
-            copy.write_bytes(sys.stdin.buffer.read())
-        try:
-            return read_table(copy)
-        except (BadFile, BadTable) as cause:
-            raise type(cause)(str(cause).replace(str(copy), "standard input")) from cause
+        copy = Path(place) / PIPED
+        copy_piped(copy)
+        return read_table(copy, layout, notes)
 
 
-def frames_of(path: Path, *, stream: bool) -> Iterable[Frame]:
-    """The table in a file or, for `-`, on standard input: whole, or chunk by chunk, as often as is wanted."""
+def frames_of(
+    paths: Sequence[Path], *, stream: bool, layout: TextFormat | None = None, notes: list[str] | None = None
+) -> Iterable[Frame]:
+    """The table in some files or, for `-`, on standard input: whole, or chunk by chunk, as often as is wanted."""
     if not stream:
-        return [read_anywhere(path)]
-    if path == PIPE:
+        return [read_anywhere(paths, layout, notes)]
+    if is_piped(paths):
         raise BadFile("--stream reads a file in chunks, and standard input is none; leave out --stream or give a file")
-    return scan_table(path)
+    return scan_table(paths, layout=layout, notes=notes)
 
 
 def formulas(column: Column) -> int:

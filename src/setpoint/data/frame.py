@@ -1,25 +1,28 @@
-"""Tables: CSV and Parquet read into a frame, and its columns as numbers or as levels.
+"""Tables: files read into a frame, and its columns as numbers or as levels.
 
 `Frame` and `Column` are the data frame and the series of polars.
 """
 
 from __future__ import annotations
 
-import os
+import difflib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint.data.text import blank_rows, column_names, not_utf8, why_unreadable
-from setpoint.errors import BadFile, BadTable, missing
+from setpoint.errors import BadTable, missing
 
 try:
     import polars as pl
 except ImportError as cause:
     raise missing("polars", "table", cause) from None
+
+from setpoint.data.many_files import Paths, common_schema, open_files
+from setpoint.data.opened import ARROW_STREAM, JSON, PARQUET, TEXT, Opened
+from setpoint.data.text import blank_rows, column_names, why_unreadable
+from setpoint.data.text_format import TextFormat
 
 Frame = pl.DataFrame
 Column = pl.Series
@@ -28,11 +31,14 @@ Column = pl.Series
 MISSING = ("", "?", "na", "n/a", "nan", "null")
 
 
-def read_table(path: str | os.PathLike[str]) -> Frame:
-    """Read the table in a file, as it stands there: every value of a text file is text.
+def read_table(path: Paths, layout: TextFormat | None = None, notes: list[str] | None = None) -> Frame:
+    """Read the table in a file or in several, as it stands there: every value of a text file is text.
 
     Args:
-        path: A .csv, .tsv or .parquet file with a line of column names.
+        path: A file of text (.csv, .tsv, .txt), Parquet, Arrow (.arrow, .feather) or JSON lines (.jsonl), also
+            compressed; or several, or a folder of files with the same columns.
+        layout: How text files are written; None finds out.
+        notes: Takes a sentence on each thing that was found out.
 
     Returns:
         The table as a polars frame.
@@ -46,16 +52,43 @@ def read_table(path: str | os.PathLike[str]) -> Frame:
         >>> from pathlib import Path
         >>> from setpoint.data.frame import read_table
         >>> with tempfile.TemporaryDirectory() as place:
-        ...     size = Path(place, "loans.csv").write_text("amount,repaid\\n120,yes\\n80,no\\n")
+        ...     size = Path(place, "loans.csv").write_text("amount;repaid\\n1,5;yes\\n80;no\\n")
         ...     read_table(f"{place}/loans.csv").to_dict(as_series=False)
-        {'amount': ['120', '80'], 'repaid': ['yes', 'no']}
+        {'amount': ['1,5', '80'], 'repaid': ['yes', 'no']}
     """
-    path = check_table(path)
-    ending = path.suffix.lower()
-    frame = _read_text(path, separator_of(path)) if "sv" in ending else _read_parquet(path)
-    if frame.height == 0:
-        raise BadTable(f"{path} has column names but no rows")
-    return frame
+    files = open_files(path, layout or TextFormat(), notes)
+    frames = [_read(file) for file in files]
+    if len(frames) > 1:
+        schema = common_schema([frame.schema for frame in frames], files)
+        frames = [frame.select(schema.names()).cast(schema) for frame in frames]
+    whole = pl.concat(frames) if len(frames) > 1 else frames[0]
+    if whole.height == 0:
+        raise no_rows(files)
+    return whole
+
+
+def no_rows(files: Sequence[Opened]) -> BadTable:
+    """The error for a table without rows."""
+    return BadTable(f"{files[0].name} has column names but no rows")
+
+
+def _read(file: Opened) -> Frame:
+    if file.kind == TEXT:
+        return _read_text(file)
+    try:
+        if file.kind == PARQUET:
+            return pl.read_parquet(file.path, glob=False)
+        if file.kind == JSON:
+            return pl.read_ndjson(file.path, infer_schema_length=None)
+        return (pl.read_ipc_stream if file.kind == ARROW_STREAM else pl.read_ipc)(file.path)
+    except pl.exceptions.PolarsError as cause:
+        raise unreadable(file, cause) from cause
+
+
+def unreadable(file: Opened, cause: Exception) -> BadTable:
+    """The error for a file, other than text, that cannot be read."""
+    why = str(cause).splitlines()[0].replace(str(file.path), file.name)
+    return BadTable(f"{file.name} cannot be read as {file.kind}: {why}; write it again")
 
 
 def as_frame(data: Any) -> Frame:
@@ -94,56 +127,17 @@ def _of_pandas(name: str, column: Any) -> Column:
     return values.cast(pl.Categorical) if str(column.dtype) == "category" and values.dtype == pl.String else values
 
 
-def check_table(path: str | os.PathLike[str]) -> Path:
-    """The path, if a table of a kind that can be read may be there."""
-    path = Path(path)
-    if path.is_dir():
-        raise BadFile(f"{path} is a directory; give the path of a .csv, .tsv or .parquet file")
-    if not path.is_file():
-        raise BadFile(f"no file at {path}; give the path of a .csv, .tsv or .parquet file")
-    ending = path.suffix.lower()
-    if ending not in (".csv", ".tsv", ".parquet", ".pq"):
-        unpack = "; unpack it first" if ending in (".gz", ".zip", ".bz2", ".zst", ".xz") else ""
-        raise BadFile(f"{path} ends in {ending or 'nothing'}; setpoint reads .csv, .tsv and .parquet{unpack}")
-    if not os.access(path, os.R_OK):
-        raise BadFile(f"{path} may not be read; change its permissions or copy it")
-    if path.stat().st_size == 0:
-        raise BadTable(f"{path} is empty; it should hold column names and rows")
-    if "sv" not in ending:
-        with path.open("rb") as file:
-            if file.read(4) != b"PAR1":
-                raise BadTable(f"{path} is no Parquet file, whatever its name; if it is text, name it .csv")
-    return path
-
-
-def separator_of(path: Path) -> str:
-    """The character between two values of a text file."""
-    return "\t" if path.suffix.lower() == ".tsv" else ","
-
-
-def _read_parquet(path: Path) -> Frame:
-    try:
-        return pl.read_parquet(path)
-    except pl.exceptions.PolarsError as cause:
-        raise unreadable_parquet(path, cause) from cause
-
-
-def unreadable_parquet(path: Path, cause: Exception) -> BadTable:
-    """The error for a Parquet file that cannot be read."""
-    return BadTable(f"{path} cannot be read as parquet: {str(cause).splitlines()[0]}; write it again")
-
-
-def _read_text(path: Path, separator: str) -> Frame:
-    names = column_names(path, separator)
+def _read_text(file: Opened) -> Frame:
+    names = column_names(file)
     try:
         # Read as text, since blanks after a comma and words for "missing" would hide the numbers.
-        frame = pl.read_csv(path, separator=separator, infer_schema=False)
+        frame = pl.read_csv(file.path, separator=file.head.separator, infer_schema=False, glob=False)
     except pl.exceptions.PolarsError as cause:
-        raise unreadable_text(path, separator, len(names), cause) from cause
+        raise unreadable_text(file, len(names), cause) from cause
     frame = frame.rename(dict(zip(frame.columns, names)))
     # To the parser, an empty line and a line that ends early look like missing values at the end of a row.
     if frame.height and frame[names[-1]].null_count():
-        frame = without_rows(frame, blank_rows(path, separator, len(names)))
+        frame = without_rows(frame, blank_rows(file, len(names)))
     return frame
 
 
@@ -152,13 +146,24 @@ def without_rows(frame: Frame, numbers: Sequence[int]) -> Frame:
     return frame.filter(~pl.int_range(pl.len()).is_in(list(numbers))) if numbers else frame
 
 
-def unreadable_text(path: Path, separator: str, columns: int, cause: Exception) -> BadTable:
+def unreadable_text(file: Opened, columns: int, cause: Exception) -> BadTable:
     """The error for a text file that cannot be read; it names the line, if that can be found."""
-    reason = str(cause).splitlines()[0]
-    if "utf-8" in reason:
-        return not_utf8(path)
-    reason = why_unreadable(path, separator, columns) or reason
-    return BadTable(f"{path} cannot be read as {path.suffix.lower().lstrip('.')}: {reason}")
+    reason = why_unreadable(file, columns) or str(cause).splitlines()[0]
+    return BadTable(f"{file.name} cannot be read as a table: {reason}")
+
+
+def with_labels(frame: Frame, target: str) -> Frame:
+    """The rows in which the target is there; all of them if there is no such column."""
+    return frame.filter(levels(frame[target]).is_not_null()) if target in frame.columns else frame
+
+
+def nearest(name: str, columns: Sequence[str]) -> str:
+    """The column that a name which is not there may stand for, or else the columns there are."""
+    same = [column for column in columns if column.lower() == name.strip().lower()]
+    near = same or difflib.get_close_matches(name, columns, n=1, cutoff=0.5)
+    if near:
+        return f"did you mean {near[0]!r}?"
+    return f"there are {', '.join(map(repr, columns[:20]))}{', ...' if len(columns) > 20 else ''}"
 
 
 def tidy(text: Column) -> Column:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -18,17 +17,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from setpoint.data.frame import (
-    Column,
-    Frame,
-    check_table,
-    separator_of,
-    unreadable_parquet,
-    unreadable_text,
-    without_rows,
-)
+from setpoint.data.frame import Column, Frame, no_rows, unreadable, unreadable_text, without_rows
+from setpoint.data.many_files import Paths, common_schema, open_files
+from setpoint.data.opened import ARROW, ARROW_STREAM, JSON, TEXT, Opened
 from setpoint.data.reading import Guess, Reading
 from setpoint.data.text import blank_rows_of, column_names
+from setpoint.data.text_format import TextFormat
 from setpoint.errors import BadTable
 
 #: Bytes of a chunk: of its numbers in Parquet, of its lines in text, which take about twice as much when read.
@@ -50,13 +44,17 @@ class Chunk:
 class Scan(ABC):
     """A table in chunks."""
 
-    path: Path
-    columns: list[str]
+    paths: list[Path]
+    schema: pl.Schema
     chunks: list[Chunk]
 
     @abstractmethod
     def read(self, chunk: Chunk) -> Frame:
         """The rows of one chunk, as they stand in the file."""
+
+    @property
+    def columns(self) -> list[str]:
+        return self.schema.names()
 
     @property
     def rows(self) -> int:
@@ -70,49 +68,66 @@ class Scan(ABC):
         return map(self.read, self.chunks)
 
     def fingerprint(self) -> dict[str, Any]:
-        """The number of rows and columns, and a SHA-256 of the file."""
+        """The number of rows and columns, and a SHA-256 of the files one after the other."""
         found = hashlib.sha256()
-        with self.path.open("rb") as file:
-            while block := file.read(CHUNK):
-                found.update(block)
+        for path in self.paths:
+            with path.open("rb") as file:
+                while block := file.read(CHUNK):
+                    found.update(block)
         return {"rows": self.rows, "columns": len(self.columns), "sha256": found.hexdigest()}
 
 
-def scan_table(path: str | os.PathLike[str], chunk: int = CHUNK) -> Scan:
-    """Divide a .csv, .tsv or .parquet file into chunks of about `chunk` bytes; a text file is read once for it."""
-    path = check_table(path)
-    scan: Scan = _Text(path, chunk) if "sv" in path.suffix.lower() else _Parquet(path, chunk)
+def scan_table(
+    path: Paths, chunk: int = CHUNK, *, layout: TextFormat | None = None, notes: list[str] | None = None
+) -> Scan:
+    """Divide the files that `read_table` takes into chunks of about `chunk` bytes; text is read once for it.
+
+    A compressed text file is unpacked to a temporary file, and JSON lines are written to a temporary Parquet file.
+    """
+    files = open_files(path, layout or TextFormat(), notes, lean=True)
+    scans: list[Scan] = [_Text(file, chunk) if file.kind == TEXT else _Typed(file, chunk) for file in files]
+    scan = scans[0] if len(scans) == 1 else _Several(scans, common_schema([one.schema for one in scans], files))
     if scan.rows == 0:
-        raise BadTable(f"{path} has column names but no rows")
+        raise no_rows(files)
     return scan
 
 
-class _Parquet(Scan):
-    def __init__(self, path: Path, chunk: int) -> None:
-        self.path = path
+class _Typed(Scan):
+    """A Parquet or Arrow file, or JSON lines."""
+
+    def __init__(self, file: Opened, chunk: int) -> None:
+        self.file, self.paths = file, [file.path]
         try:
-            self.lazy = pl.scan_parquet(path)
-            schema = self.lazy.collect_schema()
+            self.lazy = self._open(file)
+            self.schema = self.lazy.collect_schema()
             rows = int(self.lazy.select(pl.len()).collect().item())
         except pl.exceptions.PolarsError as cause:
-            raise unreadable_parquet(path, cause) from cause
-        self.columns = list(schema)
-        size = max(chunk // (8 * max(len(schema), 1)), 1)
+            raise unreadable(file, cause) from cause
+        size = max(chunk // (8 * max(len(self.schema), 1)), 1)
         self.chunks = [Chunk(first, min(size, rows - first)) for first in range(0, rows, size)]
+
+    @staticmethod
+    def _open(file: Opened) -> pl.LazyFrame:
+        if file.kind == JSON:
+            plain = file.aside()
+            pl.scan_ndjson(file.path, infer_schema_length=None).sink_parquet(plain)
+            return pl.scan_parquet(plain, glob=False)
+        if file.kind == ARROW_STREAM:
+            raise BadTable(f"{file.name} is an Arrow stream, which is not read in chunks; write it as Parquet")
+        return pl.scan_ipc(file.path) if file.kind == ARROW else pl.scan_parquet(file.path, glob=False)
 
     def read(self, chunk: Chunk) -> Frame:
         try:
             return self.lazy.slice(chunk.first, chunk.rows).collect()
         except pl.exceptions.PolarsError as cause:
-            raise unreadable_parquet(self.path, cause) from cause
+            raise unreadable(self.file, cause) from cause
 
 
 class _Text(Scan):
-    def __init__(self, path: Path, chunk: int) -> None:
-        self.path, self.chunks = path, []
-        self.separator = separator_of(path)
-        self.columns = column_names(path, self.separator)
-        names, *ranges = _line_ranges(path, chunk)
+    def __init__(self, file: Opened, chunk: int) -> None:
+        self.file, self.paths, self.chunks = file, [file.path], []
+        self.schema = pl.Schema(dict.fromkeys(column_names(file), pl.String()))
+        names, *ranges = _line_ranges(file.path, chunk)
         self.head = self._bytes(names)
         first = 0
         for place in ranges:
@@ -120,24 +135,39 @@ class _Text(Scan):
             blank: list[int] = []
             if frame.height and frame[self.columns[-1]].null_count():
                 lines = io.StringIO(self._bytes(place).decode(), newline="")
-                blank = blank_rows_of(lines, path, self.separator, len(self.columns), place.line)
+                blank = blank_rows_of(lines, file, len(self.columns), place.line)
             whole = replace(place, first=first, rows=frame.height - len(blank), blank=tuple(blank))
             self.chunks.append(whole)
             first += whole.rows
 
     def _bytes(self, chunk: Chunk) -> bytes:
-        with self.path.open("rb") as file:
+        with self.file.path.open("rb") as file:
             file.seek(chunk.start)
             return file.read(chunk.end - chunk.start)
 
     def read(self, chunk: Chunk) -> Frame:
+        text = io.BytesIO(self.head + self._bytes(chunk))
         try:
-            frame = pl.read_csv(
-                io.BytesIO(self.head + self._bytes(chunk)), separator=self.separator, infer_schema=False
-            )
+            frame = pl.read_csv(text, separator=self.file.head.separator, infer_schema=False)
         except pl.exceptions.PolarsError as cause:
-            raise unreadable_text(self.path, self.separator, len(self.columns), cause) from cause
+            raise unreadable_text(self.file, len(self.columns), cause) from cause
         return without_rows(frame.rename(dict(zip(frame.columns, self.columns))), chunk.blank)
+
+
+class _Several(Scan):
+    """Several tables one after the other."""
+
+    def __init__(self, scans: list[Scan], schema: pl.Schema) -> None:
+        self.paths = [path for scan in scans for path in scan.paths]
+        self.schema, self.chunks, self.places = schema, [], []
+        for scan in scans:
+            for chunk in scan.chunks:
+                self.chunks.append(Chunk(self.rows, chunk.rows))
+                self.places.append((scan, chunk))
+
+    def read(self, chunk: Chunk) -> Frame:
+        scan, place = self.places[self.chunks.index(chunk)]
+        return scan.read(place).select(self.columns).cast(self.schema)
 
 
 def _line_ranges(path: Path, size: int) -> Iterator[Chunk]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -14,7 +13,7 @@ from torch import Tensor
 
 from setpoint.data.column import typed
 from setpoint.data.counts import LevelCounts, Levels
-from setpoint.data.frame import Frame, holds_levels, holds_numbers, level_codes, levels
+from setpoint.data.frame import Frame, holds_levels, holds_numbers, level_codes, levels, nearest
 from setpoint.data.kinds import AnyColumn, fits, read_column
 from setpoint.data.layout import Block
 from setpoint.data.learn import WISHES, describe
@@ -24,6 +23,8 @@ from setpoint.errors import BadFile, BadTable
 
 #: Rows that are encoded at a time.
 AT_ONCE = 65_536
+#: The most classes of a target, when one of them is to be told from the rest.
+MOST_CLASSES = 100
 #: The most groups that can be compared: with more, most of them hold too few rows to have a rate.
 MOST_GROUPS = 20
 _YES = ("1", "true", "t", "yes", "y", "positive", "pos")
@@ -31,14 +32,15 @@ _YES = ("1", "true", "t", "yes", "y", "positive", "pos")
 
 @dataclass(frozen=True)
 class Target:
-    """The column to predict and its two classes.
+    """The column to predict and its two classes: one class against another, or against the rest.
 
     Attributes:
         name: The name of the column.
-        negative: The negative class, as text.
+        negative: The negative class, as text; the most frequent one if there are several.
         positive: The positive class, as text.
         why: How the positive class was chosen, in words.
         reading: How the column is read.
+        rest: The other negative classes.
 
     Example:
         >>> import polars as pl
@@ -53,6 +55,7 @@ class Target:
     positive: str
     why: str
     reading: Reading
+    rest: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, frame: Frame, name: str, positive: str | None = None) -> Target:
@@ -61,14 +64,15 @@ class Target:
         Args:
             frame: The table.
             name: The name of the column.
-            positive: The positive class; if None, the larger number, the word for yes, or else the rarer class.
+            positive: The positive class; all other classes are negative. If None, there must be two classes, and the
+                larger number, the word for yes, or else the rarer class is positive.
 
         Raises:
-            BadTable: If there is no such column, or it does not hold two classes in every row.
+            BadTable: If there is no such column, or it does not hold a class in every row.
         """
         refuse_odd_target(frame, name)
         readings, read = learn_readings(frame.select(name))
-        found = Levels().add(read[name]).found(4)
+        found = Levels().add(read[name]).found(MOST_CLASSES)
         if found.missing:
             raise missing_labels(name, found.missing, frame.height)
         return cls.with_classes(name, found, readings[name], positive)
@@ -77,48 +81,60 @@ class Target:
     def with_classes(cls, name: str, found: LevelCounts, reading: Reading, positive: str | None = None) -> Target:
         """The same for a column whose classes have been counted."""
         counts = found.times
-        if found.different != 2:
-            listed = ", ".join(map(repr, counts)) + (", ..." if found.different > 4 else "")
-            remedy = "keep two of them" if found.different > 2 else "add rows of the other"
+        one_of_many = positive is not None and 2 < found.different <= MOST_CLASSES
+        if found.different != 2 and not one_of_many:
+            listed = ", ".join(map(repr, list(counts)[:4])) + (", ..." if found.different > 4 else "")
+            remedy = "keep two of them, or find one among the rest with --positive"
+            remedy = "keep two of them" if found.different > MOST_CLASSES else remedy
+            remedy = "add rows of the other" if found.different < 2 else remedy
             raise BadTable(f"target {name!r} must hold two classes, but holds {found.different}: {listed}; {remedy}")
-        common, rare = counts
         says_yes = [level for level in counts if level.lower() in _YES]
         if positive is not None:
             exact = [level for level in counts if level == positive]
             same = exact or [level for level in counts if level.lower() == positive.strip().lower()]
             if len(same) != 1:
-                raise BadTable(f"no class {positive!r} in target {name!r}, which holds {common!r} and {rare!r}")
+                held = (" and " if len(counts) == 2 else ", ").join(map(repr, list(counts)[:20]))
+                held += ", ..." if len(counts) > 20 else ""
+                raise BadTable(f"no class {positive!r} in target {name!r}, which holds {held}")
             chosen, why = same[0], "as asked"
         elif reading.kind == "number":
             chosen, why = max(counts, key=float), "the larger number"
         elif len(says_yes) == 1:
             chosen, why = says_yes[0], "the one that says yes"
         else:
-            chosen, why = rare, "the rarer class"
-        return cls(name, rare if chosen == common else common, chosen, why, reading)
+            chosen, why = list(counts)[-1], "the rarer class"
+        negative, *rest = (level for level in counts if level != chosen)
+        return cls(name, negative, chosen, why, reading, tuple(rest))
+
+    @property
+    def negatives(self) -> str:
+        """The negative classes, in words."""
+        return ", ".join(map(repr, (self.negative, *self.rest)))
 
     def labels(self, frame: Frame) -> Tensor:
         """1 for the positive class, 0 for the other, float32."""
         refuse_odd_target(frame, self.name)
         read = self.reading.read(frame[self.name])
-        codes = level_codes(read, (self.negative, self.positive))
-        if missing := int((codes == 2).sum()):
+        known = (self.negative, self.positive, *self.rest)
+        codes = level_codes(read, known)
+        if missing := int((codes == len(known)).sum()):
             raise missing_labels(self.name, missing, frame.height)
         if (codes < 0).any():
             unknown = levels(read)[int((codes < 0).argmax())]
-            raise BadTable(f"target {self.name!r} holds {unknown!r}; known are {self.negative!r} and {self.positive!r}")
-        return torch.from_numpy(codes.astype(np.float32))
+            held = f"{self.negatives} and {self.positive!r}"
+            raise BadTable(f"target {self.name!r} holds {unknown!r}; known are {held}")
+        return torch.from_numpy((codes == 1).astype(np.float32))
 
 
 def missing_labels(name: str, missing: int, rows: int) -> BadTable:
     """The error for a target that is missing in some rows."""
-    return BadTable(f"target {name!r} is missing in {missing} of {rows} rows; fill it in or drop those rows")
+    return BadTable(f"target {name!r} is missing in {missing} of {rows} rows; fill it in, or use --drop-missing-target")
 
 
 def refuse_odd_target(frame: Frame, name: str) -> None:
     """Refuse a table without the column, or with one that cannot hold classes."""
     if name not in frame.columns:
-        raise BadTable(f"no column {name!r} to predict; {_instead(name, frame)}")
+        raise BadTable(f"no column {name!r} to predict; {nearest(name, frame.columns)}")
     column = frame[name]
     if not (holds_numbers(column) or holds_levels(column)):
         raise BadTable(f"target {name!r} holds values of type {column.dtype}; it must hold numbers, words or booleans")
@@ -127,7 +143,7 @@ def refuse_odd_target(frame: Frame, name: str) -> None:
 def group_names(frame: Frame, column: str) -> NDArray[np.str_]:
     """The group of every row, as text; rows in which the column is missing are a group of their own."""
     if column not in frame.columns:
-        raise BadTable(f"no column {column!r} to compare groups of; {_instead(column, frame)}")
+        raise BadTable(f"no column {column!r} to compare groups of; {nearest(column, frame.columns)}")
     names = levels(frame[column]).fill_null("(missing)").to_numpy().astype(str)
     different = len(np.unique(names))
     if different > MOST_GROUPS:
@@ -136,15 +152,6 @@ def group_names(frame: Frame, column: str) -> NDArray[np.str_]:
             "join the small ones, or cut numbers into ranges"
         )
     return names
-
-
-def _instead(name: str, frame: Frame) -> str:
-    """The column that a name which is not there may stand for, or else the columns there are."""
-    same = [column for column in frame.columns if column.lower() == name.strip().lower()]
-    near = same or difflib.get_close_matches(name, frame.columns, n=1, cutoff=0.5)
-    if near:
-        return f"did you mean {near[0]!r}?"
-    return f"there are {', '.join(map(repr, frame.columns[:20]))}{', ...' if frame.width > 20 else ''}"
 
 
 @dataclass(frozen=True)
@@ -226,7 +233,8 @@ class Schema:
         absent = [column.name for column in self.columns if column.name not in frame.columns]
         if absent:
             listed = ", ".join(map(repr, absent[:20])) + (", ..." if len(absent) > 20 else "")
-            raise BadTable(f"the table lacks {listed}, which the model was trained on; {_instead(absent[0], frame)}")
+            near = nearest(absent[0], frame.columns)
+            raise BadTable(f"the table lacks {listed}, which the model was trained on; {near}")
         extra = self._extra(frame)
         if extra and not ignore_extra:
             raise BadTable(
@@ -258,7 +266,8 @@ class Schema:
 
     def _extra(self, frame: Frame) -> list[str]:
         known = {self.target.name, *(c.name for c in self.columns), *(name for name, _ in self.dropped)}
-        return [name for name in frame.columns if name not in known]
+        # A column without a name, as a separator at the end of each line makes, is never used.
+        return [name for name in frame.columns if name and name not in known]
 
     def notes(self) -> Notes:
         """An empty set of notes, to be filled by `encode`."""
@@ -283,11 +292,12 @@ class Schema:
         try:
             about = dict(data["target"])
             reading = Reading(**about.pop("reading"))
+            rest = tuple(typed(str, level) for level in about.pop("rest", ()))
             columns = tuple(read_column(**column) for column in data["columns"])
             readings = {name: Reading(**how) for name, how in data["readings"].items()}
             _refuse_other_readings(columns, readings)
             return cls(
-                Target(**{name: typed(str, value) for name, value in about.items()}, reading=reading),
+                Target(**{name: typed(str, value) for name, value in about.items()}, reading=reading, rest=rest),
                 columns,
                 tuple((name, typed(str, why)) for name, why in data["dropped"].items()),
                 readings,
@@ -304,7 +314,7 @@ def refuse_odd_wishes(frame: Frame, target: str, wishes: Mapping[str, str]) -> N
         if name == target:
             raise BadTable(f"column {name!r} is the target, and cannot be taken as {wish}")
         if name not in frame.columns:
-            raise BadTable(f"no column {name!r} to take as {wish}; {_instead(name, frame)}")
+            raise BadTable(f"no column {name!r} to take as {wish}; {nearest(name, frame.columns)}")
 
 
 def _refuse_other_readings(columns: Sequence[AnyColumn], readings: Readings) -> None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from setpoint.data.frame import Frame, with_labels
 from setpoint.data.rows import Rows
 from setpoint.data.scan import Chunk, Scan
 from setpoint.data.schema import Schema
+from setpoint.errors import BadTable
 
 #: The most rows of a part that are kept, but for those that are trained on.
 MOST_ROWS = 131_072
@@ -55,6 +58,27 @@ def _mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.asarray(z ^ (z >> np.uint64(31)))
+
+
+class Labelled(Scan):
+    """The rows of a table in which the target is there."""
+
+    def __init__(self, scan: Scan, target: str) -> None:
+        self.scan, self.target, self.paths, self.schema = scan, target, scan.paths, scan.schema
+        self.chunks, self.places = [], {}
+        for chunk, frame in scan.frames():
+            if rows := with_labels(frame, target).height:
+                self.chunks.append(Chunk(self.rows, rows))
+                self.places[self.chunks[-1]] = chunk
+        if not self.chunks:
+            raise BadTable(f"target {target!r} is missing in every row")
+
+    def read(self, chunk: Chunk) -> Frame:
+        return with_labels(self.scan.read(self.places[chunk]), self.target)
+
+    def fingerprint(self) -> dict[str, Any]:
+        """The fingerprint of the whole table."""
+        return self.scan.fingerprint()
 
 
 class StreamedBatches:

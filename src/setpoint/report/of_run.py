@@ -121,7 +121,7 @@ def _facts(saved: SavedRun) -> list[tuple[str, str]]:
     confidence = settings["confidence"]
     return [
         ("Rows", ", ".join(sizes)),
-        ("Positive class", f"{target.positive!r} in {target.name!r}, {target.why}; the other is {target.negative!r}"),
+        ("Positive class", f"{target.positive!r} in {target.name!r}, {target.why}; against {target.negatives}"),
         ("Columns", f"{len(saved.schema.columns)} used, as {len(saved.schema.features)} features"),
         *(("Dropped", f"{name!r}: {why}") for name, why in saved.schema.dropped),
         ("Model", f"{settings['model']}{members}"),

@@ -42,6 +42,7 @@ def check_description(about: Mapping[str, Any], point: OperatingPoint, width: in
         whole_number(settings[name], 0 if name == "seed" else 1, 2**63)
     if settings["confidence"] is not None:
         share(settings["confidence"])
+    truth(settings.get("drop_missing_target", False))
     named(about["versions"], text, 100)
     listed(about["notes"], text)
     for part in PARTS:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from setpoint.errors import BadSetting
+from setpoint.data.frame import nearest
+from setpoint.errors import BadSetting, BadTable
 from setpoint.train.default import check_solver
 from setpoint.train.kinds import kind_of
 
@@ -16,6 +17,10 @@ PARTS = ("train", "held_out", "calibration", "test")
 SMALL = 4096
 #: Tables of more rows have larger batches, which are as good (benchmarks.studies.batch_size) and faster.
 LARGE = 200_000
+
+#: Why a column is left out on the user's word.
+_DROPPED, _OTHERS = "--drop names it", "--columns does not name it"
+CHOSEN = (_DROPPED, _OTHERS)
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,9 @@ class Settings:
         over_splits: Whether each member of the ensemble has another random split into training and held-out rows;
             then nothing is retrained.
         wishes: What columns are to be taken as, by name: "categorical", "numeric", "hash" or "text".
+        drop: Columns to leave out; each text is a name, or several names with commas between.
+        columns: The columns to learn from, written as in `drop`; all other columns are left out. None given: all.
+        drop_missing_target: Whether to leave out rows without a label, in later evaluations too.
 
     Raises:
         BadSetting: If a setting is unknown or out of range, or two settings exclude each other.
@@ -64,6 +72,9 @@ class Settings:
     minutes: float | None = None
     monotone: dict[str, int] = field(default_factory=dict)
     wishes: Mapping[str, str] = field(default_factory=dict)
+    drop: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    drop_missing_target: bool = False
 
     def __post_init__(self) -> None:
         check_solver(self.solver)
@@ -97,6 +108,16 @@ class Settings:
         given = {"minutes": self.minutes, "monotone": self.monotone}
         return {name: value for name, value in given.items() if value}
 
+    def left_out(self, names: Sequence[str], target: str) -> dict[str, str]:
+        """Why each column is left out that the user does not want to learn from; unknown names are refused."""
+        drop, only = (
+            _named(texts, names, option) for texts, option in ((self.drop, "drop"), (self.columns, "columns"))
+        )
+        if target in drop:
+            raise BadSetting(f"{target!r} is the column to predict; leave it out of --drop")
+        kept = only or names
+        return {n: _DROPPED if n in drop else _OTHERS for n in names if n != target and (n in drop or n not in kept)}
+
     def settled(self, rows: int) -> Settings:
         """The same settings with epochs and batch size chosen for this number of training rows.
 
@@ -107,3 +128,12 @@ class Settings:
         batch_size = min(self.batch_size or usual, rows)
         steps = -(-rows // batch_size)
         return replace(self, batch_size=batch_size, epochs=self.epochs or min(max(2000 // steps, 10), 400))
+
+
+def _named(texts: Sequence[str], names: Sequence[str], option: str) -> list[str]:
+    """The columns that texts name; a text that is no column is several with commas between."""
+    found = [name for text in texts for name in ([text] if text in names else map(str.strip, text.split(",")))]
+    unknown = [name for name in found if name and name not in names]
+    if unknown:
+        raise BadTable(f"no column {unknown[0]!r} for --{option}; {nearest(unknown[0], names)}")
+    return [name for name in found if name]

@@ -57,7 +57,10 @@ def entries(
                 f"model {shape!r} is trained by its own method, so it takes no solver; leave out {solver!r}, or choose "
                 "--model linear or mlp"
             )
-        return Entry(name, lambda: None, lambda case: with_settings(own(), {**(given or {}), "seed": seed}))
+        method = own()
+        # Settings are given for the kind of the table, not for others beside it.
+        ours = {key: value for key, value in (given or {}).items() if shape == kind or hasattr(method, key)}
+        return Entry(name, lambda: None, lambda case: with_settings(method, {**ours, "seed": seed}))
 
     return [entry(name) for name in names]
 

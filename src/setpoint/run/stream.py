@@ -12,7 +12,7 @@ may have more than `MOST_ROWS` rows; further rows of other parts are trained on.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -26,13 +26,13 @@ from setpoint.data.learn import Learner, make_learner
 from setpoint.data.reading import apply_readings
 from setpoint.data.rows import Rows
 from setpoint.data.scan import CHUNK, Scan, learn_readings_of
-from setpoint.data.schema import Schema, Target, missing_labels, refuse_odd_target, refuse_odd_wishes
-from setpoint.data.stream import JOINED, MOST_ROWS, Division, StreamedBatches
+from setpoint.data.schema import MOST_CLASSES, Schema, Target, missing_labels, refuse_odd_target, refuse_odd_wishes
+from setpoint.data.stream import JOINED, MOST_ROWS, Division, Labelled, StreamedBatches
 from setpoint.errors import BadSetting, TooFewSamples
 from setpoint.problem.problem import Problem
 from setpoint.run.settings import PARTS, Settings
 from setpoint.run.side_by_side import Told
-from setpoint.run.table import SplitTable, TableRun, fit_parts, instead
+from setpoint.run.table import SplitTable, TableRun, chosen, fit_parts, instead
 from setpoint.train.kinds import kind_of
 from setpoint.train.work import Work
 
@@ -45,10 +45,10 @@ BATCH, STEPS, EPOCHS = 512, 2000, 3
 MEMORY = 4 * MOST_BYTES + 12 * CHUNK + 200_000_000 + 450_000_000
 
 
-def memory_note(path: str | Path) -> str:
-    """A sentence about the size of a file and the memory budget of streaming it."""
-    size = Path(path).stat().st_size if Path(path).is_file() else 0
-    return f"streaming {path}, {amount(size)}, with a budget of about {amount(MEMORY)} of memory"
+def memory_note(paths: Sequence[str]) -> str:
+    """A sentence about the size of files and the memory budget of streaming them."""
+    size = sum(Path(path).stat().st_size for path in paths if Path(path).is_file())
+    return f"streaming {', '.join(paths)}, {amount(size)}, with a budget of about {amount(MEMORY)} of memory"
 
 
 def fit_stream(
@@ -67,8 +67,10 @@ def fit_stream(
         raise BadSetting("over_splits gives each member another split of rows in memory; leave out --stream")
     if problem.group is not None:
         raise BadSetting(f"'{problem}' compares groups, which --stream does not; leave out --stream or the gap")
+    left_out, rows_read = settings.left_out(scan.columns, target), scan.rows
+    scan = Labelled(scan, target) if settings.drop_missing_target else scan
     division = Division.of(scan.rows, settings.shares, settings.seed)
-    schema = learn(scan, division, target, positive, settings.wishes)
+    schema = learn(scan, division, target, positive, left_out, settings.wishes)
     width = len(schema.features)
     most = max(min(MOST_ROWS, MOST_BYTES // (4 * width)), 1)
     refuse_beyond_memory(
@@ -100,7 +102,7 @@ def fit_stream(
     kept = len(parts["train"].labels)
     sampled = f"; {settings.model} was trained on a sample of {kept} rows in memory" if own else ""
     notes = (
-        *(f"column {name!r} is not used: {why}" for name, why in schema.dropped),
+        *chosen(schema, rows_read - scan.rows),
         *schema.spellings(),
         *instead(run, settings),
         f"streamed: trained in batches of {settings.batch_size} by "
@@ -116,9 +118,13 @@ def learn(
     division: Division,
     target: str,
     positive: str | None = None,
+    left_out: Mapping[str, str] = MappingProxyType({}),
     wishes: Mapping[str, str] = MappingProxyType({}),
 ) -> Schema:
-    """Learn the columns from the training rows, and the classes from all rows, in one pass."""
+    """Learn the columns from the training rows, and the classes from all rows, in one pass.
+
+    `left_out` says why columns are not learned from.
+    """
     learners: dict[str, Learner] = {}
     readings, classes = learn_readings_of(scan), Levels()
     for chunk, raw in scan.frames():
@@ -127,17 +133,17 @@ def learn(
             refuse_odd_wishes(raw, target, wishes)
         frame = apply_readings(raw, readings)
         if not learners:
-            learners = {
-                c.name: make_learner(c, readings.get(c.name), wishes.get(c.name)) for c in frame if c.name != target
-            }
+            used = [column for column in frame if column.name != target and column.name not in left_out]
+            learners = {c.name: make_learner(c, readings.get(c.name), wishes.get(c.name)) for c in used}
         classes.add(frame[target])
         train = frame.filter(division.parts(chunk) == 0)
         for name, learner in learners.items():
             learner.add(train[name])
     if classes.missing:
         raise missing_labels(target, classes.missing, classes.rows)
-    found = Target.with_classes(target, classes.found(4), readings[target], positive)
-    return Schema.with_columns(found, {name: learner.found() for name, learner in learners.items()}, readings)
+    found = Target.with_classes(target, classes.found(MOST_CLASSES), readings[target], positive)
+    described = {name: learner.found() for name, learner in learners.items()}
+    return Schema.with_columns(found, {**described, **left_out}, readings)
 
 
 def keep(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from setpoint.capacity import refuse_beyond_memory
 from setpoint.data.batch import Batches, Loader
-from setpoint.data.frame import Frame
+from setpoint.data.frame import Frame, with_labels
 from setpoint.data.layout import Block
 from setpoint.data.learn import spelling_note
 from setpoint.data.parts import Data
@@ -26,7 +26,7 @@ from setpoint.errors import TooFewSamples
 from setpoint.measure.sample import name_groups
 from setpoint.problem.problem import Problem
 from setpoint.run.run import Run
-from setpoint.run.settings import PARTS, Settings
+from setpoint.run.settings import CHOSEN, PARTS, Settings
 from setpoint.run.side_by_side import SideBySide, Told, entries, one_thread
 from setpoint.train.choose import How
 from setpoint.train.default import BASELINE, Case
@@ -191,11 +191,14 @@ def fit_table(
     work, settings = work or Work(), settings or Settings()
     about = (work.store.about or {}).get("fingerprint") or fingerprint(frame)
     readings, frame = learn_readings(frame)
+    left_out, rows_read = settings.left_out(frame.columns, target), frame.height
+    frame = with_labels(frame, target) if settings.drop_missing_target else frame
     classes = Target.of(frame, target, positive)
     labels = classes.labels(frame)
     rows = dict(zip(PARTS, split(labels, settings.shares, settings.seed)))
     frames = {part: frame[index.numpy()] for part, index in rows.items()}
-    schema = Schema.of(frames["train"], classes, readings, settings.wishes)
+    schema = Schema.of(frames["train"].drop(left_out), classes, readings, settings.wishes)
+    schema = replace(schema, dropped=(*schema.dropped, *left_out.items()))
     _refuse_wide_tables(frame.height, schema)
     codes: Tensor | None = None
     groups: list[str] = []
@@ -211,7 +214,6 @@ def fit_table(
         for part in PARTS
     }
     settings = settings.settled(len(rows["train"]))
-    dropped = [f"column {name!r} is not used: {why}" for name, why in schema.dropped]
     words = [
         f"column {column.name!r} is taken as words: {odd}"
         for column in schema.columns
@@ -221,10 +223,20 @@ def fit_table(
     cut = SplitTable(parts, tuple(groups), named=True, blocks=tuple(schema.blocks))
     run = fit_parts(cut, problem, settings, solvers, on_row=on_row, work=work)
     again = ["the model was retrained on training and held-out rows together; --no-refit turns that off"]
-    notes = (*dropped, *schema.spellings(), *words, *seen.sentences(ranges=False), *instead(run, settings))
+    told = (*chosen(schema, rows_read - frame.height), *schema.spellings(), *words)
+    notes = (*told, *seen.sentences(ranges=False), *instead(run, settings))
     notes = (*notes, *(again if run.trained.again else ()))
     sizes = {name: {"rows": len(p.labels), "positives": int(p.labels.sum())} for name, p in parts.items()}
     return TableRun(run, settings, schema, sizes, notes, about)
+
+
+def chosen(schema: Schema, unlabelled: int) -> list[str]:
+    """Notes on the classes, rows and columns that are learned from."""
+    target = schema.target
+    rest = f"{target.name!r} holds {len(target.rest) + 2} classes: {target.positive!r} against {target.negatives}"
+    rows = f"{unlabelled} rows without a label in {target.name!r} are left out"
+    columns = [f"column {name!r} is not used: {why}" for name, why in schema.dropped if why not in CHOSEN]
+    return [*([rest] if target.rest else []), *([rows] if unlabelled else []), *columns]
 
 
 def instead(run: Run, settings: Settings) -> list[str]:

@@ -6,13 +6,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from setpoint.data.exchange import copy_piped, is_piped
 from setpoint.data.frame import Frame, read_table
+from setpoint.data.opened import PIPED
 from setpoint.data.scan import Scan, fingerprint, scan_table
+from setpoint.data.text_format import TextFormat
 from setpoint.errors import BadFile, BadSetting, BadTable, SetpointError
+from setpoint.files import PENDING
 from setpoint.lock import locked
 from setpoint.problem.language import ask
 from setpoint.processes import ALONE, Processes
@@ -26,29 +30,33 @@ from setpoint.train.work import Work
 OnEpoch = Callable[[str, int, int], None]
 #: The least seconds between two states on the command line, where an epoch may be shorter than saving a state.
 GAP = 1.0
+#: What came through standard input, in the directory of the run until that is whole.
+COPY = f"{PENDING}{PIPED}"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All that is needed to repeat a run; `data` is the path of its table."""
+    """All that is needed to repeat a run; `data` are the paths of its table, and `-` is standard input."""
 
-    data: str
+    data: tuple[str, ...]
     target: str
     ask: str
     settings: Settings
     positive: str | None = None
     seconds: float = 30.0
     stream: bool = False
+    layout: TextFormat = field(default_factory=TextFormat)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, with an absolute path, so that any working directory will do."""
-        return {**asdict(self), "data": str(Path(self.data).absolute())}
+        """Plain data, with absolute paths, so that any working directory will do."""
+        return {**asdict(self), "data": [str(Path(path).absolute()) for path in self.data]}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Plan:
         """Read the plan that `to_dict` wrote."""
-        settings = Settings(**{**data["settings"], "shares": tuple(data["settings"]["shares"])})
-        return cls(**{**data, "settings": settings})
+        listed = {name: tuple(data["settings"][name]) for name in ("shares", "drop", "columns")}
+        settings, layout = Settings(**{**data["settings"], **listed}), TextFormat(**data["layout"])
+        return cls(**{**data, "data": tuple(data["data"]), "settings": settings, "layout": layout})
 
 
 def begin(
@@ -59,12 +67,14 @@ def begin(
     go_on: bool = False,
     on_epoch: OnEpoch | None = None,
     processes: Processes = ALONE,
+    notes: list[str] | None = None,
 ) -> TableRun:
     """Carry out a plan and write the run. An error leaves nothing behind; after a kill, `resume` continues.
 
     With `force` an earlier run in this place is replaced; it can be read until the new one is whole. With `go_on` an
     unfinished run of the same plan is continued. Only the first of several `processes` writes to this place, and it
-    holds the lock until the run is written.
+    holds the lock until the run is written. What comes through standard input is kept beside the run until that is
+    whole. `notes` takes what was found out about the files, as soon as it is.
     """
     out = Path(out)
     ask(plan.ask)
@@ -73,15 +83,29 @@ def begin(
     with locked(out) if processes.leads else nullcontext():
         if processes.leads:
             check_place(out, force=force or go_on)
-        table = _open(plan)
-        about = {**plan.to_dict(), "fingerprint": _fingerprint(table)}
-        kept = _store(plan, out, about, processes, anew=not go_on)
+        kept, notes = None, [] if notes is None else notes
         try:
-            return _carry_out(plan, table, out, kept, on_epoch)
-        except SetpointError:
-            if kept.begun:
+            plan = _kept(plan, out, processes)
+            table = _open(plan, notes)
+            about = {**plan.to_dict(), "fingerprint": _fingerprint(table)}
+            kept = _store(plan, out, about, processes, anew=not go_on)
+            return _carry_out(plan, table, out, kept, on_epoch, notes)
+        except BaseException as cause:
+            if isinstance(cause, SetpointError) and kept is not None and kept.begun:
                 kept.remove()
+            if not (out / UNFINISHED / STATE).is_file():
+                (out / COPY).unlink(missing_ok=True)
             raise
+
+
+def _kept(plan: Plan, out: Path, processes: Processes) -> Plan:
+    """The plan to read a copy of standard input, if the table comes that way."""
+    if not is_piped([Path(path) for path in plan.data]):
+        return plan
+    if not processes.alone:
+        raise BadSetting("several processes cannot share standard input; write the table to a file and give that")
+    copy_piped(out / COPY)
+    return replace(plan, data=(str(out / COPY),))
 
 
 def resume(out: str | os.PathLike[str], *, on_epoch: OnEpoch | None = None, processes: Processes = ALONE) -> TableRun:
@@ -93,17 +117,19 @@ def resume(out: str | os.PathLike[str], *, on_epoch: OnEpoch | None = None, proc
         about = processes.from_first(_about(out) if processes.leads else {})
         then = about["fingerprint"]
         plan = Plan.from_dict({name: value for name, value in about.items() if name != "fingerprint"})
-        if not Path(plan.data).is_file():
-            raise BadFile(f"{plan.data}, which the run at {out} was training on, is no longer there; put it back")
-        table = _open(plan)
+        gone = [path for path in plan.data if not Path(path).exists()]
+        if gone:
+            raise BadFile(f"{gone[0]}, which the run at {out} was training on, is no longer there; put it back")
+        notes: list[str] = []
+        table = _open(plan, notes)
         now = _fingerprint(table)
         if now != then:
             raise BadTable(
-                f"{plan.data} has changed since the run at {out} began ({then['rows']} rows, hash "
+                f"{', '.join(plan.data)} has changed since the run at {out} began ({then['rows']} rows, hash "
                 f"{then['sha256'][:12]}; now {now['rows']}, hash {now['sha256'][:12]}); put it back, or start anew "
                 "with --force"
             )
-        return _carry_out(plan, table, out, _store(plan, out, about, processes), on_epoch)
+        return _carry_out(plan, table, out, _store(plan, out, about, processes), on_epoch, notes)
 
 
 def _store(plan: Plan, out: Path, about: dict[str, Any], processes: Processes, *, anew: bool = False) -> Checkpoint:
@@ -112,7 +138,9 @@ def _store(plan: Plan, out: Path, about: dict[str, Any], processes: Processes, *
     )
 
 
-def _carry_out(plan: Plan, table: Frame | Scan, out: Path, store: Checkpoint, on_epoch: OnEpoch | None) -> TableRun:
+def _carry_out(
+    plan: Plan, table: Frame | Scan, out: Path, store: Checkpoint, on_epoch: OnEpoch | None, notes: list[str]
+) -> TableRun:
     """Train, write the run and remove its store."""
     work = Work(store, processes=store.processes)
     how: dict[str, Any] = {"positive": plan.positive, "on_row": on_epoch, "work": work}
@@ -122,14 +150,18 @@ def _carry_out(plan: Plan, table: Frame | Scan, out: Path, store: Checkpoint, on
         run = fit_stream(table, plan.target, ask(plan.ask), plan.settings, **how)
     else:
         run = fit_table(table, plan.target, ask(plan.ask), plan.settings, **how)
+    run = replace(run, notes=(*notes, *run.notes))
     if store.processes.leads:
         place_run(out, run, force=True)
         store.remove()
+        (out / COPY).unlink(missing_ok=True)
     return run
 
 
-def _open(plan: Plan) -> Frame | Scan:
-    return scan_table(plan.data) if plan.stream else read_table(plan.data)
+def _open(plan: Plan, notes: list[str]) -> Frame | Scan:
+    if plan.stream:
+        return scan_table(plan.data, layout=plan.layout, notes=notes)
+    return read_table(plan.data, plan.layout, notes)
 
 
 def _fingerprint(table: Frame | Scan) -> dict[str, Any]:
