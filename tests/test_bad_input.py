@@ -596,7 +596,7 @@ def train(rows, features):
     return (held("VmHWM") - before) / recipe_bytes(rows, features)
 
 train(50, 2)
-print(train(300, 1500), train(150_000, 20))
+print(train(300, 1500), train(150_000, 20), train(3000, 300))
 """
 
 
