@@ -1,4 +1,4 @@
-"""The rivals: LightGBM by a careful practitioner, its best class weight, scikit-learn's tuned threshold, logistics, FLAML.
+"""The rivals: LightGBM by a careful practitioner, its best class weight, a tuned threshold, logistic regression, FLAML.
 
 Each is trained on training and held-out rows alone, and gives scores for held-out, calibration and test rows.
 """
@@ -6,6 +6,7 @@ Each is trained on training and held-out rows alone, and gives scores for held-o
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import tempfile
 import time
@@ -37,13 +38,16 @@ JUDGED_PARTS = ("held_out", "calibration", "test")
 #: The time of FLAML: as many single fits of LightGBM as `auto` may take, at least so many seconds.
 FLAML_FITS, FLAML_LEAST = 8, 5.0
 
+#: LightGBM's own choice, one per core, unless the environment says otherwise.
+THREADS = int(os.environ.get("OMP_NUM_THREADS", "0")) or None
+
 Figures = dict[str, dict[str, float]]
 
 
 def booster(leaves: int, rounds: int = ROUNDS, weight: float = 1.0) -> lightgbm.LGBMClassifier:
     return lightgbm.LGBMClassifier(
         n_estimators=rounds, learning_rate=0.05, num_leaves=leaves, min_child_samples=20, scale_pos_weight=weight,
-        random_state=0, verbose=-1,
+        random_state=0, verbose=-1, n_jobs=THREADS,
     )  # fmt: skip
 
 
@@ -133,7 +137,7 @@ class Remembered(lightgbm.LGBMClassifier):
 
 
 def scorer_of(ask: str) -> Any:
-    """The ask as a scorer of hard decisions, as far as scikit-learn can say it: the rate, or how far a bound is broken."""
+    """The ask as a scorer of decisions, as far as scikit-learn can say it: the rate, or how far a bound is broken."""
     problem = sp.ask(ask)
 
     def score(y: np.ndarray, decided: np.ndarray) -> float:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import polars as pl
 from sklearn.datasets import load_breast_cancer
 
@@ -52,10 +53,8 @@ def from_r(folders: Folders, path: str) -> pl.DataFrame:
     columns = {}
     for name in frame.columns:
         values = frame[name]
-        words = values.dtype == object
-        columns[name] = pl.Series(
-            name, [None if v != v else str(v) for v in values] if words else values.to_numpy(), strict=False
-        )
+        told = [None if pd.isna(v) else str(v) for v in values] if values.dtype == object else values.to_numpy()
+        columns[name] = pl.Series(name, told, strict=False)
     return pl.DataFrame(columns).fill_nan(None).drop("rownames", strict=False)
 
 

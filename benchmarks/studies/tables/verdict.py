@@ -79,13 +79,11 @@ def counts(found: list[Row]) -> dict[str, Row]:
     return told
 
 
-def times(rows: list[Row], ours: str = AUTO) -> dict[str, float]:
+def times(rows: list[Row], ours: str = AUTO, clock: str = "fits") -> dict[str, float]:
     """By table, the median over splits and asks of the time of ours as a multiple of one LightGBM fit."""
     own = by_method(rows).get(ours, {})
     return {
-        table: statistics.median(
-            spent / row["single"] for key, row in own.items() if key[0] == table for spent in row["spent"].values()
-        )
+        table: statistics.median(fits for key, row in own.items() if key[0] == table for fits in row[clock].values())
         for table in dict.fromkeys(key[0] for key in own)
     }
 
