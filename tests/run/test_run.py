@@ -23,7 +23,7 @@ from setpoint.errors import BadFile, BadProblem, BadSetting, BadTable, TooFewSam
 from setpoint.run.artefact import check_place, load_run, save_run, seal
 from setpoint.run.settings import PARTS, Settings
 from setpoint.run.table import fit_table
-from setpoint.train.models import build_model
+from setpoint.train.kinds import build_model
 from setpoint.train.scoring import score_rows
 from tables import loans
 

@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from setpoint.data.frame import Column, level_codes, levels, matrix, numbers
+from setpoint.data.layout import Block
 from setpoint.data.seen import Seen
 
 #: Standardised values beyond this many deviations are pulled back to it.
@@ -50,6 +51,10 @@ class Numeric:
     @property
     def features(self) -> list[str]:
         return [self.name, f"{self.name} is missing"] if self.missing else [self.name]
+
+    @property
+    def blocks(self) -> list[Block]:
+        return [Block(self.name, "missable", 2) if self.missing else Block(self.name, "amount", 1)]
 
     def encode(self, column: Column) -> NDArray[np.float32]:
         return self.encode_values(numbers(column))
@@ -107,6 +112,10 @@ class Vector:
     def features(self) -> list[str]:
         return [feature for amount in self.amounts for feature in amount.features]
 
+    @property
+    def blocks(self) -> list[Block]:
+        return [block for amount in self.amounts for block in amount.blocks]
+
     def encode(self, column: Column) -> NDArray[np.float32]:
         values = matrix(column, self.length)
         parts = [a.encode_values(values[:, place].copy()) for place, a in zip(self.places, self.amounts)]
@@ -160,6 +169,10 @@ class Categorical:
     def features(self) -> list[str]:
         rest = [word for word, present in (("missing", self.missing), ("other", self.other > 0)) if present]
         return [f"{self.name}={level}" for level in self.levels] + [f"{self.name} is {word}" for word in rest]
+
+    @property
+    def blocks(self) -> list[Block]:
+        return [Block(self.name, "levels", len(self.features))]
 
     def encode(self, column: Column) -> NDArray[np.float32]:
         codes = level_codes(column, self.levels)

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from setpoint.data.column import Categorical, Numeric, Vector, read_column, typed
 from setpoint.data.frame import Frame, holds_levels, holds_numbers, level_codes, levels
+from setpoint.data.layout import Block
 from setpoint.data.learn import LevelCounts, Levels, describe
 from setpoint.data.reading import Reading, Readings, apply_readings, learn_readings
 from setpoint.data.seen import Notes
@@ -198,6 +199,11 @@ class Schema:
     def features(self) -> list[str]:
         """The name of every feature that `encode` makes."""
         return [feature for column in self.columns for feature in column.features]
+
+    @property
+    def blocks(self) -> list[Block]:
+        """The features that come from one value each, in the order of `features`."""
+        return [block for column in self.columns for block in column.blocks]
 
     def encode(self, frame: Frame, *, ignore_extra: bool = False, notes: Notes | None = None) -> Tensor:
         """Features `(n, d)`, float32, each row by itself, as the columns were read in training.

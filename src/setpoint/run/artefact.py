@@ -39,7 +39,7 @@ from setpoint.problem.point import OperatingPoint
 from setpoint.run.description import check_description
 from setpoint.run.table import TableRun
 from setpoint.train.checkpoint import STATE
-from setpoint.train.models import restore_model
+from setpoint.train.kinds import restore_model
 from setpoint.train.scoring import score_rows
 
 try:

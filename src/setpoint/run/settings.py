@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from setpoint.errors import BadSetting
 from setpoint.train.default import check_solver
-from setpoint.train.models import kind_of
+from setpoint.train.kinds import kind_of
 
 #: The parts of a table: to train on, to choose the epoch by, to set the threshold on, to judge the result on.
 PARTS = ("train", "held_out", "calibration", "test")

@@ -16,7 +16,7 @@ from setpoint.problem.problem import Problem
 from setpoint.run.run import Run, run
 from setpoint.train.choose import How, can_refit, method_for
 from setpoint.train.default import BASELINE, Case, Choice, make_solver
-from setpoint.train.models import build_model, kind_of
+from setpoint.train.kinds import build_model, kind_of
 from setpoint.train.work import Work
 
 #: Called with the name of the solver, its rows of history so far, and the expected number of rows.

@@ -85,7 +85,11 @@ def fit_stream(
 
     work.identity = {"data": data, "target": target, "positive": positive, "solvers": [], "stream": True}
     run = fit_parts(
-        SplitTable(parts, named=True, stream=loader, streamed=rows), problem, settings, on_row=on_row, work=work
+        SplitTable(parts, named=True, stream=loader, streamed=rows, blocks=tuple(schema.blocks)),
+        problem,
+        settings,
+        on_row=on_row,
+        work=work,
     )
     used = {one.name: one.history[-1]["solver"] for one in (run, *run.beside)}
     notes = (

@@ -13,6 +13,7 @@ from torch import Tensor
 from setpoint.capacity import refuse_beyond_memory
 from setpoint.data.batch import Batches, Loader
 from setpoint.data.frame import Frame
+from setpoint.data.layout import Block
 from setpoint.data.learn import odd_numbers_note
 from setpoint.data.parts import Data
 from setpoint.data.reading import learn_readings
@@ -112,6 +113,7 @@ class SplitTable:
         named: Whether the name of a part identifies its rows, because the run stores the fingerprint of the table.
         stream: Gives a loader of the streamed training rows, from a batch size and a seed.
         streamed: The number of streamed training rows.
+        blocks: The features that come from one value of a row.
     """
 
     rows: Mapping[str, Rows]
@@ -119,6 +121,7 @@ class SplitTable:
     named: bool = False
     stream: Callable[[int, int], Loader] | None = None
     streamed: int = 0
+    blocks: tuple[Block, ...] = ()
 
     @property
     def train_rows(self) -> int:
@@ -128,12 +131,13 @@ class SplitTable:
     def data(self, settings: Settings, work: Work) -> Data:
         """Loaders of all parts; several processes share every batch."""
         size = settings.batch_size or self.train_rows
-        train = self._batches("train", work, batch_size=size, shuffle=size < self.train_rows, seed=settings.seed)
+        train: Any = self._batches("train", work, batch_size=size, shuffle=size < self.train_rows, seed=settings.seed)
         held_out, calibration, test = (self._batches(part, work) for part in PARTS[1:])
         if self.stream is None:
-            return Data(train, held_out, calibration, test, self.group_names)
+            return Data(train, held_out, calibration, test, self.group_names, blocks=self.blocks)
         seen = self._batches("train", work)
-        return Data(self.stream(size, settings.seed), held_out, calibration, test, self.group_names, seen)
+        train = self.stream(size, settings.seed)
+        return Data(train, held_out, calibration, test, self.group_names, seen, self.blocks)
 
     def _batches(self, part: str, work: Work, **how: Any) -> Batches:
         rows, shared = self.rows[part], None if not work.processes.alone else False
@@ -214,7 +218,8 @@ def fit_table(
         if readings[column.name].kind == "words" and (odd := odd_numbers_note(frame[column.name]))
     ]
     work.identity = {"data": about, "target": target, "positive": positive, "solvers": list(solvers)}
-    run = fit_parts(SplitTable(parts, tuple(groups), named=True), problem, settings, solvers, on_row=on_row, work=work)
+    cut = SplitTable(parts, tuple(groups), named=True, blocks=tuple(schema.blocks))
+    run = fit_parts(cut, problem, settings, solvers, on_row=on_row, work=work)
     again = ["the model was retrained on training and held-out rows together; --no-refit turns that off"]
     notes = (*dropped, *words, *seen.sentences(ranges=False), *instead(run, settings))
     notes = (*notes, *(again if run.trained.again else ()))

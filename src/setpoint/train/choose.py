@@ -152,7 +152,11 @@ def _method(model: nn.Module | None, problem: Problem, named: Choice, choice: An
             raise BadSetting(f"an ensemble over splits trains on the held-out rows too, so it takes {lacking}")
         refit = False
     if is_method(choice):
-        method: Method = Refit(choice) if refit else choice
+        if hasattr(choice, "pool"):
+            # Trained on all rows by itself.
+            method: Method = replace(choice, pool=choice.pool and refit is not False)  # type: ignore[type-var]
+        else:
+            method = Refit(choice) if refit else choice
         return method if made_of == Seeds(1) else Ensembled(method, made_of, how.seed)
     if model is None:
         raise BadSetting("a solver needs a model to train; pass one, or a method that makes its own")

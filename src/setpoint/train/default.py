@@ -24,8 +24,8 @@ from setpoint.solve.sample_prices import ByArea, Growth
 from setpoint.solve.solver import Solver
 from setpoint.train.auto import Auto
 from setpoint.train.class_weights import lean_weight
+from setpoint.train.kinds import kind_of
 from setpoint.train.method import Method
-from setpoint.train.models import kind_of
 from setpoint.train.recipes import Anchored, ClassWeights, Ridge, is_linear
 
 BASELINE = "cross-entropy"
