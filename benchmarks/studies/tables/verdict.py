@@ -79,11 +79,11 @@ def counts(found: list[Row]) -> dict[str, Row]:
     return told
 
 
-def times(rows: list[Row], ours: str = AUTO, clock: str = "fits") -> dict[str, float]:
-    """By table, the median over splits and asks of the time of ours as a multiple of one LightGBM fit."""
-    own = by_method(rows).get(ours, {})
+def times(rows: list[Row], ours: str = AUTO, clock: str = "wall") -> dict[str, float]:
+    """By table, the median over splits of the time of ours as a multiple of one LightGBM fit."""
+    own = by_method(rows).get(f"{ours}, clock", {})
     return {
-        table: statistics.median(fits for key, row in own.items() if key[0] == table for fits in row[clock].values())
+        table: statistics.median(row[clock] for key, row in own.items() if key[0] == table)
         for table in dict.fromkeys(key[0] for key in own)
     }
 
