@@ -2,9 +2,10 @@
 
     python -m benchmarks.studies.promises_tables [--repeats 1000] [--models linear,trees,auto] [--quick]
 
-The population is known exactly. A row has two whole numbers from 0 to 19, a word of four, and a number of three that may
-be missing; all 6,400 combinations are equally likely, and each has its own probability of a positive (16 % overall), which
-is not linear in the columns. So the true rate of a decision is a finite sum, without an error of its own.
+The population is known exactly. A row has two whole numbers from 0 to 19, a word of four, and a number of three that
+may be missing; all 6,400 combinations are equally likely, and each has its own probability of a positive (16 %
+overall), which is not linear in the columns. So the true rate of a decision is a finite sum, without an error of its
+own.
 
 Each repeat draws 1,200 rows, trains with the defaults of `setpoint fit` (the seed is that of the repeat), and asks
 whether the certified bound holds in the population: `minimize fnr where fpr <= 10%`, certified at 95 % from the
