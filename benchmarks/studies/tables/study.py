@@ -147,17 +147,16 @@ def run_ours(bench: Bench, table: Table, model: str) -> None:
     figures: rivals.Figures = {}
     plain: rivals.Figures = {}
     chosen, start = {}, time.perf_counter()
-    with fits_shared():
-        for ask in table.asks:
-            run = fitted(table, model, ask)
-            chosen[ask] = [trial.name for trial in run.chosen.trials if trial.chosen]
-            for into, one in ((figures, run.chosen), (plain, run.runs[-1])):
-                parts = {part: one.sample(part) for part in rivals.JUDGED_PARTS}
-                for part, sample in parts.items():
-                    assert np.array_equal(sample.labels.numpy(), table.labels(part)), f"{table.name}: other {part} rows"
-                scores = {part: sample.scores.double().numpy() for part, sample in parts.items()}
-                into[ask] = judge(ask, table, scores, one.point)
-                bench.keep(table, f"{model if one is run.chosen else 'cross-entropy'}-{table.asks.index(ask)}", scores)
+    for ask in table.asks:
+        run = fitted(table, model, ask)
+        chosen[ask] = [trial.name for trial in run.chosen.trials if trial.chosen]
+        for into, one in ((figures, run.chosen), (plain, run.runs[-1])):
+            parts = {part: one.sample(part) for part in rivals.JUDGED_PARTS}
+            for part, sample in parts.items():
+                assert np.array_equal(sample.labels.numpy(), table.labels(part)), f"{table.name}: other {part} rows"
+            scores = {part: sample.scores.double().numpy() for part, sample in parts.items()}
+            into[ask] = judge(ask, table, scores, one.point)
+            bench.keep(table, f"{model if one is run.chosen else 'cross-entropy'}-{table.asks.index(ask)}", scores)
     seconds = time.perf_counter() - start
     bench.add(table, model, figures, seconds, chosen=chosen)
     bench.add(table, "cross-entropy", plain, seconds)
@@ -212,9 +211,11 @@ def main() -> None:
                 run_logistic(bench, table)
             if options.flaml and "flaml" in methods and bench.missing(one, seed, ("FLAML",)):
                 run_flaml(bench, table, options.flaml)
+            with fits_shared():
+                for model in MODELS:
+                    if model in methods and bench.missing(one, seed, (model,)):
+                        run_ours(bench, table, model)
             for model in MODELS:
-                if model in methods and bench.missing(one, seed, (model,)):
-                    run_ours(bench, table, model)
                 if f"{model}-clock" in methods and bench.missing(one, seed, (f"{model}, clock",)):
                     run_clock(bench, table, model)
     if not options.tables and not options.screen:
