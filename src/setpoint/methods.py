@@ -8,6 +8,7 @@ from setpoint.train.accumulate import accumulate
 from setpoint.train.best import Best
 from setpoint.train.best_kind import BestKind
 from setpoint.train.best_of import BestOf
+from setpoint.train.boosting import Boosted, Boosting
 from setpoint.train.by_epochs import ByEpochs
 from setpoint.train.correct import correct
 from setpoint.train.cross_fit import CrossFit
@@ -22,7 +23,7 @@ from setpoint.train.recipes import ClassWeights
 from setpoint.train.refit import Refit
 from setpoint.train.splits import Folds, Seeds, Splits
 from setpoint.train.stack import Stack
-from setpoint.train.trees import Boosted, Boosting
+from setpoint.train.trees import Trees
 from setpoint.train.trial import Trial
 from setpoint.train.work import Work
 
@@ -51,6 +52,7 @@ __all__ = [
     "Splits",
     "Stack",
     "Trained",
+    "Trees",
     "Trial",
     "Work",
     "accumulate",

@@ -8,20 +8,20 @@ from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
+import torch
 from numpy.typing import NDArray
 
 from setpoint.data.frame import Column, level_codes, levels, matrix, numbers
 from setpoint.data.layout import Block
 from setpoint.data.seen import Seen
+from setpoint.data.standardise import TAIL, soften
 
-#: Standardised values beyond this many deviations are pulled back to it.
-CLIP = 5.0
 Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
 class Numeric:
-    """A column of numbers or times: standardised and clipped at five deviations.
+    """A column of numbers or times: standardised, with short tails beyond five deviations.
 
     A missing value becomes the mean, with a 0/1 feature beside it if training had missing values.
 
@@ -66,7 +66,8 @@ class Numeric:
             values[unknown] = self.mean
         np.divide(values, self.deviation, out=values)
         np.subtract(values, self.mean / self.deviation, out=values)
-        np.clip(values, -CLIP, CLIP, out=values)
+        if np.abs(values).max(initial=0.0) > TAIL:
+            values = soften(torch.from_numpy(values)).numpy()
         return np.stack([values, unknown] if self.missing else [values], axis=1, dtype=np.float32, casting="same_kind")
 
     def look(self, column: Column) -> Seen:

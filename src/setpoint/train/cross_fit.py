@@ -21,11 +21,11 @@ from setpoint.data.split import split, strata
 from setpoint.decide.order import preference_of_row
 from setpoint.errors import TooFewSamples
 from setpoint.problem.problem import Problem
+from setpoint.train.boosting import Boosted
 from setpoint.train.ensemble import Ensemble
 from setpoint.train.history import History
 from setpoint.train.method import Method, Trained, expected_rows
 from setpoint.train.scoring import score_rows
-from setpoint.train.trees import Boosted
 from setpoint.train.work import Work
 
 
@@ -76,47 +76,71 @@ class CrossFit:
 
     def train(self, problem: Problem, data: Data, work: Work) -> Trained:
         """Train the members, in threads where their methods can be."""
+        return Folded(self, problem, data, work).all()
+
+
+class Folded:
+    """A cross-fit under way: its folds, and the members that are trained so far."""
+
+    def __init__(self, method: CrossFit, problem: Problem, data: Data, work: Work) -> None:
         work.once("begun", lambda: True)
-        rows = rows_to_fold(data, self.pool)
-        folds = folds_of(rows, len(self.methods), self.seed)
+        self.method, self.problem, self.data, self.work = method, problem, data, work
+        self.rows = rows_to_fold(data, method.pool)
+        self.folds = folds_of(self.rows, len(method.methods), method.seed)
+        self.trained: dict[int, Trained] = {}
 
-        def one(member: int) -> Trained:
-            outside = folds == member
+    def member(self, place: int) -> Trained:
+        """The member of one fold."""
+        if place not in self.trained:
+            outside, drawn = self.folds == place, self.method.seed + place
             own = replace(
-                data, train=batches_like(data.train, rows.take(~outside), self.seed + member),
-                held_out=batches_like(data.held_out, rows.take(outside), self.seed + member),
+                self.data, train=batches_like(self.data.train, self.rows.take(~outside), drawn),
+                held_out=batches_like(self.data.held_out, self.rows.take(outside), drawn),
             )  # fmt: skip
-            return self.methods[member].train(problem, own, work.part(f"fold-{member}"))
+            method = self.method.methods[place]
+            self.trained[place] = method.train(self.problem, own, self.work.part(f"fold-{place}"))
+        return self.trained[place]
 
-        members = range(int(folds.max()) + 1)
-        if all(getattr(method, "in_threads", False) for method in self.methods):
-            with ThreadPoolExecutor(min(len(members), os.cpu_count() or 1)) as pool:
-                try:
-                    runs = list(pool.map(one, members))
-                except BaseException:
-                    pool.shutdown(cancel_futures=True)
-                    raise
-        else:
-            with torch.random.fork_rng(devices=[]):
-                runs = []
-                for member in members:
-                    torch.manual_seed(self.seed + member)
-                    runs.append(one(member))
-        scores = torch.zeros(len(rows.labels))
-        for member, run in enumerate(runs):
-            outside = folds == member
-            scores[outside] = score_rows(run.model, rows.x[outside]).float()
+    def scores(self, place: int) -> Tensor:
+        """The scores of the rows of one fold by its member."""
+        return score_rows(self.member(place).model, self.rows.x[self.folds == place]).float()
+
+    def all(self) -> Trained:
+        """All members, as one model."""
+        members = range(int(self.folds.max()) + 1)
+        runs = self._in_threads(members) if self._may_thread() else self._in_turn(members)
+        scores = torch.zeros(len(self.rows.labels))
         history: History = []
         starts: list[int] = []
-        for member, run in enumerate(runs):
+        for member, run in zip(members, runs):
+            scores[self.folds == member] = self.scores(member)
             starts.append(len(history))
             history += [{**row, "member": member} for row in run.history]
-        ranks = [preference_of_row(problem, run.history[run.best]) for run in runs]
+        ranks = [preference_of_row(self.problem, run.history[run.best]) for run in runs]
         best = ranks.index(max(ranks))
         return Trained(
-            combined([run.model for run in runs]).eval(), history, starts[best] + runs[best].best, self,
-            again=pools(data, self.pool), out_of_fold=rows.sample(scores),
+            combined([run.model for run in runs]).eval(), history, starts[best] + runs[best].best, self.method,
+            again=pools(self.data, self.method.pool), out_of_fold=self.rows.sample(scores),
         )  # fmt: skip
+
+    def _may_thread(self) -> bool:
+        return all(getattr(method, "in_threads", False) for method in self.method.methods)
+
+    def _in_threads(self, members: range) -> list[Trained]:
+        with ThreadPoolExecutor(min(len(members), os.cpu_count() or 1)) as pool:
+            try:
+                return list(pool.map(self.member, members))
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+
+    def _in_turn(self, members: range) -> list[Trained]:
+        with torch.random.fork_rng(devices=[]):
+            runs = []
+            for member in members:
+                torch.manual_seed(self.method.seed + member)
+                runs.append(self.member(member))
+            return runs
 
 
 def pools(data: Data, pool: bool) -> bool:

@@ -12,12 +12,13 @@ from functools import partial
 from torch import Tensor, nn
 
 from setpoint.errors import BadSetting
-from setpoint.train.best_kind import ASKED, PLAIN, TREES, BestKind, trees
+from setpoint.train.best_kind import ASKED, NETWORK, PLAIN, TREES, BestKind
+from setpoint.train.boosting import Boosted
 from setpoint.train.ensemble import Ensemble
 from setpoint.train.method import Method
 from setpoint.train.models import drawn, linear, mlp
 from setpoint.train.stack import Stack
-from setpoint.train.trees import Boosted
+from setpoint.train.trees import Trees
 
 
 @dataclass(frozen=True)
@@ -39,17 +40,22 @@ def _linear(state: Mapping[str, Tensor]) -> nn.Module:
     return _loaded(linear(state["weight"].shape[1]), state)
 
 
+def _mlps(state: Mapping[str, Tensor]) -> nn.Module:
+    folds = 1 + max(int(name.split(".")[1]) for name in state)
+    return _loaded(Ensemble(mlp(state["members.0.0.weight"].shape[1]) for _ in range(folds)), state)
+
+
 def _loaded(model: nn.Module, state: Mapping[str, Tensor]) -> nn.Module:
     model.load_state_dict(dict(state))
     return model
 
 
 #: How the members of a stack are restored, by their names.
-MEMBERS = {PLAIN: _linear, ASKED: _linear, TREES: Boosted.restore}
+MEMBERS = {PLAIN: _linear, ASKED: _linear, TREES: Boosted.restore, NETWORK: _mlps}
 KINDS: dict[str, Kind] = {
     "auto": Kind(method=BestKind, restore=partial(Stack.restore, kinds=MEMBERS)),
     "linear": Kind(linear),
-    "trees": Kind(method=trees, restore=Boosted.restore),
+    "trees": Kind(method=Trees, restore=Boosted.restore),
     "mlp": Kind(mlp),
 }
 
