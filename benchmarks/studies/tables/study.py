@@ -53,7 +53,7 @@ from benchmarks.studies.tables.tables import TABLES, Folders
 from benchmarks.studies.tables.verdict import summary
 from setpoint.run.settings import Settings
 from setpoint.run.table import TableRun, fit_table
-from setpoint.train.cross_fit import CrossFit
+from setpoint.train.boosting import Boosting
 
 SCREENING_SEEDS, SEEDS = range(3), range(10, 20)
 #: The ask whose time is measured.
@@ -125,21 +125,21 @@ def fitted(table: Table, model: str, ask: str) -> TableRun:
 
 @contextlib.contextmanager
 def fits_shared() -> Iterator[None]:
-    """Train models that do not depend on the ask once for all asks of a table and split: their scores are the same."""
-    train, known = CrossFit.train, {}
+    """Grow the trees of each fold once for all asks of a table and split: they do not depend on the ask."""
+    train = Boosting.train
+    known: dict[str, Any] = {}
 
-    def once(self: CrossFit, problem: Any, data: Any, work: Any) -> Any:
-        if "Anchored" in repr(self):
-            return train(self, problem, data, work)
-        if repr(self) not in known:
-            known[repr(self)] = train(self, problem, data, work)
-        return known[repr(self)]
+    def once(self: Boosting, problem: Any, data: Any, work: Any) -> Any:
+        key = f"{self} of {data.train.rows} rows"
+        if key not in known:
+            known[key] = train(self, problem, data, work)
+        return known[key]
 
-    CrossFit.train = once  # type: ignore[method-assign]
+    Boosting.train = once  # type: ignore[method-assign]
     try:
         yield
     finally:
-        CrossFit.train = train  # type: ignore[method-assign]
+        Boosting.train = train  # type: ignore[method-assign]
 
 
 def run_ours(bench: Bench, table: Table, model: str) -> None:
