@@ -49,7 +49,7 @@ from benchmarks.common.data import arguments
 from benchmarks.common.harness import Journal, write_result
 from benchmarks.studies.tables import rivals
 from benchmarks.studies.tables.rows import Table, judge
-from benchmarks.studies.tables.tables import TABLES, Folders
+from benchmarks.studies.tables.tables import TABLES, Folders, size_of
 from benchmarks.studies.tables.verdict import summary
 from setpoint.run.settings import Settings
 from setpoint.run.table import TableRun, fit_table
@@ -200,11 +200,11 @@ def main() -> None:
     tables = tuple(options.tables.split(",")) if options.tables else tuple(TABLES)
     if options.quick:
         tables, seeds = ("breast_cancer", "german_credit"), seeds[:2]
-    journal = Journal(name, options.quick)
+    journal, folders = Journal(name, options.quick), Folders(options.data, options.packages)
     bench, methods = Bench(journal, options.keep), options.methods.split(",")
     for seed in seeds if not options.sum_up else ():
         for one in tables:
-            table = Table(one, TABLES[one](Folders(options.data, options.packages)), seed)
+            table = Table(one, TABLES[one](folders), seed)
             if "boosted" in methods and bench.missing(one, seed, BOOSTED):
                 run_boosted(bench, table)
             if "logistic" in methods and bench.missing(one, seed, LOGISTIC):
@@ -220,4 +220,5 @@ def main() -> None:
                     run_clock(bench, table, model)
     if not options.tables and not options.screen:
         journal.fold()
-        print(write_result("tables", summary(list(journal.rows.values())), options.quick))
+        sizes = {one: size_of(TABLES[one](folders)) for one in tables}
+        print(write_result("tables", summary(list(journal.rows.values()), sizes), options.quick))

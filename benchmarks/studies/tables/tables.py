@@ -77,6 +77,10 @@ def at_most(frame: pl.DataFrame, most: int = MOST, all_positives: bool = False) 
     return frame[np.sort(np.concatenate(kept))]
 
 
+def size_of(frame: pl.DataFrame) -> dict[str, float]:
+    return {"rows": frame.height, "columns": frame.width - 1, "positives": float(frame["y"].to_numpy().mean())}
+
+
 def development(name: str) -> Callable[[Folders], pl.DataFrame]:
     def load(folders: Folders) -> pl.DataFrame:
         x, y = load_table(name, folders.data)

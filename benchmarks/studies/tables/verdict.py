@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from typing import Any
 
 import setpoint as sp
@@ -88,7 +89,15 @@ def times(rows: list[Row], ours: str = AUTO, clock: str = "wall") -> dict[str, f
     }
 
 
-def summary(rows: list[Row]) -> Row:
+def choices(rows: list[Row], ours: str = AUTO) -> dict[str, str]:
+    """By table, what `auto` has chosen, and how often, over all splits and asks."""
+    found: dict[str, Counter[str]] = {}
+    for (table, _), row in by_method(rows).get(ours, {}).items():
+        found.setdefault(table, Counter()).update(name for names in row["chosen"].values() for name in names)
+    return {table: ", ".join(f"{name} {n}" for name, n in own.most_common()) for table, own in found.items()}
+
+
+def summary(rows: list[Row], sizes: dict[str, Row]) -> Row:
     found = cells(rows)
-    return {"seeds": sorted({row["seed"] for row in rows}), "cells": found, "counts": counts(found),
-            "times": times(rows)}  # fmt: skip
+    return {"seeds": sorted({row["seed"] for row in rows}), "sizes": {cell["table"]: sizes[cell["table"]] for cell in
+            found}, "chosen": choices(rows), "cells": found, "counts": counts(found), "times": times(rows)}  # fmt: skip
