@@ -136,8 +136,8 @@ class Remembered(lightgbm.LGBMClassifier):
         return self
 
 
-def scorer_of(ask: str) -> Any:
-    """The ask as a scorer of decisions, as far as scikit-learn can say it: the rate, or how far a bound is broken."""
+def score_of(ask: str) -> Callable[[np.ndarray, np.ndarray], float]:
+    """The ask as a score of decisions, as far as scikit-learn can say it: the rate, or how far a bound is broken."""
     problem = sp.ask(ask)
 
     def score(y: np.ndarray, decided: np.ndarray) -> float:
@@ -150,7 +150,7 @@ def scorer_of(ask: str) -> Any:
         bound = float(ask.split("<=")[1].strip(" %")) / 100
         return float(recall if rate <= bound else -1 - rate)
 
-    return make_scorer(score)
+    return score
 
 
 def tuned_threshold(table: Table, leaves: int, rounds: int) -> tuple[Figures, float]:
@@ -163,7 +163,9 @@ def tuned_threshold(table: Table, leaves: int, rounds: int) -> tuple[Figures, fl
         if " over " in ask:
             continue
         model = Remembered(**booster(leaves, rounds).get_params())
-        tuned = TunedThresholdClassifierCV(model, scoring=scorer_of(ask), thresholds=1000, cv=5, random_state=0)
+        tuned = TunedThresholdClassifierCV(
+            model, scoring=make_scorer(score_of(ask)), thresholds=1000, cv=5, random_state=0
+        )
         tuned.fit(table.x.iloc[rows], table.y[rows])
         test = tuned.estimator_.predict_proba(table.x.iloc[table.rows["test"]])[:, 1]
         problem = sp.ask(ask)
