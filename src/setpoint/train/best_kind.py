@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from setpoint.data.batch import in_batches, resident
+from setpoint.data.batch import batches_like, in_batches, resident
 from setpoint.data.parts import Data
 from setpoint.data.rows import Rows
 from setpoint.errors import BadSetting
@@ -21,7 +22,7 @@ from setpoint.solve.baseline import CrossEntropy
 from setpoint.train.by_epochs import ByEpochs
 from setpoint.train.class_weights import lean_weight
 from setpoint.train.cross_fit import CrossFit, Folded, folds_of, pools, rows_to_fold
-from setpoint.train.full_batch import FullBatch
+from setpoint.train.full_batch import FullBatch, penalty_once, read_rows
 from setpoint.train.history import History
 from setpoint.train.linear import cross_entropy
 from setpoint.train.method import Method, Trained, expected_rows
@@ -154,14 +155,18 @@ class BestKind:
         work.once("begun", lambda: True)
         rows = rows_to_fold(data, self.pool)
         field = _Field(problem, data, work, self.minutes)
-        field.add(PLAIN, self._linear(data, Ridge()))
+        every = batches_like(data.in_memory, rows, self.seed)
+        standardised, _ = read_rows([every], nn.Linear(_width(data), 1))
+        # One penalty for all folds: the choice of one number tells a fold nothing of its labels.
+        penalty = penalty_once(standardised, work)
+        field.add(PLAIN, self._linear(data, Only("CrossEntropy", attrgetter("plain"), penalty)))
         field.add(TREES, self._trees.cross_fit)
         if problem.group is not None:
             field.leave_out(ASKED, "groups are evened out by their thresholds, not by training")
         elif field.is_behind(PLAIN, TREES):
             field.leave_out(ASKED, f"cross-entropy is more than {REACH:g} standard errors behind trees")
         else:
-            field.add(ASKED, self._linear(data, Only("Anchored(0.25)", Recipes.anchored)))
+            field.add(ASKED, self._linear(data, Only("Anchored(0.25)", Recipes.anchored, penalty)))
         if len(rows.labels) < NETWORK_ROWS:
             field.leave_out(NETWORK, f"a network needs {NETWORK_ROWS:,} rows, here are {len(rows.labels):,}")
         else:
