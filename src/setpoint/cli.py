@@ -28,7 +28,7 @@ except ModuleNotFoundError as cause:
 
 #: Packages of the extra `cli`; a library installed without it lacks them.
 EXTRA = ("polars", "rich", "safetensors", "typer")
-MISTAKE, FAULT, STOPPED, DEAF = 2, 3, 130, 141
+MISTAKE, FAULT, STOPPED, DEAF = 2, 70, 130, 141
 
 if MISSING is None:
     Data = Annotated[Path, typer.Argument(help="A .csv, .tsv or .parquet file.", show_default=False)]
@@ -55,8 +55,11 @@ if MISSING is None:
         typer.Option(help="Rows per step. If not given: all rows up to 4,096, above that 512, for large tables 4,096."),
     ]
     Confidence = Annotated[
-        float | None,
-        typer.Option(help="Set a threshold that keeps the bounds on new data with this probability, such as 0.95."),
+        str,
+        typer.Option(
+            help="Set a threshold that keeps the bounds on new data with this probability, such as 0.95; exit code 3 "
+            "if the rows do not allow it. auto: 0.95 where the rows suffice; none: the bare cut."
+        ),
     ]
     Shares = Annotated[
         str, typer.Option(help="How much of the table goes to train, held-out, calibration and test rows.")
@@ -101,7 +104,7 @@ def fit(
         ),
     ] = "default",
     tune: Annotated[int, typer.Option(help="Let optuna try this many settings more; implies --solver auto.")] = 0,
-    confidence: Confidence = None,
+    confidence: Confidence = "auto",
     out: Annotated[Path, typer.Option(help="The directory to write the run to.")] = Path("run"),
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier run in that directory.")] = False,
     epochs: Epochs = None,
@@ -169,7 +172,7 @@ def compare(
     ] = None,
     positive: Positive = None,
     model: Model = "linear",
-    confidence: Confidence = None,
+    confidence: Confidence = "auto",
     epochs: Epochs = None,
     batch_size: BatchSize = None,
     seed: Annotated[int, typer.Option(help="The seed of the first split.")] = 0,
@@ -329,6 +332,10 @@ def _about(
     setpoint fit loans.csv --target default --ask "minimize fnr where fpr <= 1%"
 
     setpoint predict run new.csv
+
+    Exit codes: 0 done; 1 evaluate found the promise broken; 2 a mistake in the
+    command or a file; 3 no certificate although --confidence demands one (the
+    run is kept); 70 a fault in setpoint; 130 stopped; 141 nobody reads on.
     """
     if context.invoked_subcommand is None:
         print(context.get_help())

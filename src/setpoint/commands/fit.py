@@ -15,17 +15,18 @@ from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
 from setpoint.commands.show import console, progress, result_table, say, trials_table, write_json
+from setpoint.decide.settle import AUTO, demanded
 from setpoint.errors import BadSetting
 from setpoint.problem.language import read_problem
 from setpoint.processes import ALONE, Processes
-from setpoint.report.words import against_baseline, fitted
+from setpoint.report.verdict import first_line, sentences
 from setpoint.run.settings import Settings
 from setpoint.run.stream import memory_note
 from setpoint.run.table import TableRun
 from setpoint.run.unfinished import Plan, begin, how_to_go_on
 from setpoint.run.unfinished import resume as go_on
 
-MISTAKE, STOPPED = 2, 130
+MISTAKE, UNCERTIFIED, STOPPED = 2, 3, 130
 #: While the first process trains what needs all rows in one place, the others wait.
 PATIENCE = timedelta(days=7)
 
@@ -58,28 +59,31 @@ def main(*, context: Any, out: Path, resume: Path | None, as_json: bool, quiet: 
             print(f"setpoint: {where}; {how_to_go_on(out)}", file=sys.stderr)
             return MISTAKE
         say(aside, *(f"note: {note}" for note in run.notes))
+        code = _refused(run, out) if processes.leads else 0
         if as_json and processes.leads:
-            write_json({"out": str(out), **run.to_dict()})
-            return 0
+            write_json({"out": str(out), **run.to_dict(), "sentences": [*first_line(run), *sentences(run)]})
+            return code
         screen = console(quiet=quiet)
+        say(screen, *first_line(run))
         screen.print(result_table(run))
         if run.chosen.trials:
             screen.print(trials_table(run))
         say(
             screen,
             *sentences(run),
+            *(f"warning: {caution.sentence}" for caution in run.cautions),
             f"Written to {out}; score new rows with: setpoint predict {out} new.csv",
             f"Check the promise on later rows with: setpoint evaluate {out} labelled.csv",
         )
+        return code
+
+
+def _refused(run: TableRun, out: Path) -> int:
+    """The exit code: `UNCERTIFIED` if --confidence demanded a certificate that could not be given, which is said."""
+    if demanded(run.settings.confidence) is None or run.chosen.refusal is None:
         return 0
-
-
-def sentences(run: TableRun) -> list[str]:
-    """The rows, the positive class, the point, whether its bounds held on test, and how cross-entropy did."""
-    own, test = run.chosen, run.chosen.judged("test")
-    lines = fitted(run.schema.target, run.sizes, own.point, test, own.refusal)
-    plain = own.beside[-1:]
-    return [*lines, *(against_baseline(own.best("test"), one.best("test"), run.sizes["test"]) for one in plain)]
+    print(f"setpoint: no certificate: {run.chosen.refusal}; the run is kept in {out}, without one", file=sys.stderr)
+    return UNCERTIFIED
 
 
 def _plan(
@@ -108,14 +112,25 @@ def _refuse_others(context: Any) -> None:
         raise BadSetting(f"--resume takes what was asked from the run; leave out {others[0].replace('_', ' ')}")
 
 
-def read_settings(*, shares: str, solver: str, tune: int = 0, **rest: Any) -> Settings:
+def read_settings(*, shares: str, solver: str, confidence: str = AUTO, tune: int = 0, **rest: Any) -> Settings:
     """Settings from options; the four shares come as one text, and to tune is to choose `auto`."""
     try:
         train, held_out, calibration, test = (float(share) for share in shares.split(","))
     except ValueError as cause:
         raise BadSetting(f"shares must be four numbers such as 0.5,0.15,0.15,0.2, got {shares!r}") from cause
     solver = "auto" if tune and solver == "default" else solver
-    return Settings(shares=(train, held_out, calibration, test), solver=solver, tune=tune, **rest)
+    sure = read_sure(confidence)
+    return Settings(shares=(train, held_out, calibration, test), solver=solver, tune=tune, confidence=sure, **rest)
+
+
+def read_sure(confidence: str) -> float | str | None:
+    """The confidence from its option: a number, "auto" or "none"."""
+    if confidence.lower() in (AUTO, "none"):
+        return AUTO if confidence.lower() == AUTO else None
+    try:
+        return float(confidence)
+    except ValueError as cause:
+        raise BadSetting(f"confidence must be a number such as 0.95, auto or none, got {confidence!r}") from cause
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from setpoint.decide.settle import AUTO, Confidence, read_confidence
 from setpoint.errors import BadSetting
 from setpoint.train.default import check_solver
 from setpoint.train.models import kind_of
@@ -26,7 +27,8 @@ class Settings:
         epochs: The largest number of passes over the training rows. None chooses by the number of rows.
         batch_size: The number of rows per batch. None chooses by the number of rows.
         seed: The seed of the split and of the training.
-        confidence: The probability with which the bounds are to hold on new data. None asks for no certificate.
+        confidence: The probability with which the bounds are to hold on new data. "auto" is 0.95 where the calibration
+            rows suffice; None asks for no certificate.
         shares: The shares of the rows for training, held-out, calibration and test.
         ensemble: The number of models to train and average.
         tune: The number of trials that `auto` adds by optuna.
@@ -49,7 +51,7 @@ class Settings:
     epochs: int | None = None
     batch_size: int | None = None
     seed: int = 0
-    confidence: float | None = None
+    confidence: Confidence = AUTO
     shares: tuple[float, float, float, float] = (0.5, 0.15, 0.15, 0.2)
     ensemble: int = 1
     tune: int = 0
@@ -71,8 +73,7 @@ class Settings:
                 raise BadSetting(f"{kind} must be at least 1, got {number}")
         if not 0 <= self.seed < 2**63:
             raise BadSetting(f"seed must be a whole number from 0 up, got {self.seed}")
-        if self.confidence is not None and not 0 < self.confidence < 1:
-            raise BadSetting(f"confidence must lie between 0 and 1, such as 0.95, got {self.confidence}")
+        read_confidence(self.confidence)
         positive = len(self.shares) == len(PARTS) and all(share > 0 for share in self.shares)
         if not positive or not abs(sum(self.shares) - 1) <= 1e-9:
             raise BadSetting(f"shares must be four numbers above 0 that add up to 1, got {self.shares}")
