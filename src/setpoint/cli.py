@@ -28,7 +28,7 @@ except ModuleNotFoundError as cause:
 
 #: Packages of the extra `cli`; a library installed without it lacks them.
 EXTRA = ("polars", "rich", "safetensors", "typer")
-MISTAKE, FAULT, STOPPED, DEAF = 2, 3, 130, 141
+MISTAKE, FAULT, STOPPED, DEAF = 2, 70, 130, 141
 
 #: The panel of the help for options about the table.
 READING = "The table"
@@ -118,8 +118,11 @@ if MISSING is None:
         typer.Option(help="Rows per step. If not given: all rows up to 4,096, above that 512, for large tables 4,096."),
     ]
     Confidence = Annotated[
-        float | None,
-        typer.Option(help="Set a threshold that keeps the bounds on new data with this probability, such as 0.95."),
+        str,
+        typer.Option(
+            help="Set a threshold that keeps the bounds on new data with this probability, such as 0.95; exit code 3 "
+            "if the rows do not allow it. auto: 0.95 where the rows suffice; none: the bare cut."
+        ),
     ]
     Shares = Annotated[
         str, typer.Option(help="How much of the table goes to train, held-out, calibration and test rows.")
@@ -189,7 +192,7 @@ def fit(
         ),
     ] = "default",
     tune: Annotated[int, typer.Option(help="Let optuna try this many settings more; implies --solver auto.")] = 0,
-    confidence: Confidence = None,
+    confidence: Confidence = "auto",
     out: Annotated[Path, typer.Option(help="The directory to write the run to.")] = Path("run"),
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier run in that directory.")] = False,
     epochs: Epochs = None,
@@ -272,7 +275,7 @@ def compare(
     no_header: NoHeader = False,
     model: Model = None,
     minutes: Minutes = None,
-    confidence: Confidence = None,
+    confidence: Confidence = "auto",
     epochs: Epochs = None,
     batch_size: BatchSize = None,
     seed: Annotated[int, typer.Option(help="The seed of the first split.")] = 0,
@@ -434,6 +437,10 @@ def _about(
     setpoint fit loans.csv --target default --ask "minimize fnr where fpr <= 1%"
 
     setpoint predict run new.csv
+
+    Exit codes: 0 done; 1 evaluate found the promise broken; 2 a mistake in the
+    command or a file; 3 no certificate although --confidence demands one (the
+    run is kept); 70 a fault in setpoint; 130 stopped; 141 nobody reads on.
     """
     if context.invoked_subcommand is None:
         print(context.get_help())

@@ -105,3 +105,7 @@ class NotCertified(UserWarning):
 
 class SharedData(UserWarning):
     """A threshold was set on the data that chose the model, so its rates look better than they are."""
+
+
+class DoubtfulAsk(UserWarning):
+    """An ask that can be read, but hardly says what was meant: its bound cannot bind, or it needs no model."""

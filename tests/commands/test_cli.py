@@ -21,9 +21,11 @@ from doors import ASK, FIT, main_ok
 from marks import slow
 from setpoint import ask, cli
 from setpoint.cli import COMMANDS, main
-from setpoint.commands.fit import sentences
 from setpoint.commands.show import progress, result_table
 from setpoint.data.frame import read_table
+from setpoint.decide.paired import Difference
+from setpoint.problem.point import OperatingPoint
+from setpoint.report.verdict import against, first_line, sentences
 from setpoint.run.artefact import load_run
 from setpoint.run.settings import Settings
 from setpoint.run.table import fit_table
@@ -179,11 +181,7 @@ MISTAKES = {
     "solver": ([*FIT, "--solver", "magic"], "solver 'magic' is none of"),
     "epochs": ([*FIT, "--epochs", "0"], "epochs must be at least 1"),
     "confidence": ([*FIT, "--confidence", "95"], "confidence must lie between 0 and 1"),
-    "too few": ([*FIT, "--ask", "minimize fnr where fpr <= 1%", "--confidence", "0.95"], "needs 299 negatives"),
-    "no certificate": (
-        [*FIT, "--ask", "maximize precision where flagged == 20%", "--confidence", "0.95"],
-        "no data can show that flagged == 20% holds exactly",
-    ),
+    "sure in words": ([*FIT, "--confidence", "high"], "confidence must be a number such as 0.95, auto or none"),
     "shares": ([*FIT, "--shares", "0.5,0.5"], "shares must be four numbers"),
     "out is a file": ([*FIT, "--out", "loans.csv"], "is not a directory"),
     "out under a file": ([*FIT, "--out", "loans.csv/run"], "choose another place"),
@@ -215,6 +213,38 @@ MISTAKES = {
     "no program": (["compare", *FIT[1:], "--solvers", "program"], "no linear program for"),
     "unreadable ask": (["explain", "maximise happiness"], "'happiness' is not a rate"),
 }
+
+
+#: Demands of a certificate that cannot be met: too few rows, a bound no data can show, one without an exact test.
+REFUSED = {
+    "minimize fnr where fpr <= 1%": "needs 299 negatives, but there are 44",
+    "maximize precision where flagged == 20%": "no data can show that flagged == 20% holds exactly",
+    "minimize fnr where fpr <= 0%": "no number of samples can certify fpr <= 0%",
+    "maximize recall where f1 >= 30%": "no exact test of f_score(1) >= 30% is known",
+    "minimize error where recall.gap(married) <= 5%": "positives of each group",
+}
+
+
+@pytest.mark.parametrize("question", REFUSED)
+def test_a_demanded_certificate_that_cannot_be_given_is_exit_code_3_and_the_run_is_kept(table, capsys, question):
+    fit = [*FIT, "--ask", question, "--solver", "cross-entropy", "--json"]
+    with pytest.raises(SystemExit) as ended:
+        main([*fit, "--confidence", "0.95", "--out", "kept"])
+    heard = capsys.readouterr()
+    assert ended.value.code == 3
+    assert REFUSED[question] in heard.err.splitlines()[-1]
+    assert json.loads(heard.out)["certified"] is False
+    assert load_run("kept").point.certificate is None
+    for sure in ("auto", "none"):
+        main_ok(*fit, "--confidence", sure, "--out", sure)
+        answer = json.loads(capsys.readouterr().out)
+        told = answer["results"]["cross-entropy"]["refusal"]
+        quiet = sure == "none" or "==" in question or "f1" in question
+        assert (told is None) == quiet
+        assert answer["point"]["threshold"] == load_run("kept").about["point"]["threshold"]
+    with pytest.raises(SystemExit) as ended:
+        main(["compare", *fit[1:-3], "--solvers", "weighted", "--trials", "2", "--confidence", "0.95", "--quiet"])
+    assert ended.value.code == 3
 
 
 @pytest.mark.parametrize("name", MISTAKES)
@@ -358,14 +388,6 @@ def with_test(run, place, **changes):
     return dataclasses.replace(run, chosen=Retold(run.chosen, judged={"test": judged}))
 
 
-def with_best(run, ours, theirs):
-    """The run with other objectives at the best cuts of the test rows."""
-    bests = [dataclasses.replace(one.best("test"), objective=value) for one, value in zip(run.runs, (ours, theirs))]
-    chosen, beside = (Retold(one, best={"test": best}) for one, best in zip(run.runs, bests))
-    chosen.beside = (beside,)
-    return dataclasses.replace(run, chosen=chosen)
-
-
 def test_the_table_fits_a_narrow_screen_and_marks_what_is_beyond_the_bound(run):
     kept = with_test(run, 0, feasible=True, rates={**run.chosen.judged("test").rates, "fpr": 0.1234})
     broken = with_test(run, 0, feasible=False, rates={**run.chosen.judged("test").rates, "fpr": 0.2345})
@@ -386,38 +408,78 @@ def test_the_table_fits_a_narrow_screen_and_marks_what_is_beyond_the_bound(run):
 def test_the_sentences_say_whether_the_bound_held(run):
     kept = with_test(run, 0, feasible=True)
     broken = with_test(run, 0, feasible=False)
-    assert any(line.startswith("The bound held on test, but nothing promises it") for line in sentences(kept))
-    assert any(line.startswith("The bound did not hold on test") for line in sentences(broken))
-    certified = fit_table(loans(), "default", ask(ASK), Settings(epochs=2, confidence=0.9))
-    assert any("fpr <= 20% is certified with confidence 90%" in line for line in sentences(certified))
-    unlucky = with_test(certified, 0, feasible=False)
-    assert any("did not hold on test, where 80 rows have noise of their own" in line for line in sentences(unlucky))
-    precise = fit_table(loans(), "default", ask("maximize precision where recall >= 50%"), Settings(epochs=2))
-    assert any("certified" in line or "--confidence" in line for line in sentences(precise))
+    assert "The bound held on test." in sentences(kept)
+    assert "The bound did not hold on test, where 80 rows have noise of their own." in sentences(broken)
+    bare = fit_table(loans(), "default", ask(ASK), Settings(epochs=2, confidence=None))
+    unlucky = with_test(bare, 0, feasible=False)
+    assert "The bound did not hold on test, as happens to about half of all bare cuts." in sentences(unlucky)
     equal = fit_table(loans(), "default", ask("maximize precision where flagged == 20%"), Settings(epochs=2))
     assert any("no data can certify such a bound" in line for line in sentences(equal))
-    assert not any("--confidence" in line for line in sentences(equal))
+    assert first_line(equal) == []
     score = fit_table(loans(), "default", ask("maximize f1"), Settings(epochs=2, confidence=0.9))
     assert any("an estimate" in line and "not a certificate" in line for line in sentences(score))
 
 
-@pytest.mark.parametrize(
-    ("ours", "theirs", "verdict"),
-    [(0.1, 0.9, "worse"), (0.9, 0.1, "better"), (0.5, 0.5, "just as well"), (0.5, 0.51, "about as well")],
-)
-def test_the_sentences_are_honest_about_cross_entropy(run, ours, theirs, verdict):
-    last = sentences(with_best(run, ours, theirs))[-1]
-    expected = f"did {verdict} on test: fnr {100 * theirs:.2f}% against {100 * ours:.2f}%"
-    assert last.startswith(f"Plain cross-entropy {expected}")
-    assert ("--solver cross-entropy" in last) == (verdict == "better")
+def test_the_first_line_says_what_is_promised_and_what_it_costs(run):
+    certificate, bare = run.chosen.point.certificate, run.chosen.bare
+    cost = run.chosen.point.objective - bare.objective
+    assert cost > 0
+    assert first_line(run) == [
+        f"Certified: fpr <= 20% with confidence 95%, from {certificate.samples} calibration samples. Its cost: "
+        f"{100 * cost:.1f} points of fnr more than at the bare cut of the calibration rows; --confidence none takes "
+        "that cut."
+    ]
+    asked = ask("minimize fnr where fpr <= 1%")
+    (few,) = first_line(fit_table(loans(), "default", asked, Settings(epochs=2)))
+    assert few.startswith("Not certified: fpr <= 1% at confidence 0.95 needs 299 negatives, but there are 44")
+    assert "the bare cut of the 60 calibration rows" in few
+    (none,) = first_line(fit_table(loans(), "default", asked, Settings(epochs=2, confidence=None)))
+    assert none.startswith("Not certified, as --confidence none asks")
+    assert first_line(fit_table(loans(), "default", ask("maximize f1"), Settings(epochs=2))) == []
+
+
+def told_of_the_rival(low, high, ours=0.3, theirs=0.2, *, names=("default", "cross-entropy"), feasible=True):
+    problem = ask(ASK)
+    found = Difference(problem, ours, theirs, low, high, 0.95, 80, "by hand")
+    rates = {"fpr": 0.1}
+    points = [
+        OperatingPoint(problem, 0.0, value, rates, held, 0.0) for value, held in ((ours, True), (theirs, feasible))
+    ]
+    return against(found, names, tuple(points))
+
+
+def test_the_verdict_is_about_the_shipped_models_and_honest_about_cross_entropy(run):
+    numbers, size = told_of_the_rival(-0.05, 0.2)
+    assert numbers == (
+        "As shipped, on the same 80 test rows: fnr 30.00% for default (fpr 10.00%), against 20.00% for cross-entropy "
+        "(fpr 10.00%)."
+    )
+    assert (
+        size == "The difference is +10.0 points (95% interval -5.0 to +20.0, paired): within the noise of these rows."
+    )
+    worse = told_of_the_rival(0.05, 0.2)[1]
+    assert worse.endswith("beyond noise, cross-entropy is better; --solver cross-entropy ships it.")
+    assert "though it breaks its bound there" in told_of_the_rival(0.05, 0.2, feasible=False)[1]
+    assert told_of_the_rival(-0.2, -0.05, 0.2, 0.3)[1].endswith("beyond noise, default is better.")
+    swapped = told_of_the_rival(0.05, 0.2, names=("cross-entropy", "default"))[1]
+    assert swapped.endswith("default is better; these rows judge, they do not choose.")
+
+    # The numbers of the run are those at its own thresholds; the best cuts come after them.
+    own, plain = (one.judged("test").objective for one in run.runs)
+    best = [one.best("test").objective for one in run.runs]
+    lines = sentences(run)
+    (place,) = [i for i, line in enumerate(lines) if line.startswith("As shipped")]
+    assert f"fnr {100 * own:.2f}% for default: Anchored(0.25)" in lines[place]
+    assert f"against {100 * plain:.2f}% for cross-entropy" in lines[place]
+    assert lines[place + 2].endswith(f"labels: {100 * best[0]:.2f}% against {100 * best[1]:.2f}%.")
 
 
 def test_an_ask_that_cannot_be_met_says_so():
     strict = fit_table(
         loans(), "default", ask("maximize recall where precision >= 99.9% and flagged >= 60%"), Settings(epochs=2)
     )
-    text = " ".join(sentences(strict))
-    assert "On the calibration rows no threshold meets" in text
+    text = " ".join([*first_line(strict), *sentences(strict)])
+    assert "on the calibration rows no threshold meets" in text
     assert "nothing to compare" in text
 
 
@@ -507,7 +569,7 @@ def test_a_fault_of_our_own_is_not_taken_for_a_broken_promise(monkeypatch, capsy
     monkeypatch.setattr(cli.importlib, "import_module", faulty)
     with pytest.raises(SystemExit) as ended:
         main(["explain", "maximize f1"])
-    assert ended.value.code == 3
+    assert ended.value.code == 70
     assert "please report it" in capsys.readouterr().err
 
 

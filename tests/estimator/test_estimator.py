@@ -26,6 +26,7 @@ from torch import nn
 
 import setpoint as sp
 from marks import slow
+from setpoint import errors
 from setpoint.errors import BadSetting
 from setpoint.estimator.features import Standardise
 from setpoint.estimator.rows import set_aside
@@ -123,7 +124,12 @@ class TestTheDecision:
         X, y = draw(2000)
         clf = sp.SetpointClassifier(ASK, solver=CE, confidence=0.95, calibration=0.3).fit(X, y)
         assert clf.operating_point_.certificate.samples == round(0.3 * (y == 0).sum())
-        plug_in = sp.SetpointClassifier(ASK, solver=CE, calibration=0.3).fit(X, y)
+        by_default = sp.SetpointClassifier(ASK, solver=CE, calibration=0.3).fit(X, y)
+        assert by_default.operating_point_ == clf.operating_point_
+        plug_in = sp.SetpointClassifier(ASK, solver=CE, calibration=0.3, confidence=None).fit(X, y)
+        cost = clf.operating_point_.objective - plug_in.operating_point_.objective
+        assert clf.cost_of_certificate_ == pytest.approx(cost)
+        assert plug_in.cost_of_certificate_ is None
         assert clf.operating_point_.rates["fpr"] < plug_in.operating_point_.rates["fpr"] <= 0.05
 
     def test_check_is_that_of_the_point(self):
@@ -335,6 +341,25 @@ class TestRows:
         X, y = draw(400)
         with pytest.raises(sp.SetpointError, match="299 negatives"):
             sp.SetpointClassifier("minimize fnr where fpr <= 1%", confidence=0.95).fit(X, y)
+
+    def test_by_default_too_few_for_the_certificate_are_a_warning(self):
+        X, y = draw(400)
+        ask = "minimize fnr where fpr <= 1%"
+        with pytest.warns(errors.NotCertified, match="299 negatives") as heard:
+            clf = sp.SetpointClassifier(ask, solver=CE).fit(X, y)
+        assert len(heard) == 1
+        bare = sp.SetpointClassifier(ask, solver=CE, confidence=None).fit(X, y)
+        assert clf.operating_point_ == bare.operating_point_
+        with pytest.warns(errors.NotCertified, match="rows of its own"):
+            shared = sp.SetpointClassifier(ASK, solver=CE, calibration=0).fit(*draw(2000))
+        assert shared.operating_point_.certificate is None
+        with pytest.raises(sp.SetpointError, match="'auto' or None, got 'high'"):
+            sp.SetpointClassifier(ASK, confidence="high").fit(X, y)
+
+    def test_asks_without_a_certificate_bring_no_warning(self, recwarn):
+        for ask in ("maximize f1", "maximize precision where flagged == 20%", "maximize recall over fpr in [0%, 10%]"):
+            sp.SetpointClassifier(ask, solver=CE).fit(*draw(400))
+        assert not recwarn.list
 
     def test_a_weight_of_zero_is_a_row_left_out(self):
         X, y = draw(400)

@@ -195,20 +195,17 @@ def test_the_default_says_what_it_came_down_to():
     assert network.chosen.method in ("default: CrossEntropy", "default: ProximalHead")
 
 
-def test_too_few_samples_for_a_certificate_are_noticed_before_training():
-    told = []
-    with pytest.raises(TooFewSamples, match="needs 299 negatives, but there are 44"):
-        fit_table(
-            loans(), "default", ask("minimize fnr where fpr <= 1%"), Settings(confidence=0.95),
-            on_row=lambda *row: told.append(row),
-        )  # fmt: skip
-    assert told == []
-    few = r"on the \d+ calibration rows, recall.gap.* needs about \d+ positives of each group, but there are \d+ of"
-    with pytest.raises(TooFewSamples, match=few):
-        fit_table(loans(), "default", GAP, Settings(confidence=0.95), on_row=lambda *row: told.append(row))
-    assert told == []
+def test_a_certificate_that_the_rows_do_not_allow_leaves_the_bare_cut_and_a_reason():
+    for problem, why in ((ask("minimize fnr where fpr <= 1%"), "299 negatives, but there are 44"), (GAP, "each group")):
+        bare = fitted(settings=Settings(epochs=3, confidence=None), problem=problem)
+        for confidence in (0.95, "auto"):
+            run = fitted(settings=Settings(epochs=3, confidence=confidence), problem=problem)
+            assert why in run.chosen.refusal
+            assert run.chosen.point == bare.chosen.point
+            assert run.to_dict()["cost_of_certificate"] is None
     certified = fitted(settings=Settings(epochs=3, confidence=0.95))
     assert all(outcome.point.certificate.samples == 44 for outcome in certified.runs)
+    assert fitted(settings=Settings(epochs=3)).chosen.point == certified.chosen.point
 
 
 def test_an_area_has_a_threshold_a_point():
@@ -497,7 +494,7 @@ def test_fit_and_the_table_end_in_the_same_model_at_the_same_threshold(model):
         shuffled = {"batch_size": 64, "shuffle": True, "seed": 3} if part == "train" else {}
         parts[part] = setpoint.Batches(run.schema.encode(rows), run.schema.labels(rows), **shuffled)
     network = build_model(model, len(run.schema.features), seed=3)
-    result = setpoint.fit(network, ASK, **parts, epochs=4)
+    result = setpoint.fit(network, ASK, **parts, epochs=4, confidence=0.95)
     assert torch.equal(torch.cat([p.flatten() for p in result.model.parameters()]), parameters(run)[0])
     assert result.point == run.chosen.point
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import statistics
+import sys
 from pathlib import Path
 from typing import Any
 
-from setpoint.commands.fit import read_settings
+from setpoint.commands.fit import UNCERTIFIED, read_settings
 from setpoint.commands.show import console, grid, progress, say, write_json
 from setpoint.data.exchange import read_anywhere
 from setpoint.data.text_format import TextFormat
+from setpoint.decide.settle import demanded
+from setpoint.problem.caution import cautions_of_ask
 from setpoint.problem.language import read_problem
 from setpoint.problem.problem import Problem
 from setpoint.report.explained import difference, legend, verdict
@@ -36,7 +39,7 @@ def main(
     encoding: str | None,
     no_header: bool,
     **how: Any,
-) -> None:
+) -> int:
     problem = read_problem(ask)
     if solvers is None and models is None and model is None:
         models = ",".join(KINDS)
@@ -52,15 +55,22 @@ def main(
     with progress(aside) as on_split:
         found = compare_table(frame, target, problem, settings, names, trials, positive=positive, on_split=on_split)
     say(aside, *(f"note: {note}" for note in found.notes))
+    code = 0
+    if demanded(settings.confidence) is not None and found.refusal is not None:
+        print(f"setpoint: no certificate: {found.refusal}", file=sys.stderr)
+        code = UNCERTIFIED
     if as_json:
         write_json({**found.to_dict(), "verdict": verdict(found), "notes": [*notes, *found.notes]})
-        return
+        return code
     screen = console()
     if not quiet:
         say(screen, str(problem))
         screen.print(grid(_head(found), [_row(problem, standing) for standing in found.standings]))
         say(screen, *legend(found))
+    if not quiet:
+        say(screen, *(f"warning: {caution.sentence}" for caution in cautions_of_ask(problem)))
     say(screen, verdict(found))
+    return code
 
 
 def _listed(text: str | None) -> list[str]:
@@ -69,13 +79,13 @@ def _listed(text: str | None) -> list[str]:
 
 def _head(found: Comparison) -> list[str]:
     name = str(found.problem.objective)
-    head = ["solver", f"{name}\nbest cut", "difference\nfrom c.-e.", f"{name} at\nthreshold"]
-    return [*head, *(["bounds\nheld"] if found.problem.constraints else []), "seconds"]
+    held = ["bounds\nheld"] if found.problem.constraints else []
+    return ["solver", f"{name}\nshipped", "difference\nfrom c.-e.", *held, f"{name}\nbest cut", "seconds"]
 
 
 def _row(problem: Problem, standing: Standing) -> list[str]:
     best = "-" if standing.mean_best is None else show_value(problem.objective, standing.mean_best)
-    at_threshold = show_value(problem.objective, statistics.fmean(standing.at_threshold))
+    shipped = show_value(problem.objective, standing.mean_shipped)
     held = [f"{sum(standing.held)} of {len(standing.held)}"] if problem.constraints else []
-    row = [standing.solver, best, difference(problem, standing), at_threshold, *held]
+    row = [standing.solver, shipped, difference(problem, standing), *held, best]
     return [*row, f"{statistics.fmean(standing.seconds):.1f}"]

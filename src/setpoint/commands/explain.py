@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 from setpoint.commands.show import console, grid, say, write_json
 from setpoint.measure.constraint import percent
+from setpoint.problem.caution import cautions_of_ask
 from setpoint.problem.language import read_problem
 from setpoint.report.explained import CONFIDENCES, advice, certificate, meaning, rates
 from setpoint.train.default import explain_default
@@ -15,6 +16,7 @@ from setpoint.train.kinds import KINDS
 def main(*, ask: str, as_json: bool) -> None:
     problem = read_problem(ask)
     refusal, needs = certificate(problem)
+    cautions = cautions_of_ask(problem)
     solvers = {kind: explain_default(kind, problem) for kind in KINDS}
     if as_json:
         write_json(
@@ -28,6 +30,7 @@ def main(*, ask: str, as_json: bool) -> None:
                     "needs": [asdict(need) for need in needs],
                 },
                 "solvers": solvers,
+                "warnings": [caution.to_dict() for caution in cautions],
             }
         )
         return
@@ -40,5 +43,7 @@ def main(*, ask: str, as_json: bool) -> None:
         say(screen, "A certificate needs at least so many calibration samples:")
         screen.print(grid(head, rows))
     say(screen, *advice(problem, refusal, needs), "")
+    if cautions:
+        say(screen, *(f"warning: {caution.sentence}" for caution in cautions), "")
     for model, (name, why) in solvers.items():
         say(screen, f"--model {model} gets {name}: {why}")

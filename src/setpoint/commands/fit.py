@@ -16,17 +16,18 @@ from torch.distributed.rendezvous import rendezvous
 
 from setpoint.commands.show import console, progress, result_table, say, trials_table, write_json
 from setpoint.data.text_format import TextFormat
+from setpoint.decide.settle import AUTO, demanded
 from setpoint.errors import BadSetting, SetpointError
 from setpoint.problem.language import read_problem
 from setpoint.processes import ALONE, Processes
-from setpoint.report.words import against_baseline, fitted
+from setpoint.report.verdict import first_line, sentences
 from setpoint.run.settings import Settings
 from setpoint.run.stream import memory_note
 from setpoint.run.table import TableRun
 from setpoint.run.unfinished import Plan, begin, how_to_go_on
 from setpoint.run.unfinished import resume as go_on
 
-MISTAKE, STOPPED = 2, 130
+MISTAKE, UNCERTIFIED, STOPPED = 2, 3, 130
 #: While the first process trains what needs all rows in one place, the others wait.
 PATIENCE = timedelta(days=7)
 
@@ -66,28 +67,31 @@ def main(*, context: Any, out: Path, resume: Path | None, as_json: bool, quiet: 
             print(f"setpoint: {where}; {how_to_go_on(out)}", file=sys.stderr)
             return MISTAKE
         say(aside, *(f"note: {note}" for note in run.notes))
+        code = _refused(run, out) if processes.leads else 0
         if as_json and processes.leads:
-            write_json({"out": str(out), **run.to_dict()})
-            return 0
+            write_json({"out": str(out), **run.to_dict(), "sentences": [*first_line(run), *sentences(run)]})
+            return code
         screen = console(quiet=quiet)
+        say(screen, *first_line(run))
         screen.print(result_table(run))
         if run.chosen.trials:
             screen.print(trials_table(run))
         say(
             screen,
             *sentences(run),
+            *(f"warning: {caution.sentence}" for caution in run.cautions),
             f"Written to {out}; score new rows with: setpoint predict {out} new.csv",
             f"Check the promise on later rows with: setpoint evaluate {out} labelled.csv",
         )
+        return code
+
+
+def _refused(run: TableRun, out: Path) -> int:
+    """The exit code: `UNCERTIFIED` if --confidence demanded a certificate that could not be given, which is said."""
+    if demanded(run.settings.confidence) is None or run.chosen.refusal is None:
         return 0
-
-
-def sentences(run: TableRun) -> list[str]:
-    """The rows, the positive class, the point, whether its bounds held on test, and how cross-entropy did."""
-    own, test = run.chosen, run.chosen.judged("test")
-    lines = fitted(run.schema.target, run.sizes, own.point, test, own.refusal)
-    plain = own.beside[-1:]
-    return [*lines, *(against_baseline(own.best("test"), one.best("test"), run.sizes["test"]) for one in plain)]
+    print(f"setpoint: no certificate: {run.chosen.refusal}; the run is kept in {out}, without one", file=sys.stderr)
+    return UNCERTIFIED
 
 
 def _plan(
@@ -125,6 +129,7 @@ def read_settings(
     shares: str,
     solver: str,
     model: str | None,
+    confidence: str = AUTO,
     tune: int = 0,
     monotone: str | None = None,
     drop: list[str] | None = None,
@@ -155,7 +160,7 @@ def read_settings(
         model = "linear" if by_solver else "trees" if monotone else "auto"
     return Settings(
         shares=(train, held_out, calibration, test), solver=solver, model=model, tune=tune,
-        monotone=read_monotone(monotone), wishes=wishes, **rest,
+        monotone=read_monotone(monotone), wishes=wishes, confidence=read_sure(confidence), **rest,
     )  # fmt: skip
 
 
@@ -167,6 +172,16 @@ def read_monotone(text: str | None) -> dict[str, int]:
     if odd:
         raise BadSetting(f"--monotone takes columns with + or - before them, such as +age,-income; got {odd[0]!r}")
     return {part[1:]: signs[part[0]] for part in parts}
+
+
+def read_sure(confidence: str) -> float | str | None:
+    """The confidence from its option: a number, "auto" or "none"."""
+    if confidence.lower() in (AUTO, "none"):
+        return AUTO if confidence.lower() == AUTO else None
+    try:
+        return float(confidence)
+    except ValueError as cause:
+        raise BadSetting(f"confidence must be a number such as 0.95, auto or none, got {confidence!r}") from cause
 
 
 @contextlib.contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +13,7 @@ from setpoint.decide.certify_groups import certify_each_group, certify_gap
 from setpoint.decide.cut import find
 from setpoint.decide.estimate import estimate
 from setpoint.decide.samples_needed import refuse_confidence
-from setpoint.errors import BadGroups, BadProblem, BadSetting, NotCertified, SetpointError, TooFewSamples
+from setpoint.errors import BadGroups, BadSetting, SetpointError
 from setpoint.measure.sample import Sample, check_sample, name_groups
 from setpoint.problem.certificate import Certificate
 from setpoint.problem.language import read_problem
@@ -132,27 +131,6 @@ def calibrate(
         thresholds, certificate = certify_each_group(problem, sample, names, confidence)
     point = OperatingPoint.at(problem, thresholds_from(thresholds, problem, names), sample, certificate)
     return replace(point, estimates=estimate(point, sample, confidence))
-
-
-def settle(
-    problem: Problem, scores: Any, labels: Any, confidence: float | None, *, weights: Any = None, groups: Any = None
-) -> tuple[OperatingPoint, str | None]:
-    """Calibrate with a certificate if the rows allow one; otherwise without one, and say why in a sentence.
-
-    So a trained model is not lost when it cannot be certified.
-    """
-    try:
-        return calibrate(problem, scores, labels, confidence=confidence, weights=weights, groups=groups), None
-    except (TooFewSamples, BadProblem) as cause:
-        if confidence is None:
-            raise
-        return calibrate(problem, scores, labels, weights=weights, groups=groups), str(cause)
-
-
-def warn_of_refusal(refusal: str | None) -> None:
-    """Warn that a threshold has no certificate, if there is a sentence that says why."""
-    if refusal is not None:
-        warnings.warn(f"{refusal}; the threshold is set without a certificate", NotCertified, stacklevel=3)
 
 
 def _judged_sample(

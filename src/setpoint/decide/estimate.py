@@ -64,6 +64,11 @@ def estimate(point: OperatingPoint, sample: Sample, confidence: float) -> tuple[
     )
 
 
+def estimate_of_counts(quantity: Quantity, counts: Tensor, confidence: float) -> Estimate:
+    """The estimate of a quantity from true counts `(4,)` of rows that all weigh the same, at a fixed threshold."""
+    return _Kinds(counts, counts, counts, counts).interval(quantity, confidence, "Student's t, at a fixed threshold")
+
+
 @dataclass(frozen=True)
 class _Kinds:
     """Sums over the rows of each kind, `(4,)`, of powers of their weights: 0 (how many there are), 1, 2 and 4."""

@@ -11,7 +11,10 @@ from scipy.special import expit
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from setpoint.decide.calibrate import calibrate, warn_of_refusal
+from setpoint.decide.calibrate import calibrate
+from setpoint.decide.certify import is_certifiable
+from setpoint.decide.settle import AUTO as IF_POSSIBLE
+from setpoint.decide.settle import Confidence, demanded, read_confidence, warn_of_refusal
 from setpoint.errors import BadSetting
 from setpoint.estimator.decision import DecidesAtPoint
 from setpoint.estimator.features import Scorer, read_features
@@ -26,6 +29,7 @@ from setpoint.estimator.rows import (
     two_classes,
 )
 from setpoint.estimator.training import AUTO, Part, Parts, Training, comparison, refuse_device
+from setpoint.problem.caution import warn_of_ask
 from setpoint.problem.problem import Problem
 from setpoint.problem.thresholds import OneThreshold
 from setpoint.run.settings import Settings
@@ -50,7 +54,8 @@ class SetpointClassifier(DecidesAtPoint):
             and so does the number of features if it takes `in_features` or `n_features`.
         epochs: The largest number of passes over the training rows; None chooses by the number of rows.
         batch_size: The rows per batch; None chooses by the number of rows.
-        confidence: The probability with which the bounds are to hold on new data; None asks for no certificate.
+        confidence: The probability with which the bounds are to hold on new data. "auto" is 0.95 where the calibration
+            rows suffice, and else a warning; a number that cannot be had is an error; None asks for no certificate.
         held_out: The share of the rows that choose the epoch or solver; 0 chooses on the training rows.
         calibration: The share of the rows that set the threshold; 0 sets it on the held-out rows.
         positive: The positive class; None takes the second of the sorted classes.
@@ -62,6 +67,7 @@ class SetpointClassifier(DecidesAtPoint):
     Attributes:
         operating_point_: The threshold, its true rates, and the certificate if there is one.
         threshold_: The threshold of the scores.
+        cost_of_certificate_: How much better the objective is at the bare cut of the calibration rows, if certified.
         comparison_: One dict per candidate; plain cross-entropy is always among them.
         history_: One dict per epoch or candidate.
         model_: The trained torch module, on raw features.
@@ -78,6 +84,7 @@ class SetpointClassifier(DecidesAtPoint):
     model_: Scorer
     history_: History
     comparison_: list[dict[str, Any]]
+    cost_of_certificate_: float | None
 
     def __init__(
         self,
@@ -87,7 +94,7 @@ class SetpointClassifier(DecidesAtPoint):
         module: Any = None,
         epochs: int | None = None,
         batch_size: int | None = None,
-        confidence: float | None = None,
+        confidence: Any = IF_POSSIBLE,
         held_out: float = 0.2,
         calibration: float = 0.2,
         positive: Any = None,
@@ -145,9 +152,11 @@ class SetpointClassifier(DecidesAtPoint):
             The fitted classifier.
 
         Raises:
-            TooFewSamples: If there are too few rows for the certificate.
+            TooFewSamples: If there are too few rows for the certificate that a number as `confidence` demands.
         """
+        read_confidence(self.confidence)
         problem = read_ask(self.ask)
+        warn_of_ask(problem)
         check_shares(held_out=self.held_out, calibration=self.calibration)
         x, y = read_features(self, X, y, reset=True)
         rows = x.shape[0]
@@ -160,16 +169,20 @@ class SetpointClassifier(DecidesAtPoint):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         parts = self._split(Part(x, labels, weights, groups).take(kept), seed)
         aside = parts.calibration
-        # Whether a bound can be certified depends only on the number of samples: say so before training.
+        # Whether a demanded bound can be certified depends only on the number of samples: say so before training.
         calibrate(
-            problem, np.zeros(len(aside.labels)), aside.labels, confidence=self.confidence, weights=aside.weights,
-            groups=aside.groups,
+            problem, np.zeros(len(aside.labels)), aside.labels, confidence=demanded(self.confidence),
+            weights=aside.weights, groups=aside.groups,
         )  # fmt: skip
         # Without held-out rows there is nothing to choose by, so "auto" is the simplest candidate.
         by_name = isinstance(self.solver, str) and self.solver == AUTO
         solver = BASELINE if by_name and parts.held_out is parts.train else self.solver
         parts = replace(parts, train=parts.train.repeated())
-        standardise, found = self._training(problem, len(parts.train.labels), seed).run(solver, parts)
+        # No certificate covers rows that the model was trained on or chosen by.
+        sure = self.confidence if parts.own_calibration else None
+        standardise, found = self._training(problem, len(parts.train.labels), seed, sure).run(solver, parts)
+        if self.confidence is not None and is_certifiable(problem) and not self.calibration:
+            warn_of_refusal("a certificate needs rows of its own; set calibration to a share such as 0.2")
         warn_of_refusal(found.refusal)
         self.model_, self.history_ = Scorer(standardise, found.model.cpu()).eval(), found.history
         self.comparison_ = comparison(found, over_splits=isinstance(self.ensemble, Splits))
@@ -179,6 +192,7 @@ class SetpointClassifier(DecidesAtPoint):
             self.model_.threshold.fill_(point.thresholds.single)
             point = replace(point, thresholds=OneThreshold(0.0))
         self.operating_point_ = point
+        self.cost_of_certificate_ = found.cost_of_certificate
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -204,13 +218,13 @@ class SetpointClassifier(DecidesAtPoint):
         check_is_fitted(self)
         return self.model_.score(read_features(self, X, reset=False))
 
-    def _training(self, problem: Problem, rows: int, seed: int) -> Training:
+    def _training(self, problem: Problem, rows: int, seed: int, confidence: Confidence) -> Training:
         for name in ("epochs", "batch_size"):
             number = getattr(self, name)
             if number is not None and (isinstance(number, bool) or not isinstance(number, int | np.integer)):
                 raise BadSetting(f"{name} must be a whole number or None, got {number!r}")
         refuse_device(self.device)
-        settings = Settings(epochs=self.epochs, batch_size=self.batch_size, seed=seed, confidence=self.confidence)
+        settings = Settings(epochs=self.epochs, batch_size=self.batch_size, seed=seed, confidence=confidence)
         more = self._more_params()
         for name in more:
             if not name.startswith(PARAMETER):
@@ -219,13 +233,14 @@ class SetpointClassifier(DecidesAtPoint):
         return Training(problem, Network(self.module, own), settings.settled(rows), self.device, self.ensemble)
 
     def _split(self, whole: Part, seed: int) -> Parts:
-        if self.confidence is not None and self.calibration == 0:
+        if demanded(self.confidence) is not None and self.calibration == 0:
             raise BadSetting("a certificate needs rows of its own; set calibration to a share such as 0.2")
         shares = {"held_out": self.held_out, "calibration": self.calibration}
-        rows = set_aside(whole.labels, whole.groups, seed, self.confidence, **shares)
+        rows = set_aside(whole.labels, whole.groups, seed, demanded(self.confidence), **shares)
         if rows is None:
-            return Parts(whole, whole, whole, apart=False)
+            return Parts(whole, whole, whole, apart=False, own_calibration=False)
         train, held_out, calibration = (whole.take(part) for part in rows)
         held_out = held_out if self.held_out else train
         apart = bool(self.held_out and self.calibration)
-        return Parts(train, held_out, calibration if self.calibration else held_out, apart)
+        own = bool(self.calibration)
+        return Parts(train, held_out, calibration if own else held_out, apart, own)

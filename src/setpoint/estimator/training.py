@@ -77,12 +77,16 @@ class Part:
 
 @dataclass(frozen=True)
 class Parts:
-    """The rows to train on, to choose by, and to set the threshold on; `apart` if no row is in two parts."""
+    """The rows to train on, to choose by, and to set the threshold on.
+
+    `apart` if no row is in two parts, and `own_calibration` if no calibration row is in another part.
+    """
 
     train: Part
     held_out: Part
     calibration: Part
     apart: bool
+    own_calibration: bool
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import torch
 from setpoint.decide.calibrate import calibrate
 from setpoint.decide.order import worth
 from setpoint.decide.samples_needed import allowed_share, needed, whole_of
+from setpoint.decide.settle import AUTO, USUAL
 from setpoint.errors import BadProblem, SetpointError
 from setpoint.measure.constraint import Constraint, Quantity, percent
 from setpoint.measure.rate import Gap, Rate
@@ -157,43 +158,51 @@ def legend(found: Comparison) -> list[str]:
     lines = [
         f"Means over {len(found.seeds)} random splits (seeds {seeds}); {found.rows['train']} training and "
         f"{found.rows['test']} test rows each.",
-        f"Best cut: at the best threshold of the test rows. Difference: {points}± one standard error, corrected for "
-        "rows that splits share; * is beyond noise (95%, all solvers together).",
+        f"Shipped: on the test rows, at the threshold set on calibration rows. Difference: {points}± one standard "
+        "error, corrected for rows that splits share; * is beyond noise (95%, all solvers together). Best cut: at the "
+        "best threshold of the test rows, which has seen their labels.",
     ]
     if found.problem.constraints:
-        sure = found.settings.confidence
-        how = f"certified at {sure:g}" if sure else "uncertified, so about half of the splits may break a bound"
-        lines.append(f"Bounds held: on the test rows, at the threshold set on calibration rows, {how}.")
+        lines.append(f"Bounds held: on the test rows, at the shipped threshold, {_certified(found)}.")
     lost = sum(value is None for standing in found.standings for value in standing.best)
     if lost:
-        lines.append(f"{lost} times no threshold met the bounds on the test rows; those are left out of the means.")
+        lines.append(f"{lost} times no threshold met the bounds on the test rows; best cuts leave those out.")
     return lines
 
 
+def _certified(found: Comparison) -> str:
+    """How often the thresholds of a comparison have a certificate, in words."""
+    every = [certified for standing in found.standings for certified in standing.certified]
+    bare = "a bare cut breaks its bound about half the time"
+    if not any(every):
+        return f"uncertified{f' ({found.refusal})' if found.refusal else ''}; {bare}"
+    sure = USUAL if found.settings.confidence == AUTO else found.settings.confidence
+    if all(every):
+        return f"certified at {sure:g}"
+    return f"certified at {sure:g} in {sum(every)} of {len(every)} runs; {bare}"
+
+
 def verdict(found: Comparison) -> str:
-    """A sentence that names the solvers that differ from plain cross-entropy by more than the noise of the splits."""
+    """A sentence that names the solvers that differ from plain cross-entropy, as shipped, by more than noise."""
     problem, trials, others = found.problem, len(found.seeds), found.standings[1:]
     if not others:
         return "Nothing was compared with cross-entropy."
     if trials < 2:
         return "One split says nothing about noise; give --trials 5 or more."
-    judged = [standing for standing in others if standing.margin is not None]
-    if not judged:
-        return "The bounds were met on too few splits to compare anything."
     parts = []
     for word, better in (("better", True), ("worse", False)):
-        names = [s.solver for s in judged if s.is_clear and (worth(problem, s.difference or 0.0) > 0) is better]
+        names = [s.solver for s in others if s.is_clear and (worth(problem, s.difference or 0.0) > 0) is better]
         if names:
             parts.append(f"{_listed(names)} {'was' if len(names) == 1 else 'were'} {word}")
-    rest = [s for s in judged if not s.is_clear]
+    rest = [s for s in others if not s.is_clear]
     if not parts:
         margins = sorted(s.margin or 0.0 for s in rest)
         size = _points(problem, margins[0], margins[-1])
         return (
-            f"No solver differs from cross-entropy by more than the noise of {trials} splits, which hides differences "
-            f"up to {size}: take the simplest, or give more --trials or more rows."
+            f"As shipped, no solver differs from cross-entropy by more than the noise of {trials} splits, which hides "
+            f"differences up to {size}: take the simplest, or give more --trials or more rows."
         )
-    text = f"Compared with cross-entropy on {trials} splits, {' and '.join(parts)} beyond noise"
+    text = f"As shipped, compared with cross-entropy on {trials} splits, {' and '.join(parts)} beyond noise"
     if rest:
         text += f"; {_listed([s.solver for s in rest])} cannot be told from it"
     return f"{text}."

@@ -9,9 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from setpoint.decide.calibrate import evaluate
+from setpoint.decide.paired import Difference, difference
 from setpoint.errors import BadGroups, ShapeMismatch
 from setpoint.measure.count import count
 from setpoint.measure.sample import Sample, check_sample, name_groups
+from setpoint.problem.caution import Caution
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.problem.thresholds import Thresholds, places_among
@@ -60,7 +63,10 @@ class Material:
         group_by: The name of the groups, if the problem names none.
         facts: Pairs of a word and a text, shown as a list.
         notes: Sentences shown at the end.
-        refusal: Why there is no certificate, if one was asked for.
+        refusal: Why there is no certificate, if one was wanted.
+        cost: How much better the objective is at the bare cut than at the certified point, on the calibration rows.
+        cautions: What speaks against trusting the numbers.
+        why_shipped: Why the first contender is shipped in the place of the one that was named, if it is.
 
     Example:
         >>> import setpoint as sp, torch
@@ -81,6 +87,9 @@ class Material:
     facts: Sequence[tuple[str, str]] = ()
     notes: Sequence[str] = ()
     refusal: str = ""
+    cost: float | None = None
+    cautions: Sequence[Caution] = ()
+    why_shipped: str = ""
 
     @property
     def problem(self) -> Problem:
@@ -128,6 +137,21 @@ class Material:
         """The contender's own threshold on the rows of a part."""
         point = replace(self.point, thresholds=contender.thresholds)
         return point.judge(contender.scores[part], self.labels[part], groups=self._groups(part))
+
+    def best(self, contender: Contender, part: str) -> OperatingPoint:
+        """The best cut of a part itself."""
+        return evaluate(self.problem, contender.scores[part], self.labels[part], groups=self._compared(part))
+
+    def against(self, part: str) -> Difference | None:
+        """The difference of the first contender from the last, each at its own thresholds on the rows of a part."""
+        if len(self.contenders) < 2:
+            return None
+        both = self.contenders[0], self.contenders[-1]
+        points, scores = [self.judge(one, part) for one in both], [one.scores[part] for one in both]
+        return difference(points[0], points[1], scores, self.labels[part], groups=self._compared(part))
+
+    def _compared(self, part: str) -> Any:
+        return None if self.problem.group is None else self._groups(part)
 
     def _groups(self, part: str) -> Any:
         return None if self.groups is None else self.groups.get(part)

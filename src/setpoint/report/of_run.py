@@ -12,6 +12,7 @@ from setpoint.errors import BadFile
 from setpoint.files import write_whole
 from setpoint.lock import locked
 from setpoint.plain import number, reason, text, whole_number
+from setpoint.problem.caution import Caution
 from setpoint.problem.thresholds import read_thresholds
 from setpoint.report.figure import draw_figure
 from setpoint.report.material import Contender, Material
@@ -90,11 +91,14 @@ def read_material(run: str | os.PathLike[str]) -> Material:
         groups = {part: [names[code] for code in codes.tolist()] for part, codes in kept.groups.items()}
         refusal = next(iter(saved.about["results"].values())).get("refusal")
         facts, notes = _facts(saved), saved.about["notes"]
+        cautions = [Caution.from_dict(caution) for caution in saved.about["warnings"]]
+        cost, why = saved.about["cost_of_certificate"], saved.about["why_shipped"]
     except (KeyError, TypeError, AttributeError, IndexError) as cause:
         raise BadFile(f"{run} is damaged: {reason(cause)}") from cause
     return Material(
-        saved.point, contenders, shown, groups=groups or None, facts=facts, notes=notes, refusal=refusal or ""
-    )
+        saved.point, contenders, shown, groups=groups or None, facts=facts, notes=notes, refusal=refusal or "",
+        cost=cost, cautions=cautions, why_shipped=why,
+    )  # fmt: skip
 
 
 def _history(path: Path) -> list[dict[str, Any]]:
@@ -126,7 +130,7 @@ def _facts(saved: SavedRun) -> list[tuple[str, str]]:
         *(("Dropped", f"{name!r}: {why}") for name, why in saved.schema.dropped),
         ("Model", f"{settings['model']}{members}"),
         ("Solver", f"{settings['solver']}; at most {settings['epochs']} epochs, {settings['batch_size']} rows a step"),
-        ("Confidence", "none asked for" if confidence is None else f"{confidence:g}"),
+        ("Confidence", "none asked for" if confidence is None else f"{confidence}"),
         ("Seed", str(settings["seed"])),
         ("Versions", ", ".join(f"{name} {version}" for name, version in about["versions"].items())),
     ]

@@ -52,11 +52,12 @@ function showRates(rows, counts) {
   });
 }
 
-function showBounds(rows, measured) {
+function showBounds(rows, counts, measured) {
   find('bounds').replaceChildren();
+  const [tp, fp, fn, tn] = counts, nearly = tp <= 0.05 * (tp + fn) || tn <= 0.05 * (fp + tn);
   data.bounds.forEach((bound, i) => {
     const holds = rows.holds[i][state.place] === '1', quantity = data.quantities[bound.quantity];
-    element('span', { class: holds ? 'holds' : 'broken', 'data-holds': holds }, find('bounds'),
+    element('span', { class: holds ? (nearly ? 'doubtful' : 'holds') : 'broken', 'data-holds': holds }, find('bounds'),
       `${bound.text} ${holds ? 'holds' : 'is broken'}, at ${shown(quantity.share, measured[bound.quantity].value)}`);
   });
 }
@@ -104,7 +105,7 @@ function update() {
   slider.value = state.place;
   showCounts(counts);
   const measured = showRates(rows, counts);
-  showBounds(rows, measured);
+  showBounds(rows, counts, measured);
   showGroups(rows);
   const asked = data.quantities.map((q, i) => (q.asked ? `, ${q.name} ${shown(q.share, measured[i].value)}` : '')).join('');
   slider.setAttribute('aria-valuetext', `${number(threshold)}${asked}`);

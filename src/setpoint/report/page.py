@@ -14,6 +14,7 @@ from setpoint.measure.constraint import Constraint
 from setpoint.report.data import page_data
 from setpoint.report.material import Contender, Material
 from setpoint.report.positions import MOST
+from setpoint.report.verdict import against, best_cuts, shipped_instead
 from setpoint.report.words import GROUP, answer, part_name, promise, show_bound, show_bounded, show_value, verdicts
 
 SCRIPTS = ("interval.js", "chart.js", "curves.js", "page.js")
@@ -48,10 +49,9 @@ def make_page(material: Material, most: int = MOST) -> str:
         title=escape(f"{material.problem} - setpoint report"),
         ask=escape(str(material.problem)),
         answer=f'<p class="answer">{escape(answer(material))}</p>',
-        verdicts="\n".join(
-            f'<p class="verdict {"holds" if held else "broken"}">{escape(said)}</p>'
-            for held, said in verdicts(material)
-        ),
+        verdicts="\n".join(f'<p class="verdict {kind}">{escape(said)}</p>' for kind, said in verdicts(material)),
+        cautions=_cautions(material),
+        rival=_rival(material),
         promise=escape(promise(material)),
         promise_kind="kept" if material.point.certificate else "open",
         groups=_groups(material),
@@ -80,6 +80,26 @@ def _asset(name: str) -> str:
 def _hash(text: str) -> str:
     """The hash by which the policy of the page allows this text, and no script inside a name, to run."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _cautions(material: Material) -> str:
+    rows = "".join(f'<li data-code="{escape(c.code)}">{escape(c.sentence)}.</li>' for c in material.cautions)
+    return f'<aside class="cautions" aria-label="Warnings"><h2>Warnings</h2><ul>{rows}</ul></aside>' if rows else ""
+
+
+def _rival(material: Material) -> str:
+    """The shipped model against its rival on the first part, and behind it the best cuts of that part."""
+    part = material.parts[0]
+    found = material.against(part)
+    lines = shipped_instead(material.why_shipped)
+    if found is None:
+        return "".join(f"<p>{escape(line)}</p>" for line in lines)
+    both = material.contenders[0], material.contenders[-1]
+    points, best = [material.judge(one, part) for one in both], [material.best(one, part) for one in both]
+    lines += [" ".join(against(found, (both[0].name, both[1].name), (points[0], points[1]), part))]
+    behind = best_cuts(best[0], best[1], part) if all(point.feasible for point in best) else ""
+    told = "".join(f"<p>{escape(line)}</p>" for line in lines)
+    return f'{told}<p class="note">{escape(behind)} Interval: {escape(found.method)}.</p>'
 
 
 def _groups(material: Material) -> str:

@@ -11,23 +11,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint.data.schema import Target
-from setpoint.decide.certify import is_certifiable
-from setpoint.decide.order import worth
 from setpoint.decide.samples_needed import allowed_share, needed, whole_of
 from setpoint.measure.constraint import Constraint, Quantity, percent
 from setpoint.measure.rate import Gap, Rate
 from setpoint.problem.check import Check
-from setpoint.problem.evidence import interval
+from setpoint.problem.evidence import interval, is_testable, p_if_kept
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.report.material import Material
-from setpoint.train.default import BASELINE
+from setpoint.run.sanity import IN_DOUBT
 
-#: The number of `rows` and of `positives` of each part.
-Sizes = Mapping[str, Mapping[str, int]]
 #: The threshold of a group, as the page shows it.
 GROUP = "{value:.4g} ({group})"
+#: An equality holds on rows that cannot tell its rate from the bound by an exact test of this level.
+LEVEL = 0.05
 
 
 def part_name(part: str) -> str:
@@ -65,61 +62,19 @@ def show_objective(point: OperatingPoint) -> str:
     return f"{problem.objective}{over} {show_value(problem.objective, point.objective)}"
 
 
-def fitted(target: Target, sizes: Sizes, point: OperatingPoint, test: OperatingPoint, refusal: str | None) -> list[str]:
-    """The rows, the positive class, the point, and whether its bounds held on test and are promised elsewhere."""
-    constraints, star = point.problem.constraints, "; * is beyond the bound"
-    rows = ", ".join(f"{size['rows']} {part_name(part)}" for part, size in sizes.items())
-    change = "" if target.why == "as asked" else "; --positive changes it"
-    bounds = [
-        f", {c.quantity} {show_value(c.quantity, test.rates[str(c.quantity)])} for a bound of {show_bound(c)}"
-        for c in constraints
-    ]
-    return [
-        f"Rows: {rows}{star if constraints else ''}.",
-        f"Positive is {target.positive!r} in {target.name!r}, {target.why}{change}.",
-        f"Run at threshold {point.thresholds.describe()}: {show_objective(test)} on test{''.join(bounds)}.",
-        *_promised(point, refusal, test.feasible, sizes["test"]["rows"]),
-    ]
+def show_points(quantity: Quantity, value: float, *, signed: bool = False) -> str:
+    """A difference: in points where the quantity is a share."""
+    sign = "+" if signed else ""
+    if not quantity.is_share:
+        return f"{value:{sign}.3g}"
+    return f"{100 * value:{sign}.1f}" if value == 0 or abs(value) >= 0.001 else f"{100 * value:{sign}.2g}"
 
 
-def _promised(point: OperatingPoint, refusal: str | None, held: bool, rows: int) -> list[str]:
-    estimates = [f"On the calibration rows: {estimate}." for estimate in point.estimates]
-    if not point.problem.constraints:
-        return estimates
-    if not point.feasible:
-        return [f"On the calibration rows {point.outcome.removeprefix('infeasible: ')}."]
-    verdict = f"The bound {'held' if held else 'did not hold'} on test"
-    if not is_certifiable(point.problem):
-        return [f"{verdict}; no data can certify such a bound.", *estimates]
-    if refusal is not None:
-        return [f"{verdict}, but nothing promises it: {refusal}."]
-    if point.certificate is None:
-        why = "but nothing promises it" if held else "as happens to about half of all uncertified thresholds"
-        return [f"{verdict}, {why}; --confidence 0.95 sets a threshold that keeps it 95 times in 100."]
-    promise = f"{point.certificate.statement} is certified with confidence {percent(point.certificate.confidence)}"
-    doubt = "" if held else f", where {rows} rows have noise of their own"
-    return [f"{verdict}{doubt}; {promise}, from {point.certificate.samples} calibration samples."]
-
-
-def against_baseline(ours: OperatingPoint, theirs: OperatingPoint, test: Mapping[str, int]) -> str:
-    """A sentence on plain cross-entropy, each model at its best cut of the test rows; `test` has their numbers."""
-    if not (ours.feasible and theirs.feasible):
-        return "No threshold meets the bounds on the test rows, so there is nothing to compare there."
-    problem, first, second = ours.problem, ours.objective, theirs.objective
-    smaller = min(test["positives"], test["rows"] - test["positives"])
-    # Two standard errors of a share of the smaller class: generous, since both models see the same rows.
-    noise = 2 * (max(first * (1 - first), 0.0) / smaller) ** 0.5
-    verdict, remark = "worse", ""
-    if first == second:
-        verdict = "just as well"
-    elif abs(first - second) <= noise:
-        verdict, remark = "about as well", f" (a difference within the noise of {test['rows']} rows)"
-    elif worth(problem, second) > worth(problem, first):
-        verdict, remark = "better", f"; --solver {BASELINE} takes it"
-    return (
-        f"Plain cross-entropy did {verdict} on test: {show_objective(theirs)} against "
-        f"{show_value(problem.objective, first)}, each at its best threshold there{remark}."
-    )
+def holds_on(constraint: Constraint, counts: Tensor) -> bool:
+    """Whether a bound holds on rows; an equality also where an exact test cannot tell its rate there from the bound."""
+    if constraint.relation == "==" and is_testable(constraint) and not isinstance(constraint.quantity, Gap):
+        return bool((p_if_kept(constraint, counts) > LEVEL).all())
+    return bool(constraint.holds(counts).all())
 
 
 def checked(point: OperatingPoint, check: Check, best: OperatingPoint) -> list[str]:
@@ -135,7 +90,7 @@ def checked(point: OperatingPoint, check: Check, best: OperatingPoint) -> list[s
         sure = percent(point.certificate.confidence)
         lines.append(f"It was certified: {point.certificate.statement}, with confidence {sure}.")
     elif point.problem.constraints:
-        lines.append("It was never certified: setpoint fit --confidence 0.95 sets a threshold that keeps its bounds.")
+        lines.append("It was never certified; setpoint fit says what a certificate of its bounds takes.")
     if not best.feasible:
         return [*lines, "No threshold meets the bounds on these rows."]
     return [
@@ -164,16 +119,20 @@ def answer(material: Material) -> str:
     return f"Run it at {many} {threshold}. On the {rows} {problem.objective} is {objective}."
 
 
-def verdicts(material: Material) -> list[tuple[bool, str]]:
-    """Each bound on the first part, at the run's own threshold: whether it held, and the sentence that says so."""
+def verdicts(material: Material) -> list[tuple[str, str]]:
+    """Each bound on the first part, at the run's own threshold: "holds", "broken" or "doubtful", and the sentence.
+
+    A bound that holds is doubtful where the decision flags nearly nothing or everything, or the ask needs no model.
+    """
     problem, part, chosen = material.problem, material.parts[0], material.contenders[0]
     judged, counts = material.judge(chosen, part), material.counts(chosen, part)
-    said = []
+    said, doubtful = [], any(caution.code in IN_DOUBT for caution in material.cautions)
     for c in problem.constraints:
-        held = bool(c.holds(counts if isinstance(c.quantity, Gap) else problem.pool(counts)).all())
+        held = holds_on(c, counts if isinstance(c.quantity, Gap) else problem.pool(counts))
         value = _with_interval(c.quantity, judged, problem.pool(counts))
         verdict = "held" if held else "did not hold"
-        said.append((held, f"The bound {c} {verdict} on {part_name(part)}: {c.quantity} is {value}."))
+        kind = ("doubtful" if doubtful else "holds") if held else "broken"
+        said.append((kind, f"The bound {c} {verdict} on {part_name(part)}: {c.quantity} is {value}."))
     return said
 
 
@@ -187,10 +146,11 @@ def _promise(material: Material) -> str:
     point, problem = material.point, material.problem
     if point.certificate is not None:
         c = point.certificate
-        return (
+        promised = (
             f"Certified: {c.statement} with confidence {percent(c.confidence)} on data like these that nobody has "
             f"seen, from {c.samples:,} calibration samples{f' ({c.method})' if c.method else ''}."
         )
+        return promised + cost(point, material.cost)
     if material.refusal:
         return f"Not certified: {material.refusal.rstrip('.')}."
     if not problem.constraints:
@@ -200,6 +160,18 @@ def _promise(material: Material) -> str:
     why = "Not certified: the threshold merely meets its bound on the calibration rows, and such thresholds break it "
     why += "on new rows about half the time. "
     return why + _what_it_takes(problem, material.labels.get("calibration"))
+
+
+def cost(point: OperatingPoint, cost: float | None) -> str:
+    """A sentence on the cost of a certificate beside the bare cut, after a space; empty where it is not known."""
+    if cost is None:
+        return ""
+    objective, word = point.problem.objective, "less" if point.problem.maximize else "more"
+    if cost <= 0:
+        return f" It costs no {objective} on the calibration rows."
+    unit = " points" if objective.is_share else ""
+    points = f"{show_points(objective, cost)}{unit} of {objective}"
+    return f" Its cost: {points} {word} than at the bare cut of the calibration rows; --confidence none takes that cut."
 
 
 def _what_it_takes(problem: Problem, calibration_labels: Any) -> str:

@@ -12,6 +12,7 @@ import scipy
 
 from setpoint.data.frame import Frame
 from setpoint.errors import BadSetting, SetpointError
+from setpoint.problem.caution import cautions_of_ask
 from setpoint.problem.problem import Problem
 from setpoint.run.run import Run
 from setpoint.run.settings import Settings
@@ -33,28 +34,35 @@ class Standing:
 
     Attributes:
         solver: The name of the solver.
-        best: The objective at the best threshold of the test rows; None where no threshold meets the bounds.
-        at_threshold: The objective on the test rows at the threshold that would be run.
+        shipped: The objective on the test rows at the threshold that the model ships with.
         held: Whether the bounds hold on the test rows at that threshold.
+        certified: Whether that threshold has a certificate.
+        best: The objective at the best threshold of the test rows; None where no threshold meets the bounds.
         seconds: The time of the training.
-        differences: `best` less that of plain cross-entropy on the same split.
+        differences: `shipped` less that of plain cross-entropy on the same split.
         standard_error: The standard error of the mean difference; None below two splits.
         margin: The half-width of the interval of the mean difference; None below two splits.
 
     Example:
         >>> from setpoint.run.compare import Standing
-        >>> Standing("auto", (0.3, 0.2), (0.3, 0.3), (True, True), (1.0, 1.0), (-0.1, -0.1), 0.0, 0.01).is_clear
+        >>> both = (True, True)
+        >>> Standing("auto", (0.3, 0.2), both, both, (0.3, 0.2), (1.0, 1.0), (-0.1, -0.1), 0.0, 0.01).is_clear
         True
     """
 
     solver: str
-    best: tuple[float | None, ...]
-    at_threshold: tuple[float, ...]
+    shipped: tuple[float, ...]
     held: tuple[bool, ...]
+    certified: tuple[bool, ...]
+    best: tuple[float | None, ...]
     seconds: tuple[float, ...]
     differences: tuple[float, ...] = ()
     standard_error: float | None = None
     margin: float | None = None
+
+    @property
+    def mean_shipped(self) -> float:
+        return statistics.fmean(self.shipped)
 
     @property
     def mean_best(self) -> float | None:
@@ -74,12 +82,13 @@ class Standing:
         """Plain data, ready for JSON."""
         return {
             "solver": self.solver,
-            "best_on_test": list(self.best),
-            "mean_best_on_test": self.mean_best,
-            "at_threshold": list(self.at_threshold),
-            "mean_at_threshold": statistics.fmean(self.at_threshold),
+            "shipped_on_test": list(self.shipped),
+            "mean_shipped_on_test": self.mean_shipped,
             "held": list(self.held),
             "share_held": sum(self.held) / len(self.held),
+            "share_certified": sum(self.certified) / len(self.certified),
+            "best_on_test": list(self.best),
+            "mean_best_on_test": self.mean_best,
             "seconds": [round(value, 3) for value in self.seconds],
             "differences": list(self.differences),
             "difference": self.difference,
@@ -100,6 +109,7 @@ class Comparison:
         rows: The number of rows of each part.
         standings: The results of each solver; plain cross-entropy is the first.
         notes: Sentences about columns, values and choices that a user should know of.
+        refusal: The first reason why a model has no certificate, where one was wanted.
 
     Example:
         >>> import polars as pl, setpoint as sp
@@ -118,6 +128,7 @@ class Comparison:
     rows: dict[str, int]
     standings: tuple[Standing, ...]
     notes: tuple[str, ...]
+    refusal: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
@@ -128,6 +139,8 @@ class Comparison:
             "seeds": list(self.seeds),
             "rows": self.rows,
             "level": LEVEL,
+            "refusal": self.refusal,
+            "warnings": [caution.to_dict() for caution in cautions_of_ask(self.problem)],
             "solvers": [standing.to_dict() for standing in self.standings],
         }
 
@@ -215,23 +228,24 @@ def compare_table(
     rows = {part: size["rows"] for part, size in found.sizes.items()}
     plain = _standing(BASELINE, runs[BASELINE])
     others = [_held_against(_standing(name, runs[name]), plain, rows, len(names)) for name in names]
-    return Comparison(problem, settings, seeds, rows, (plain, *others), tuple(notes))
+    refusal = next((one.refusal for own in runs.values() for one in own if one.refusal is not None), None)
+    return Comparison(problem, settings, seeds, rows, (plain, *others), tuple(notes), refusal)
 
 
 def _standing(name: str, runs: Sequence[Run]) -> Standing:
     best, judged = [run.best("test") for run in runs], [run.judged("test") for run in runs]
     return Standing(
         name,
-        tuple(point.objective if point.feasible else None for point in best),
         tuple(point.objective for point in judged),
         tuple(point.feasible for point in judged),
+        tuple(point.certificate is not None for point in judged),
+        tuple(point.objective if point.feasible else None for point in best),
         tuple(run.seconds for run in runs),
     )
 
 
 def _held_against(standing: Standing, plain: Standing, rows: dict[str, int], compared: int) -> Standing:
-    pairs = zip(standing.best, plain.best)
-    differences = [ours - theirs for ours, theirs in pairs if ours is not None and theirs is not None]
+    differences = [ours - theirs for ours, theirs in zip(standing.shipped, plain.shipped)]
     error = corrected_error(differences, rows["test"], sum(rows.values()) - rows["test"])
     margin = None
     if error is not None:

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from setpoint.decide.settle import AUTO
 from setpoint.errors import BadFile
 from setpoint.plain import brief, listed, named, number, share, text, truth, whole_number
+from setpoint.problem.caution import Caution
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.thresholds import Thresholds, read_thresholds
 from setpoint.run.settings import PARTS
@@ -40,10 +42,14 @@ def check_description(about: Mapping[str, Any], point: OperatingPoint, width: in
     _agree("ensemble", members, whole_number(settings["ensemble"]))
     for name in ("epochs", "batch_size", "seed"):
         whole_number(settings[name], 0 if name == "seed" else 1, 2**63)
-    if settings["confidence"] is not None:
+    if settings["confidence"] not in (None, AUTO):
         share(settings["confidence"])
     truth(settings.get("drop_missing_target", False))
     named(about["versions"], text, 100)
+    text(about["why_shipped"])
+    if about["cost_of_certificate"] is not None:
+        number(about["cost_of_certificate"])
+    listed(about["warnings"], Caution.from_dict, 1000)
     listed(about["notes"], text)
     for part in PARTS:
         size = about["rows"][part]

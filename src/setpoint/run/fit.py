@@ -15,9 +15,10 @@ from typing_extensions import Unpack
 from setpoint.data.batch import resident
 from setpoint.data.parts import Data
 from setpoint.data.split import halves
-from setpoint.decide.calibrate import warn_of_refusal
 from setpoint.decide.samples_needed import refuse_confidence
+from setpoint.decide.settle import warn_of_refusal
 from setpoint.errors import BadSetting, SharedData
+from setpoint.problem.caution import warn_of_ask
 from setpoint.problem.language import read_problem
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
@@ -163,6 +164,7 @@ def fit(
         (True, 0.0)
     """
     problem = read_problem(problem)
+    warn_of_ask(problem)
     _refuse_unknown(settings)
     tell = settings.pop("on_epoch", None)
     processes = Processes.of(settings.pop("process_group", None))

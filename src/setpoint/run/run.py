@@ -12,7 +12,9 @@ from torch import nn
 
 from setpoint.data.batch import in_order
 from setpoint.data.parts import Data
-from setpoint.decide.calibrate import evaluate, settle
+from setpoint.decide.calibrate import evaluate
+from setpoint.decide.paired import Difference, difference
+from setpoint.decide.settle import Confidence, cost_of_certificate, settle
 from setpoint.errors import NotEnoughMemory
 from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
@@ -37,13 +39,15 @@ class Run:
         data: The data to train and to judge on.
         trained: The result of the method.
         point: The operating point, set on the calibration rows.
-        refusal: The reason why there is no certificate although one was asked for.
+        refusal: The reason why there is no certificate, where one was wanted.
+        bare: The best cut of the calibration rows without a certificate, where the point has one.
         processes: The processes that trained together.
         name: The name of the solver or method, such as "default".
         solver: The solver that was named, or chosen by default.
         instead: The reason why the first choice refused the data, if it did.
         seconds: The time that training took, including the time before a kill.
         beside: Runs by other methods on the same rows.
+        why_shipped: The reason why this run is shipped in the place of the named one, if it is.
 
     Example:
         >>> import polars as pl, setpoint as sp
@@ -59,12 +63,14 @@ class Run:
     trained: Trained
     point: OperatingPoint
     refusal: str | None = None
+    bare: OperatingPoint | None = None
     processes: Processes = ALONE
     name: str = ""
     solver: Choice = None
     instead: str = ""
     seconds: float = 0.0
     beside: tuple[Run, ...] = ()
+    why_shipped: str = ""
     _samples: dict[str, Sample] = field(default_factory=dict, repr=False, compare=False)
     _judged: dict[str, OperatingPoint] = field(init=False, default_factory=dict, repr=False, compare=False)
     _best: dict[str, OperatingPoint] = field(init=False, default_factory=dict, repr=False, compare=False)
@@ -83,6 +89,11 @@ class Run:
     def trials(self) -> tuple[Trial, ...]:
         """The candidates that the method chose from, from simple to bold."""
         return self.trained.trials
+
+    @property
+    def cost_of_certificate(self) -> float | None:
+        """How much better the objective is at the bare cut, on the calibration rows; None without a certificate."""
+        return cost_of_certificate(self.point, self.bare)
 
     @property
     def method(self) -> str:
@@ -112,6 +123,12 @@ class Run:
             self._judged[part] = self.point.judge(sample.scores, sample.labels, weights=sample.weights, groups=groups)
         return self._judged[part]
 
+    def against(self, other: Run, part: str = "test") -> Difference:
+        """The difference from another run on the same rows, each at the thresholds that it ships with."""
+        mine, theirs, groups = self.sample(part), other.sample(part), self.groups(part)
+        points = self.judged(part), other.judged(part)
+        return difference(*points, (mine.scores, theirs.scores), mine.labels, groups=groups)
+
     def best(self, part: str) -> OperatingPoint:
         """The best cut of one part itself. It compares models independently of their thresholds."""
         if part not in self._best:
@@ -128,7 +145,7 @@ def run(
     method: Method | Chosen,
     *,
     name: str = "",
-    confidence: float | None = None,
+    confidence: Confidence = None,
     work: Work | None = None,
 ) -> Run:
     """Train by a method and set the operating point on the calibration rows.
@@ -139,7 +156,7 @@ def run(
             is set on the held-out rows.
         method: The method to train by, or the choice that `method_for` has made.
         name: The name of the method in tables and reports.
-        confidence: The probability with which the bounds are to hold on new data, if the rows allow it.
+        confidence: The probability with which the bounds are to hold on new data, if the rows allow it; "auto" is 0.95.
         work: The processes that take part, the store of the state, and the listener to progress.
 
     Returns:
@@ -170,12 +187,12 @@ def run(
     part = "held_out" if data.calibration is None else "calibration"
     sample = score_part(trained.model, getattr(data, part), work.processes)
     groups = named_groups(data, sample)
-    point, refusal = settle(problem, sample.scores, sample.labels, confidence, weights=sample.weights, groups=groups)
+    settled = settle(problem, sample.scores, sample.labels, confidence, weights=sample.weights, groups=groups)
     seconds = work.store.spent_before + time.perf_counter() - started
     work.store.close()
     return Run(
-        problem, data, trained, point, refusal, work.processes, name, chosen.solver, chosen.instead,
-        seconds,
+        problem, data, trained, settled.point, settled.refusal, settled.bare, work.processes, name,
+        chosen.solver, chosen.instead, seconds,
         _samples={part: sample},
     )  # fmt: skip
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from setpoint.data.frame import nearest
+from setpoint.decide.settle import AUTO, Confidence, read_confidence
 from setpoint.errors import BadSetting, BadTable
 from setpoint.train.default import check_solver
 from setpoint.train.kinds import kind_of
@@ -34,7 +35,8 @@ class Settings:
         epochs: The largest number of passes over the training rows. None chooses by the number of rows.
         batch_size: The number of rows per batch. None chooses by the number of rows.
         seed: The seed of the split and of the training.
-        confidence: The probability with which the bounds are to hold on new data. None asks for no certificate.
+        confidence: The probability with which the bounds are to hold on new data. "auto" is 0.95 where the calibration
+            rows suffice; None asks for no certificate.
         shares: The shares of the rows for training, held-out, calibration and test.
         ensemble: The number of models to train and average.
         tune: The number of trials that `auto` adds by optuna.
@@ -63,7 +65,7 @@ class Settings:
     epochs: int | None = None
     batch_size: int | None = None
     seed: int = 0
-    confidence: float | None = None
+    confidence: Confidence = AUTO
     shares: tuple[float, float, float, float] = (0.5, 0.15, 0.15, 0.2)
     ensemble: int = 1
     tune: int = 0
@@ -96,8 +98,7 @@ class Settings:
             raise BadSetting(f"monotone gives each column 1 (rises) or -1 (falls), got {self.monotone}")
         if not 0 <= self.seed < 2**63:
             raise BadSetting(f"seed must be a whole number from 0 up, got {self.seed}")
-        if self.confidence is not None and not 0 < self.confidence < 1:
-            raise BadSetting(f"confidence must lie between 0 and 1, such as 0.95, got {self.confidence}")
+        read_confidence(self.confidence)
         positive = len(self.shares) == len(PARTS) and all(share > 0 for share in self.shares)
         if not positive or not abs(sum(self.shares) - 1) <= 1e-9:
             raise BadSetting(f"shares must be four numbers above 0 that add up to 1, got {self.shares}")

@@ -11,9 +11,11 @@ import torch
 from torch import nn
 
 from setpoint.data.parts import Data
+from setpoint.decide.settle import Confidence
 from setpoint.errors import BadSetting
 from setpoint.problem.problem import Problem
 from setpoint.run.run import Run, run
+from setpoint.run.ship import shipped
 from setpoint.train.choose import How, can_refit, method_for
 from setpoint.train.default import BASELINE, Case, Choice, make_solver
 from setpoint.train.kinds import build_model, kind_of
@@ -83,7 +85,7 @@ class SideBySide:
         make_data: Gives the data, new loaders for each training, so that each draws the same order.
         case: The circumstances for which solvers are made; `linear` is filled in.
         how: The settings of the training.
-        confidence: The probability with which the bounds are to hold on new data, if the rows allow it.
+        confidence: The probability with which the bounds are to hold on new data, if the rows allow it; "auto" is 0.95.
         on_row: Is called with the progress.
     """
 
@@ -91,20 +93,21 @@ class SideBySide:
     make_data: Callable[[], Data]
     case: Case
     how: How
-    confidence: float | None = None
+    confidence: Confidence = None
     on_row: Told | None = None
 
     def run(self, ways: Sequence[Entry], work: Work, *, unless_tried: bool = False) -> Run:
         """Train by the first entry, then by the others, which stand beside it.
 
         The others are retrained on held-out rows only if the first is, because rows that only one of them gets would
-        look like its merit. With `unless_tried` there are no others if the first chose among candidates itself.
+        look like its merit. The first is the result, or plain cross-entropy where held-out rows clearly prefer it
+        to the default (`shipped`). With `unless_tried` there are no others if the first chose among candidates itself.
         """
         first = self._one(ways[0], self.how, work)
         if unless_tried and first.trials:
             return first
         how = replace(self.how, refit=first.trained.again)
-        return replace(first, beside=tuple(self._one(way, how, work) for way in ways[1:]))
+        return shipped(replace(first, beside=tuple(self._one(way, how, work) for way in ways[1:])))
 
     def _one(self, way: Entry, how: How, work: Work) -> Run:
         model, data = way.make_model(), self.make_data()

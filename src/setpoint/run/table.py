@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any
 
-import numpy as np
-import torch
 from torch import Tensor
 
 from setpoint.capacity import refuse_beyond_memory
@@ -21,11 +20,13 @@ from setpoint.data.rows import Rows
 from setpoint.data.scan import fingerprint
 from setpoint.data.schema import Schema, Target, group_names
 from setpoint.data.split import split
-from setpoint.decide.calibrate import calibrate
+from setpoint.decide.paired import Difference
 from setpoint.errors import TooFewSamples
 from setpoint.measure.sample import name_groups
+from setpoint.problem.caution import Caution
 from setpoint.problem.problem import Problem
 from setpoint.run.run import Run
+from setpoint.run.sanity import cautions_of_run
 from setpoint.run.settings import CHOSEN, PARTS, Settings
 from setpoint.run.side_by_side import SideBySide, Told, entries, one_thread
 from setpoint.train.choose import How
@@ -40,7 +41,8 @@ class TableRun:
     """A finished run on a table.
 
     Attributes:
-        chosen: The run by the named solver; plain cross-entropy is the last of the runs beside it.
+        chosen: The run that is shipped: by the named solver, or plain cross-entropy where held-out rows clearly prefer
+            it to the default. The last of the runs beside it is the one it is judged against.
         settings: The settings, with epochs and batch size chosen.
         schema: How each column is read and encoded.
         sizes: The number of rows and positives of each part.
@@ -73,12 +75,35 @@ class TableRun:
         """The run by the named solver, and the runs beside it."""
         return self.chosen, *self.chosen.beside
 
+    @property
+    def rival(self) -> Run | None:
+        """The run that the shipped one is judged against: plain cross-entropy, or the default where that is shipped."""
+        return next(iter(self.chosen.beside[-1:]), None)
+
+    @cached_property
+    def against(self) -> Difference | None:
+        """The difference from the rival on the test rows, each at the thresholds that it ships with."""
+        return None if self.rival is None else self.chosen.against(self.rival)
+
+    @cached_property
+    def cautions(self) -> tuple[Caution, ...]:
+        """What speaks against trusting the numbers of this run."""
+        return cautions_of_run(self.chosen, self.sizes)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON, without parameters and history."""
+        certificate = self.chosen.point.certificate
         return {
             "ask": str(self.problem),
             "solver": self.settings.solver,
+            "shipped": self.chosen.name,
+            "why_shipped": self.chosen.why_shipped,
             "point": self.chosen.point.to_dict(),
+            "certified": self.chosen.point.certificate is not None,
+            "certificate": None if certificate is None else asdict(certificate),
+            "cost_of_certificate": self.chosen.cost_of_certificate,
+            "against": _against(self),
+            "warnings": [caution.to_dict() for caution in self.cautions],
             "settings": asdict(self.settings),
             "data": self.data,
             "rows": self.sizes,
@@ -86,6 +111,12 @@ class TableRun:
             "schema": self.schema.to_dict(),
             "notes": list(self.notes),
         }
+
+
+def _against(run: TableRun) -> dict[str, Any] | None:
+    if run.rival is None or run.against is None:
+        return None
+    return {"solver": run.rival.name, **run.against.to_dict()}
 
 
 def _result(run: Run) -> dict[str, Any]:
@@ -177,7 +208,7 @@ def fit_table(
 
     Raises:
         BadTable: If the target or a column cannot be used.
-        TooFewSamples: If a class or group has too few rows for the split or the certificate.
+        TooFewSamples: If a class or group has too few rows for the split.
         NotEnoughMemory: If the table as features does not fit into memory.
 
     Example:
@@ -269,14 +300,6 @@ def fit_parts(
     work = work or Work()
     settings = settings.settled(parts.train_rows)
     _refuse_absent_groups(parts, problem)
-    set_aside = parts.rows["calibration"]
-    groups = None if set_aside.groups is None else np.array(parts.group_names)[set_aside.groups.numpy()]
-    # If not even perfect scores can be certified, there are too few samples: say so before training.
-    perfect = set_aside.labels + torch.linspace(0, 0.5, len(set_aside.labels))
-    try:
-        calibrate(problem, perfect, set_aside.labels, confidence=settings.confidence, groups=groups)
-    except TooFewSamples as cause:
-        raise TooFewSamples(f"on the {len(perfect)} calibration rows, {cause}") from cause
     work.identity = identity_of({"ask": problem, "settings": settings, **work.identity})
     work.once("begun", lambda: True)
     n_groups = len(parts.group_names) if problem.group is not None else None

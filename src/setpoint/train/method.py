@@ -78,6 +78,7 @@ class Trained:
         again: Whether the model was retrained on training and held-out rows together.
         out_of_fold: A score of each training row (and of each held-out row behind them, if those were trained on) by a
             model that was not trained on it, if the method cross-fits.
+        held_out: The held-out rows with their scores before that retraining, if the rows are in memory.
 
     Example:
         >>> import torch, setpoint as sp
@@ -92,6 +93,7 @@ class Trained:
     trials: tuple[Trial, ...] = ()
     again: bool = False
     out_of_fold: Sample | None = None
+    held_out: Sample | None = None
 
 
 def is_method(value: Any) -> TypeGuard[Method]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from setpoint.data.batch import Batches, in_order
 from setpoint.data.parts import Data
 from setpoint.errors import CannotPool
 from setpoint.problem.problem import Problem
 from setpoint.train.by_epochs import ByEpochs
+from setpoint.train.history import score
 from setpoint.train.method import Method, Trained, expected_rows
 from setpoint.train.work import Work
 
@@ -50,6 +52,8 @@ class Refit:
     def train(self, problem: Problem, data: Data, work: Work) -> Trained:
         """Train twice; the second training tells its progress in rows marked `again`."""
         first = self.method.train(problem, data, work)
+        known = isinstance(data.held_out, Batches)
+        judged = score(first.model, in_order(data.held_out, whole=True), work.processes) if known else None
         told = len(first.history)
 
         def tell(row: dict[str, Any]) -> None:
@@ -61,4 +65,4 @@ class Refit:
             if self.required:
                 raise
             return first
-        return replace(first, model=second.model, settled=second.settled, again=True)
+        return replace(first, model=second.model, settled=second.settled, again=True, held_out=judged)

@@ -1,0 +1,105 @@
+"""The point to ship: certified where a certificate is wanted and the rows allow one, else the bare cut and why."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+from setpoint.decide.calibrate import calibrate
+from setpoint.decide.certify import is_certifiable
+from setpoint.decide.order import worth
+from setpoint.decide.samples_needed import refuse_confidence
+from setpoint.errors import BadProblem, BadSetting, NotCertified, TooFewSamples
+from setpoint.problem.evidence import is_testable
+from setpoint.problem.point import OperatingPoint
+from setpoint.problem.problem import Problem
+
+#: The confidence that nobody has named: `USUAL` where the rows suffice, else no certificate.
+AUTO, USUAL = "auto", 0.95
+_USELESS = "is certified only where all calibration rows are flagged or none; more calibration rows allow a better cut"
+#: A number demands a certificate, `AUTO` takes one where the rows suffice, None wants none.
+Confidence = float | str | None
+
+
+@dataclass(frozen=True)
+class Settled:
+    """The operating point to ship, and how it came to have a certificate or none.
+
+    Attributes:
+        point: The point to run at.
+        refusal: The reason why there is no certificate, where one was wanted.
+        bare: The best cut of the same rows without a certificate, where `point` has one.
+
+    Example:
+        >>> import setpoint as sp, torch
+        >>> from setpoint.decide.settle import settle
+        >>> scores = torch.linspace(0, 1, 1000)
+        >>> settled = settle(sp.ask("minimize fnr where fpr <= 1%"), scores, torch.arange(1000) % 3 == 0, "auto")
+        >>> settled.point.certificate.confidence, round(settled.cost, 3)
+        (0.95, 0.003)
+    """
+
+    point: OperatingPoint
+    refusal: str | None = None
+    bare: OperatingPoint | None = None
+
+    @property
+    def cost(self) -> float | None:
+        """How much better the objective is at the bare cut than at the certified point, on the same rows."""
+        return cost_of_certificate(self.point, self.bare)
+
+
+def cost_of_certificate(point: OperatingPoint, bare: OperatingPoint | None) -> float | None:
+    """How much better the objective is at the bare cut, on the rows of both; None without a certificate."""
+    return None if bare is None else worth(point.problem, bare.objective) - worth(point.problem, point.objective)
+
+
+def read_confidence(confidence: Confidence) -> Confidence:
+    """A confidence as it is, if it is a number between 0 and 1, "auto" or None."""
+    if isinstance(confidence, str):
+        if confidence != AUTO:
+            raise BadSetting(f"confidence must be a number such as 0.95, 'auto' or None, got {confidence!r}")
+    elif confidence is not None:
+        refuse_confidence(confidence)
+    return confidence
+
+
+def demanded(confidence: Confidence) -> float | None:
+    """The confidence that was named as a number; None where a certificate is not demanded."""
+    return None if isinstance(confidence, str) else confidence
+
+
+def settle(
+    problem: Problem, scores: Any, labels: Any, confidence: Confidence, *, weights: Any = None, groups: Any = None
+) -> Settled:
+    """Calibrate with a certificate if the rows allow one; otherwise without one, and say why in a sentence.
+
+    So a trained model is not lost when it cannot be certified. With "auto" nothing is said of asks without bounds and
+    of bounds that no data can certify (areas, F-scores, equalities).
+    """
+    rows: dict[str, Any] = {"weights": weights, "groups": groups}
+    bare = calibrate(problem, scores, labels, **rows)
+    if confidence is None or (confidence == AUTO and not is_certifiable(problem)):
+        return Settled(bare)
+    level = USUAL if isinstance(confidence, str) else confidence
+    try:
+        point = calibrate(problem, scores, labels, confidence=level, **rows)
+    except (TooFewSamples, BadProblem) as cause:
+        return Settled(bare, str(cause))
+    if point.certificate is not None:
+        useless = confidence == AUTO and _decides_nothing(point) and not _decides_nothing(bare)
+        return Settled(bare, f"{problem.promise} {_USELESS}") if useless else Settled(point, None, bare)
+    untested = [str(constraint) for constraint in problem.constraints if not is_testable(constraint)]
+    return Settled(point, f"no exact test of {untested[0]} is known, so no data can certify it" if untested else None)
+
+
+def _decides_nothing(point: OperatingPoint) -> bool:
+    """Whether a point flags all rows that it was set on, or none."""
+    return point.rates["flagged"] in (0.0, 1.0)
+
+
+def warn_of_refusal(refusal: str | None) -> None:
+    """Warn that a threshold has no certificate, if there is a sentence that says why."""
+    if refusal is not None:
+        warnings.warn(f"{refusal}; the threshold is set without a certificate", NotCertified, stacklevel=3)

@@ -1,0 +1,123 @@
+"""Sentences about a run as it ships: its promise and the price of it, its rates on test rows, and its rival there."""
+
+from __future__ import annotations
+
+from setpoint.decide.certify import is_certifiable
+from setpoint.decide.paired import Difference
+from setpoint.measure.constraint import percent
+from setpoint.problem.point import OperatingPoint
+from setpoint.report.words import cost, holds_on, part_name, show_bound, show_objective, show_points, show_value
+from setpoint.run.sanity import counts_at
+from setpoint.run.table import TableRun
+from setpoint.train.default import BASELINE
+
+
+def first_line(run: TableRun) -> list[str]:
+    """Whether the bounds are promised, and what that costs or what it lacks; no line where nothing can be promised."""
+    own, rows = run.chosen, run.sizes["calibration"]["rows"]
+    point = own.point
+    if not point.feasible:
+        return [f"Not certified: on the calibration rows {point.outcome.removeprefix('infeasible: ')}."]
+    if point.certificate is not None:
+        promise = f"{point.certificate.statement} with confidence {percent(point.certificate.confidence)}"
+        said = f"Certified: {promise}, from {point.certificate.samples:,} calibration samples."
+        return [said + cost(point, own.cost_of_certificate)]
+    bare = f"the threshold is the bare cut of the {rows} calibration rows, and such cuts break their bound about half"
+    if own.refusal is not None:
+        return [f"Not certified: {own.refusal}; {bare} the time."]
+    if not is_certifiable(point.problem):
+        return []
+    return [f"Not certified, as --confidence none asks: {bare} the time."]
+
+
+def sentences(run: TableRun) -> list[str]:
+    """The rows, the positive class, the point, whether its bounds held on test, and how the rival did."""
+    own, test, sizes = run.chosen, run.chosen.judged("test"), run.sizes
+    constraints, star = own.problem.constraints, "; * is beyond the bound"
+    rows = ", ".join(f"{size['rows']} {part_name(part)}" for part, size in sizes.items())
+    target = run.schema.target
+    change = "" if target.why == "as asked" else "; --positive changes it"
+    bounds = [
+        f", {c.quantity} {show_value(c.quantity, test.rates[str(c.quantity)])} for a bound of {show_bound(c)}"
+        for c in constraints
+    ]
+    return [
+        f"Rows: {rows}{star if constraints else ''}.",
+        f"Positive is {target.positive!r} in {target.name!r}, {target.why}{change}.",
+        *shipped_instead(own.why_shipped),
+        f"Run at threshold {own.point.thresholds.describe()}: {show_objective(test)} on test{''.join(bounds)}.",
+        *_held(run),
+        *(f"On the calibration rows: {estimate}." for estimate in own.point.estimates if not own.point.certificate),
+        *_rival(run),
+    ]
+
+
+def shipped_instead(why: str) -> list[str]:
+    """A sentence on why plain cross-entropy is shipped in the place of the default, if it is."""
+    return [f"Shipped is plain cross-entropy: {why}."] if why else []
+
+
+def _held(run: TableRun) -> list[str]:
+    own, test = run.chosen, run.chosen.judged("test")
+    bounds = own.problem.constraints
+    if not bounds or not own.point.feasible:
+        return []
+    held = test.feasible
+    if not held and own.problem.group is None and any(c.relation == "==" for c in bounds):
+        counts = counts_at(own, "test")
+        held = all(holds_on(constraint, counts) for constraint in bounds)
+    verdict = f"The bound {'held' if held else 'did not hold'} on test"
+    if not is_certifiable(own.problem):
+        return [f"{verdict}; no data can certify such a bound."]
+    if held:
+        return [f"{verdict}."]
+    noise = f"where {run.sizes['test']['rows']} rows have noise of their own"
+    return [f"{verdict}, {noise if own.point.certificate else 'as happens to about half of all bare cuts'}."]
+
+
+def _rival(run: TableRun) -> list[str]:
+    if run.rival is None or run.against is None:
+        return []
+    if not run.chosen.point.feasible:
+        return ["No threshold meets the bounds on the calibration rows, so there is nothing to compare."]
+    both = run.chosen, run.rival
+    points = both[0].judged("test"), both[1].judged("test")
+    lines = against(run.against, (both[0].method, both[1].method), points)
+    best = [one.best("test") for one in both]
+    if all(point.feasible for point in best):
+        lines.append(best_cuts(best[0], best[1]))
+    return lines
+
+
+def against(
+    found: Difference, names: tuple[str, str], points: tuple[OperatingPoint, OperatingPoint], part: str = "test"
+) -> list[str]:
+    """Two sentences on a rival: the numbers of both models as they ship, and whether they differ beyond noise."""
+    problem, objective = found.problem, found.problem.objective
+    over = "" if problem.over is None else f" over {problem.over.rate}"
+    each = [f"{show_value(objective, point.objective)} for {name}{_at(point)}" for name, point in zip(names, points)]
+    rows = f"on the same {found.rows:,} {part_name(part)} rows"
+    numbers = f"As shipped, {rows}: {objective}{over} {each[0]}, against {each[1]}."
+    value, low, high = (show_points(objective, end, signed=True) for end in (found.value, found.low, found.high))
+    unit = " points" if objective.is_share else ""
+    size = f"The difference is {value}{unit} ({percent(found.confidence)} interval {low} to {high}, paired)"
+    if not found.is_clear:
+        return [numbers, f"{size}: within the noise of these rows."]
+    if found.is_better:
+        return [numbers, f"{size}: beyond noise, {names[0]} is better."]
+    broken = points[0].feasible and not points[1].feasible
+    breaks = ", though it breaks its bound there" if broken else ""
+    ships = f"; --solver {BASELINE} ships it" if names[1] == BASELINE else "; these rows judge, they do not choose"
+    return [numbers, f"{size}: beyond noise, {names[1]} is better{breaks}{ships}."]
+
+
+def _at(point: OperatingPoint) -> str:
+    """The bounded rates of a point, in brackets."""
+    rates = [f"{c.quantity} {show_value(c.quantity, point.rates[str(c.quantity)])}" for c in point.problem.constraints]
+    return f" ({', '.join(rates)})" if rates else ""
+
+
+def best_cuts(ours: OperatingPoint, theirs: OperatingPoint, part: str = "test") -> str:
+    """A sentence on the best cut of the rows for each model, which stands behind the numbers as shipped."""
+    first, second = (show_value(point.problem.objective, point.objective) for point in (ours, theirs))
+    return f"At the best cuts of {part_name(part)}, which have seen its labels: {first} against {second}."

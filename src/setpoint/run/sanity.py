@@ -1,0 +1,92 @@
+"""Cautions about a run on a table: what speaks against trusting its numbers, computed once for every door."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from setpoint.decide.estimate import estimate_of_counts
+from setpoint.decide.order import worth
+from setpoint.measure.rate import flagged
+from setpoint.problem.caution import Caution, cautions_of_ask
+from setpoint.run.run import Run
+
+#: A part with fewer rows of a class says next to nothing about it.
+FEWEST = 20
+#: A decision that finds no more of the positives flags nearly nothing; one that leaves no more of the negatives alone
+#: flags nearly everything.
+NEARLY = 0.05
+#: The objective may be worse on test rows than on training rows by so much before it is told, if it is beyond noise.
+GAP = 0.1
+#: The two intervals that must not overlap hold the true values so often.
+SURE = 0.99
+#: A bound that holds is no good news beside one of these.
+IN_DOUBT = ("cannot-bind", "trivial", "flags-nearly-nothing", "flags-nearly-everything")
+
+#: The number of `rows` and of `positives` of each part.
+Sizes = Mapping[str, Mapping[str, int]]
+
+
+def cautions_of_run(run: Run, sizes: Sizes) -> tuple[Caution, ...]:
+    """All cautions about a run: of its ask, its rows, its decisions on test rows, and its fall from train to test."""
+    found = [*cautions_of_ask(run.problem), *_few(sizes)]
+    if run.problem.over is None:
+        found += _extreme_decisions(run)
+    return (*found, *_learned_by_heart(run))
+
+
+def _few(sizes: Sizes) -> list[Caution]:
+    found = []
+    for kind in ("positives", "negatives"):
+        there = {
+            part: size["positives"] if kind == "positives" else size["rows"] - size["positives"]
+            for part, size in sizes.items()
+        }
+        few = [f"{n} among the {part.replace('_', '-')} rows" for part, n in there.items() if n < FEWEST]
+        if few:
+            said = f"fewer than {FEWEST} {kind} in a part ({', '.join(few)})"
+            found.append(Caution(f"few-{kind}", f"{said}: rates of so few are uncertain by tens of points"))
+    return found
+
+
+def counts_at(run: Run, part: str) -> Tensor:
+    """The counts (tp, fp, fn, tn) of a part at the threshold that the run ships with."""
+    rates, labels = run.judged(part).rates, run.sample(part).labels
+    positives, negatives = int(labels.sum()), len(labels) - int(labels.sum())
+    found, alarms = round(rates["recall"] * positives), round(rates["fpr"] * negatives)
+    return torch.tensor([found, alarms, positives - found, negatives - alarms], dtype=torch.float64)
+
+
+def _extreme_decisions(run: Run) -> list[Caution]:
+    tp, fp, fn, tn = (int(count) for count in counts_at(run, "test"))
+    # A bound on the flagged share may allow no more than a few of the positives to be found.
+    most = [c.bound for c in run.problem.constraints if bool(c.quantity == flagged) and c.relation != ">="]
+    reach = min(most, default=1.0) * (tp + fp + fn + tn) / (tp + fn)
+    if tp + fp == 0 or (tp <= NEARLY * (tp + fn) and reach > NEARLY):
+        said = f"at its threshold the model finds {tp} of {tp + fn} positives on the test rows: it flags nearly nothing"
+        return [Caution("flags-nearly-nothing", f"{said}, so a bound that holds is no merit")]
+    if tn <= NEARLY * (fp + tn):
+        said = f"at its threshold the model leaves {tn} of {fp + tn} negatives alone on the test rows"
+        return [Caution("flags-nearly-everything", f"{said}: it flags nearly everything")]
+    return []
+
+
+def _learned_by_heart(run: Run) -> list[Caution]:
+    """A caution if the objective is far better on the training rows than on the test rows, at the same threshold."""
+    objective, train, test = run.problem.objective, run.judged("train").objective, run.judged("test").objective
+    if worth(run.problem, train) - worth(run.problem, test) < GAP:
+        return []
+    if run.problem.over is None:
+        ends = [estimate_of_counts(objective, counts_at(run, part), SURE) for part in ("train", "test")]
+        apart = max(ends[0].low, ends[1].low) > min(ends[0].high, ends[1].high)
+    else:
+        labels = run.sample("test").labels
+        smaller = min(float(labels.sum()), float(len(labels) - labels.sum()))
+        apart = abs(train - test) > 3 * (max(test * (1 - test), 0.0) / smaller) ** 0.5
+    if not apart:
+        return []
+    shown = [f"{100 * value:.1f}%" if objective.is_share else f"{value:.3g}" for value in (train, test)]
+    said = f"{objective} is {shown[0]} on the training rows and {shown[1]} on the test rows, at the same threshold"
+    return [Caution("gap-between-train-and-test", f"{said}: the model has learned rows by heart; trust the test rows")]
