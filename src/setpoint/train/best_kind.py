@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,7 +32,7 @@ from setpoint.train.recipes import Only, Recipes, Ridge
 from setpoint.train.scoring import score_rows
 from setpoint.train.stack import Stack, stacked
 from setpoint.train.trees import LEAVES, Trees
-from setpoint.train.trial import Trial, choose, judge
+from setpoint.train.trial import Trial, gain_over, judge
 from setpoint.train.work import Work
 
 FOLDS = len(LEAVES)
@@ -40,6 +41,8 @@ FOLDS = len(LEAVES)
 REACH = 2.0
 #: A network is cross-fitted from this number of rows on, for about so many steps.
 NETWORK_ROWS, BATCH, STEPS, MOST_EPOCHS = 2000, 256, 2000, 60
+#: By so many standard errors the log-loss has to be lower to decide where the exact metric cannot.
+CLEAR = 2.0
 #: The share of the minutes that trees may take.
 FOR_TREES = 0.6
 PLAIN, ASKED, TREES, NETWORK, STACK = "cross-entropy", "linear", "trees", "mlp", "stack"
@@ -91,12 +94,13 @@ class BestKind:
     The candidates are, from simple to bold: a linear model by cross-entropy; the same trained for the ask, unless
     cross-entropy is far behind trees; boosted trees of several sizes; a network of two hidden layers, unless there are
     few rows, or its first member is behind that of the trees; and a stack, the weighted sum of all their logits. Every
-    row is judged by models that were not trained on it. The first is kept unless another is better by more than
-    `caution` standard errors of their paired difference. The kept model averages the members of all folds, so it is
-    trained on all rows.
+    row is judged by models that were not trained on it. From simple to bold, a candidate takes the place of the one
+    kept so far if it is better by the exact metric by more than `caution` standard errors of their paired difference,
+    or if the metric cannot tell and its log-loss is lower by more than two. Where all tie, the simplest is kept. The
+    kept model averages the members of all folds, so it is trained on all rows.
 
     Args:
-        caution: The number of standard errors by which another candidate must be better than the simplest.
+        caution: The number of standard errors by which a bolder candidate must be better.
         seed: The seed of the folds.
         pool: Whether held-out rows are trained on too, if the threshold has calibration rows of its own.
         minutes: Start no candidate after this time, and stop growing trees at 60 % of it; the result then depends on
@@ -231,8 +235,7 @@ class _Field:
         """Whether a candidate is clearly worse than another, beyond the reach of training for the ask."""
         if other not in self.samples:
             return False
-        _, gains = choose(self.problem, [self.samples[name], self.samples[other]], REACH)
-        return gains[1].exceeds(REACH)
+        return gain_over(self.problem, self.samples[name], self.samples[other]).exceeds(REACH)
 
     def stack(self, folds: Tensor) -> None:
         """Add the stack of all candidates so far."""
@@ -251,21 +254,29 @@ class _Field:
         return Stack({name: trained.model for name, trained in self.trained.items()}, *self.stack_weights)
 
     def choose(self, caution: float) -> Trained:
-        """The candidate to keep."""
+        """Go from simple to bold, and move on to a candidate that is clearly better than the one kept so far.
+
+        A candidate is better by the exact metric, by more than `caution` standard errors; or, where the metric cannot
+        tell the two apart, by the log-loss, by more than `CLEAR` standard errors.
+        """
         tried = [name for name in ORDER if name in self.samples]
-        kept, gains = choose(self.problem, [self.samples[name] for name in tried], caution)
+        kept = tried[0]
+        for name in tried[1:]:
+            gain = gain_over(self.problem, self.samples[kept], self.samples[name])
+            note, better = f"{gain} against {kept}, cross-validated in {FOLDS} folds", gain.exceeds(caution)
+            if not better and -gain.value <= caution * gain.noise < math.inf:
+                lower, error = _paired(_loss(self.samples[kept]) - _loss(self.samples[name]))
+                better = lower > CLEAR * error
+                note += f"; its log-loss is lower by {lower:.4f} ± {error:.4f} per row" if better else ""
+            self.notes[name] = "; ".join(filter(None, (note, self.notes.get(name))))
+            kept = name if better else kept
         trials = []
         for name in ORDER:
-            note, point = self.notes.get(name, ""), None
-            if name in self.samples:
-                gain = f"{gains[tried.index(name)]} against {PLAIN}, cross-validated in {FOLDS} folds"
-                note = "; ".join(filter(None, ("" if name == PLAIN else gain, note)))
-                point = judge(self.problem, self.samples[name])
-            trials.append(Trial(name, point, self.seconds.get(name, 0.0), name == tried[kept], note))
-        name = tried[kept]
+            point = judge(self.problem, self.samples[name]) if name in self.samples else None
+            trials.append(Trial(name, point, self.seconds.get(name, 0.0), name == kept, self.notes.get(name, "")))
         return Trained(
-            self.model(name).eval(), self.history, self.rows[name], BestKind(), tuple(trials),
-            out_of_fold=self.samples[name],
+            self.model(kept).eval(), self.history, self.rows[kept], BestKind(), tuple(trials),
+            out_of_fold=self.samples[kept],
         )  # fmt: skip
 
 
@@ -274,17 +285,20 @@ def _gap(one: Folded, other: Folded) -> str | None:
 
     Both are judged by the log-loss after the best rescaling of their scores, per row.
     """
-    inside = one.folds == 0
-    rows = replace(one.rows.take(inside), x=None)
-    loss, others = (_rescaled_loss(folded.scores(0), rows) for folded in (one, other))
-    apart = loss - others
-    mean, error = float(apart.mean()), float(apart.std()) / len(apart) ** 0.5
+    rows = replace(one.rows, x=one.folds).take(one.folds == 0)
+    mean, error = _paired(_loss(rows.sample(one.scores(0))) - _loss(rows.sample(other.scores(0))))
     return f"{mean:.4f} ± {error:.4f} per row" if mean > error else None
 
 
-def _rescaled_loss(scores: Tensor, rows: Rows) -> Tensor:
-    weights = rows.weights_or_ones.double()
-    x = torch.stack([scores.double(), torch.ones(len(scores)).double()], dim=1)
-    labels = rows.labels.double()
+def _loss(sample: Sample) -> Tensor:
+    """The log-loss of each row, times its weight, after the best rescaling of the scores."""
+    weights = torch.ones(len(sample.labels)) if sample.weights is None else sample.weights
+    weights, labels = weights.double(), sample.labels.double()
+    x = torch.stack([sample.scores.double(), torch.ones_like(labels)], dim=1)
     logits = x @ cross_entropy(Rows(x, labels, weights), weights / weights.mean())
     return weights * (F.softplus(logits) - labels * logits)
+
+
+def _paired(differences: Tensor) -> tuple[float, float]:
+    """The mean and its standard error."""
+    return float(differences.mean()), float(differences.std()) / len(differences) ** 0.5

@@ -95,23 +95,27 @@ def choose(problem: Problem, candidates: Sequence[Sample], caution: float) -> tu
     """The place of the candidate to keep, and the gain of each over the first, which is the simplest.
 
     The best candidate is kept if its gain over the first is above `caution` standard errors, or if it meets bounds that
-    the first breaks; otherwise the first is kept. Between equals the earlier wins. A half of the rows has twice the
-    variance of all rows and shares its rows with them, so the mean square of (gain on a half - gain on all rows)
-    estimates the variance of the gain on all rows.
+    the first breaks; otherwise the first is kept. Between equals the earlier wins.
     """
     points = [judge(problem, sample) for sample in candidates]
-    rows = halves(candidates[0])
-    first = _merits(problem, candidates[0], rows)
-    gains = [Gain(0.0, 0.0)]
-    for sample, point in zip(candidates[1:], points[1:]):
-        value = merit(point) - merit(points[0])
-        if point.feasible != points[0].feasible:
-            gains.append(Gain(abs(value), 0.0) if point.feasible else Gain(value, float("inf")))
-            continue
-        spread = _merits(problem, sample, rows) - first - value
-        gains.append(Gain(value, float(spread.square().mean().sqrt())))
+    gains = [Gain(0.0, 0.0), *(gain_over(problem, candidates[0], sample) for sample in candidates[1:])]
     best = max(range(len(points)), key=lambda i: (points[i].feasible, merit(points[i]), -i))
     return (best if gains[best].exceeds(caution) else 0), gains
+
+
+def gain_over(problem: Problem, first: Sample, other: Sample) -> Gain:
+    """The gain of the second sample over the first.
+
+    A half of the rows has twice the variance of all rows and shares its rows with them, so the mean square of (gain on
+    a half - gain on all rows) estimates the variance of the gain on all rows.
+    """
+    one, two = judge(problem, first), judge(problem, other)
+    value = merit(two) - merit(one)
+    if two.feasible != one.feasible:
+        return Gain(abs(value), 0.0) if two.feasible else Gain(value, float("inf"))
+    rows = halves(first)
+    spread = _merits(problem, other, rows) - _merits(problem, first, rows) - value
+    return Gain(value, float(spread.square().mean().sqrt()))
 
 
 def _merits(problem: Problem, sample: Sample, rows: list[Tensor]) -> Tensor:
