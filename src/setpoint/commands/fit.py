@@ -125,13 +125,13 @@ def read_settings(
     except ValueError as cause:
         raise BadSetting(f"shares must be four numbers such as 0.5,0.15,0.15,0.2, got {shares!r}") from cause
     solver = "auto" if tune and solver == "default" else solver
-    wishes: dict[str, str] = {}
-    for wish, names in (("categorical", categorical), ("numeric", numeric), ("hash", hashed), ("text", text)):
+    kinds: dict[str, str] = {}
+    for kind, names in (("categorical", categorical), ("numeric", numeric), ("hash", hashed), ("text", text)):
         for name in names or ():
-            if wishes.setdefault(name, wish) != wish:
-                raise BadSetting(f"--{wishes[name]} and --{wish} both name column {name!r}; choose one")
+            if kinds.setdefault(name, kind) != kind:
+                raise BadSetting(f"--{kinds[name]} and --{kind} both name column {name!r}; choose one")
     parts = (train, held_out, calibration, test)
-    return Settings(shares=parts, solver=solver, tune=tune, wishes=wishes, **rest)
+    return Settings(shares=parts, solver=solver, tune=tune, kinds=kinds, **rest)
 
 
 @contextlib.contextmanager

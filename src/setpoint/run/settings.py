@@ -35,7 +35,7 @@ class Settings:
             "default", and for "auto" with a linear model.
         over_splits: Whether each member of the ensemble has another random split into training and held-out rows;
             then nothing is retrained.
-        wishes: What columns are to be taken as, by name: "categorical", "numeric", "hash" or "text".
+        kinds: What columns are to be taken as, by name: "categorical", "numeric", "hash" or "text".
 
     Raises:
         BadSetting: If a setting is unknown or out of range, or two settings exclude each other.
@@ -57,7 +57,7 @@ class Settings:
     tune: int = 0
     refit: bool | None = None
     over_splits: bool = False
-    wishes: Mapping[str, str] = field(default_factory=dict)
+    kinds: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_solver(self.solver)

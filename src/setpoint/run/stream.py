@@ -21,12 +21,13 @@ import numpy as np
 import torch
 
 from setpoint.capacity import amount, refuse_beyond_memory
+from setpoint.data.columns import refuse_odd_kinds
 from setpoint.data.counts import Levels
 from setpoint.data.learn import Learner, make_learner
 from setpoint.data.reading import apply_readings
 from setpoint.data.rows import Rows
 from setpoint.data.scan import CHUNK, Scan, learn_readings_of
-from setpoint.data.schema import Schema, Target, missing_labels, refuse_odd_target, refuse_odd_wishes
+from setpoint.data.schema import Schema, Target, missing_labels, refuse_odd_target
 from setpoint.data.stream import JOINED, MOST_ROWS, Division, StreamedBatches
 from setpoint.errors import BadSetting, TooFewSamples
 from setpoint.problem.problem import Problem
@@ -67,7 +68,7 @@ def fit_stream(
     if problem.group is not None:
         raise BadSetting(f"'{problem}' compares groups, which --stream does not; leave out --stream or the gap")
     division = Division.of(scan.rows, settings.shares, settings.seed)
-    schema = learn(scan, division, target, positive, settings.wishes)
+    schema = learn(scan, division, target, positive, settings.kinds)
     width = len(schema.features)
     most = max(min(MOST_ROWS, MOST_BYTES // (4 * width)), 1)
     refuse_beyond_memory(
@@ -107,7 +108,7 @@ def learn(
     division: Division,
     target: str,
     positive: str | None = None,
-    wishes: Mapping[str, str] = MappingProxyType({}),
+    kinds: Mapping[str, str] = MappingProxyType({}),
 ) -> Schema:
     """Learn the columns from the training rows, and the classes from all rows, in one pass."""
     learners: dict[str, Learner] = {}
@@ -115,11 +116,11 @@ def learn(
     for chunk, raw in scan.frames():
         if not learners:
             refuse_odd_target(raw, target)
-            refuse_odd_wishes(raw, target, wishes)
+            refuse_odd_kinds(raw, target, kinds)
         frame = apply_readings(raw, readings)
         if not learners:
             learners = {
-                c.name: make_learner(c, readings.get(c.name), wishes.get(c.name)) for c in frame if c.name != target
+                c.name: make_learner(c, readings.get(c.name), kinds.get(c.name)) for c in frame if c.name != target
             }
         classes.add(frame[target])
         train = frame.filter(division.parts(chunk) == 0)

@@ -191,7 +191,7 @@ def fit_table(
     labels = classes.labels(frame)
     rows = dict(zip(PARTS, split(labels, settings.shares, settings.seed)))
     frames = {part: frame[index.numpy()] for part, index in rows.items()}
-    schema = Schema.of(frames["train"], classes, readings, settings.wishes)
+    schema = Schema.of(frames["train"], classes, readings, settings.kinds)
     _refuse_wide_tables(frame.height, schema)
     codes: Tensor | None = None
     groups: list[str] = []
