@@ -246,7 +246,7 @@ def _(monkeypatch):
     often = [f"often {i % 98}" for i in range(MILLION // 10)]
     frame = pl.DataFrame({"c": [f"level {i}" for i in range(MILLION)] + often})
     frame = frame.with_columns(y=pl.int_range(pl.len()) % 2)
-    schema = Schema.of(frame, Target.of(frame, "y"), wishes={"c": "categorical"})
+    schema = Schema.of(frame, Target.of(frame, "y"), kinds={"c": "categorical"})
     assert len(schema.features) == 101
     notes = schema.notes()
     schema.encode(frame, notes=notes)

@@ -79,7 +79,7 @@ def test_a_schema_of_every_kind_is_read_again_from_json():
     days = [datetime.datetime(2024, 1, 1, 5) + datetime.timedelta(hours=7 * i) for i in range(150)]
     schema, frame = learned(
         {"day": days, "street": [f"street {i}" for i in range(150)], "note": ["a b"] * 75 + ["c"] * 75},
-        wishes={"street": "hash", "note": "text"},
+        kinds={"street": "hash", "note": "text"},
     )
     again = Schema.from_dict(json.loads(json.dumps(schema.to_dict())))
     assert again == schema
@@ -104,7 +104,7 @@ def test_damaged_columns_are_refused(damage):
     days = [datetime.date(2024, 1, 1) + datetime.timedelta(days=i) for i in range(150)]
     schema, _ = learned(
         {"day": days, "street": [f"s {i}" for i in range(150)], "note": ["a b"] * 75 + ["c"] * 75},
-        wishes={"street": "hash", "note": "text"},
+        kinds={"street": "hash", "note": "text"},
     )
     data = json.loads(json.dumps(schema.to_dict()))
     damage(data)
@@ -157,14 +157,14 @@ def test_amounts_are_not_taken_for_identifiers(name):
 
 def test_the_user_has_the_last_word():
     columns = {"row": rows(), "street": [f"street {i % 300}" for i in range(400)], "grade": [1, 2, 3, 4] * 100}
-    wishes = {"row": "numeric", "street": "categorical", "grade": "categorical"}
-    schema, _ = learned(columns, wishes=wishes)
+    kinds = {"row": "numeric", "street": "categorical", "grade": "categorical"}
+    schema, _ = learned(columns, kinds=kinds)
     assert [block.kind for block in schema.blocks] == ["amount", "levels", "levels"]
     assert [block.width for block in schema.blocks] == [1, 101, 4]
 
 
 @pytest.mark.parametrize(
-    ("wishes", "message"),
+    ("kinds", "message"),
     [
         ({"agee": "numeric"}, r"no column 'agee' to take as numeric; did you mean 'age'\?"),
         ({"target": "numeric"}, "'target' is the target"),
@@ -174,9 +174,9 @@ def test_the_user_has_the_last_word():
         ({"list": "categorical"}, "'list' cannot be taken as categorical"),
     ],
 )
-def test_wishes_that_cannot_be_met_are_refused(wishes, message):
+def test_kinds_that_cannot_be_met_are_refused(kinds, message):
     with pytest.raises(BadTable, match=message):
-        learned({"age": [1, 2, 3, 5], "word": ["a", "b", "a", "b"], "list": [[1.0]] * 4}, wishes=wishes)
+        learned({"age": [1, 2, 3, 5], "word": ["a", "b", "a", "b"], "list": [[1.0]] * 4}, kinds=kinds)
 
 
 WORDS = st.lists(st.sampled_from(["Paid", "late", "in", "full", "Straße", "x1"]), max_size=6)
@@ -207,7 +207,7 @@ def crc32(data):
 
 def test_hashed_levels_are_one_feature_each_and_the_same_in_every_process():
     streets = [f"street {i}" for i in range(300)]
-    schema, frame = learned({"street": [*streets, None, "?"]}, wishes={"street": "hash"})
+    schema, frame = learned({"street": [*streets, None, "?"]}, kinds={"street": "hash"})
     features = schema.encode(frame)
     assert features.shape == (302, 257)
     assert (features.sum(1) == 1).all()
@@ -223,7 +223,7 @@ def test_values_missing_for_the_first_time_are_noted():
     day = datetime.date(2024, 1, 1)
     schema, frame = learned(
         {"street": [f"s {i}" for i in range(200)], "day": [day + datetime.timedelta(days=i) for i in range(200)]},
-        wishes={"street": "hash"},
+        kinds={"street": "hash"},
     )
     notes = schema.notes()
     empty = frame.with_columns(pl.lit(None, dtype=pl.String).alias("street"), pl.lit(None, dtype=pl.Date).alias("day"))

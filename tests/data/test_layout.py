@@ -27,7 +27,7 @@ FRAME = pl.DataFrame(
 
 
 def learned() -> Schema:
-    return Schema.of(FRAME, Target.of(FRAME, "y"), wishes={"note": "text", "street": "hash", "code": "categorical"})
+    return Schema.of(FRAME, Target.of(FRAME, "y"), kinds={"note": "text", "street": "hash", "code": "categorical"})
 
 
 def test_blocks_say_which_features_come_from_one_value():

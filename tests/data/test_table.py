@@ -157,7 +157,7 @@ def test_whole_numbers_are_amounts_unless_they_are_to_be_categories():
     amounts, _ = learned({"a": [1, 2, 3] * 20})
     assert amounts.features == ["a"]
     assert isinstance(amounts.columns[0], Numeric)
-    schema, _ = learned({"a": [1, 2, 3] * 20}, wishes={"a": "categorical"})
+    schema, _ = learned({"a": [1, 2, 3] * 20}, kinds={"a": "categorical"})
     assert sorted(schema.features) == ["a=1", "a=2", "a=3"]
     as_float = schema.encode(pl.DataFrame({"a": [3.0, 1.0]}))
     as_text = schema.encode(pl.DataFrame({"a": ["3", "1"]}))

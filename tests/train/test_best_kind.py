@@ -43,7 +43,7 @@ def test_trees_are_chosen_for_rings_and_the_simplest_for_a_line():
     assert chosen(line) == ["cross-entropy"]
     notes = {trial.name: trial.note for trial in ring.comparison}
     assert "left out: cross-entropy is more than 2 standard errors behind trees" in notes["linear"]
-    assert notes["mlp"] == "left out: a network needs 2,000 rows, here are 1,200"
+    assert notes["mlp"] == "left out: a network needs 5,000 rows, here are 1,200"
     assert [trial.name for trial in line.comparison] == ["cross-entropy", "linear", "trees", "mlp", "stack"]
 
 
@@ -93,7 +93,7 @@ def test_a_stack_is_restored_whatever_the_order_of_its_file():
 
 
 def test_a_network_joins_where_it_is_not_behind_and_its_run_is_saved(tmp_path):
-    x, y = rings(3600, width=3)
+    x, y = rings(7800, width=3)
     frame = pl.DataFrame({name: x[:, i].numpy() for i, name in enumerate("abc")}).with_columns(y=pl.Series(y.numpy()))
     table = fit_table(frame, "y", sp.ask(ASK), Settings(model="auto"))
     names = [trial.name for trial in table.chosen.trials if trial.point is not None]

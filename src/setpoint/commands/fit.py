@@ -149,18 +149,18 @@ def read_settings(
     except ValueError as cause:
         raise BadSetting(f"shares must be four numbers such as 0.5,0.15,0.15,0.2, got {shares!r}") from cause
     solver = "auto" if tune and solver == "default" else solver
-    wishes: dict[str, str] = {}
-    for wish, names in (("categorical", categorical), ("numeric", numeric), ("hash", hashed), ("text", text)):
+    kinds: dict[str, str] = {}
+    for kind, names in (("categorical", categorical), ("numeric", numeric), ("hash", hashed), ("text", text)):
         for name in names or ():
-            if wishes.setdefault(name, wish) != wish:
-                raise BadSetting(f"--{wishes[name]} and --{wish} both name column {name!r}; choose one")
+            if kinds.setdefault(name, kind) != kind:
+                raise BadSetting(f"--{kinds[name]} and --{kind} both name column {name!r}; choose one")
     rest = {**rest, "drop": tuple(drop or ()), "columns": tuple(columns or ())}
     if model is None:
         by_solver = solver != "default" or rest.get("epochs") or rest.get("batch_size")
         model = "linear" if by_solver else "trees" if monotone else "auto"
     return Settings(
         shares=(train, held_out, calibration, test), solver=solver, model=model, tune=tune,
-        monotone=read_monotone(monotone), wishes=wishes, confidence=read_sure(confidence), **rest,
+        monotone=read_monotone(monotone), kinds=kinds, confidence=read_sure(confidence), **rest,
     )  # fmt: skip
 
 

@@ -29,7 +29,7 @@ MOST_LEVELS = 100
 MOST_CODES = 12
 #: What a user may say that a column is to be taken as, and the sentence about values that it cannot be.
 CATEGORICAL, NUMERIC, HASH, TEXT = "categorical", "numeric", "hash", "text"
-WISHES = {
+TAKEN_AS = {
     CATEGORICAL: "numbers, words, booleans or dates", NUMERIC: "numbers or dates",
     HASH: "numbers, words, booleans or dates", TEXT: "words",
 }  # fmt: skip
@@ -52,11 +52,11 @@ class Learner(Protocol):
         """The column with what training saw in it, or why it is of no use."""
 
 
-def make_learner(first: Column, reading: Reading | None, wish: str | None = None) -> Learner:
-    """The learner of a column, from a first chunk of it and from what the user wishes it to be taken as."""
+def make_learner(first: Column, reading: Reading | None, asked: str | None = None) -> Learner:
+    """The learner of a column, from a first chunk of it and from what the user kinds it to be taken as."""
     name, length = first.name, reading.length if reading else 0
-    if wish is not None:
-        return _wished(first, wish)
+    if asked is not None:
+        return _as_asked(first, asked)
     if not name:
         return _Refused("it has no name, as the row numbers that some programs write")
     if isinstance(first.dtype, pl.List) and first.dtype.inner.is_numeric():
@@ -68,16 +68,16 @@ def make_learner(first: Column, reading: Reading | None, wish: str | None = None
     return _Amounts(name) if holds_numbers(first) else _Refused(f"its values are of type {first.dtype}")
 
 
-def _wished(first: Column, wish: str) -> Learner:
+def _as_asked(first: Column, asked: str) -> Learner:
     name, is_number, is_word = first.name, holds_numbers(first), holds_levels(first)
-    if not {CATEGORICAL: is_number or is_word, HASH: is_number or is_word, NUMERIC: is_number, TEXT: is_word}[wish]:
+    if not {CATEGORICAL: is_number or is_word, HASH: is_number or is_word, NUMERIC: is_number, TEXT: is_word}[asked]:
         raise BadTable(
-            f"column {name!r} cannot be taken as {wish}: it must hold {WISHES[wish]}, and holds values of type "
+            f"column {name!r} cannot be taken as {asked}: it must hold {TAKEN_AS[asked]}, and holds values of type "
             f"{first.dtype}"
         )
-    if wish == NUMERIC:
-        return _Dates(name) if isinstance(first.dtype, pl.Datetime) else _Amounts(name, wished=True)
-    return _Words(name, wish)
+    if asked == NUMERIC:
+        return _Dates(name) if isinstance(first.dtype, pl.Datetime) else _Amounts(name, asked=True)
+    return _Words(name, asked)
 
 
 class _Refused:
@@ -92,10 +92,10 @@ class _Refused:
 
 
 class _Words:
-    """Levels: words, booleans, and whatever the user wishes to be taken as categorical, hashed or as text."""
+    """Levels: words, booleans, and whatever the user kinds to be taken as categorical, hashed or as text."""
 
-    def __init__(self, name: str, wish: str | None = None) -> None:
-        self.name, self.wish, self.levels = name, wish, Levels()
+    def __init__(self, name: str, asked: str | None = None) -> None:
+        self.name, self.asked, self.levels = name, asked, Levels()
 
     def add(self, column: Column) -> None:
         self.levels.add(column)
@@ -104,11 +104,11 @@ class _Words:
         counts = self.levels.found(MOST_LEVELS)
         if counts.different < 2 and not (counts.different and counts.missing):
             return _CONSTANT if counts.different else _EMPTY
-        if self.wish == TEXT:
+        if self.asked == TEXT:
             return Text(self.name, WIDTH)
-        if self.wish == HASH:
+        if self.asked == HASH:
             return Hashed(self.name, WIDTH, counts.missing > 0)
-        if self.wish is None and (why := _like_names(counts)):
+        if self.asked is None and (why := _like_names(counts)):
             return why
         rest = counts.rows - counts.missing - sum(counts.times.values())
         other = max(rest, 1) / counts.rows if counts.different > MOST_LEVELS else 0.0
@@ -127,9 +127,9 @@ def _like_names(counts: LevelCounts) -> str:
 
 
 class _Amounts:
-    def __init__(self, name: str, *, wished: bool = False) -> None:
+    def __init__(self, name: str, *, asked: bool = False) -> None:
         self.name, self.moments, self.whole = name, Moments(), WholeNumbers()
-        self.wished = wished
+        self.asked = asked
         self.dtype: pl.DataType = pl.Float64()
 
     def add(self, column: Column) -> None:
@@ -142,9 +142,9 @@ class _Amounts:
         seen = self.moments
         if 0 < seen.known < seen.rows and seen.low == seen.high:
             return _one_value(self.name, seen.low, self.dtype)
-        if not self.wished and self.whole.all_differ() and self.whole.expected_pairs() > PAIRS:
+        if not self.asked and self.whole.all_differ() and self.whole.expected_pairs() > PAIRS:
             return "no whole number occurs twice, as in a row number or an identifier; --numeric uses it all the same"
-        if not self.wished and self.whole.all_differ(0.9) and seen.known > 2 and _is_named_like_an_id(self.name):
+        if not self.asked and self.whole.all_differ(0.9) and seen.known > 2 and _is_named_like_an_id(self.name):
             return (
                 "its whole numbers hardly repeat and its name is that of an identifier; --numeric uses it all the same"
             )
@@ -201,9 +201,9 @@ class _Lists:
         return _vector(self.name, self.places)
 
 
-def describe(column: Column, reading: Reading | None, wish: str | None = None) -> AnyColumn | str:
+def describe(column: Column, reading: Reading | None, asked: str | None = None) -> AnyColumn | str:
     """Describe a column, as read, by what training saw in it, or say why it is of no use."""
-    learner = make_learner(column, reading, wish)
+    learner = make_learner(column, reading, asked)
     learner.add(column)
     found = learner.found()
     return f"{found}, and {odd}" if isinstance(found, str) and (odd := spelling_note(column)) else found

@@ -12,17 +12,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from setpoint.data.column import typed
+from setpoint.data.columns import Columns, refuse_odd_kinds
 from setpoint.data.counts import LevelCounts, Levels
 from setpoint.data.frame import Frame, holds_levels, holds_numbers, level_codes, levels, nearest
 from setpoint.data.kinds import AnyColumn, fits, read_column
-from setpoint.data.layout import Block
-from setpoint.data.learn import WISHES, describe
+from setpoint.data.learn import describe
 from setpoint.data.reading import Reading, Readings, apply_readings, learn_readings
-from setpoint.data.seen import Notes
 from setpoint.errors import BadFile, BadTable
 
-#: Rows that are encoded at a time.
-AT_ONCE = 65_536
 #: The most classes of a target, when one of them is to be told from the rest.
 MOST_CLASSES = 100
 #: The most groups that can be compared: with more, most of them hold too few rows to have a rate.
@@ -155,14 +152,14 @@ def group_names(frame: Frame, column: str) -> NDArray[np.str_]:
 
 
 @dataclass(frozen=True)
-class Schema:
-    """The columns of the training rows, and how a table becomes features and labels.
+class Schema(Columns):
+    """The columns of the training rows and the target, and how a table becomes features and labels.
 
     Attributes:
-        target: The column to predict.
         columns: The columns that training used, in order.
         dropped: The name of each column that is not used, and why.
         readings: How each column is read, by name.
+        target: The column to predict.
 
     Example:
         >>> import polars as pl
@@ -174,13 +171,10 @@ class Schema:
     """
 
     target: Target
-    columns: tuple[AnyColumn, ...]
-    dropped: tuple[tuple[str, str], ...]
-    readings: Readings
 
     @classmethod
     def of(
-        cls, frame: Frame, target: Target, readings: Readings | None = None, wishes: Mapping[str, str] | None = None
+        cls, frame: Frame, target: Target, readings: Readings | None = None, kinds: Mapping[str, str] | None = None
     ) -> Schema:
         """Learn the schema of the training rows; hand over no other rows.
 
@@ -188,73 +182,27 @@ class Schema:
             frame: The training rows.
             target: The column to predict.
             readings: How every column is read, if more rows than these have decided it.
-            wishes: What columns are to be taken as, by name: "categorical" (a feature per level), "numeric" (an
+            kinds: What columns are to be taken as, by name: "categorical" (a feature per level), "numeric" (an
                 amount, even if it looks like an identifier), "hash" (hashed levels) or "text" (hashed words).
 
         Raises:
-            BadTable: If no column can be used, or a wish names no column or one of another kind.
+            BadTable: If no column can be used, or `kinds` names no column or one of another kind.
         """
-        wishes = wishes or {}
-        refuse_odd_wishes(frame, target.name, wishes)
+        kinds = kinds or {}
+        refuse_odd_kinds(frame, target.name, kinds)
         readings = learn_readings(frame)[0] if readings is None else readings
         read = apply_readings(frame, readings)
-        found = {c.name: describe(c, readings.get(c.name), wishes.get(c.name)) for c in read if c.name != target.name}
+        found = {c.name: describe(c, readings.get(c.name), kinds.get(c.name)) for c in read if c.name != target.name}
         return cls.with_columns(target, found, readings)
 
     @classmethod
     def with_columns(cls, target: Target, found: Mapping[str, AnyColumn | str], readings: Readings) -> Schema:
         """The schema of columns of which each was described, or refused with a reason."""
-        used = tuple(column for column in found.values() if not isinstance(column, str))
-        dropped = tuple((name, why) for name, why in found.items() if isinstance(why, str))
-        if not used:
-            reasons = "; ".join(f"{name!r}: {why}" for name, why in dropped) or "there is no other column"
-            raise BadTable(f"no column to learn {target.name!r} from ({reasons})")
-        return cls(target, used, dropped, readings)
+        known = cls.used_of(found, readings, repr(target.name))
+        return cls(known.columns, known.dropped, readings, target)
 
-    @property
-    def features(self) -> list[str]:
-        """The name of every feature that `encode` makes."""
-        return [feature for column in self.columns for feature in column.features]
-
-    @property
-    def blocks(self) -> list[Block]:
-        """The features that come from one value each, in the order of `features`."""
-        return [block for column in self.columns for block in column.blocks]
-
-    def encode(self, frame: Frame, *, ignore_extra: bool = False, notes: Notes | None = None) -> Tensor:
-        """Features `(n, d)`, float32, each row by itself, as the columns were read in training.
-
-        Args:
-            frame: Rows with columns in any order. A column that is missing or of another kind is refused by name, and
-                so is one that training never had; the target and columns that training dropped may be there.
-            ignore_extra: Let columns that training never had be there.
-            notes: Takes note of what training never saw.
-        """
-        absent = [column.name for column in self.columns if column.name not in frame.columns]
-        if absent:
-            listed = ", ".join(map(repr, absent[:20])) + (", ..." if len(absent) > 20 else "")
-            near = nearest(absent[0], frame.columns)
-            raise BadTable(f"the table lacks {listed}, which the model was trained on; {near}")
-        extra = self._extra(frame)
-        if extra and not ignore_extra:
-            raise BadTable(
-                f"the table has {', '.join(map(repr, extra))}, which training never had; drop it, or let it be "
-                "ignored with --ignore-extra (ignore_extra=True)"
-            )
-        read = apply_readings(frame.select([column.name for column in self.columns]), self.readings)
-        if notes is not None:
-            notes.add(read, extra)
-        features = torch.empty((frame.height, len(self.features)), dtype=torch.float32)
-        # A column after the other, and then all of them turned at once: writing each across the rows is slow.
-        turned = np.empty((len(self.features), min(frame.height, AT_ONCE)), dtype=np.float32)
-        for first in range(0, frame.height, AT_ONCE):
-            some, start = read[first : first + AT_ONCE], 0
-            for column in self.columns:
-                end = start + len(column.features)
-                turned[start:end, : some.height] = column.encode(some[column.name]).T
-                start = end
-            features[first : first + AT_ONCE] = torch.from_numpy(turned[:, : some.height]).T
-        return features
+    def _known(self) -> set[str]:
+        return {self.target.name, *super()._known()}
 
     def labels(self, frame: Frame) -> Tensor:
         """1 for the positive class, 0 for the other, float32."""
@@ -263,19 +211,6 @@ class Schema:
     def groups(self, frame: Frame, column: str) -> NDArray[np.str_]:
         """The group of every row, as text."""
         return group_names(apply_readings(frame, {n: r for n, r in self.readings.items() if n == column}), column)
-
-    def _extra(self, frame: Frame) -> list[str]:
-        known = {self.target.name, *(c.name for c in self.columns), *(name for name, _ in self.dropped)}
-        # A column without a name, as a separator at the end of each line makes, is never used.
-        return [name for name in frame.columns if name and name not in known]
-
-    def notes(self) -> Notes:
-        """An empty set of notes, to be filled by `encode`."""
-        return Notes(self.columns)
-
-    def spellings(self) -> list[str]:
-        """Sentences on the columns whose numbers or dates are written in another form than 1234.5 or 2024-12-31."""
-        return [said for column in self.columns if (said := self.readings[column.name].spelling(column.name))]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
@@ -297,24 +232,13 @@ class Schema:
             readings = {name: Reading(**how) for name, how in data["readings"].items()}
             _refuse_other_readings(columns, readings)
             return cls(
-                Target(**{name: typed(str, value) for name, value in about.items()}, reading=reading, rest=rest),
                 columns,
                 tuple((name, typed(str, why)) for name, why in data["dropped"].items()),
                 readings,
+                Target(**{name: typed(str, value) for name, value in about.items()}, reading=reading, rest=rest),
             )
         except (KeyError, TypeError, AttributeError, ValueError) as cause:
             raise BadFile(f"damaged schema: {cause!r}") from cause
-
-
-def refuse_odd_wishes(frame: Frame, target: str, wishes: Mapping[str, str]) -> None:
-    """Refuse a wish of an unknown kind, or for a column that is not there or is the target."""
-    for name, wish in wishes.items():
-        if wish not in WISHES:
-            raise BadTable(f"column {name!r} cannot be taken as {wish!r}; choose one of {', '.join(WISHES)}")
-        if name == target:
-            raise BadTable(f"column {name!r} is the target, and cannot be taken as {wish}")
-        if name not in frame.columns:
-            raise BadTable(f"no column {name!r} to take as {wish}; {nearest(name, frame.columns)}")
 
 
 def _refuse_other_readings(columns: Sequence[AnyColumn], readings: Readings) -> None:

@@ -21,12 +21,13 @@ import numpy as np
 import torch
 
 from setpoint.capacity import amount, refuse_beyond_memory
+from setpoint.data.columns import refuse_odd_kinds
 from setpoint.data.counts import Levels
 from setpoint.data.learn import Learner, make_learner
 from setpoint.data.reading import apply_readings
 from setpoint.data.rows import Rows
 from setpoint.data.scan import CHUNK, Scan, learn_readings_of
-from setpoint.data.schema import MOST_CLASSES, Schema, Target, missing_labels, refuse_odd_target, refuse_odd_wishes
+from setpoint.data.schema import MOST_CLASSES, Schema, Target, missing_labels, refuse_odd_target
 from setpoint.data.stream import JOINED, MOST_ROWS, Division, Labelled, StreamedBatches
 from setpoint.errors import BadSetting, TooFewSamples
 from setpoint.problem.problem import Problem
@@ -70,7 +71,7 @@ def fit_stream(
     left_out, rows_read = settings.left_out(scan.columns, target), scan.rows
     scan = Labelled(scan, target) if settings.drop_missing_target else scan
     division = Division.of(scan.rows, settings.shares, settings.seed)
-    schema = learn(scan, division, target, positive, left_out, settings.wishes)
+    schema = learn(scan, division, target, positive, left_out, settings.kinds)
     width = len(schema.features)
     most = max(min(MOST_ROWS, MOST_BYTES // (4 * width)), 1)
     refuse_beyond_memory(
@@ -119,7 +120,7 @@ def learn(
     target: str,
     positive: str | None = None,
     left_out: Mapping[str, str] = MappingProxyType({}),
-    wishes: Mapping[str, str] = MappingProxyType({}),
+    kinds: Mapping[str, str] = MappingProxyType({}),
 ) -> Schema:
     """Learn the columns from the training rows, and the classes from all rows, in one pass.
 
@@ -130,11 +131,11 @@ def learn(
     for chunk, raw in scan.frames():
         if not learners:
             refuse_odd_target(raw, target)
-            refuse_odd_wishes(raw, target, wishes)
+            refuse_odd_kinds(raw, target, kinds)
         frame = apply_readings(raw, readings)
         if not learners:
             used = [column for column in frame if column.name != target and column.name not in left_out]
-            learners = {c.name: make_learner(c, readings.get(c.name), wishes.get(c.name)) for c in used}
+            learners = {c.name: make_learner(c, readings.get(c.name), kinds.get(c.name)) for c in used}
         classes.add(frame[target])
         train = frame.filter(division.parts(chunk) == 0)
         for name, learner in learners.items():

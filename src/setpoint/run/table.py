@@ -228,7 +228,7 @@ def fit_table(
     labels = classes.labels(frame)
     rows = dict(zip(PARTS, split(labels, settings.shares, settings.seed)))
     frames = {part: frame[index.numpy()] for part, index in rows.items()}
-    schema = Schema.of(frames["train"].drop(left_out), classes, readings, settings.wishes)
+    schema = Schema.of(frames["train"].drop(left_out), classes, readings, settings.kinds)
     schema = replace(schema, dropped=(*schema.dropped, *left_out.items()))
     _refuse_wide_tables(frame.height, schema)
     codes: Tensor | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import dataclass, replace
 from functools import partial
@@ -40,9 +39,7 @@ FOLDS = len(LEAVES)
 #: errors.
 REACH = 2.0
 #: A network is cross-fitted from this number of rows on, for about so many steps.
-NETWORK_ROWS, BATCH, STEPS, MOST_EPOCHS = 2000, 256, 2000, 60
-#: By so many standard errors the log-loss has to be lower to decide where the exact metric cannot.
-CLEAR = 2.0
+NETWORK_ROWS, BATCH, STEPS, MOST_EPOCHS = 5000, 256, 2000, 60
 #: The share of the minutes that trees may take.
 FOR_TREES = 0.6
 PLAIN, ASKED, TREES, NETWORK, STACK = "cross-entropy", "linear", "trees", "mlp", "stack"
@@ -94,13 +91,12 @@ class BestKind:
     The candidates are, from simple to bold: a linear model by cross-entropy; the same trained for the ask, unless
     cross-entropy is far behind trees; boosted trees of several sizes; a network of two hidden layers, unless there are
     few rows, or its first member is behind that of the trees; and a stack, the weighted sum of all their logits. Every
-    row is judged by models that were not trained on it. From simple to bold, a candidate takes the place of the one
-    kept so far if it is better by the exact metric by more than `caution` standard errors of their paired difference,
-    or if the metric cannot tell and its log-loss is lower by more than two. Where all tie, the simplest is kept. The
-    kept model averages the members of all folds, so it is trained on all rows.
+    row is judged by models that were not trained on it. The one with the lowest log-loss is kept, the
+    simplest where they tie, unless another is better by the exact metric by more than `caution` standard errors of
+    their paired difference. The kept model averages the members of all folds, so it is trained on all rows.
 
     Args:
-        caution: The number of standard errors by which a bolder candidate must be better.
+        caution: The number of standard errors by which another candidate must be better by the exact metric.
         seed: The seed of the folds.
         pool: Whether held-out rows are trained on too, if the threshold has calibration rows of its own.
         minutes: Start no candidate after this time, and stop growing trees at 60 % of it; the result then depends on
@@ -254,22 +250,22 @@ class _Field:
         return Stack({name: trained.model for name, trained in self.trained.items()}, *self.stack_weights)
 
     def choose(self, caution: float) -> Trained:
-        """Go from simple to bold, and move on to a candidate that is clearly better than the one kept so far.
+        """Keep the candidate with the lowest log-loss, unless another is clearly better by the exact metric.
 
-        A candidate is better by the exact metric, by more than `caution` standard errors; or, where the metric cannot
-        tell the two apart, by the log-loss, by more than `CLEAR` standard errors.
+        The log-loss tells models apart on far fewer rows than a rate at a tight bound does. Between equals the simpler
+        candidate wins.
         """
         tried = [name for name in ORDER if name in self.samples]
-        kept = tried[0]
-        for name in tried[1:]:
-            gain = gain_over(self.problem, self.samples[kept], self.samples[name])
-            note, better = f"{gain} against {kept}, cross-validated in {FOLDS} folds", gain.exceeds(caution)
-            if not better and -gain.value <= caution * gain.noise < math.inf:
-                lower, error = _paired(_loss(self.samples[kept]) - _loss(self.samples[name]))
-                better = lower > CLEAR * error
-                note += f"; its log-loss is lower by {lower:.4f} ± {error:.4f} per row" if better else ""
+        losses = {name: _loss(self.samples[name]) for name in tried}
+        first = min(tried, key=lambda name: float(losses[name].sum()))
+        gains = {name: gain_over(self.problem, self.samples[first], self.samples[name]) for name in tried}
+        clear = [name for name in tried if name != first and gains[name].exceeds(caution)]
+        kept = max(clear, key=lambda name: gains[name].value, default=first)
+        for name in tried:
+            more, error = _paired(losses[name] - losses[first])
+            note = f"{gains[name]} against {first}; log-loss {more:+.4f} ± {error:.4f} per row"
+            note = "the lowest log-loss" if name == first else note
             self.notes[name] = "; ".join(filter(None, (note, self.notes.get(name))))
-            kept = name if better else kept
         trials = []
         for name in ORDER:
             point = judge(self.problem, self.samples[name]) if name in self.samples else None
