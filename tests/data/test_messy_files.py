@@ -208,6 +208,7 @@ case(
     header=False,
 )
 case("no names", "t.csv", "5.1,3.5,0\n4.9,3.0,1\n", pl.DataFrame({"5.1": ["4.9"], "3.5": ["3.0"], "0": ["1"]}))
+case("a first line of 200,000 characters", "t.csv", "a" * 200_000 + ",y\n1,0\n", None)
 case("nothing", "t.csv", "", None)
 case("blank lines alone", "t.csv", "\n\n", None)
 
