@@ -231,12 +231,22 @@ def _(monkeypatch, trained):
     return fit(str(trained / "million.parquet"), target="c")
 
 
-@in_python("a million levels, some of them often")
+command("amounts in two currencies", lambda: fit_table(table(m=[f"{'€$'[i % 2]} {i + 1}" for i in range(200)])))
+command("dates whose day or month may come first", lambda: fit_table(table(d=["1/1/2024", "2/1/2024"] * 100)))
+command("row numbers", lambda: fit_table(table(rows=600, c=np.arange(600))))
+command("identifiers by their name", lambda: fit_table(table(user_id=np.arange(200) ** 3)))
+command("words of which most occur once", lambda: fit_table(table(400, c=[f"street {i % 350}" for i in range(400)])))
+command("a misspelt column to be taken as categorical", lambda: fit_table(table(), "--categorical", "X"))
+command("words to be taken as numbers", lambda: fit_table(table(c=["a", "b"] * 100), "--numeric", "c"))
+command("a column under two options", lambda: fit_table(table(), "--hash", "x", "--text", "x"))
+
+
+@in_python("a million levels, taken as categories")
 def _(monkeypatch):
     often = [f"often {i % 98}" for i in range(MILLION // 10)]
     frame = pl.DataFrame({"c": [f"level {i}" for i in range(MILLION)] + often})
     frame = frame.with_columns(y=pl.int_range(pl.len()) % 2)
-    schema = Schema.of(frame, Target.of(frame, "y"))
+    schema = Schema.of(frame, Target.of(frame, "y"), wishes={"c": "categorical"})
     assert len(schema.features) == 101
     notes = schema.notes()
     schema.encode(frame, notes=notes)
@@ -586,7 +596,7 @@ def train(rows, features):
     return (held("VmHWM") - before) / recipe_bytes(rows, features)
 
 train(50, 2)
-print(train(300, 1500), train(150_000, 20))
+print(train(300, 1500), train(150_000, 20), train(3000, 300))
 """
 
 

@@ -99,7 +99,17 @@ if MISSING is None:
             "word for yes, or the rarer class."
         ),
     ]
-    Model = Annotated[str, typer.Option(help="linear, or mlp (a network with two hidden layers of 64).")]
+    Model = Annotated[
+        str | None,
+        typer.Option(
+            help="auto (cross-fit all kinds and their stack, keep the best), linear, trees, or mlp (a network with two "
+            "hidden layers of 64). If not given: auto, or linear if --solver, --tune, --epochs or --batch-size is.",
+            show_default=False,
+        ),
+    ]
+    Minutes = Annotated[
+        float | None, typer.Option(help="The time that --model auto may take. If not given: as long as it needs.")
+    ]
     Epochs = Annotated[
         int | None, typer.Option(help="Passes over the training rows. If not given: about 2,000 steps in all.")
     ]
@@ -113,6 +123,21 @@ if MISSING is None:
     ]
     Shares = Annotated[
         str, typer.Option(help="How much of the table goes to train, held-out, calibration and test rows.")
+    ]
+    Categorical = Annotated[
+        list[str] | None,
+        typer.Option(help="A column whose numbers are names, such as a region code; may be given several times."),
+    ]
+    Number = Annotated[
+        list[str] | None,
+        typer.Option("--numeric", help="A column of numbers to use although it looks like an identifier."),
+    ]
+    Hash = Annotated[
+        list[str] | None,
+        typer.Option("--hash", help="A column of very many values to use by a hash of each value."),
+    ]
+    FreeText = Annotated[
+        list[str] | None, typer.Option("--text", help="A column of free text to use by hashes of its words.")
     ]
     Members = Annotated[int, typer.Option(help="Train this many models from different seeds and average their scores.")]
     Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
@@ -149,12 +174,18 @@ def fit(
     separator: Separator = None,
     encoding: Encoding = None,
     no_header: NoHeader = False,
-    model: Model = "linear",
+    model: Model = None,
+    minutes: Minutes = None,
+    monotone: Annotated[
+        str | None,
+        typer.Option(help="For --model trees: columns with which the score may only rise or fall, as in +age,-income."),
+    ] = None,
     solver: Annotated[
         str,
         typer.Option(
-            help="The training method: default (the method that did best in our studies for this model), auto (try "
-            "a dozen, keep the best on held-out rows), implicit, weighted, cross-entropy; a wrong name lists them all."
+            help="The training method of --model linear or mlp: default (the method that did best in our studies for "
+            "this model), auto (try a dozen, keep the best on held-out rows), implicit, weighted, cross-entropy; a "
+            "wrong name lists them all."
         ),
     ] = "default",
     tune: Annotated[int, typer.Option(help="Let optuna try this many settings more; implies --solver auto.")] = 0,
@@ -183,6 +214,10 @@ def fit(
             "--over-splits", help="With --ensemble: give each model another random split into train and held-out rows."
         ),
     ] = False,
+    categorical: Categorical = None,
+    numeric: Number = None,
+    hashed: Hash = None,
+    text: FreeText = None,
     resume: Annotated[
         Path | None,
         typer.Option(
@@ -224,6 +259,10 @@ def compare(
     solvers: Annotated[
         str | None, typer.Option(help="Solvers, such as weighted,implicit. If not given: those that suit the ask.")
     ] = None,
+    models: Annotated[
+        str | None,
+        typer.Option(help="Kinds of models, each by its default. If neither models nor solvers are given: all kinds."),
+    ] = None,
     positive: Positive = None,
     drop: Drop = None,
     columns: Columns = None,
@@ -231,13 +270,18 @@ def compare(
     separator: Separator = None,
     encoding: Encoding = None,
     no_header: NoHeader = False,
-    model: Model = "linear",
+    model: Model = None,
+    minutes: Minutes = None,
     confidence: Confidence = None,
     epochs: Epochs = None,
     batch_size: BatchSize = None,
     seed: Annotated[int, typer.Option(help="The seed of the first split.")] = 0,
     shares: Shares = SHARES,
     ensemble: Members = 1,
+    categorical: Categorical = None,
+    numeric: Number = None,
+    hashed: Hash = None,
+    text: FreeText = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:

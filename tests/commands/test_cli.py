@@ -175,7 +175,7 @@ MISTAKES = {
     "gap of nothing": ([*FIT, "--ask", "minimize fnr where recall.gap(maried) <= 1%"], "did you mean 'married'"),
     "gap of too many": ([*FIT, "--ask", "minimize fnr where recall.gap(age) <= 1%"], "at most 20 groups"),
     "positive": ([*FIT, "--positive", "maybe"], "no class 'maybe'"),
-    "model": ([*FIT, "--model", "tree"], "model 'tree' is none of linear, mlp"),
+    "model": ([*FIT, "--model", "tree"], "model 'tree' is none of auto, linear, trees, mlp"),
     "solver": ([*FIT, "--solver", "magic"], "solver 'magic' is none of"),
     "epochs": ([*FIT, "--epochs", "0"], "epochs must be at least 1"),
     "confidence": ([*FIT, "--confidence", "95"], "confidence must lie between 0 and 1"),

@@ -87,13 +87,14 @@ class Trained:
         self.place, self.run = place, load_run(place / "run")
 
 
-@pytest.fixture(scope="module", params=quick_first(["csv", "parquet"]))
+@pytest.fixture(scope="module", params=quick_first(["csv linear", "parquet linear", "csv trees", "parquet auto"]))
 def trained(request, tmp_path_factory):
-    """A run trained on a text file, and one trained on a typed file with the same rows."""
+    """A run of each kind of model, trained on a text file or on a typed file with the same rows."""
     place = tmp_path_factory.mktemp("laws")
-    table = place / f"train.{request.param}"
-    training().write_csv(table) if request.param == "csv" else training().write_parquet(table)
-    run = fit_table(read_table(table), "y", ask("minimize fnr where fpr <= 20%"), Settings(epochs=3))
+    kind, model = request.param.split()
+    table = place / f"train.{kind}"
+    training().write_csv(table) if kind == "csv" else training().write_parquet(table)
+    run = fit_table(read_table(table), "y", ask("minimize fnr where fpr <= 20%"), Settings(epochs=3, model=model))
     save_run(place / "run", run)
     return Trained(place)
 

@@ -24,8 +24,8 @@ import polars as pl
 import pytest
 
 from setpoint.data.frame import read_table
-from setpoint.data.layout import Layout
 from setpoint.data.scan import scan_table
+from setpoint.data.text_format import TextFormat
 from setpoint.errors import SetpointError
 
 PAGE = Path(__file__).parents[2] / "docs" / "messy_files.md"
@@ -310,7 +310,7 @@ def observed(one: Case) -> tuple[pl.DataFrame | None, str]:
     """The table that is read, or None, and the notes or the refusal."""
     notes: list[str] = []
     try:
-        return read_table(one.make(), Layout(**one.options), notes), "; ".join(notes)
+        return read_table(one.make(), TextFormat(**one.options), notes), "; ".join(notes)
     except SetpointError as refusal:
         return None, str(refusal)
 
@@ -362,9 +362,9 @@ def test_in_chunks_it_is_the_same(one):
         paths, notes = one.make(), []
         if one.table is None or not one.streamed:
             with pytest.raises(SetpointError):
-                scan_table(paths, 10, layout=Layout(**one.options))
+                scan_table(paths, 10, layout=TextFormat(**one.options))
             return
-        scan = scan_table(paths, 10, layout=Layout(**one.options), notes=notes)
+        scan = scan_table(paths, 10, layout=TextFormat(**one.options), notes=notes)
         assert pl.concat(list(scan)).equals(one.table)
         assert (scan.rows, scan.columns) == (one.table.height, one.table.columns)
     with in_an_empty_place():

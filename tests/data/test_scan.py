@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from setpoint.data import learn as learning
+from setpoint.data import counts
+from setpoint.data.counts import Levels
 from setpoint.data.frame import read_table
-from setpoint.data.learn import Levels
 from setpoint.data.reading import learn_readings
 from setpoint.data.scan import learn_readings_of, scan_table
 from setpoint.data.schema import Schema, Target
@@ -114,7 +114,7 @@ def test_what_is_learned_in_chunks_is_what_is_learned_at_once(tmp_path, name):
 
 
 def test_no_more_levels_are_counted_than_there_is_room_for(monkeypatch):
-    monkeypatch.setattr(learning, "MOST_KEPT", 50)
+    monkeypatch.setattr(counts, "MOST_KEPT", 50)
     levels = Levels()
     for part in range(20):
         levels.add(pl.Series([f"rare {part}-{i}" for i in range(40)] + ["often"] * 30 + ["at times"] * 10))
@@ -130,7 +130,7 @@ def test_a_stream_learns_dates_and_lists_as_the_whole_table_does(tmp_path):
         {
             "closed": [seen, None] * 50,
             "uneven": [[1.0]] * 50 + [[1.0, 2.0]] * 50,
-            "amount": [float(i) for i in range(100)],
+            "amount": [i / 2 for i in range(100)],
             "default": [0, 0, 1, 1] * 25,
         }
     )

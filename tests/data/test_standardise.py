@@ -4,8 +4,10 @@ import math
 
 import numpy as np
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
-from setpoint.data.standardise import Standardiser
+from setpoint.data.standardise import Standardiser, soften
 
 
 def table(rows=5000):
@@ -54,3 +56,19 @@ def test_units_change_nothing_but_the_unit():
     one, other = Standardiser.of(x, weights), Standardiser.of(x * 2.0**40, weights)
     assert torch.equal(one.mean * 2.0**40, other.mean)
     assert torch.equal(one.spread * 2.0**40, other.spread)
+
+
+@given(st.lists(st.floats(allow_nan=False), min_size=2, max_size=20), st.floats(-5, 5))
+def test_tails_keep_the_order_and_values_within_five_deviations_are_left_alone(values, inside):
+    z = torch.tensor(sorted(values), dtype=torch.float64)
+    soft = soften(z)
+    assert soft.isfinite().all()
+    assert (soft.diff() >= 0).all()
+    # Values that differ by more than rounding of single precision stay apart.
+    apart = z.diff() > 1e-5 * z.abs()[1:].clamp(min=1).maximum(z.abs()[:-1])
+    assert (soft.diff()[apart & z[1:].isfinite() & z[:-1].isfinite()] > 0).all()
+    for value, found in zip(z.tolist(), soft.tolist()):
+        size = min(abs(value), 1.7976931348623157e308)
+        expected = value if size <= 5 else math.copysign(5 + math.log(size - 4), value)
+        assert math.isclose(found, expected, rel_tol=1e-12)
+    assert float(soften(torch.tensor(inside, dtype=torch.float64))) == inside

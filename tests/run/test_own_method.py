@@ -22,7 +22,7 @@ from setpoint.run.artefact import load_run
 from setpoint.run.settings import Settings
 from setpoint.run.table import fit_table
 from setpoint.run.unfinished import Plan, begin, resume
-from setpoint.train.models import KINDS
+from setpoint.train.kinds import KINDS
 from tables import loans
 
 ASK = "minimize fnr where fpr <= 20%"

@@ -23,7 +23,7 @@ from setpoint.errors import BadFile, BadProblem, BadSetting, BadTable, TooFewSam
 from setpoint.run.artefact import check_place, load_run, save_run, seal
 from setpoint.run.settings import PARTS, Settings
 from setpoint.run.table import fit_table
-from setpoint.train.models import build_model
+from setpoint.train.kinds import build_model
 from setpoint.train.scoring import score_rows
 from tables import loans
 
@@ -297,7 +297,7 @@ def test_a_run_is_read_back_as_it_was_written(tmp_path, kind):
 def test_what_setpoint_json_and_the_history_hold(tmp_path, run):
     save_run(tmp_path / "run", run)
     about = json.loads((tmp_path / "run" / "setpoint.json").read_text())
-    assert about["format"] == "2.0"
+    assert about["format"] == "3.0"
     assert about["data"] == fingerprint(loans())
     assert about["data"]["rows"] == 400
     for name, written in about["files"].items():
@@ -380,8 +380,8 @@ def _edit(path, change, sealed=True):
         (lambda place: flip(place / "history.jsonl"), "history.jsonl was changed after the run wrote it"),
         (lambda place: (place / "history.jsonl").unlink(), "is damaged: .*history.jsonl"),
         (
-            lambda place: _edit(place / "setpoint.json", lambda d: d.update(format="3.0")),
-            "format 3.0.*upgrade setpoint",
+            lambda place: _edit(place / "setpoint.json", lambda d: d.update(format="4.0")),
+            "format 4.0.*upgrade setpoint",
         ),
         (lambda place: _edit(place / "setpoint.json", lambda d: d.update(format=2)), "is damaged"),
         (lambda place: _edit(place / "setpoint.json", lambda d: d.update(format="new")), "is damaged"),
@@ -427,7 +427,7 @@ def test_an_edited_description_is_noticed_and_the_entry_named(tmp_path, run, cha
 
 def test_formats_of_the_same_first_number_are_read(tmp_path, run):
     place = save_run(tmp_path / "run", run)
-    _edit(place / "setpoint.json", lambda d: d.update(format="2.7", wonders={"of": "the future"}))
+    _edit(place / "setpoint.json", lambda d: d.update(format="3.7", wonders={"of": "the future"}))
     assert load_run(place).point == run.chosen.point
 
 

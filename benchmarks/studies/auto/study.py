@@ -28,8 +28,8 @@ from benchmarks.studies.fixed_fpr.study import CLASS_WEIGHTS
 from setpoint.data.rows import Rows
 from setpoint.data.standardise import Standardiser
 from setpoint.train.class_weights import class_weights
+from setpoint.train.kinds import build_model
 from setpoint.train.linear import cross_entropy
-from setpoint.train.models import build_model
 
 try:
     import lightgbm

@@ -24,7 +24,7 @@ from torch.nn import functional as F
 from benchmarks.common.data import Parts, halves_of, load_arrays, split, split_rows
 from benchmarks.common.sets import TABLES, decode, floats, read_table
 from setpoint.measure.sample import Sample
-from setpoint.train.models import build_model
+from setpoint.train.kinds import build_model
 from setpoint.train.refined import refined_loss
 
 #: One class of CIFAR-10 against the rest; so many rows of each part.

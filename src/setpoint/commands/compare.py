@@ -9,13 +9,15 @@ from typing import Any
 from setpoint.commands.fit import read_settings
 from setpoint.commands.show import console, grid, progress, say, write_json
 from setpoint.data.exchange import read_anywhere
-from setpoint.data.layout import Layout
+from setpoint.data.text_format import TextFormat
 from setpoint.problem.language import read_problem
 from setpoint.problem.problem import Problem
 from setpoint.report.explained import difference, legend, verdict
 from setpoint.report.words import show_value
 from setpoint.run.compare import Comparison, Standing, compare_table, usual_solvers
+from setpoint.run.side_by_side import MODEL
 from setpoint.train.default import BASELINE
+from setpoint.train.kinds import KINDS
 
 
 def main(
@@ -25,6 +27,8 @@ def main(
     ask: str,
     trials: int,
     solvers: str | None,
+    models: str | None,
+    model: str | None,
     positive: str | None,
     as_json: bool,
     quiet: bool,
@@ -33,13 +37,17 @@ def main(
     no_header: bool,
     **how: Any,
 ) -> None:
-    problem, settings = read_problem(ask), read_settings(solver=BASELINE, **how)
-    names = usual_solvers(problem, settings.model)
-    if solvers is not None:
-        names = [name.strip() for name in solvers.split(",") if name.strip()]
+    problem = read_problem(ask)
+    if solvers is None and models is None and model is None:
+        models = ",".join(KINDS)
+    usual = "auto" if models is not None and how.get("minutes") else "linear"
+    settings = read_settings(solver=BASELINE, model=model or usual, **how)
+    names = [f"{MODEL}{name}" for name in _listed(models)]
+    if solvers is not None or not names:
+        names += usual_solvers(problem, settings.model) if solvers is None else _listed(solvers)
     aside = console(stderr=True, quiet=quiet)
     notes: list[str] = []
-    frame = read_anywhere(data, Layout(separator, encoding, not no_header), notes)
+    frame = read_anywhere(data, TextFormat(separator, encoding, not no_header), notes)
     say(aside, *(f"note: {note}" for note in notes))
     with progress(aside) as on_split:
         found = compare_table(frame, target, problem, settings, names, trials, positive=positive, on_split=on_split)
@@ -53,6 +61,10 @@ def main(
         screen.print(grid(_head(found), [_row(problem, standing) for standing in found.standings]))
         say(screen, *legend(found))
     say(screen, verdict(found))
+
+
+def _listed(text: str | None) -> list[str]:
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
 
 
 def _head(found: Comparison) -> list[str]:

@@ -13,10 +13,10 @@ from torch import Tensor
 from setpoint.commands.show import console, grid, say, unlike_training, write_json
 from setpoint.data.exchange import frames_of
 from setpoint.data.frame import Frame, with_labels
-from setpoint.data.layout import Layout
 from setpoint.data.scan import Scan
 from setpoint.data.seen import Notes
 from setpoint.data.stream import Labelled
+from setpoint.data.text_format import TextFormat
 from setpoint.decide.calibrate import evaluate
 from setpoint.decide.tally import ScoreTally, sample_of
 from setpoint.errors import BadSetting, BadTable
@@ -49,7 +49,7 @@ def main(
     found: list[str] = []
     point, problem = saved.point, saved.point.problem
     notes = saved.schema.notes()
-    frames = frames_of(data, stream=stream, layout=Layout(separator, encoding, not no_header), notes=found)
+    frames = frames_of(data, stream=stream, layout=TextFormat(separator, encoding, not no_header), notes=found)
     aside = console(stderr=True, quiet=quiet)
     say(aside, *(f"note: {note}" for note in found))
     if saved.about["settings"].get("drop_missing_target"):

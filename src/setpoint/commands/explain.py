@@ -9,7 +9,7 @@ from setpoint.measure.constraint import percent
 from setpoint.problem.language import read_problem
 from setpoint.report.explained import CONFIDENCES, advice, certificate, meaning, rates
 from setpoint.train.default import explain_default
-from setpoint.train.models import KINDS
+from setpoint.train.kinds import KINDS
 
 
 def main(*, ask: str, as_json: bool) -> None:

@@ -15,7 +15,7 @@ from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
 from setpoint.commands.show import console, progress, result_table, say, trials_table, write_json
-from setpoint.data.layout import Layout
+from setpoint.data.text_format import TextFormat
 from setpoint.errors import BadSetting, SetpointError
 from setpoint.problem.language import read_problem
 from setpoint.processes import ALONE, Processes
@@ -107,7 +107,7 @@ def _plan(
         lacking = "a table" if not data else "--target" if target is None else "--ask"
         raise BadSetting(f"{lacking} is missing; see setpoint fit --help")
     read_problem(ask)
-    layout, paths = Layout(separator, encoding, not no_header), tuple(map(str, data))
+    layout, paths = TextFormat(separator, encoding, not no_header), tuple(map(str, data))
     return Plan(paths, target, ask, read_settings(**how), positive, checkpoint_seconds, stream, layout)
 
 
@@ -124,19 +124,49 @@ def read_settings(
     *,
     shares: str,
     solver: str,
+    model: str | None,
     tune: int = 0,
+    monotone: str | None = None,
     drop: list[str] | None = None,
     columns: list[str] | None = None,
+    categorical: list[str] | None = None,
+    numeric: list[str] | None = None,
+    hashed: list[str] | None = None,
+    text: list[str] | None = None,
     **rest: Any,
 ) -> Settings:
-    """Settings from options; the four shares come as one text, and to tune is to choose `auto`."""
+    """Settings from options; the four shares come as one text, and to tune is to choose `auto`.
+
+    The model is the best of all kinds, unless an option says how a linear model or a network is to be trained.
+    """
     try:
         train, held_out, calibration, test = (float(share) for share in shares.split(","))
     except ValueError as cause:
         raise BadSetting(f"shares must be four numbers such as 0.5,0.15,0.15,0.2, got {shares!r}") from cause
     solver = "auto" if tune and solver == "default" else solver
+    wishes: dict[str, str] = {}
+    for wish, names in (("categorical", categorical), ("numeric", numeric), ("hash", hashed), ("text", text)):
+        for name in names or ():
+            if wishes.setdefault(name, wish) != wish:
+                raise BadSetting(f"--{wishes[name]} and --{wish} both name column {name!r}; choose one")
     rest = {**rest, "drop": tuple(drop or ()), "columns": tuple(columns or ())}
-    return Settings(shares=(train, held_out, calibration, test), solver=solver, tune=tune, **rest)
+    if model is None:
+        by_solver = solver != "default" or rest.get("epochs") or rest.get("batch_size")
+        model = "linear" if by_solver else "trees" if monotone else "auto"
+    return Settings(
+        shares=(train, held_out, calibration, test), solver=solver, model=model, tune=tune,
+        monotone=read_monotone(monotone), wishes=wishes, **rest,
+    )  # fmt: skip
+
+
+def read_monotone(text: str | None) -> dict[str, int]:
+    """The direction of each column, from a text such as "+age,-income"."""
+    signs = {"+": 1, "-": -1}
+    parts = [part.strip() for part in (text or "").split(",") if part.strip()]
+    odd = [part for part in parts if part[0] not in signs or len(part) < 2]
+    if odd:
+        raise BadSetting(f"--monotone takes columns with + or - before them, such as +age,-income; got {odd[0]!r}")
+    return {part[1:]: signs[part[0]] for part in parts}
 
 
 @contextlib.contextmanager

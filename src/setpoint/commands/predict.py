@@ -8,8 +8,8 @@ from typing import Any
 from setpoint.commands.show import console, say, unlike_training
 from setpoint.data.exchange import beside, formulas, frames_of, writing
 from setpoint.data.frame import Frame
-from setpoint.data.layout import Layout
 from setpoint.data.seen import Notes
+from setpoint.data.text_format import TextFormat
 from setpoint.run.artefact import SavedRun, load_run
 
 
@@ -29,7 +29,7 @@ def main(
 ) -> int:
     saved, kept = load_run(run), keep or []
     found: list[str] = []
-    frames = frames_of(data, stream=stream, layout=Layout(separator, encoding, not no_header), notes=found)
+    frames = frames_of(data, stream=stream, layout=TextFormat(separator, encoding, not no_header), notes=found)
     aside = console(stderr=True, quiet=quiet)
     say(aside, *(f"note: {note}" for note in found))
     if strict:

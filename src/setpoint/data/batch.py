@@ -167,6 +167,15 @@ def batches_like(loader: Iterable[Any], rows: Rows, seed: int) -> Batches:
     return fresh
 
 
+def in_batches(loader: Iterable[Any], size: int, seed: int) -> Iterable[Any]:
+    """The same rows in memory in shuffled batches of this size; another loader as it is."""
+    if not isinstance(loader, Batches):
+        return loader
+    fresh = batches_like(loader, loader.resident, seed)
+    fresh.batch_size, fresh.shuffle, fresh.content = size, True, loader.content
+    return fresh
+
+
 class _Numbered(Dataset[tuple[int, Any]]):
     """A dataset whose items carry their own place."""
 

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
+import torch
 from numpy.typing import NDArray
 
-from setpoint.data.frame import Column, level_codes, levels, matrix, numbers
+from setpoint.data.frame import Column, level_codes, levels, numbers
+from setpoint.data.layout import Block
 from setpoint.data.seen import Seen
+from setpoint.data.standardise import TAIL, soften
 
-#: Standardised values beyond this many deviations are pulled back to it.
-CLIP = 5.0
 Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
 class Numeric:
-    """A column of numbers or times: standardised and clipped at five deviations.
+    """A column of numbers, times of day or durations: standardised, with short tails beyond five deviations.
 
     A missing value becomes the mean, with a 0/1 feature beside it if training had missing values.
 
@@ -51,6 +51,10 @@ class Numeric:
     def features(self) -> list[str]:
         return [self.name, f"{self.name} is missing"] if self.missing else [self.name]
 
+    @property
+    def blocks(self) -> list[Block]:
+        return [Block(self.name, "missable", 2) if self.missing else Block(self.name, "amount", 1)]
+
     def encode(self, column: Column) -> NDArray[np.float32]:
         return self.encode_values(numbers(column))
 
@@ -61,19 +65,20 @@ class Numeric:
             values[unknown] = self.mean
         np.divide(values, self.deviation, out=values)
         np.subtract(values, self.mean / self.deviation, out=values)
-        np.clip(values, -CLIP, CLIP, out=values)
+        if np.abs(values).max(initial=0.0) > TAIL:
+            values = soften(torch.from_numpy(values)).numpy()
         return np.stack([values, unknown] if self.missing else [values], axis=1, dtype=np.float32, casting="same_kind")
 
     def look(self, column: Column) -> Seen:
-        return self.look_at_values(numbers(column), column)
-
-    def look_at_values(self, values: NDArray[np.float64], column: Column) -> Seen:
-        """Count what training never saw among numbers of a column."""
-        infinite, missing = np.isinf(values), ~np.isfinite(values)
-        outside = ~missing & ((values < self.low) | (values > self.high))
         example = ""
         if column.dtype.is_temporal():
             example = " to ".join(str(pl.Series([int(v)]).cast(column.dtype)[0]) for v in (self.low, self.high))
+        return self.look_at_values(numbers(column), example)
+
+    def look_at_values(self, values: NDArray[np.float64], example: str) -> Seen:
+        """Count what training never saw among numbers of a column."""
+        infinite, missing = np.isinf(values), ~np.isfinite(values)
+        outside = ~missing & ((values < self.low) | (values > self.high))
         return Seen(len(values), int(infinite.sum()), int(missing.sum()), 0, int(outside.sum()), example)
 
     def notes(self, seen: Seen) -> list[str]:
@@ -95,44 +100,8 @@ class Numeric:
 
 
 @dataclass(frozen=True)
-class Vector:
-    """Lists of numbers of one length: an amount for each place of the list that was not constant in training."""
-
-    name: str
-    length: int
-    places: tuple[int, ...]
-    amounts: tuple[Numeric, ...]
-
-    @property
-    def features(self) -> list[str]:
-        return [feature for amount in self.amounts for feature in amount.features]
-
-    def encode(self, column: Column) -> NDArray[np.float32]:
-        values = matrix(column, self.length)
-        parts = [a.encode_values(values[:, place].copy()) for place, a in zip(self.places, self.amounts)]
-        return np.concatenate(parts, axis=1)
-
-    def look(self, column: Column) -> Seen:
-        values = matrix(column, self.length)[:, self.places]
-        low, high = (np.array([getattr(amount, end) for amount in self.amounts]) for end in ("low", "high"))
-        outside = np.isfinite(values) & ((values < low) | (values > high))
-        mostly = 2 * outside.sum(axis=1) > len(self.places)
-        return Seen(len(values), int(np.isinf(values).sum()), column.null_count(), 0, int(mostly.sum()))
-
-    def notes(self, seen: Seen) -> list[str]:
-        return Numeric(self.name, 0, 1, 0, 0, all(amount.missing for amount in self.amounts)).notes(seen)
-
-    def beyond(self, seen: Seen) -> str | None:
-        where = f"{seen.share(seen.outside)} have most of their numbers outside the ranges that training saw"
-        return f"column {self.name!r}: {where}" if seen.outside else None
-
-    def mostly(self, seen: Seen) -> str | None:
-        return self.beyond(seen) if 2 * seen.outside > seen.rows else None
-
-
-@dataclass(frozen=True)
 class Categorical:
-    """A column of words, booleans or codes: one 0/1 feature per level.
+    """A column of words, booleans or categories: one 0/1 feature per level.
 
     "Missing" and "other" have a feature of their own if training had such rows. A level that training never saw is
     "other"; if there is no such feature, all features are 0, since a weight for it was never learned.
@@ -160,6 +129,10 @@ class Categorical:
     def features(self) -> list[str]:
         rest = [word for word, present in (("missing", self.missing), ("other", self.other > 0)) if present]
         return [f"{self.name}={level}" for level in self.levels] + [f"{self.name} is {word}" for word in rest]
+
+    @property
+    def blocks(self) -> list[Block]:
+        return [Block(self.name, "levels", len(self.features))]
 
     def encode(self, column: Column) -> NDArray[np.float32]:
         codes = level_codes(column, self.levels)
@@ -197,33 +170,16 @@ class Categorical:
         return notes[-1] if 2 * seen.missing > seen.rows and not self.missing else None
 
 
-def read_column(kind: str, name: str, **rest: Any) -> Numeric | Vector | Categorical:
-    """The column that a saved schema describes; anything odd in it is a TypeError."""
-    kinds: dict[str, Callable[..., Numeric | Vector | Categorical]] = {
-        "numeric": _read_numeric, "vector": _read_vector, "categorical": _read_categorical,
-    }  # fmt: skip
-    if kind not in kinds:
-        raise TypeError(f"a column of kind {kind!r}")
-    return kinds[kind](typed(str, name), **rest)
-
-
-def _read_numeric(name: str, *, missing: Any, **rest: Any) -> Numeric:
+def read_numeric(name: str, *, missing: Any, **rest: Any) -> Numeric:
+    """The column that a saved schema describes."""
     amounts = {key: typed(float, value) for key, value in rest.items()}
     if not amounts["deviation"] > 0:
         raise TypeError(f"column {name!r} has a deviation of {amounts['deviation']!r}")
     return Numeric(name=name, missing=typed(bool, missing), **amounts)
 
 
-def _read_vector(name: str, *, length: Any, places: Any, amounts: Any) -> Vector:
-    known = tuple(_read_numeric(**amount) for amount in amounts)
-    if len(places) != len(known) or len(set(places)) < len(places):
-        raise TypeError(f"column {name!r} names odd places of its lists")
-    if not all(0 <= typed(int, place) < typed(int, length) for place in places):
-        raise TypeError(f"column {name!r} names places beyond its lists")
-    return Vector(name, length, tuple(places), known)
-
-
-def _read_categorical(name: str, *, levels: Any, missing: Any, other: Any) -> Categorical:
+def read_categorical(name: str, *, levels: Any, missing: Any, other: Any) -> Categorical:
+    """The column that a saved schema describes."""
     known = tuple(typed(str, level) for level in levels)
     if len(set(known)) < len(known):
         raise TypeError(f"column {name!r} names a level twice")

@@ -16,10 +16,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from setpoint.data.frame import Column, Frame, read_table
-from setpoint.data.layout import Layout
 from setpoint.data.opened import PIPED
 from setpoint.data.reading import is_text
 from setpoint.data.scan import scan_table
+from setpoint.data.text_format import TextFormat
 from setpoint.errors import BadFile, BadTable
 from setpoint.files import PENDING, is_stream, naming, whole
 
@@ -43,7 +43,7 @@ def copy_piped(copy: Path) -> None:
         shutil.copyfileobj(sys.stdin.buffer, file)
 
 
-def read_anywhere(paths: Sequence[Path], layout: Layout | None = None, notes: list[str] | None = None) -> Frame:
+def read_anywhere(paths: Sequence[Path], layout: TextFormat | None = None, notes: list[str] | None = None) -> Frame:
     """The table in some files; of `-` the table on standard input."""
     if not is_piped(paths):
         return read_table(paths, layout, notes)
@@ -54,7 +54,7 @@ def read_anywhere(paths: Sequence[Path], layout: Layout | None = None, notes: li
 
 
 def frames_of(
-    paths: Sequence[Path], *, stream: bool, layout: Layout | None = None, notes: list[str] | None = None
+    paths: Sequence[Path], *, stream: bool, layout: TextFormat | None = None, notes: list[str] | None = None
 ) -> Iterable[Frame]:
     """The table in some files or, for `-`, on standard input: whole, or chunk by chunk, as often as is wanted."""
     if not stream:

@@ -19,20 +19,19 @@ try:
 except ImportError as cause:
     raise missing("polars", "table", cause) from None
 
-from setpoint.data.layout import Layout
+from setpoint.data.many_files import Paths, common_schema, open_files
 from setpoint.data.opened import ARROW_STREAM, JSON, PARQUET, TEXT, Opened
-from setpoint.data.several import Paths, common_schema, open_files
 from setpoint.data.text import blank_rows, column_names, why_unreadable
+from setpoint.data.text_format import TextFormat
 
 Frame = pl.DataFrame
 Column = pl.Series
 
 #: Texts that stand for a missing value, in any mix of upper and lower case.
 MISSING = ("", "?", "na", "n/a", "nan", "null")
-_LIKE_A_NUMBER = r"^[-+]?[$€£]?\s?\d[\d.,'\s]*[%$€£]?$"
 
 
-def read_table(path: Paths, layout: Layout | None = None, notes: list[str] | None = None) -> Frame:
+def read_table(path: Paths, layout: TextFormat | None = None, notes: list[str] | None = None) -> Frame:
     """Read the table in a file or in several, as it stands there: every value of a text file is text.
 
     Args:
@@ -57,7 +56,7 @@ def read_table(path: Paths, layout: Layout | None = None, notes: list[str] | Non
         ...     read_table(f"{place}/loans.csv").to_dict(as_series=False)
         {'amount': ['1,5', '80'], 'repaid': ['yes', 'no']}
     """
-    files = open_files(path, layout or Layout(), notes)
+    files = open_files(path, layout or TextFormat(), notes)
     frames = [_read(file) for file in files]
     if len(frames) > 1:
         schema = common_schema([frame.schema for frame in frames], files)
@@ -224,22 +223,6 @@ def count_levels(column: Column) -> Frame:
     # Values are counted before they are read as levels: a value that occurs often is read once.
     plain = _plain(column).alias("level").value_counts(name="times").cast({"times": pl.Int64})
     return plain.with_columns(_as_levels(plain["level"])).drop_nulls("level")
-
-
-def odd_numbers(column: Column, codes: int) -> tuple[int, str] | None:
-    """Count the values that keep a column from being read as numbers, and show one, if most look like numbers.
-
-    Numbers written as 1,234 or 5% look like numbers too. Up to `codes` different ones are taken as words on purpose.
-    """
-    if column.dtype != pl.String:
-        return None
-    text = levels(column).drop_nulls()
-    reads = text.cast(pl.Float64, strict=False).is_not_null()
-    looks = text.filter(reads | text.str.contains(_LIKE_A_NUMBER))
-    odd = text.filter(~reads)
-    if len(odd) == 0 or 2 * len(looks) <= len(text) or looks.n_unique() <= codes:
-        return None
-    return len(odd), str(odd[0])
 
 
 def level_codes(column: Column, known: tuple[str, ...]) -> NDArray[np.int64]:

@@ -1,222 +1,80 @@
-"""The layout of a text file: its encoding, the separator of its values, and the line that holds the names.
-
-Whatever the user does not set is found from the first lines of the file, and a note says what was found.
-"""
+"""The layout of encoded rows: which neighbouring features come from one value of a row."""
 
 from __future__ import annotations
 
-import codecs
-import csv
-import difflib
-import io
-import re
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass
+from typing import Literal
 
-from setpoint.errors import BadSetting, BadTable
-
-MARKS = (",", ";", "\t", "|")
-#: Characters that separate values in some files; they are used only when the user names them.
-_RARE = (" ", ":", "^", "~", "\x01")
-_SPOKEN = {"\t": "tabs", " ": "blanks", "\x01": r"\x01"}
-_NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " ", "blank": " "}
-_ENCODINGS = (
-    "utf-8",
-    "utf-16",
-    "utf-16-le",
-    "utf-16-be",
-    "utf-32",
-    "latin-1",
-    "cp1252",
-    "cp1250",
-    "cp1251",
-    "mac-roman",
-)
-_NUMBER = re.compile(r"\s*[-+]?[\d.,'\s]*\d[\d.,'\s]*(?:[eE][-+]?\d+)?\s*%?\s*")
-_SEP_LINE = re.compile(r'"?sep=(.)"?[,;\t|]*\s*', re.IGNORECASE)
-#: The rows of a file that its layout is found from.
-LOOKED_AT = 200
+import numpy as np
+from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
-class Layout:
-    """How text files are written. None is found out from each file.
-
-    Args:
-        separator: The character between two values; also "tab", "comma", "semicolon", "pipe" or "space".
-        encoding: The encoding of the text, such as "utf-8" or "latin-1".
-        header: Whether the first line holds the names of the columns. If not, they are column_1, column_2 and so on.
-
-    Raises:
-        BadSetting: If the separator is not one character, or there is no such encoding.
-
-    Example:
-        >>> from setpoint.data.layout import Layout
-        >>> Layout(separator="tab").separator
-        '\\t'
-    """
-
-    separator: str | None = None
-    encoding: str | None = None
-    header: bool = True
-
-    def __post_init__(self) -> None:
-        if self.separator is not None:
-            mark = _NAMED.get(self.separator.lower(), self.separator)
-            if len(mark) != 1 or not mark.isascii() or mark.isalnum() or mark in "\"'\r\n.-+\0":
-                raise BadSetting(f"separator must be one character such as ';', or tab, got {self.separator!r}")
-            object.__setattr__(self, "separator", mark)
-        if self.encoding is not None:
-            try:
-                "a".encode(self.encoding)
-                object.__setattr__(self, "encoding", codecs.lookup(self.encoding).name)
-            except (LookupError, UnicodeError, ValueError) as cause:
-                near = difflib.get_close_matches(self.encoding.lower(), _ENCODINGS, n=1)
-                hint = f"did you mean {near[0]}?" if near else f"it may be {', '.join(_ENCODINGS)}"
-                raise BadSetting(f"no encoding {self.encoding!r}; {hint}") from cause
-
-
-@dataclass(frozen=True)
-class Head:
-    """The start of a text file.
+class Block:
+    """Neighbouring features that come from one value of a row.
 
     Attributes:
-        separator: The character between two values.
-        names: The names of the columns, as they stand there.
-        above: The number of lines above the line of names.
-        trailing: Whether each row has one separator more than the line of names, with nothing after it.
-        blanks: Whether blanks stand before quotes, which parsers take for a part of the value.
-        notes: What was found and is not plain from the file's ending; the name of the file goes before each.
+        name: The column, or the value derived from it, such as "joined: month".
+        kind: "amount" for one feature; "missable" for an amount, then a 0/1 feature that says whether it is missing;
+            "levels" for 0/1 features, one per level, missing and other among them.
+        width: The number of features.
     """
 
-    separator: str
-    names: tuple[str, ...]
-    above: int = 0
-    trailing: bool = False
-    blanks: bool = False
-    notes: tuple[str, ...] = ()
+    name: str
+    kind: Literal["amount", "missable", "levels"]
+    width: int
 
 
-def spoken(separator: str) -> str:
-    """A separator in a sentence."""
-    return _SPOKEN.get(separator, repr(separator))
-
-
-def find_head(sample: str, name: str, layout: Layout, usual: str | None) -> Head:
-    """Find the separator and the line of names.
+class Layout:
+    """The blocks of the features of a row, in order, and the values that the features were made of.
 
     Args:
-        sample: The first lines of the text, each of them whole.
-        name: The name of the file, for errors.
-        layout: What the user has set.
-        usual: The separator that the ending of the file stands for, if it stands for one.
+        blocks: The blocks; none for rows whose features are all amounts.
 
-    Raises:
-        BadTable: If there are no names, or values seem to be separated by a character that must be named.
+    Example:
+        >>> import numpy as np
+        >>> from setpoint.data.layout import Block, Layout
+        >>> layout = Layout([Block("age", "missable", 2), Block("region", "levels", 3)])
+        >>> layout.values(np.array([[0.5, 0, 0, 1, 0], [0.0, 1, 0, 0, 0]])).tolist()
+        [[0.5, 1.0], [nan, nan]]
     """
-    lines = sample.split("\n")
-    above = next((place for place, line in enumerate(lines) if line.strip()), len(lines))
-    if above == len(lines):
-        raise BadTable(f"{name} is empty where the names of its columns should be, in the first line")
-    notes: list[str] = []
-    if sep_line := _SEP_LINE.fullmatch(lines[above]):
-        notes.append(f"begins with the line {lines[above].strip()!r}, which is skipped")
-        layout, above = replace(layout, separator=layout.separator or sep_line[1]), above + 1
-    if comments := _comments(lines[above:], layout):
-        notes.append(f"begins with {comments} line{'s' * (comments > 1)} of comments (#), skipped")
-        above += comments
-    rest = "\n".join(lines[above:])
-    separator = layout.separator or _separator(rest, name, usual)
-    rows = _rows(rest, separator)
-    names = tuple(rows[0]) if rows else ()
-    if separator != usual and layout.separator is None and len(names) > 1:
-        notes.append(f"is separated by {spoken(separator)}; --separator sets another")
-    if not layout.header:
-        names = tuple(f"column_{place}" for place in range(1, len(names) + 1))
-    body = [row for row in rows[1:] if row]
-    trailing = layout.header and bool(body) and not any("\n" in one for one in names)
-    trailing = trailing and all(len(row) == len(names) + 1 and not row[-1] for row in body)
-    mark = re.escape(separator)
-    blanks = separator != " " and re.search(rf'(?:^|{mark}) +"', _outside_quotes(rest), re.M) is not None
-    if layout.header and 2 * sum(map(is_number, names)) > len(names) > 0:
-        notes.append(
-            f"has numbers such as {next(filter(is_number, names))!r} in its line of names; if that line is a row, "
-            "use --no-header"
-        )
-    return Head(separator, names, above, trailing, blanks, tuple(notes))
 
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self.blocks = tuple(blocks)
+        starts = np.cumsum([0, *(block.width for block in blocks)])
+        self.width = int(starts[-1])
+        self.starts = starts[:-1]
+        kinds = [block.kind for block in blocks]
+        self.levels = [place for place, kind in enumerate(kinds) if kind == "levels"]
+        self.missable = [place for place, kind in enumerate(kinds) if kind == "missable"]
 
-def is_number(text: str) -> bool:
-    """Whether a text is a number, however it is written."""
-    return _NUMBER.fullmatch(text) is not None
+    def values(self, x: NDArray[np.floating]) -> NDArray[np.floating]:
+        """One value per block `(n, blocks)`: an amount, or the number of a level; NaN where there is none.
 
+        A level that training never saw has no feature, so it is missing as well.
+        """
+        if not self.levels and not self.missable:
+            return x
+        found = x[:, self.starts]
+        for place in self.missable:
+            found[x[:, self.starts[place] + 1] > 0, place] = np.nan
+        for place in self.levels:
+            own = x[:, self.starts[place] : self.starts[place] + self.blocks[place].width]
+            found[:, place] = own.argmax(1)
+            found[own.max(1) <= 0, place] = np.nan
+        return found
 
-def _comments(lines: Sequence[str], layout: Layout) -> int:
-    """The number of lines above the names that start with #; the last of them may be the names themselves."""
-    count = next((place for place, line in enumerate(lines) if not line.startswith("#")), 0)
-    if count == 0:
-        return 0
-    rest = "\n".join(lines[count:])
-    separator = layout.separator or _best(rest, None) or ","
-    rows = _rows(rest, separator)
-    held = any(is_number(value) for row in rows[1:] for value in row)
-    below_names = held and not any(is_number(value) for value in rows[0])
-    same = bool(rows) and len(_rows(lines[count - 1], separator)[0]) == len(rows[0])
-    return count if below_names or not same else count - 1
+    def names(self, width: int) -> list[str]:
+        """The name of each value; numbers for rows without blocks."""
+        return [block.name for block in self.blocks] or [str(place) for place in range(width)]
 
+    def to_json(self) -> str:
+        """Text from which `from_json` makes the layout."""
+        return json.dumps([astuple(block) for block in self.blocks])
 
-def _separator(text: str, name: str, usual: str | None) -> str:
-    """The separator that divides all rows alike; one column needs none."""
-    best = _best(text, usual)
-    if best is not None:
-        return best
-    first = (_rows(text, usual or ",") or [[""]])[0]
-    for mark in (*MARKS, *_RARE):
-        widths = {len(row) for row in _rows(text, mark)[1:] if row}
-        if len(widths) == 1 and widths != {1}:
-            if len(_rows(text, mark)[0]) in widths:
-                option = {"\t": "tab", " ": "space"}.get(mark, mark)
-                raise BadTable(
-                    f"{name} has everything in one column, {first[0]!r}; if its values are separated by "
-                    f"{spoken(mark)}, say so with --separator {option!r}"
-                )
-            if mark in MARKS:
-                raise BadTable(
-                    f"{name} has 1 value in its first line, {first[0]!r}, but {widths.pop()} in the lines below; "
-                    "delete whatever stands above the names"
-                )
-    return usual or ","
-
-
-def _best(text: str, usual: str | None) -> str | None:
-    """The separator with two or more names that divides the most rows as it divides the names."""
-    ranked = []
-    for mark in MARKS:
-        rows = _rows(text, mark)
-        if not rows or len(rows[0]) < 2:
-            continue
-        body = [row for row in rows[1:] if row]
-        same = sum(len(row) == len(rows[0]) for row in body) / max(len(body), 1)
-        others = re.compile("[" + re.escape("".join(set(MARKS) - {mark})) + "]")
-        torn = sum(bool(others.search(value)) and not is_number(value) for row in body for value in row)
-        ranked.append((same, -torn / max(len(body), 1), len(rows[0]), mark == usual, mark))
-    return max(ranked)[-1] if ranked else None
-
-
-def _rows(text: str, separator: str) -> list[list[str]]:
-    """The first rows of a text, quotes respected."""
-    rows: list[list[str]] = []
-    try:
-        for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=separator != " "):
-            rows.append(row)
-            if len(rows) == LOOKED_AT:
-                break
-    except csv.Error:
-        if not rows:
-            raise
-    return rows
-
-
-def _outside_quotes(text: str) -> str:
-    """The text without what stands between two quotes; the quotes stay."""
-    return '""'.join(text.split('"')[::2])
+    @classmethod
+    def from_json(cls, text: str) -> Layout:
+        """The layout that `to_json` wrote."""
+        return cls([Block(*block) for block in json.loads(text)])

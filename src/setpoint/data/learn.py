@@ -7,175 +7,213 @@ are not remarked on.
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import Protocol
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from setpoint.data.column import Categorical, Numeric, Vector
-from setpoint.data.frame import (
-    Column,
-    count_levels,
-    holds_levels,
-    holds_numbers,
-    levels,
-    matrix,
-    numbers,
-    odd_numbers,
-)
+from setpoint.data.column import Categorical, Numeric
+from setpoint.data.counts import LevelCounts, Levels, Moments, WholeNumbers
+from setpoint.data.frame import Column, holds_levels, holds_numbers, levels, matrix, numbers
+from setpoint.data.hashed import WIDTH, Hashed, Text
+from setpoint.data.kinds import AnyColumn
 from setpoint.data.reading import Reading
+from setpoint.data.several import PARTS, Times, Vector, time_part
+from setpoint.data.spelling import may_be_two_dates, odd_numbers
+from setpoint.errors import BadTable
 
 #: The most levels of one column that get a feature of their own.
 MOST_LEVELS = 100
-#: Whole numbers with 3 to this many different values are codes (a region, a month), not amounts.
+#: Words of up to this many different spellings may look like numbers on purpose.
 MOST_CODES = 12
-#: As many values as these tell most columns of amounts from columns of codes.
-FIRST = 1000
-#: Levels of one column that are counted at a time.
-MOST_KEPT = 100_000
+#: What a user may say that a column is to be taken as, and the sentence about values that it cannot be.
+CATEGORICAL, NUMERIC, HASH, TEXT = "categorical", "numeric", "hash", "text"
+WISHES = {
+    CATEGORICAL: "numbers, words, booleans or dates", NUMERIC: "numbers or dates",
+    HASH: "numbers, words, booleans or dates", TEXT: "words",
+}  # fmt: skip
+#: Different whole numbers of which this many pairs should be equal by chance, and none is, are identifiers.
+PAIRS = 40.0
+_CONSTANT, _EMPTY = "it is constant", "every value is missing"
 _AS_NAMES = "no value occurs twice, as in a name or an identifier"
 _UNEVEN = "its lists are empty, missing or differ in length"
+_LIKE_AN_ID = re.compile(r"(?:^|[_\W])(?:id|ids|uid|uuid|guid|key|index|idx|rowid|unnamed: 0)$", re.IGNORECASE)
+_CAMEL_ID = re.compile(r"[a-z](?:Id|ID)$")
 
 
-@dataclass(frozen=True)
-class Moments:
-    """The number of rows and of known values, their mean, deviation and range; `+` joins those of two chunks."""
-
-    rows: int = 0
-    known: int = 0
-    mean: float = 0.0
-    deviation: float = 0.0
-    low: float = math.inf
-    high: float = -math.inf
-
-    @classmethod
-    def of(cls, values: NDArray[np.float64]) -> Moments:
-        finite = np.isfinite(values)
-        known = values if finite.all() else values[finite]
-        if len(known) == 0:
-            return cls(len(values))
-        low, high = float(known.min()), float(known.max())
-        # Scaled first: the squares of huge numbers overflow.
-        size = max(abs(low), abs(high)) or 1.0
-        scaled = known / size
-        return cls(len(values), len(known), float(scaled.mean()) * size, float(scaled.std()) * size, low, high)
-
-    def __add__(self, other: Moments) -> Moments:
-        known = self.known + other.known
-        if self.known == 0:
-            return replace(other, rows=self.rows + other.rows)
-        share = other.known / known
-        apart = other.mean - self.mean
-        deviation = math.hypot(
-            math.sqrt(1 - share) * self.deviation, math.sqrt(share) * other.deviation,
-            math.sqrt(share * (1 - share)) * apart,
-        )  # fmt: skip
-        mean = self.mean + share * apart
-        low, high = min(self.low, other.low), max(self.high, other.high)
-        return Moments(self.rows + other.rows, known, mean, deviation, low, high)
-
-
-@dataclass(frozen=True)
-class LevelCounts:
-    """The counts of the most frequent levels, in that order; the number of levels, missing values and rows."""
-
-    times: dict[str, int]
-    different: int
-    missing: int
-    rows: int
-
-
-class Levels:
-    """Counts of the levels of a column."""
-
-    def __init__(self) -> None:
-        self.counts = pl.DataFrame(schema={"level": pl.String, "times": pl.Int64})
-        self.missing = self.rows = 0
-        self.different = 0
-
-    def add(self, column: Column) -> Levels:
-        """Count the levels of some rows more."""
-        here = count_levels(column)
-        self.rows += len(column)
-        self.missing += len(column) - int(here["times"].sum())
-        self.counts = pl.concat([self.counts, here]).group_by("level").agg(pl.col("times").sum())
-        # Once levels have been let go of, those that come back count as new ones.
-        self.different = max(self.different, self.counts.height)
-        if self.counts.height > MOST_KEPT:
-            self.counts = self.counts.top_k(MOST_KEPT, by=["times", "level"], reverse=[False, True])
-        return self
-
-    def found(self, most: int) -> LevelCounts:
-        """The counts of the `most` most frequent levels."""
-        top = self.counts.top_k(most, by=["times", "level"], reverse=[False, True])
-        top = top.sort(["times", "level"], descending=[True, False])
-        return LevelCounts(dict(top.iter_rows()), self.different, self.missing, self.rows)
-
-
-class Learner:
+class Learner(Protocol):
     """A column as training sees it, a chunk at a time; every chunk is read in the same way."""
-
-    def __init__(self, first: Column, reading: Reading | None) -> None:
-        self.name, self.dtype, self.length = first.name, first.dtype, reading.length if reading else 0
-        self.why = _refusal(first, self.length)
-        self.places = [Moments()] * self.length
-        self.holds_numbers = holds_numbers(first)
-        self.moments, self.levels = Moments(), Levels()
-        self.codes: dict[float, int] | None = {}
 
     def add(self, column: Column) -> None:
         """Take some rows more into account."""
-        if self.why is not None:
-            return
-        if self.length:
-            columns = matrix(column, self.length).T
-            self.places = [place + Moments.of(values) for place, values in zip(self.places, columns)]
-            return
-        if not self.holds_numbers:
-            self.levels.add(column)
-            return
-        values = numbers(column)
-        self.moments += Moments.of(values)
-        here = None if self.codes is None else few_values(values)
-        if self.codes is not None and here is not None:
-            here = {value: self.codes.get(value, 0) + here.get(value, 0) for value in {**self.codes, **here}}
-        self.codes = None if here is None or len(here) > MOST_CODES else here
 
-    def found(self) -> Numeric | Vector | Categorical | str:
+    def found(self) -> AnyColumn | str:
         """The column with what training saw in it, or why it is of no use."""
-        if self.why is not None:
-            return self.why
-        if self.length:
-            return _vector(self.name, self.places)
-        if not self.holds_numbers:
-            return _categorical(self.name, self.levels.found(MOST_LEVELS))
-        if self.codes is not None and are_codes(self.codes, self.moments, numeric=self.dtype.is_numeric()):
-            return _categorical(self.name, self._codes(self.codes))
-        return _numeric(self.name, self.moments)
-
-    def _codes(self, codes: dict[float, int]) -> LevelCounts:
-        values = pl.Series(list(codes), dtype=pl.Float64)
-        texts = levels(values.cast(pl.Int64).cast(self.dtype) if self.dtype.is_temporal() else values).to_list()
-        times = sorted(zip(texts, codes.values()), key=lambda pair: (-pair[1], pair[0]))
-        return LevelCounts(dict(times), len(times), self.moments.rows - self.moments.known, self.moments.rows)
 
 
-def describe(column: Column, reading: Reading | None) -> Numeric | Vector | Categorical | str:
+def make_learner(first: Column, reading: Reading | None, wish: str | None = None) -> Learner:
+    """The learner of a column, from a first chunk of it and from what the user wishes it to be taken as."""
+    name, length = first.name, reading.length if reading else 0
+    if wish is not None:
+        return _wished(first, wish)
+    if not name:
+        return _Refused("it has no name, as the row numbers that some programs write")
+    if isinstance(first.dtype, pl.List) and first.dtype.inner.is_numeric():
+        return _Lists(name, length) if length else _Refused(_UNEVEN)
+    if holds_levels(first):
+        return _Words(name)
+    if isinstance(first.dtype, pl.Datetime):
+        return _Dates(name)
+    return _Amounts(name) if holds_numbers(first) else _Refused(f"its values are of type {first.dtype}")
+
+
+def _wished(first: Column, wish: str) -> Learner:
+    name, is_number, is_word = first.name, holds_numbers(first), holds_levels(first)
+    if not {CATEGORICAL: is_number or is_word, HASH: is_number or is_word, NUMERIC: is_number, TEXT: is_word}[wish]:
+        raise BadTable(
+            f"column {name!r} cannot be taken as {wish}: it must hold {WISHES[wish]}, and holds values of type "
+            f"{first.dtype}"
+        )
+    if wish == NUMERIC:
+        return _Dates(name) if isinstance(first.dtype, pl.Datetime) else _Amounts(name, wished=True)
+    return _Words(name, wish)
+
+
+class _Refused:
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+    def add(self, column: Column) -> None:
+        pass
+
+    def found(self) -> str:
+        return self.why
+
+
+class _Words:
+    """Levels: words, booleans, and whatever the user wishes to be taken as categorical, hashed or as text."""
+
+    def __init__(self, name: str, wish: str | None = None) -> None:
+        self.name, self.wish, self.levels = name, wish, Levels()
+
+    def add(self, column: Column) -> None:
+        self.levels.add(column)
+
+    def found(self) -> AnyColumn | str:
+        counts = self.levels.found(MOST_LEVELS)
+        if counts.different < 2 and not (counts.different and counts.missing):
+            return _CONSTANT if counts.different else _EMPTY
+        if self.wish == TEXT:
+            return Text(self.name, WIDTH)
+        if self.wish == HASH:
+            return Hashed(self.name, WIDTH, counts.missing > 0)
+        if self.wish is None and (why := _like_names(counts)):
+            return why
+        rest = counts.rows - counts.missing - sum(counts.times.values())
+        other = max(rest, 1) / counts.rows if counts.different > MOST_LEVELS else 0.0
+        return Categorical(self.name, tuple(counts.times), counts.missing > 0, other)
+
+
+def _like_names(counts: LevelCounts) -> str:
+    """The reason why levels are names or identifiers, if they are."""
+    if counts.different > 2 and max(counts.times.values()) == 1:
+        return _AS_NAMES
+    if counts.different > MOST_LEVELS and 2 * counts.once > counts.rows - counts.missing:
+        return (
+            "most of its values occur once, as names and identifiers do; --hash uses it all the same, --text by words"
+        )
+    return ""
+
+
+class _Amounts:
+    def __init__(self, name: str, *, wished: bool = False) -> None:
+        self.name, self.moments, self.whole = name, Moments(), WholeNumbers()
+        self.wished = wished
+        self.dtype: pl.DataType = pl.Float64()
+
+    def add(self, column: Column) -> None:
+        values, self.dtype = numbers(column), column.dtype
+        self.moments += Moments.of(values)
+        if self.dtype.is_numeric():
+            self.whole.add(values)
+
+    def found(self) -> Numeric | Categorical | str:
+        seen = self.moments
+        if 0 < seen.known < seen.rows and seen.low == seen.high:
+            return _one_value(self.name, seen.low, self.dtype)
+        if not self.wished and self.whole.all_differ() and self.whole.expected_pairs() > PAIRS:
+            return "no whole number occurs twice, as in a row number or an identifier; --numeric uses it all the same"
+        if not self.wished and self.whole.all_differ(0.9) and seen.known > 2 and _is_named_like_an_id(self.name):
+            return (
+                "its whole numbers hardly repeat and its name is that of an identifier; --numeric uses it all the same"
+            )
+        return _numeric(self.name, seen)
+
+
+def _is_named_like_an_id(name: str) -> bool:
+    return bool(_LIKE_AN_ID.search(name) or _CAMEL_ID.search(name))
+
+
+def _one_value(name: str, value: float, dtype: pl.DataType) -> Categorical:
+    """One value that is there or not."""
+    values = pl.Series([value])
+    text = levels(values.cast(pl.Int64).cast(dtype) if dtype.is_temporal() else values)
+    return Categorical(name, tuple(text), missing=True, other=0.0)
+
+
+class _Dates:
+    def __init__(self, name: str) -> None:
+        self.name, self.moments = name, dict.fromkeys(PARTS, Moments())
+        self.dtype: pl.DataType = pl.Datetime("us")
+        self.first: int | None = None
+
+    def add(self, column: Column) -> None:
+        self.dtype = column.dtype
+        self.moments = {part: seen + Moments.of(time_part(column, part)) for part, seen in self.moments.items()}
+        known = column.drop_nulls()
+        if self.first is None and len(known):
+            self.first = int(known.to_physical()[0])
+
+    def found(self) -> Times | Categorical | str:
+        days = self.moments["days"]
+        if self.first is not None and days.known < days.rows and days.low == days.high:
+            return _one_value(self.name, self.first, self.dtype)
+        amounts = [_numeric(f"{self.name}: {part}", seen) for part, seen in self.moments.items()]
+        main = amounts[0]
+        if isinstance(main, str):
+            return main
+        # The days alone say that a value is missing.
+        varying = [a for a in amounts[1:] if isinstance(a, Numeric)]
+        rest = [Numeric(a.name, a.mean, a.deviation, a.low, a.high, missing=False) for a in varying]
+        return Times(self.name, (main, *rest))
+
+
+class _Lists:
+    def __init__(self, name: str, length: int) -> None:
+        self.name, self.places = name, [Moments()] * length
+
+    def add(self, column: Column) -> None:
+        values = matrix(column, len(self.places)).T
+        self.places = [place + Moments.of(own) for place, own in zip(self.places, values)]
+
+    def found(self) -> Vector | str:
+        return _vector(self.name, self.places)
+
+
+def describe(column: Column, reading: Reading | None, wish: str | None = None) -> AnyColumn | str:
     """Describe a column, as read, by what training saw in it, or say why it is of no use."""
-    learner = Learner(column, reading)
+    learner = make_learner(column, reading, wish)
     learner.add(column)
     found = learner.found()
-    return f"{found}, and {odd}" if found == _AS_NAMES and (odd := odd_numbers_note(column)) else found
+    return f"{found}, and {odd}" if isinstance(found, str) and (odd := spelling_note(column)) else found
 
 
 def _numeric(name: str, seen: Moments) -> Numeric | str:
     if seen.known == 0:
-        return "every value is missing"
+        return _EMPTY
     if seen.low == seen.high or seen.deviation == 0:
-        return "it is constant"
+        return _CONSTANT
     return Numeric(name, seen.mean, seen.deviation, seen.low, seen.high, seen.known < seen.rows)
 
 
@@ -187,50 +225,12 @@ def _vector(name: str, seen: Sequence[Moments]) -> Vector | str:
     return Vector(name, len(seen), tuple(used), tuple(used.values()))
 
 
-def _categorical(name: str, counts: LevelCounts) -> Categorical | str:
-    if counts.different == 0:
-        return "every value is missing"
-    if counts.different == 1 and not counts.missing:
-        return "it is constant"
-    if counts.different > 2 and max(counts.times.values()) == 1:
-        return _AS_NAMES
-    rest = counts.rows - counts.missing - sum(counts.times.values())
-    other = max(rest, 1) / counts.rows if counts.different > MOST_LEVELS else 0.0
-    return Categorical(name, tuple(counts.times), counts.missing > 0, other)
-
-
-def _refusal(column: Column, length: int) -> str | None:
-    """The reason why a column is of no use whatever its values are, if there is one."""
-    if not column.name:
-        return "it has no name, as the row numbers that some programs write"
-    if isinstance(column.dtype, pl.List) and column.dtype.inner.is_numeric():
-        return None if length else _UNEVEN
-    usable = holds_numbers(column) or holds_levels(column)
-    return None if usable else f"its values are of type {column.dtype}"
-
-
-def odd_numbers_note(column: Column) -> str:
-    """A sentence on the values that keep a column from being read as numbers, or an empty text."""
+def spelling_note(column: Column) -> str:
+    """A sentence on the values that keep a column of words from being read as numbers or dates, or an empty text."""
+    if may_be_two_dates(column):
+        return f"{column.drop_nulls()[0]!r} may name the day or the month first; write dates as 2024-12-31"
     found = odd_numbers(column, MOST_CODES)
     if found is None:
         return ""
     where = f"{found[0]} of {len(column)} values {'is no number' if found[0] == 1 else 'are no numbers'}"
     return f"{where}, such as {found[1]!r}; write numbers as 1234.5 and leave missing ones empty"
-
-
-def few_values(values: NDArray[np.float64]) -> dict[float, int] | None:
-    """Each known value and how often it occurs, if there are at most `MOST_CODES` different ones."""
-    known = values[np.isfinite(values)]
-    # Most columns hold more among the first few, and need not be sorted.
-    if len(np.unique(known[:FIRST])) > MOST_CODES:
-        return None
-    different, times = np.unique(known, return_counts=True)
-    return dict(zip(different.tolist(), times.tolist())) if len(different) <= MOST_CODES else None
-
-
-def are_codes(values: dict[float, int], seen: Moments, *, numeric: bool) -> bool:
-    """Whole numbers of few different values, each of them often; or one value that is there or not."""
-    different = len(values)
-    if not numeric or different == 1:
-        return different == 1 and seen.known < seen.rows
-    return 3 <= different <= seen.known / 10 and all(value == round(value) for value in values)

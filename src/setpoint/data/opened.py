@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from setpoint.data.encoding import find_encoding, write_utf8
-from setpoint.data.layout import Head, Layout, find_head
+from setpoint.data.text_format import Head, TextFormat, find_head
 from setpoint.data.unpack import PACKED, packer_of, unpack
 from setpoint.errors import BadFile, BadTable
 
@@ -69,7 +69,7 @@ class Opened:
         return Path(self.held.name) / f"{len(list(Path(self.held.name).iterdir()))}"
 
 
-def open_file(path: Path, layout: Layout, *, lean: bool = False) -> Opened:
+def open_file(path: Path, layout: TextFormat, *, lean: bool = False) -> Opened:
     """Unpack a file and find its kind; of a text file also its encoding, its separator and its names.
 
     Args:
@@ -181,7 +181,7 @@ def _is_json(start: bytes) -> bool:
     return "".join(start[:200].decode(errors="replace").split())[:2] in ('{"', "[{", "[[", "{}", "[]")
 
 
-def _find_head(file: Opened, layout: Layout, usual: str | None) -> None:
+def _find_head(file: Opened, layout: TextFormat, usual: str | None) -> None:
     """Find the separator and the names, and write the text out with the names in its first line if they are not."""
     with file.path.open("rb") as content:
         start = content.read(_START)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from setpoint.data.batch import Batches, resident
+from setpoint.data.layout import Block
 from setpoint.data.rows import Rows, read_batch
 from setpoint.errors import CannotPool
 from setpoint.processes import ALONE, Processes
@@ -27,6 +28,8 @@ class Data:
         test: Rows to judge the result on.
         group_names: The names of the groups that the rows number.
         seen: Training rows to judge on, if `train` is too large to be kept; None judges on all of `train`.
+        blocks: The features that come from one value of a row, as `Schema.blocks` gives them; none if all features are
+            amounts.
 
     Example:
         >>> import torch, setpoint as sp
@@ -42,6 +45,7 @@ class Data:
     test: Iterable[Any] | None = None
     group_names: tuple[str, ...] = ()
     seen: Iterable[Any] | None = None
+    blocks: tuple[Block, ...] = ()
 
     @property
     def comes_whole(self) -> bool:
@@ -54,6 +58,11 @@ class Data:
     def is_on_each(self) -> bool:
         """Whether several processes each hold all training rows, and share out every batch."""
         return isinstance(self.train, Batches) and not self.train.processes.alone
+
+    @property
+    def in_memory(self) -> Iterable[Any]:
+        """The training rows, or the sample of them that is kept, if they are read from a file in every pass."""
+        return self.train if self.seen is None or resident(self.train) is not None else self.seen
 
     def on_each(self) -> Data:
         """The same with loaders that give each process all rows that it holds."""

@@ -13,6 +13,24 @@ from typing import Any
 import polars as pl
 
 from setpoint.data.frame import Column, Frame, tidy
+from setpoint.data.spelling import (
+    COMMA,
+    DAY_FIRST,
+    DOTTED,
+    MEANING,
+    MONTH_FIRST,
+    POINT,
+    UNITS,
+    may_be_number,
+    parse_boolean,
+    parse_clock,
+    parse_list,
+    parse_number,
+    parse_plain,
+    parse_time,
+    parse_zoned,
+    to_iso,
+)
 from setpoint.errors import BadTable
 
 _NUMBER, _BOOLEAN, _TIME, _ZONED, _CLOCK, _SPAN, _LIST, _WORDS = (
@@ -29,19 +47,32 @@ _SPOKEN = {
     _LIST: ("lists of numbers", "lists of numbers of one length, such as [0.5, 1.25]"),
     _WORDS: ("words", "words"),
 }
-_ZONE = r"(?:Z|[+-]\d{2}:?\d{2})$"
-_LEADING_ZERO = r"^[+-]?0\d"
+#: The forms in which numbers and dates may be written, apart from the usual one.
+_FORMS = {_NUMBER: (POINT, COMMA), _TIME: (DOTTED, MONTH_FIRST, DAY_FIRST)}
+_LEADING_ZERO = r"^[^\d.,]*0\d"
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How one column is read: its kind and, for lists of numbers, their length."""
+    """How one column is read.
+
+    Attributes:
+        kind: The kind of its values.
+        length: The length of lists of numbers.
+        form: An example of the form in which numbers or dates are written, such as "1.234,5"; empty for 1234.5 and for
+            2024-12-31.
+        unit: The sign or code of money, or "%", that numbers of a form may have.
+    """
 
     kind: str
     length: int = 0
+    form: str = ""
+    unit: str = ""
 
     def __post_init__(self) -> None:
-        if self.kind not in _SPOKEN or type(self.length) is not int or (self.length < 1) == (self.kind == _LIST):
+        odd = self.kind not in _SPOKEN or type(self.length) is not int or (self.length < 1) == (self.kind == _LIST)
+        units = UNITS if self.kind == _NUMBER and self.form else ()
+        if odd or self.form not in ("", *_FORMS.get(self.kind, ())) or self.unit not in ("", *units):
             raise TypeError(f"no such reading of a column: {self!r}")
 
     def read(self, column: Column) -> Column:
@@ -56,11 +87,23 @@ class Reading:
             return column.cast(pl.String)
         if is_text(column) and self.kind in _PARSERS:
             text = tidy(column.cast(pl.String))
-            return self._checked(text, _PARSERS[self.kind](text))
+            return self._checked(text, self._parsed(text))
         found = _WORDS if is_text(column) else _kind_of(column.dtype)
         if found != self.kind:
             raise self._refused(column.name, f"{_SPOKEN[found][0] if found else f'values of type {column.dtype}'} here")
         return self._checked(column, _as_read(column))
+
+    def _parsed(self, text: Column) -> Column:
+        if self.form and self.kind == _NUMBER:
+            return parse_number(text, self.form, self.unit)[0]
+        return _PARSERS[self.kind](to_iso(text, self.form) if self.form else text)
+
+    def spelling(self, name: str) -> str:
+        """A sentence on the form in which a column is written, or an empty text for the usual form."""
+        if not self.form:
+            return ""
+        unit = {"": "", "%": ", and 5 % is 5"}.get(self.unit, f", with {self.unit} around it or not")
+        return f"column {name!r} holds {_SPOKEN[self.kind][0]} written as {self.form}: {MEANING[self.form]}{unit}"
 
     def _checked(self, column: Column, values: Column) -> Column:
         """The values, if every one that is there could be read."""
@@ -74,6 +117,7 @@ class Reading:
 
     def _refused(self, name: str, found: str) -> BadTable:
         spoken, written = _SPOKEN[self.kind]
+        written = f"{spoken} such as {self.form}" if self.form else written
         held = f"{spoken} of length {self.length}" if self.kind == _LIST else spoken
         return BadTable(f"column {name!r} held {held} in training but holds {found}; give it as {written}")
 
@@ -85,12 +129,15 @@ class Reading:
 class Guess:
     """Finds out what a column holds, from values that are given at once or chunk by chunk.
 
-    Text is numbers, booleans, times or lists if each of its values spells one. Digits that start with a zero, as in
-    a postal code, are words.
+    Text is numbers, booleans, times or lists if each of its values spells one in the same form. Plain numbers and
+    dates go before other forms, and commas between thousands before decimal commas. Digits that start with a zero, as
+    in a postal code, are words; so are numbers of several units, and dates that may be read in two ways.
     """
 
     def __init__(self) -> None:
-        self.possible = list(_PARSERS)
+        forms = [Reading(kind, form=form) for kind, forms in _FORMS.items() for form in forms]
+        self.possible = [Reading(kind, length=int(kind == _LIST)) for kind in _PARSERS] + forms
+        self.units: set[str] = set()
         self.known, self.unusable = 0, False
         self.typed: str | None = None
         self.lengths: set[int] = set()
@@ -110,15 +157,30 @@ class Guess:
         if not known:
             return column
         first = text.filter(text.is_not_null())[:1]
-        read = column.cast(pl.String)
-        for kind in list(self.possible):
-            values = _PARSERS[kind](text) if _PARSERS[kind](first).null_count() == 0 else None
-            codes = kind == _NUMBER and text.str.contains(_LEADING_ZERO).any()
-            if values is None or values.null_count() > text.null_count() or codes:
-                self.possible.remove(kind)
-            else:
-                read = self._measured(values) if kind == _LIST else values
-        return read
+        read: Column | None = None
+        for reading in list(self.possible):
+            plain = read is not None and read.dtype == pl.Float64 and reading.kind == _NUMBER
+            if plain and _reads_plain(reading, text):
+                self.units.add("")
+                continue
+            fits = may_be_number(first, reading.form) if plain else self._tried(reading, first) is not None
+            values = self._tried(reading, text) if fits else None
+            if values is None:
+                self.possible.remove(reading)
+            elif read is None:
+                read = self._measured(values)
+        return column.cast(pl.String) if read is None else read
+
+    def _tried(self, reading: Reading, text: Column) -> Column | None:
+        """The values, if the reading fits all of them."""
+        if reading.kind == _NUMBER and text.str.contains(_LEADING_ZERO).any():
+            return None
+        if not (reading.kind == _NUMBER and reading.form):
+            values = reading._parsed(text)
+        else:
+            values, units = parse_number(text, reading.form)
+            self.units.update(units.filter(values.is_not_null()).unique())
+        return values if values.null_count() == text.null_count() else None
 
     def _measured(self, values: Column) -> Column:
         if values.dtype == pl.List:
@@ -134,10 +196,22 @@ class Guess:
         """The reading, or None for values that cannot be used."""
         if self.unusable:
             return None
-        kind = self.typed or (self.possible[0] if self.known and self.possible else _WORDS)
-        if kind != _LIST:
-            return Reading(kind)
+        if self.typed != _LIST and (self.typed or not (self.known and self.possible)):
+            return Reading(self.typed or _WORDS)
+        first = self.possible[0]
+        if self.typed is None and first.kind != _LIST:
+            either_way = {Reading(_TIME, form=form) for form in (DAY_FIRST, MONTH_FIRST)} <= set(self.possible)
+            several = len(self.units - {""}) > 1 or {"", "%"} <= self.units
+            if (first.form and several) or either_way:
+                return Reading(_WORDS)
+            unit = next(iter(self.units - {""}), "") if first.kind == _NUMBER and first.form else ""
+            return Reading(first.kind, form=first.form, unit=unit)
         return Reading(_LIST, next(iter(self.lengths))) if len(self.lengths) == 1 and 0 not in self.lengths else None
+
+
+def _reads_plain(reading: Reading, text: Column) -> bool:
+    """Whether plain numbers are numbers of the form of a reading too, as far as that is seen at once."""
+    return reading.form == POINT or not text.str.contains(".", literal=True).any()
 
 
 Readings = Mapping[str, Reading]
@@ -196,47 +270,9 @@ def _as_read(column: Column) -> Column:
     return column.cast(_EMPTY[kind], strict=False)
 
 
-def _parse_number(text: Column) -> Column:
-    return text.cast(pl.Float64, strict=False)
-
-
-def _parse_boolean(text: Column) -> Column:
-    lower = text.str.to_lowercase()
-    return (lower == "true").set(~lower.is_in(["true", "false"]).fill_null(False), None)
-
-
-def _parse_time(text: Column) -> Column:
-    """ISO 8601: a day, or a day and a time to the minute, second or fraction of it."""
-    whole = _to_the_second(text)
-    return whole.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", time_unit="us", strict=False)
-
-
-def _parse_zoned(text: Column) -> Column:
-    zone = text.str.extract(f"({_ZONE})").str.replace("Z", "+00:00", literal=True)
-    whole = _to_the_second(text.str.replace(_ZONE, "")) + zone.str.replace(r"^(...)(\d\d)$", "${1}:${2}")
-    return whole.str.to_datetime("%Y-%m-%d %H:%M:%S%.f%:z", time_unit="us", strict=False)
-
-
-def _to_the_second(text: Column) -> Column:
-    spaced = text.str.replace(r"^(\d{4}-\d{2}-\d{2})[T ]", "${1} ").str.replace(r"^(.{10})$", "${1} 00:00")
-    return spaced.str.replace(r"^(.{10} \d{2}:\d{2})$", "${1}:00")
-
-
-def _parse_clock(text: Column) -> Column:
-    return text.str.replace(r"^(\d{2}:\d{2})$", "${1}:00").str.to_time("%H:%M:%S%.f", strict=False)
-
-
-def _parse_list(text: Column) -> Column:
-    inside = text.str.extract(r"^\[(.*)\]$").str.split(",")
-    values = inside.list.eval(pl.element().str.strip_chars().cast(pl.Float64, strict=False))
-    # A list with anything in it that is no number is no list of numbers.
-    odd = values.list.eval(pl.element().is_null()).list.any()
-    return values.set(odd.fill_null(True), None)
-
-
 _PARSERS: dict[str, Callable[[Column], Column]] = {
-    _NUMBER: _parse_number, _BOOLEAN: _parse_boolean, _TIME: _parse_time, _ZONED: _parse_zoned, _CLOCK: _parse_clock,
-    _LIST: _parse_list,
+    _NUMBER: parse_plain, _BOOLEAN: parse_boolean, _TIME: parse_time, _ZONED: parse_zoned, _CLOCK: parse_clock,
+    _LIST: parse_list,
 }  # fmt: skip
 #: The type of each kind once read.
 _EMPTY: dict[str, pl.DataType] = {

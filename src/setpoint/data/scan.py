@@ -18,11 +18,11 @@ import numpy as np
 import polars as pl
 
 from setpoint.data.frame import Column, Frame, no_rows, unreadable, unreadable_text, without_rows
-from setpoint.data.layout import Layout
+from setpoint.data.many_files import Paths, common_schema, open_files
 from setpoint.data.opened import ARROW, ARROW_STREAM, JSON, TEXT, Opened
 from setpoint.data.reading import Guess, Reading
-from setpoint.data.several import Paths, common_schema, open_files
 from setpoint.data.text import blank_rows_of, column_names
+from setpoint.data.text_format import TextFormat
 from setpoint.errors import BadTable
 
 #: Bytes of a chunk: of its numbers in Parquet, of its lines in text, which take about twice as much when read.
@@ -78,13 +78,13 @@ class Scan(ABC):
 
 
 def scan_table(
-    path: Paths, chunk: int = CHUNK, *, layout: Layout | None = None, notes: list[str] | None = None
+    path: Paths, chunk: int = CHUNK, *, layout: TextFormat | None = None, notes: list[str] | None = None
 ) -> Scan:
     """Divide the files that `read_table` takes into chunks of about `chunk` bytes; text is read once for it.
 
     A compressed text file is unpacked to a temporary file, and JSON lines are written to a temporary Parquet file.
     """
-    files = open_files(path, layout or Layout(), notes, lean=True)
+    files = open_files(path, layout or TextFormat(), notes, lean=True)
     scans: list[Scan] = [_Text(file, chunk) if file.kind == TEXT else _Typed(file, chunk) for file in files]
     scan = scans[0] if len(scans) == 1 else _Several(scans, common_schema([one.schema for one in scans], files))
     if scan.rows == 0:

@@ -11,9 +11,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from setpoint.data.column import Categorical, Numeric, Vector, read_column, typed
+from setpoint.data.column import typed
+from setpoint.data.counts import LevelCounts, Levels
 from setpoint.data.frame import Frame, holds_levels, holds_numbers, level_codes, levels, nearest
-from setpoint.data.learn import LevelCounts, Levels, describe
+from setpoint.data.kinds import AnyColumn, fits, read_column
+from setpoint.data.layout import Block
+from setpoint.data.learn import WISHES, describe
 from setpoint.data.reading import Reading, Readings, apply_readings, learn_readings
 from setpoint.data.seen import Notes
 from setpoint.errors import BadFile, BadTable
@@ -171,28 +174,35 @@ class Schema:
     """
 
     target: Target
-    columns: tuple[Numeric | Vector | Categorical, ...]
+    columns: tuple[AnyColumn, ...]
     dropped: tuple[tuple[str, str], ...]
     readings: Readings
 
     @classmethod
-    def of(cls, frame: Frame, target: Target, readings: Readings | None = None) -> Schema:
+    def of(
+        cls, frame: Frame, target: Target, readings: Readings | None = None, wishes: Mapping[str, str] | None = None
+    ) -> Schema:
         """Learn the schema of the training rows; hand over no other rows.
 
         Args:
             frame: The training rows.
             target: The column to predict.
             readings: How every column is read, if more rows than these have decided it.
+            wishes: What columns are to be taken as, by name: "categorical" (a feature per level), "numeric" (an
+                amount, even if it looks like an identifier), "hash" (hashed levels) or "text" (hashed words).
+
+        Raises:
+            BadTable: If no column can be used, or a wish names no column or one of another kind.
         """
+        wishes = wishes or {}
+        refuse_odd_wishes(frame, target.name, wishes)
         readings = learn_readings(frame)[0] if readings is None else readings
         read = apply_readings(frame, readings)
-        found = {c.name: describe(c, readings.get(c.name)) for c in read if c.name != target.name}
+        found = {c.name: describe(c, readings.get(c.name), wishes.get(c.name)) for c in read if c.name != target.name}
         return cls.with_columns(target, found, readings)
 
     @classmethod
-    def with_columns(
-        cls, target: Target, found: Mapping[str, Numeric | Vector | Categorical | str], readings: Readings
-    ) -> Schema:
+    def with_columns(cls, target: Target, found: Mapping[str, AnyColumn | str], readings: Readings) -> Schema:
         """The schema of columns of which each was described, or refused with a reason."""
         used = tuple(column for column in found.values() if not isinstance(column, str))
         dropped = tuple((name, why) for name, why in found.items() if isinstance(why, str))
@@ -205,6 +215,11 @@ class Schema:
     def features(self) -> list[str]:
         """The name of every feature that `encode` makes."""
         return [feature for column in self.columns for feature in column.features]
+
+    @property
+    def blocks(self) -> list[Block]:
+        """The features that come from one value each, in the order of `features`."""
+        return [block for column in self.columns for block in column.blocks]
 
     def encode(self, frame: Frame, *, ignore_extra: bool = False, notes: Notes | None = None) -> Tensor:
         """Features `(n, d)`, float32, each row by itself, as the columns were read in training.
@@ -258,6 +273,10 @@ class Schema:
         """An empty set of notes, to be filled by `encode`."""
         return Notes(self.columns)
 
+    def spellings(self) -> list[str]:
+        """Sentences on the columns whose numbers or dates are written in another form than 1234.5 or 2024-12-31."""
+        return [said for column in self.columns if (said := self.readings[column.name].spelling(column.name))]
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
         return {
@@ -287,12 +306,22 @@ class Schema:
             raise BadFile(f"damaged schema: {cause!r}") from cause
 
 
-def _refuse_other_readings(columns: Sequence[Numeric | Vector | Categorical], readings: Readings) -> None:
+def refuse_odd_wishes(frame: Frame, target: str, wishes: Mapping[str, str]) -> None:
+    """Refuse a wish of an unknown kind, or for a column that is not there or is the target."""
+    for name, wish in wishes.items():
+        if wish not in WISHES:
+            raise BadTable(f"column {name!r} cannot be taken as {wish!r}; choose one of {', '.join(WISHES)}")
+        if name == target:
+            raise BadTable(f"column {name!r} is the target, and cannot be taken as {wish}")
+        if name not in frame.columns:
+            raise BadTable(f"no column {name!r} to take as {wish}; {nearest(name, frame.columns)}")
+
+
+def _refuse_other_readings(columns: Sequence[AnyColumn], readings: Readings) -> None:
     """Every column is there once, and read as what it was described as."""
     if len({column.name for column in columns}) < len(columns):
         raise TypeError("a column stands there twice")
     for column in columns:
         reading = readings[column.name]
-        length = column.length if isinstance(column, Vector) else 0
-        if reading.length != length or (isinstance(column, Numeric) and reading.kind in ("words", "boolean")):
+        if not fits(column, reading.kind, reading.length):
             raise TypeError(f"column {column.name!r} is read as {reading.kind}")

@@ -1,86 +1,149 @@
-"""Several files that make one table: files that are named one by one, or all tables of a folder."""
+"""Columns of which each value becomes several amounts: lists of numbers, and dates and times."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from setpoint.data.layout import Layout
-from setpoint.data.opened import Opened, is_readable, open_file
-from setpoint.errors import BadFile, BadTable
+from setpoint.data.column import Numeric, read_numeric, typed
+from setpoint.data.frame import Column, matrix
+from setpoint.data.layout import Block
+from setpoint.data.seen import Seen
 
-#: One path, or several: files, or a folder of files.
-Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+_DAY = 86_400_000_000
+#: The amounts that a date or time may become. The days count from 1970, and stand in for all when a value is missing.
+PARTS = ("days", "year", "month", "weekday", "hour")
 
 
-def open_files(paths: Paths, layout: Layout, notes: list[str] | None, *, lean: bool = False) -> list[Opened]:
-    """Open every file of a table, in the order in which they are given; those of a folder in the order of their names.
+@dataclass(frozen=True)
+class Vector:
+    """Lists of numbers of one length: an amount for each place of the list that was not constant in training."""
 
-    Args:
-        paths: One path, or several.
-        layout: What the user says about text files.
-        notes: Takes a sentence on each thing that was found out.
-        lean: Whether the files may be larger than memory.
+    name: str
+    length: int
+    places: tuple[int, ...]
+    amounts: tuple[Numeric, ...]
 
-    Raises:
-        BadFile: If there is no such file, or a folder holds no table.
-        BadTable: If a file cannot be read as a table.
+    @property
+    def features(self) -> list[str]:
+        return [feature for amount in self.amounts for feature in amount.features]
+
+    @property
+    def blocks(self) -> list[Block]:
+        return [block for amount in self.amounts for block in amount.blocks]
+
+    def encode(self, column: Column) -> NDArray[np.float32]:
+        values = matrix(column, self.length)
+        parts = [a.encode_values(values[:, place].copy()) for place, a in zip(self.places, self.amounts)]
+        return np.concatenate(parts, axis=1)
+
+    def look(self, column: Column) -> Seen:
+        values = matrix(column, self.length)[:, self.places]
+        low, high = (np.array([getattr(amount, end) for amount in self.amounts]) for end in ("low", "high"))
+        outside = np.isfinite(values) & ((values < low) | (values > high))
+        mostly = 2 * outside.sum(axis=1) > len(self.places)
+        return Seen(len(values), int(np.isinf(values).sum()), column.null_count(), 0, int(mostly.sum()))
+
+    def notes(self, seen: Seen) -> list[str]:
+        return Numeric(self.name, 0, 1, 0, 0, all(amount.missing for amount in self.amounts)).notes(seen)
+
+    def beyond(self, seen: Seen) -> str | None:
+        where = f"{seen.share(seen.outside)} have most of their numbers outside the ranges that training saw"
+        return f"column {self.name!r}: {where}" if seen.outside else None
+
+    def mostly(self, seen: Seen) -> str | None:
+        return self.beyond(seen) if 2 * seen.outside > seen.rows else None
+
+
+@dataclass(frozen=True)
+class Times:
+    """Dates or times: the days since 1970, and year, month, weekday and hour where these vary in training.
+
+    Years to hours are those of UTC where there is a time zone; Monday is weekday 1.
+
+    Attributes:
+        name: The name of the column.
+        amounts: One standardised amount per part, named such as "joined: month"; the days come first, and they alone
+            have a feature that says whether the value is missing.
+
+    Example:
+        >>> import datetime, polars as pl
+        >>> from setpoint.data.schema import Schema, Target
+        >>> days = pl.date_range(datetime.date(2024, 1, 31), datetime.date(2024, 2, 1), eager=True)
+        >>> frame = pl.DataFrame({"joined": days, "paid": [0, 1]})
+        >>> Schema.of(frame, Target.of(frame, "paid")).features
+        ['joined: days', 'joined: month', 'joined: weekday']
     """
-    given = [Path(paths)] if isinstance(paths, str | os.PathLike) else [Path(path) for path in paths]
-    told: list[tuple[str, str]] = []
-    found = [inside for path in given for inside in (_inside(path, told) if path.is_dir() else [path])]
-    files = [open_file(path, layout, lean=lean) for path in found]
-    told += [(file.name, note) for file in files for note in file.notes]
-    if notes is not None:
-        for note in dict.fromkeys(note for _, note in told):
-            names = [name for name, same in told if same == note]
-            more = f" (and {len(names) - 1} more file{'s' * (len(names) > 2)})" if len(names) > 1 else ""
-            notes.append(f"{names[0]}{more} {note}")
-    return files
+
+    name: str
+    amounts: tuple[Numeric, ...]
+
+    @property
+    def features(self) -> list[str]:
+        return [feature for amount in self.amounts for feature in amount.features]
+
+    @property
+    def blocks(self) -> list[Block]:
+        return [block for amount in self.amounts for block in amount.blocks]
+
+    def encode(self, column: Column) -> NDArray[np.float32]:
+        parts = (amount.name.removeprefix(f"{self.name}: ") for amount in self.amounts)
+        encoded = [a.encode_values(time_part(column, part)) for part, a in zip(parts, self.amounts)]
+        return np.concatenate(encoded, axis=1)
+
+    def look(self, column: Column) -> Seen:
+        days = self.amounts[0]
+        ends = pl.Series([round(days.low * _DAY), round(days.high * _DAY)]).cast(column.dtype)
+        seen = days.look_at_values(time_part(column, "days"), "")
+        return Seen(seen.rows, 0, seen.missing, 0, seen.outside, " to ".join(map(str, ends)))
+
+    def notes(self, seen: Seen) -> list[str]:
+        return self._days.notes(seen)
+
+    def beyond(self, seen: Seen) -> str | None:
+        return self._days.beyond(seen)
+
+    def mostly(self, seen: Seen) -> str | None:
+        return self._days.mostly(seen)
+
+    @property
+    def _days(self) -> Numeric:
+        """The days under the name of the column."""
+        days = self.amounts[0]
+        return Numeric(self.name, days.mean, days.deviation, days.low, days.high, days.missing)
 
 
-def _inside(folder: Path, told: list[tuple[str, str]]) -> list[Path]:
-    """The tables in a folder; other files are told of, and folders in it are refused."""
-    inside = sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")))
-    below = [path for path in inside if path.is_dir()]
-    if below and "=" in below[0].name:
-        raise BadFile(
-            f"{folder} is partitioned into folders such as {below[0].name!r}; write it as one file first, for example "
-            f"with polars: pl.scan_parquet({str(folder)!r}, hive_partitioning=True).sink_parquet('table.parquet')"
-        )
-    if below:
-        raise BadFile(f"{folder} holds the folder {below[0].name!r}; give one folder that holds files alone")
-    tables = [path for path in inside if is_readable(path)]
-    if not tables:
-        raise BadFile(f"{folder} is a directory that holds no table; give the path of a file or of a folder of them")
-    told += [(str(path), "is no table and is not read") for path in inside if not is_readable(path)]
-    return tables
+def time_part(column: Column, part: str) -> NDArray[np.float64]:
+    """One part of every date or time, NaN where missing."""
+    if part == "days":
+        values = column.to_physical() / _DAY
+    elif part == "hour":
+        values = column.dt.hour() + column.dt.minute() / 60
+    else:
+        values = getattr(column.dt, part)()
+    return np.array(values.cast(pl.Float64).to_numpy(), dtype=np.float64)
 
 
-def common_schema(schemas: Sequence[pl.Schema], files: Sequence[Opened]) -> pl.Schema:
-    """The columns and types of all files together: the columns of the first, in types that hold the values of all.
+def read_vector(name: str, *, length: Any, places: Any, amounts: Any) -> Vector:
+    """The column that a saved schema describes."""
+    known = tuple(read_numeric(**amount) for amount in amounts)
+    if len(places) != len(known) or len(set(places)) < len(places):
+        raise TypeError(f"column {name!r} names odd places of its lists")
+    if not all(0 <= typed(int, place) < typed(int, length) for place in places):
+        raise TypeError(f"column {name!r} names places beyond its lists")
+    return Vector(name, length, tuple(places), known)
 
-    Raises:
-        BadTable: If a file has other columns than the first, or values of another kind in a column.
-    """
-    first, name = schemas[0], files[0].name
-    for schema, file in zip(schemas[1:], files[1:]):
-        lacking = [column for column in first if column not in schema]
-        more = [column for column in schema if column not in first]
-        if lacking or more:
-            other = f"lacks {lacking[0]!r}" if lacking else f"also has {more[0]!r}"
-            raise BadTable(f"{file.name} {other}, unlike {name}; all files of a table need the same columns")
-        odd = [column for column in first if {first[column], schema[column]} - {pl.Null} > {pl.String}]
-        if odd:
-            raise BadTable(f"column {odd[0]!r} is text in one of {name} and {file.name} only; write both the same way")
-    empty = [schema.to_frame().select(first.names()) for schema in schemas]
-    try:
-        return pl.concat(empty, how="vertical_relaxed").schema
-    except pl.exceptions.PolarsError as cause:
-        why = str(cause).splitlines()[0]
-        raise BadTable(
-            f"the files from {name} on hold other types of values ({why}); write all the same way"
-        ) from cause
+
+def read_times(name: str, *, amounts: Any) -> Times:
+    """The column that a saved schema describes."""
+    known = tuple(read_numeric(**amount) for amount in amounts)
+    parts = [amount.name for amount in known]
+    if parts[:1] != [f"{name}: days"] or not set(parts) <= {f"{name}: {part}" for part in PARTS}:
+        raise TypeError(f"column {name!r} names odd parts of its times")
+    if len(set(parts)) < len(parts) or any(amount.missing for amount in known[1:]):
+        raise TypeError(f"column {name!r} names a part of its times twice")
+    return Times(name, known)

@@ -9,6 +9,23 @@ from torch import Tensor
 
 #: Rows that are computed on together, so that they stay in the cache.
 AT_ONCE = 4096
+#: Standardised values beyond this many deviations grow as a logarithm.
+TAIL = 5.0
+
+
+def soften(z: Tensor) -> Tensor:
+    """Standardised values with short tails: beyond five deviations, |z| becomes 5 + log(1 + |z| - 5).
+
+    The order of the values is kept, up to rounding, and infinite values become finite.
+
+    Example:
+        >>> import torch
+        >>> from setpoint.data.standardise import soften
+        >>> [round(value, 3) for value in soften(torch.tensor([-1.5, 5.0, 6.0, -1e9])).tolist()]
+        [-1.5, 5.0, 5.693, -25.723]
+    """
+    size = z.abs().clamp(max=torch.finfo(z.dtype).max)
+    return torch.where(size > TAIL, z.sign() * (TAIL + torch.log1p((size - TAIL).clamp(min=0))), z)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""From X of scikit-learn to scores: features are checked, standardised, clipped and passed to a network."""
+"""From X of scikit-learn to scores: features are checked, standardised and passed to a network."""
 
 from __future__ import annotations
 
@@ -15,12 +15,9 @@ from sklearn.utils.validation import validate_data
 from torch import Tensor, nn
 
 from setpoint.data.rows import DENSE_AT_ONCE as SPARSE_AT_ONCE
-from setpoint.data.standardise import Standardiser
+from setpoint.data.standardise import Standardiser, soften
 from setpoint.errors import BadTable
 from setpoint.train.scoring import AT_ONCE, score_rows
-
-#: Standardised values are clipped at this many deviations, as on the command line.
-CLIP = 5.0
 
 
 def read_features(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
@@ -62,7 +59,7 @@ def _dense_parts(x: Any) -> Iterator[Tensor]:
 
 
 class Standardise(nn.Module):
-    """Standardised and clipped features; a feature that was constant in training is always 0."""
+    """Standardised features, with short tails as on the command line; one that was constant in training is always 0."""
 
     mean: Tensor
     spread: Tensor
@@ -87,7 +84,7 @@ class Standardise(nn.Module):
         return cls(scale.mean.where(scale.spread.isfinite(), 0.0), scale.spread)
 
     def forward(self, x: Tensor) -> Tensor:
-        return Standardiser(self.mean, self.spread).apply(x).clamp(-CLIP, CLIP).to(x.dtype)
+        return soften(Standardiser(self.mean, self.spread).apply(x)).to(x.dtype)
 
 
 class Scorer(nn.Module):

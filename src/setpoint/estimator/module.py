@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 from setpoint.errors import BadSetting
+from setpoint.train.kinds import KINDS
 from setpoint.train.method import Method
-from setpoint.train.models import KINDS
 
 #: Parameters of a module's constructor that are set to the number of features, unless the user sets them.
 WIDTH_NAMES = ("in_features", "n_features")

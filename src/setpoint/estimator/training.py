@@ -15,8 +15,9 @@ from torch import nn
 
 from setpoint.data.batch import Batches
 from setpoint.data.parts import Data
+from setpoint.data.standardise import soften
 from setpoint.errors import BadSetting
-from setpoint.estimator.features import CLIP, Standardise
+from setpoint.estimator.features import Standardise
 from setpoint.estimator.module import Network
 from setpoint.measure.sample import name_groups
 from setpoint.problem.problem import Problem
@@ -65,7 +66,7 @@ class Part:
         """A loader of standardised features."""
         if self.is_sparse:
             x = self.x @ scipy.sparse.diags_array(1 / standardise.spread.numpy())
-            x.data = np.clip(x.data, -CLIP, CLIP)
+            x.data = soften(torch.from_numpy(x.data)).numpy()
         else:
             with torch.no_grad():
                 x = standardise(torch.from_numpy(self.x)).float()

@@ -15,8 +15,10 @@ from setpoint.errors import BadSetting, SetpointError
 from setpoint.problem.problem import Problem
 from setpoint.run.run import Run
 from setpoint.run.settings import Settings
+from setpoint.run.side_by_side import MODEL
 from setpoint.run.table import fit_table
 from setpoint.train.default import BASELINE, SOLVERS, TUNED, Case, make_solver
+from setpoint.train.kinds import kind_of
 
 #: The solvers to compare by default, if they can solve the problem. A class weight is tuned for linear models only:
 #: for networks it costs many trainings and has gained nothing.
@@ -132,6 +134,8 @@ class Comparison:
 
 def usual_solvers(problem: Problem, model: str) -> list[str]:
     """The default solvers to compare on a problem: those that do not refuse it."""
+    if kind_of(model).method is not None:
+        return ["default"]
     linear = model == "linear" and problem.group is None
     case = Case(problem, linear, whole=True, n_groups=None if problem.group is None else 2)
     return [name for name in USUAL if (linear if name == TUNED else _takes(name, case))]
@@ -186,7 +190,10 @@ def compare_table(
     """
     if trials < 1:
         raise BadSetting(f"trials must be at least 1, got {trials}")
-    unknown = [name for name in solvers if name not in (*SOLVERS, TUNED)]
+    for name in solvers:
+        if name.startswith(MODEL):
+            kind_of(name.removeprefix(MODEL))
+    unknown = [name for name in solvers if name not in (*SOLVERS, TUNED) and not name.startswith(MODEL)]
     if unknown:
         raise BadSetting(f"solver {unknown[0]!r} is none of {', '.join([*SOLVERS, TUNED])}")
     names = [name for name in dict.fromkeys(solvers) if name != BASELINE]

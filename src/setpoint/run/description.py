@@ -14,7 +14,7 @@ from setpoint.plain import brief, listed, named, number, share, text, truth, who
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.thresholds import Thresholds, read_thresholds
 from setpoint.run.settings import PARTS
-from setpoint.train.models import KINDS
+from setpoint.train.kinds import KINDS
 
 #: The largest score in single precision, and so the largest threshold between two scores.
 LARGEST_SCORE = 4e38

@@ -12,6 +12,7 @@ from typing import Any, TypedDict
 from torch import nn
 from typing_extensions import Unpack
 
+from setpoint.data.batch import resident
 from setpoint.data.parts import Data
 from setpoint.data.split import halves
 from setpoint.decide.calibrate import warn_of_refusal
@@ -27,6 +28,7 @@ from setpoint.train.checkpoint import Checkpoint
 from setpoint.train.choose import How, method_for
 from setpoint.train.default import Choice
 from setpoint.train.history import History
+from setpoint.train.kinds import build_model, kind_of
 from setpoint.train.splits import Splits
 from setpoint.train.trial import Trial
 from setpoint.train.work import Tell, Work
@@ -78,7 +80,7 @@ class FitSettings(TypedDict, total=False):
 
 
 def fit(
-    model: nn.Module | None,
+    model: nn.Module | str | None,
     problem: Problem | str,
     train: Iterable[Any],
     held_out: Iterable[Any],
@@ -105,7 +107,8 @@ def fit(
     checkpoint.
 
     Args:
-        model: The model, one score per row, trained in place. None if `solver` is a method that makes its own model.
+        model: The model, one score per row, trained in place. None if `solver` is a method that makes its own model; or
+            the name of a kind of model, such as "trees" or "auto".
         problem: The problem, or the text of an ask.
         train: Batches to train on: any iterable of `(x, labels)`, `(x, labels, weights)` or mappings; see `sp.Batches`.
         held_out: Batches that choose the epoch, the recipe or the candidate.
@@ -166,6 +169,8 @@ def fit(
     how = How(**settings)  # type: ignore[misc]
     if isinstance(solver, str):
         raise BadSetting(f"a solver is an object such as sp.ImplicitThreshold(problem), got the text {solver!r}")
+    if isinstance(model, str):
+        model, solver = named_model(model, train, solver)
     if confidence is not None:
         refuse_confidence(confidence)
         if calibration is None:
@@ -190,6 +195,19 @@ def fit(
     trained, settled = found.trained, found.trained.settled
     used = settled.solver if isinstance(settled, ByEpochs) else found.solver
     return FitResult(found.model, found.point, trained.history, used, trained.best, trained.trials)
+
+
+def named_model(kind: str, train: Iterable[Any], solver: Choice) -> tuple[nn.Module | None, Choice]:
+    """The model of a kind, and the method that trains it if it has its own."""
+    own = kind_of(kind).method
+    if own is not None:
+        if solver is not None:
+            raise BadSetting(f"a model of kind {kind!r} is trained by its own method; leave out the solver")
+        return None, own()
+    rows = resident(train)
+    if rows is None:
+        raise BadSetting(f"{kind!r} needs the number of features from sp.Batches; pass a model instead of its name")
+    return build_model(kind, rows.x.shape[1]), solver
 
 
 def _refuse_unknown(settings: Mapping[str, Any]) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from setpoint.data.frame import nearest
 from setpoint.errors import BadSetting, BadTable
 from setpoint.train.default import check_solver
-from setpoint.train.models import kind_of
+from setpoint.train.kinds import kind_of
 
 #: The parts of a table: to train on, to choose the epoch by, to set the threshold on, to judge the result on.
 PARTS = ("train", "held_out", "calibration", "test")
@@ -27,7 +28,8 @@ class Settings:
     """How to train on a table: the options of `setpoint fit`.
 
     Args:
-        model: The kind of model: "linear", "mlp", or a kind that `sp.methods.register` made known.
+        model: The kind of model: "auto" (the best of all kinds), "linear", "trees", "mlp", or a kind that
+            `sp.methods.register` made known.
         solver: The name of a solver, as `setpoint fit --solver` takes it.
         epochs: The largest number of passes over the training rows. None chooses by the number of rows.
         batch_size: The number of rows per batch. None chooses by the number of rows.
@@ -38,8 +40,11 @@ class Settings:
         tune: The number of trials that `auto` adds by optuna.
         refit: Whether to retrain on training and held-out rows together, plain cross-entropy too. None retrains for
             "default", and for "auto" with a linear model.
+        minutes: The time that `--model auto` may take; None tries all of its candidates.
+        monotone: For `--model trees`, the columns with which scores may only rise (1) or only fall (-1).
         over_splits: Whether each member of the ensemble has another random split into training and held-out rows;
             then nothing is retrained.
+        wishes: What columns are to be taken as, by name: "categorical", "numeric", "hash" or "text".
         drop: Columns to leave out; each text is a name, or several names with commas between.
         columns: The columns to learn from, written as in `drop`; all other columns are left out. None given: all.
         drop_missing_target: Whether to leave out rows without a label, in later evaluations too.
@@ -64,6 +69,9 @@ class Settings:
     tune: int = 0
     refit: bool | None = None
     over_splits: bool = False
+    minutes: float | None = None
+    monotone: dict[str, int] = field(default_factory=dict)
+    wishes: Mapping[str, str] = field(default_factory=dict)
     drop: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     drop_missing_target: bool = False
@@ -81,6 +89,11 @@ class Settings:
         for kind, number in (("epochs", self.epochs), ("batch size", self.batch_size), ("ensemble", self.ensemble)):
             if number is not None and number < 1:
                 raise BadSetting(f"{kind} must be at least 1, got {number}")
+        own = kind_of(self.model).method
+        if own is None and self.of_the_method:
+            raise BadSetting(f"--{next(iter(self.of_the_method))} does not go with --model {self.model}; leave it out")
+        if any(sign not in (-1, 1) for sign in self.monotone.values()):
+            raise BadSetting(f"monotone gives each column 1 (rises) or -1 (falls), got {self.monotone}")
         if not 0 <= self.seed < 2**63:
             raise BadSetting(f"seed must be a whole number from 0 up, got {self.seed}")
         if self.confidence is not None and not 0 < self.confidence < 1:
@@ -88,6 +101,12 @@ class Settings:
         positive = len(self.shares) == len(PARTS) and all(share > 0 for share in self.shares)
         if not positive or not abs(sum(self.shares) - 1) <= 1e-9:
             raise BadSetting(f"shares must be four numbers above 0 that add up to 1, got {self.shares}")
+
+    @property
+    def of_the_method(self) -> dict[str, Any]:
+        """Settings for the own method of a kind of model, as far as they are given."""
+        given = {"minutes": self.minutes, "monotone": self.monotone}
+        return {name: value for name, value in given.items() if value}
 
     def left_out(self, names: Sequence[str], target: str) -> dict[str, str]:
         """Why each column is left out that the user does not want to learn from; unknown names are refused."""

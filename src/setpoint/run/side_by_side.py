@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +16,8 @@ from setpoint.problem.problem import Problem
 from setpoint.run.run import Run, run
 from setpoint.train.choose import How, can_refit, method_for
 from setpoint.train.default import BASELINE, Case, Choice, make_solver
-from setpoint.train.models import build_model, kind_of
+from setpoint.train.kinds import build_model, kind_of
+from setpoint.train.method import Method
 from setpoint.train.work import Work
 
 #: Called with the name of the solver, its rows of history so far, and the expected number of rows.
@@ -32,22 +33,45 @@ class Entry:
     choose: Callable[[Case], Choice]
 
 
-def entries(kind: str, names: Sequence[str], width: int, seed: int) -> list[Entry]:
-    """The ways to train a kind of model, by the names of solvers.
+#: Before the name of a kind of model, which is then trained by its default.
+MODEL = "model "
 
-    A kind with its own method uses it for "default"; plain cross-entropy beside it then trains a linear model.
+
+def entries(
+    kind: str, names: Sequence[str], width: int, seed: int, given: Mapping[str, Any] | None = None
+) -> list[Entry]:
+    """The ways to train a kind of model, by the names of solvers; "model trees" names another kind, by its default.
+
+    A kind with its own method uses it for "default", with the settings that are given and that the method has; plain
+    cross-entropy beside it then trains a linear model.
     """
-    own = kind_of(kind).method
 
     def entry(name: str) -> Entry:
-        if own is None or name == BASELINE:
-            shape = kind if own is None else "linear"
-            return Entry(name, lambda: build_model(shape, width, seed), lambda case: make_solver(name, case))
-        if name != "default":
-            raise BadSetting(f"model {kind!r} is trained by its own method, so it takes no solver; leave out {name!r}")
-        return Entry(name, lambda: None, lambda case: own())
+        shape, solver = (name.removeprefix(MODEL), "default") if name.startswith(MODEL) else (kind, name)
+        own = kind_of(shape).method
+        if own is None or solver == BASELINE:
+            shape = shape if own is None else "linear"
+            return Entry(name, lambda: build_model(shape, width, seed), lambda case: make_solver(solver, case))
+        if solver != "default":
+            raise BadSetting(
+                f"model {shape!r} is trained by its own method, so it takes no solver; leave out {solver!r}, or choose "
+                "--model linear or mlp"
+            )
+        method = own()
+        # Settings are given for the kind of the table, not for others beside it.
+        ours = {key: value for key, value in (given or {}).items() if shape == kind or hasattr(method, key)}
+        return Entry(name, lambda: None, lambda case: with_settings(method, {**ours, "seed": seed}))
 
     return [entry(name) for name in names]
+
+
+def with_settings(method: Method, given: Mapping[str, Any]) -> Method:
+    """The method with these settings; the seed only where the method has one."""
+    for name in given:
+        if name != "seed" and not hasattr(method, name):
+            raise BadSetting(f"{type(method).__name__} takes no {name}; leave out --{name}")
+    own = {name: value for name, value in given.items() if hasattr(method, name)}
+    return replace(method, **own) if own else method  # type: ignore[type-var]
 
 
 @dataclass(frozen=True)

@@ -21,17 +21,19 @@ import numpy as np
 import torch
 
 from setpoint.capacity import amount, refuse_beyond_memory
-from setpoint.data.learn import Learner, Levels
+from setpoint.data.counts import Levels
+from setpoint.data.learn import Learner, make_learner
 from setpoint.data.reading import apply_readings
 from setpoint.data.rows import Rows
 from setpoint.data.scan import CHUNK, Scan, learn_readings_of
-from setpoint.data.schema import MOST_CLASSES, Schema, Target, missing_labels, refuse_odd_target
+from setpoint.data.schema import MOST_CLASSES, Schema, Target, missing_labels, refuse_odd_target, refuse_odd_wishes
 from setpoint.data.stream import JOINED, MOST_ROWS, Division, Labelled, StreamedBatches
 from setpoint.errors import BadSetting, TooFewSamples
 from setpoint.problem.problem import Problem
 from setpoint.run.settings import PARTS, Settings
 from setpoint.run.side_by_side import Told
 from setpoint.run.table import SplitTable, TableRun, chosen, fit_parts, instead
+from setpoint.train.kinds import kind_of
 from setpoint.train.work import Work
 
 #: The largest size in bytes of the features of a part that is kept.
@@ -68,7 +70,7 @@ def fit_stream(
     left_out, rows_read = settings.left_out(scan.columns, target), scan.rows
     scan = Labelled(scan, target) if settings.drop_missing_target else scan
     division = Division.of(scan.rows, settings.shares, settings.seed)
-    schema = learn(scan, division, target, positive, left_out)
+    schema = learn(scan, division, target, positive, left_out, settings.wishes)
     width = len(schema.features)
     most = max(min(MOST_ROWS, MOST_BYTES // (4 * width)), 1)
     refuse_beyond_memory(
@@ -89,15 +91,24 @@ def fit_stream(
 
     work.identity = {"data": data, "target": target, "positive": positive, "solvers": [], "stream": True}
     run = fit_parts(
-        SplitTable(parts, named=True, stream=loader, streamed=rows), problem, settings, on_row=on_row, work=work
+        SplitTable(parts, named=True, stream=loader, streamed=rows, blocks=tuple(schema.blocks)),
+        problem,
+        settings,
+        on_row=on_row,
+        work=work,
     )
-    used = {one.name: one.history[-1]["solver"] for one in (run, *run.beside)}
+    own = kind_of(settings.model).method is not None
+    used = {one.name: one.history[-1]["solver"] for one in (run, *run.beside)[own:]}
+    kept = len(parts["train"].labels)
+    sampled = f"; {settings.model} was trained on a sample of {kept} rows in memory" if own else ""
     notes = (
         *chosen(schema, rows_read - scan.rows),
+        *schema.spellings(),
         *instead(run, settings),
         f"streamed: trained in batches of {settings.batch_size} by "
         + ", ".join(f"{method} ({name})" if method != name else name for name, method in used.items())
-        + f"; train was judged on {len(parts['train'].labels)} of its {rows} rows",
+        + sampled
+        + f"; train was judged on {kept} of its {rows} rows",
     )
     return TableRun(run, settings, schema, sizes, notes, data)
 
@@ -108,6 +119,7 @@ def learn(
     target: str,
     positive: str | None = None,
     left_out: Mapping[str, str] = MappingProxyType({}),
+    wishes: Mapping[str, str] = MappingProxyType({}),
 ) -> Schema:
     """Learn the columns from the training rows, and the classes from all rows, in one pass.
 
@@ -118,10 +130,11 @@ def learn(
     for chunk, raw in scan.frames():
         if not learners:
             refuse_odd_target(raw, target)
+            refuse_odd_wishes(raw, target, wishes)
         frame = apply_readings(raw, readings)
         if not learners:
             used = [column for column in frame if column.name != target and column.name not in left_out]
-            learners = {column.name: Learner(column, readings.get(column.name)) for column in used}
+            learners = {c.name: make_learner(c, readings.get(c.name), wishes.get(c.name)) for c in used}
         classes.add(frame[target])
         train = frame.filter(division.parts(chunk) == 0)
         for name, learner in learners.items():

@@ -13,7 +13,8 @@ from torch import Tensor
 from setpoint.capacity import refuse_beyond_memory
 from setpoint.data.batch import Batches, Loader
 from setpoint.data.frame import Frame, with_labels
-from setpoint.data.learn import odd_numbers_note
+from setpoint.data.layout import Block
+from setpoint.data.learn import spelling_note
 from setpoint.data.parts import Data
 from setpoint.data.reading import learn_readings
 from setpoint.data.rows import Rows
@@ -112,6 +113,7 @@ class SplitTable:
         named: Whether the name of a part identifies its rows, because the run stores the fingerprint of the table.
         stream: Gives a loader of the streamed training rows, from a batch size and a seed.
         streamed: The number of streamed training rows.
+        blocks: The features that come from one value of a row.
     """
 
     rows: Mapping[str, Rows]
@@ -119,6 +121,7 @@ class SplitTable:
     named: bool = False
     stream: Callable[[int, int], Loader] | None = None
     streamed: int = 0
+    blocks: tuple[Block, ...] = ()
 
     @property
     def train_rows(self) -> int:
@@ -128,12 +131,13 @@ class SplitTable:
     def data(self, settings: Settings, work: Work) -> Data:
         """Loaders of all parts; several processes share every batch."""
         size = settings.batch_size or self.train_rows
-        train = self._batches("train", work, batch_size=size, shuffle=size < self.train_rows, seed=settings.seed)
+        train: Any = self._batches("train", work, batch_size=size, shuffle=size < self.train_rows, seed=settings.seed)
         held_out, calibration, test = (self._batches(part, work) for part in PARTS[1:])
         if self.stream is None:
-            return Data(train, held_out, calibration, test, self.group_names)
+            return Data(train, held_out, calibration, test, self.group_names, blocks=self.blocks)
         seen = self._batches("train", work)
-        return Data(self.stream(size, settings.seed), held_out, calibration, test, self.group_names, seen)
+        train = self.stream(size, settings.seed)
+        return Data(train, held_out, calibration, test, self.group_names, seen, self.blocks)
 
     def _batches(self, part: str, work: Work, **how: Any) -> Batches:
         rows, shared = self.rows[part], None if not work.processes.alone else False
@@ -193,7 +197,7 @@ def fit_table(
     labels = classes.labels(frame)
     rows = dict(zip(PARTS, split(labels, settings.shares, settings.seed)))
     frames = {part: frame[index.numpy()] for part, index in rows.items()}
-    schema = Schema.of(frames["train"].drop(left_out), classes, readings)
+    schema = Schema.of(frames["train"].drop(left_out), classes, readings, settings.wishes)
     schema = replace(schema, dropped=(*schema.dropped, *left_out.items()))
     _refuse_wide_tables(frame.height, schema)
     codes: Tensor | None = None
@@ -213,12 +217,14 @@ def fit_table(
     words = [
         f"column {column.name!r} is taken as words: {odd}"
         for column in schema.columns
-        if readings[column.name].kind == "words" and (odd := odd_numbers_note(frame[column.name]))
+        if readings[column.name].kind == "words" and (odd := spelling_note(frame[column.name]))
     ]
     work.identity = {"data": about, "target": target, "positive": positive, "solvers": list(solvers)}
-    run = fit_parts(SplitTable(parts, tuple(groups), named=True), problem, settings, solvers, on_row=on_row, work=work)
+    cut = SplitTable(parts, tuple(groups), named=True, blocks=tuple(schema.blocks))
+    run = fit_parts(cut, problem, settings, solvers, on_row=on_row, work=work)
     again = ["the model was retrained on training and held-out rows together; --no-refit turns that off"]
-    notes = (*chosen(schema, rows_read - frame.height), *words, *seen.sentences(ranges=False), *instead(run, settings))
+    told = (*chosen(schema, rows_read - frame.height), *schema.spellings(), *words)
+    notes = (*told, *seen.sentences(ranges=False), *instead(run, settings))
     notes = (*notes, *(again if run.trained.again else ()))
     sizes = {name: {"rows": len(p.labels), "positives": int(p.labels.sum())} for name, p in parts.items()}
     return TableRun(run, settings, schema, sizes, notes, about)
@@ -279,7 +285,7 @@ def fit_parts(
     members = Splits(settings.ensemble) if settings.over_splits else settings.ensemble
     how = How(settings.epochs or 1, refit=settings.refit, ensemble=members, seed=settings.seed)
     names = [*(name for name in dict.fromkeys([settings.solver, *solvers]) if name != BASELINE), BASELINE]
-    ways = entries(settings.model, names, parts.rows["train"].x.shape[1], settings.seed)
+    ways = entries(settings.model, names, parts.rows["train"].x.shape[1], settings.seed, settings.of_the_method)
     together = SideBySide(problem, lambda: parts.data(settings, work), case, how, settings.confidence, on_row)
     with one_thread():
         found = together.run(ways, work)

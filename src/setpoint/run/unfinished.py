@@ -12,9 +12,9 @@ from typing import Any
 
 from setpoint.data.exchange import copy_piped, is_piped
 from setpoint.data.frame import Frame, read_table
-from setpoint.data.layout import Layout
 from setpoint.data.opened import PIPED
 from setpoint.data.scan import Scan, fingerprint, scan_table
+from setpoint.data.text_format import TextFormat
 from setpoint.errors import BadFile, BadSetting, BadTable, SetpointError
 from setpoint.files import PENDING
 from setpoint.lock import locked
@@ -45,7 +45,7 @@ class Plan:
     positive: str | None = None
     seconds: float = 30.0
     stream: bool = False
-    layout: Layout = field(default_factory=Layout)
+    layout: TextFormat = field(default_factory=TextFormat)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, with absolute paths, so that any working directory will do."""
@@ -55,7 +55,7 @@ class Plan:
     def from_dict(cls, data: dict[str, Any]) -> Plan:
         """Read the plan that `to_dict` wrote."""
         listed = {name: tuple(data["settings"][name]) for name in ("shares", "drop", "columns")}
-        settings, layout = Settings(**{**data["settings"], **listed}), Layout(**data["layout"])
+        settings, layout = Settings(**{**data["settings"], **listed}), TextFormat(**data["layout"])
         return cls(**{**data, "data": tuple(data["data"]), "settings": settings, "layout": layout})
 
 

@@ -20,9 +20,10 @@ from setpoint.errors import BadProblem, DivergedPrices
 from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
-from setpoint.train.full_batch import FullBatch, linear_layer, read_rows, set_layer
+from setpoint.train.full_batch import FullBatch, linear_layer, penalty_once, read_rows, set_layer
 from setpoint.train.history import History, record, score
 from setpoint.train.method import Trained
+from setpoint.train.penalty import Penalty
 from setpoint.train.recipes import RECIPES, Only, Recipe, Recipes, Ridge
 from setpoint.train.together import every_batch
 from setpoint.train.trial import Trial, choose, judge
@@ -91,15 +92,14 @@ class Best:
         train = every_batch(data.train, work.processes)
         held_out = every_batch(data.held_out, work.processes)
         history, best, trials, recipe = self._choose(model, problem, train, held_out, work)
-        settled = FullBatch(self.make, Only(history[best]["solver"], recipe))
-        return Trained(model, history, best, settled, trials)
+        return Trained(model, history, best, FullBatch(self.make, recipe), trials)
 
     def _choose(
         self, model: nn.Linear, problem: Problem, train: Iterable[Any], held_out: Iterable[Any], work: Work
-    ) -> tuple[History, int, tuple[Trial, ...], Recipe]:
+    ) -> tuple[History, int, tuple[Trial, ...], Only]:
         own, scaling = read_rows([train], model)
-        recipes = Recipes(problem, own if problem.group is not None else replace(own, groups=None))
-        rows = recipes.rows
+        rows = own if problem.group is not None else replace(own, groups=None)
+        recipes = Recipes(problem, rows, penalty_once(rows, work))
         history: History = []
         trials: list[Trial | int] = []
         standing: list[Tried] = []
@@ -139,7 +139,7 @@ class Best:
         order = sorted(range(1, len(standing)), key=lambda i: -merit(standing[i].point))
         tuned = {len(standing) - 1} if self.tune else set()
         contenders = [0, *sorted({*order[:CONTENDERS], *tuned})]
-        evidence, how = gather_evidence(problem, rows, [standing[i] for i in contenders])
+        evidence, how = gather_evidence(problem, rows, [standing[i] for i in contenders], recipes.penalty)
         kept, gains = choose(problem, evidence, self.caution)
         best = contenders[kept]
         for place, one in enumerate(standing):
@@ -152,17 +152,20 @@ class Best:
             standing[place] = replace(one, trial=replace(one.trial, chosen=place == best, note=notes))
         set_layer(model, *scaling.undo(standing[best].theta))
         shown = tuple(standing[t].trial if isinstance(t, int) else t for t in trials)
-        return history, best, shown, standing[best].recipe
+        return history, best, shown, Only(history[best]["solver"], standing[best].recipe, recipes.penalty)
 
 
 def _tuned(settings: dict[str, float]) -> Recipe:
     return partial(Recipes.anchored, kappa=settings["kappa"], weight=settings["weight"])
 
 
-def gather_evidence(problem: Problem, rows: Rows, contenders: list[Tried]) -> tuple[list[Sample], str]:
+def gather_evidence(
+    problem: Problem, rows: Rows, contenders: list[Tried], penalty: Penalty
+) -> tuple[list[Sample], str]:
     """Scores of rows that a candidate was not fitted on: the held-out rows, and the training rows by cross-validation.
 
-    The scores of each fold are shifted by the threshold of its model, so that they can be compared across folds.
+    All candidates share the penalty. The scores of each fold are shifted by the threshold of its model, so that they
+    can be compared across folds.
     """
     smallest = min(len(kind) for kind in strata(rows.labels, rows.groups))
     if len(contenders) == 1 or len(rows.labels) > MOST_ROWS or smallest < 2 * FOLDS:
@@ -173,7 +176,7 @@ def gather_evidence(problem: Problem, rows: Rows, contenders: list[Tried]) -> tu
     scores = [torch.zeros(len(rows.labels), dtype=torch.float64) for _ in contenders]
     for turn in range(FOLDS):
         inside, outside = rows.take(fold != turn), fold == turn
-        recipes = Recipes(problem, inside)
+        recipes = Recipes(problem, inside, penalty)
         for place, one in enumerate(contenders):
             try:
                 theta = one.recipe(recipes)

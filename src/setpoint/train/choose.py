@@ -127,8 +127,8 @@ def method_for(
         # A choice that stands in for a refused one is trained once, and never on held-out rows.
         named, own = (each, replace(how, refit=False)) if refusals else (None if choice is None else each, how)
         method = _method(model, problem, named, each, own, data)
-        recipe = model is not None and is_linear(model) and not isinstance(each, Solver)
-        if recipe and not processes.alone and data.is_on_each:
+        linear = model is not None and is_linear(model) and not isinstance(each, Solver)
+        if (linear or hasattr(each, "pool")) and not processes.alone and data.is_on_each:
             method = OnFirst(method)
         why = method.refuses(problem, data)
         if not processes.alone:
@@ -152,7 +152,11 @@ def _method(model: nn.Module | None, problem: Problem, named: Choice, choice: An
             raise BadSetting(f"an ensemble over splits trains on the held-out rows too, so it takes {lacking}")
         refit = False
     if is_method(choice):
-        method: Method = Refit(choice) if refit else choice
+        if hasattr(choice, "pool"):
+            # Trained on all rows by itself.
+            method: Method = replace(choice, pool=choice.pool and refit is not False)  # type: ignore[type-var]
+        else:
+            method = Refit(choice) if refit else choice
         return method if made_of == Seeds(1) else Ensembled(method, made_of, how.seed)
     if model is None:
         raise BadSetting("a solver needs a model to train; pass one, or a method that makes its own")

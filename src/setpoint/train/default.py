@@ -24,8 +24,8 @@ from setpoint.solve.sample_prices import ByArea, Growth
 from setpoint.solve.solver import Solver
 from setpoint.train.auto import Auto
 from setpoint.train.class_weights import lean_weight
+from setpoint.train.kinds import kind_of
 from setpoint.train.method import Method
-from setpoint.train.models import kind_of
 from setpoint.train.recipes import Anchored, ClassWeights, Ridge, is_linear
 
 BASELINE = "cross-entropy"
@@ -144,8 +144,7 @@ def explain_default(kind: str, problem: Problem) -> tuple[str, str]:
     """
     made = kind_of(kind)
     if made.make is None:
-        assert made.method is not None
-        return type(made.method()).__name__, "it is the only method for this kind of model."
+        return made.called, f"it {made.why}"
     choice = default_choices(made.make(1), problem, whole=True)[0]
     if problem.group is not None:
         why = "groups are evened out by a threshold per group, set after training; --solver implicit trains for it."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -24,6 +24,7 @@ from setpoint.problem.problem import Problem
 from setpoint.train.history import History, record, score
 from setpoint.train.linear import recipe_bytes
 from setpoint.train.method import Trained
+from setpoint.train.penalty import Penalty, choose_penalty
 from setpoint.train.recipes import Candidates, Only, Recipes, is_linear
 from setpoint.train.together import every_batch
 from setpoint.train.trial import judge
@@ -81,7 +82,7 @@ class FullBatch:
         held_out = every_batch(data.held_out, work.processes)
         work.redraw([*loaders, held_out])
         rows, scaling = read_rows(loaders, model)
-        recipes = Recipes(problem, rows)
+        recipes = Recipes(problem, rows, self.recipe.penalty or penalty_once(rows, work))
         history: History = []
         found: list[tuple[Tensor, OperatingPoint]] = []
         for name, make in self.recipe.candidates.items():
@@ -97,7 +98,13 @@ class FullBatch:
             best = max(range(len(found)), key=lambda place: preference(found[place][1]))
         set_layer(model, *scaling.undo(found[best][0]))
         name = [*self.recipe.candidates][best]
-        return Trained(model, history, best, replace(self, recipe=Only(name, self.recipe.candidates[name])))
+        settled = Only(name, self.recipe.candidates[name], recipes.penalty)
+        return Trained(model, history, best, replace(self, recipe=settled))
+
+
+def penalty_once(rows: Rows, work: Work) -> Penalty:
+    """The penalty that cross-validation chooses, or that it chose before a kill."""
+    return Penalty(**work.once("penalty", lambda: asdict(choose_penalty(rows))))
 
 
 def single_loaders(loader: Iterable[Any]) -> list[Iterable[Any]]:

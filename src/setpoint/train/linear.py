@@ -26,7 +26,6 @@ from torch.nn import functional as F
 
 from setpoint.data.rows import Rows
 from setpoint.data.split import strata
-from setpoint.data.standardise import AT_ONCE
 from setpoint.measure.count import count
 from setpoint.measure.rate import Rate
 from setpoint.problem.problem import Problem
@@ -34,6 +33,7 @@ from setpoint.solve.correction import Correction
 from setpoint.solve.implicit import ImplicitThreshold
 from setpoint.solve.solver import Solver
 from setpoint.train.class_weights import class_weights, deciding_bound
+from setpoint.train.newton import newton
 
 STEPS, RATE, SEARCH_EVERY = 250, 0.05, 5
 #: The bound (1 %) for which the strength of the anchor was chosen.
@@ -53,10 +53,10 @@ def some_rows(rows: Rows, size: int) -> Rows:
 
 
 def recipe_bytes(rows: int, features: int) -> int:
-    """The peak memory of a recipe, as measured: two copies of the rows in float64, 30 numbers per row for scores and
-    curves, and six matrices of a Newton step."""
+    """The peak memory of a recipe, as measured: three copies of the rows in float64, 25 numbers per row for scores and
+    curves, and seven matrices of a Newton step, of rows by rows if these are fewer than the features."""
     width = features + 1
-    return 8 * (rows * (2 * width + 30) + 6 * width**2)
+    return 8 * (rows * (3 * width + 25) + 7 * min(rows, width) ** 2)
 
 
 @dataclass(frozen=True)
@@ -77,64 +77,21 @@ class Anchor:
         return (self.weights * entropy).sum() + self.weights.mean() * (away @ away) / 2
 
 
-def cross_entropy(rows: Rows, weights: Tensor, start: Tensor | None = None) -> Tensor:
+def cross_entropy(rows: Rows, weights: Tensor, start: Tensor | None = None, products: Tensor | None = None) -> Tensor:
     """Ridge logistic regression, sum a_i CE_i + 1/2 mean(a) |theta|^2 with a free bias, to convergence.
 
-    With many rows it starts from the solution on some of them, because Newton steps on all rows are expensive.
+    With many rows it starts from the solution on some of them, because Newton steps on all rows are expensive. With
+    fewer rows than features, the `products` of the rows (see `products_of`) make the steps cheaper.
     """
     if start is not None or len(rows.x) <= 2 * MATCH_ROWS:
-        return _newton(rows, weights, start)[0]
+        return newton(rows, weights, start, products=products)[0]
     some = some_rows(replace(rows, weights=weights), MATCH_ROWS)
-    start, curvature = _newton(some, some.weights_or_ones, None)
-    return _newton(rows, weights, start, curvature * (weights.sum() / some.weights_or_ones.sum()))[0]
+    start, undo = newton(some, some.weights_or_ones, None)
+    share = weights.sum() / some.weights_or_ones.sum()
+    return newton(rows, weights, start, lambda slope: undo(slope) / share)[0]
 
 
-def _newton(
-    rows: Rows, weights: Tensor, start: Tensor | None, curvature: Tensor | None = None
-) -> tuple[Tensor, Tensor]:
-    """The minimum and the last curvature; a given `curvature` is used for the first step."""
-    size = rows.x.shape[1]
-    anchor = Anchor(rows.labels, weights, torch.zeros(size, dtype=torch.float64))
-    theta = anchor.centre.clone() if start is None else start.clone()
-    ridge = weights.mean() * torch.ones(size, dtype=torch.float64)
-    ridge[-1] = 1e-9
-    scores = rows.x @ theta
-    value, borrowed = anchor.cost(scores, theta), curvature is not None
-    for _ in range(60):
-        passed = torch.sigmoid(scores)
-        slope = rows.x.T @ (weights * (passed - rows.labels)) + ridge * theta
-        move = slope if curvature is None else torch.linalg.solve(curvature, slope)
-        if curvature is not None and float(slope @ move) <= 1e-10 * float(value.abs()):
-            # So near the minimum the last curvature is good enough, and a new one is the expensive part of a step.
-            return theta - move, curvature
-        if curvature is None or not borrowed:
-            curvature = _squares(rows.x, weights * passed * (1 - passed)) + torch.diag(ridge)
-            move = torch.linalg.solve(curvature, slope)
-        borrowed = False
-        length, gain, moved = 1.0, float(slope @ move), rows.x @ move
-        while (
-            float(after := anchor.cost(scores - length * moved, theta - length * move)) > value - 1e-4 * length * gain
-            and length > 1e-6
-        ):
-            length /= 2
-        theta, scores = theta - length * move, scores - length * moved
-        if float(value - after) <= 1e-10 * float(value.abs()):
-            break
-        value = after
-    assert curvature is not None
-    return theta, curvature
-
-
-def _squares(x: Tensor, weights: Tensor) -> Tensor:
-    """x' diag(weights) x, computed in blocks of rows that fit into the cache, without a second copy of x."""
-    parts = zip(x.split(AT_ONCE), weights.split(AT_ONCE))
-    total = torch.zeros(x.shape[1], x.shape[1], dtype=x.dtype)
-    for rows, own in parts:
-        total.addmm_(rows.T, own.unsqueeze(-1) * rows)
-    return total
-
-
-def match(problem: Problem, rows: Rows) -> tuple[Tensor, Tensor]:
+def match(problem: Problem, rows: Rows, products: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Cross-entropy weighted so that threshold 0 meets the problem's bound in training, and the sample weights.
 
     It is plain cross-entropy if no bound moves one way with the threshold (F-scores, precision as a bound).
@@ -142,14 +99,15 @@ def match(problem: Problem, rows: Rows) -> tuple[Tensor, Tensor]:
     bound = deciding_bound(problem)
     if bound is None:
         weights = class_weights(rows, 1.0)
-        return cross_entropy(rows, weights), weights
+        return cross_entropy(rows, weights, products=products), weights
     sought = some_rows(rows, MATCH_ROWS)
+    near = products if sought is rows else None
     rate = bound.quantity
     assert isinstance(rate, Rate)
     low, high, theta = math.log(1e-6), math.log(1e6), None
     for _ in range(20):
         middle = (low + high) / 2
-        theta = cross_entropy(sought, class_weights(sought, math.exp(middle)), theta)
+        theta = cross_entropy(sought, class_weights(sought, math.exp(middle)), theta, near)
         value = float(rate(count(sought.x @ theta, sought.labels, 0.0, weights=sought.weights)))
         # More weight on positives flags more rows.
         if (value > bound.bound) == (rate.direction > 0):
@@ -157,7 +115,7 @@ def match(problem: Problem, rows: Rows) -> tuple[Tensor, Tensor]:
         else:
             low = middle
     weights = class_weights(rows, math.exp(middle))
-    return cross_entropy(rows, weights, theta), weights
+    return cross_entropy(rows, weights, theta, products), weights
 
 
 def anchor_strength(problem: Problem, rows: Rows) -> float:

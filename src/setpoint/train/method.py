@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeGuard
 from torch import nn
 
 from setpoint.data.parts import Data
+from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
 from setpoint.train.history import History, record, score
 from setpoint.train.trial import Trial, judge
@@ -75,6 +76,8 @@ class Trained:
             rows.
         trials: The candidates that the method chose from, from simple to bold.
         again: Whether the model was retrained on training and held-out rows together.
+        out_of_fold: A score of each training row (and of each held-out row behind them, if those were trained on) by a
+            model that was not trained on it, if the method cross-fits.
 
     Example:
         >>> import torch, setpoint as sp
@@ -88,6 +91,7 @@ class Trained:
     settled: Method
     trials: tuple[Trial, ...] = ()
     again: bool = False
+    out_of_fold: Sample | None = None
 
 
 def is_method(value: Any) -> TypeGuard[Method]:

@@ -1,20 +1,14 @@
-"""Kinds of models by name: how each is made, restored from a file, and trained if not by solvers.
-
-The command line (`--model`), the estimator (`module=`) and the artefact read this register.
-"""
+"""Models that solvers train, by the number of their features."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from setpoint.errors import BadSetting
-from setpoint.train.ensemble import Ensemble
-from setpoint.train.method import Method
 
 
 def linear(in_features: int) -> nn.Module:
@@ -31,74 +25,8 @@ def mlp(in_features: int, hidden: int | Sequence[int] = (64, 64)) -> nn.Module:
     return nn.Sequential(*layers, nn.Linear((in_features, *sizes)[-1], 1))
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A kind of model.
-
-    Args:
-        make: Makes a new model for a number of features. None if the method makes the model.
-        method: Makes the method that trains this kind. None if solvers train it.
-        restore: Makes the model from its stored `state_dict`. None calls `make` and loads the state.
-    """
-
-    make: Callable[..., nn.Module] | None = None
-    method: Callable[[], Method] | None = None
-    restore: Callable[[Mapping[str, Tensor]], nn.Module] | None = None
-
-
-KINDS: dict[str, Kind] = {"linear": Kind(linear), "mlp": Kind(mlp)}
-
-
-def register(name: str, method: Callable[[], Method], restore: Callable[[Mapping[str, Tensor]], nn.Module]) -> None:
-    """Make your own method known to every door, under the name of its kind of model.
-
-    Args:
-        name: The name for `setpoint fit --model` and `SetpointClassifier(module=...)`.
-        method: Makes the method: a class with `refuses` and `train`.
-        restore: Makes the trained model from its `state_dict`, which is all that a saved run keeps of the model.
-
-    Raises:
-        BadSetting: If the name is taken.
-
-    Example:
-        >>> import torch, setpoint as sp
-        >>> sp.methods.register("linear", lambda: None, lambda state: torch.nn.Linear(2, 1))
-        Traceback (most recent call last):
-        setpoint.errors.BadSetting: there is a kind of model named 'linear' already; choose another name
-    """
-    if name in KINDS:
-        raise BadSetting(f"there is a kind of model named {name!r} already; choose another name")
-    KINDS[name] = Kind(method=method, restore=restore)
-
-
-def kind_of(name: str) -> Kind:
-    """The kind of model with this name."""
-    if name not in KINDS:
-        raise BadSetting(f"model {name!r} is none of {', '.join(KINDS)}")
-    return KINDS[name]
-
-
-def build_model(kind: str, width: int, seed: int = 0) -> nn.Module:
+def drawn(make: Callable[..., nn.Module], width: int, seed: int) -> nn.Module:
     """A new model with parameters drawn from the seed; the global random state is left alone."""
-    make = kind_of(kind).make
-    if make is None:
-        raise BadSetting(f"a model of kind {kind!r} is made by its own method")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return make(width)
-
-
-def restore_model(kind: str, width: int, members: int, state: Mapping[str, Tensor]) -> nn.Module:
-    """The model with a stored `state_dict`; several members make an ensemble."""
-    restore = kind_of(kind).restore
-    if restore is None:
-        model = build_model(kind, width) if members == 1 else Ensemble(build_model(kind, width) for _ in range(members))
-        model.load_state_dict(dict(state))
-        return model
-    if members == 1:
-        return restore(state)
-    of_each: list[dict[str, Tensor]] = [{} for _ in range(members)]
-    for name, value in state.items():
-        _, member, own = name.split(".", 2)
-        of_each[int(member)][own] = value
-    return Ensemble(map(restore, of_each))

@@ -21,9 +21,9 @@ from setpoint.solve.pairwise import PairwiseArea
 from setpoint.solve.solver import Solver
 from setpoint.train.class_weights import GRID, TRIED, class_weights, deciding_bound, ratio_for
 from setpoint.train.linear import Anchor, cross_entropy, match, refine
+from setpoint.train.newton import products_of
+from setpoint.train.penalty import Columns, Penalty, choose_penalty
 
-#: The class weights that `Auto` tries. They are few because a choice among many picks noise.
-CLASS_WEIGHTS = (0.25, 4.0)
 KAPPA = 0.25
 
 
@@ -33,52 +33,62 @@ def is_linear(model: nn.Module) -> TypeGuard[nn.Linear]:
 
 
 class Recipes:
-    """The parameters that each recipe gives on one set of rows; the common starts are computed once."""
+    """The parameters that each recipe gives on one set of rows; what recipes share is computed once.
 
-    def __init__(self, problem: Problem, rows: Rows) -> None:
-        self.problem, self.rows = problem, rows
+    Recipes work on the columns of the penalty (`Columns`), which cross-validation chooses unless it is given.
+    """
+
+    def __init__(self, problem: Problem, rows: Rows, penalty: Penalty | None = None) -> None:
+        self.problem = problem
+        self.penalty = choose_penalty(rows) if penalty is None else penalty
+        self.columns = Columns.under(rows, self.penalty)
+        self.rows, self.products = self.columns.rows, products_of(self.columns.rows.x)
 
     @cached_property
+    def _plain(self) -> Tensor:
+        return self._cross_entropy(1.0)
+
+    def _cross_entropy(self, ratio: float, start: Tensor | None = None) -> Tensor:
+        return cross_entropy(self.rows, class_weights(self.rows, ratio), start, self.products)
+
+    @cached_property
+    def _start(self) -> tuple[Tensor, Tensor]:
+        return match(self.problem, self.rows, self.products)
+
+    @property
     def plain(self) -> Tensor:
-        return self.cross_entropy(1.0)
-
-    def cross_entropy(self, ratio: float, start: Tensor | None = None) -> Tensor:
-        """Cross-entropy to convergence, with positives `ratio` times as heavy."""
-        return cross_entropy(self.rows, class_weights(self.rows, ratio), start)
-
-    @cached_property
-    def start(self) -> tuple[Tensor, Tensor]:
-        """Matched cross-entropy and its sample weights; plain cross-entropy if there is no bound to match."""
-        return match(self.problem, self.rows)
+        """Cross-entropy to convergence."""
+        return self.columns.whole(self._plain)
 
     def weighted(self, ratio: float | None = None) -> Tensor:
         """Cross-entropy from the plain start, with positives `ratio` times as heavy; None balances the classes."""
         if ratio is None:
             ratio = ratio_for("balanced", self.rows)
-        return self.cross_entropy(ratio, self.plain)
+        return self.columns.whole(self._cross_entropy(ratio, self._plain))
 
-    def start_alone(self) -> Tensor:
-        """The start without its sample weights."""
-        return self.start[0]
+    def start(self) -> Tensor:
+        """Matched cross-entropy; plain cross-entropy if there is no bound to match."""
+        return self.columns.whole(self._start[0])
 
     def ridge(self, ridge: Ridge) -> Tensor:
         """Cross-entropy under the class weight of `ridge`."""
-        return self.cross_entropy(ratio_for(ridge.pos_weight, self.rows))
+        return self.columns.whole(self._cross_entropy(ratio_for(ridge.pos_weight, self.rows)))
 
     def matched(self) -> Tensor:
+        """Matched cross-entropy."""
         if deciding_bound(self.problem) is None:
             raise BadProblem(f"'{self.problem}' has no bound to match, so this is plain cross-entropy")
-        return self.start[0]
+        return self.start()
 
     def anchored(self, kappa: float = KAPPA, solver: Solver | None = None, weight: float = 1.0) -> Tensor:
         """The start, refined with an anchor; `weight` multiplies the class weight of both."""
-        theta, weights = self.start
+        theta, weights = self._start
         if weight != 1:
             weights = weights * torch.where(self.rows.labels > 0, weight, 1.0)
             weights = weights / weights.mean()
-            theta = cross_entropy(self.rows, weights, theta)
+            theta = cross_entropy(self.rows, weights, theta, self.products)
         anchor = Anchor(self.rows.labels, weights, torch.zeros_like(theta))
-        return refine(self.problem, self.rows, theta, anchor, kappa, solver)
+        return self.columns.whole(refine(self.problem, self.rows, theta, anchor, kappa, solver))
 
     def lagrangian(self) -> Tensor:
         return self.anchored(solver=Lagrangian(self.problem, n_groups=self.rows.n_groups, temperature=1.0, memory=0))
@@ -97,7 +107,13 @@ PLAIN = attrgetter("plain")
 
 
 class Candidates(Protocol):
-    """A recipe that users name: its candidates by name, from simple to bold, and whether held-out rows choose."""
+    """A recipe that users name: its candidates by name, from simple to bold, and whether held-out rows choose.
+
+    Its penalty is None until cross-validation has chosen one.
+    """
+
+    @property
+    def penalty(self) -> Penalty | None: ...
 
     @property
     def chooses(self) -> bool: ...
@@ -108,10 +124,11 @@ class Candidates(Protocol):
 
 @dataclass(frozen=True)
 class Only:
-    """A single candidate, chosen before."""
+    """A single candidate and its penalty, chosen before."""
 
     name: str
     make: Recipe
+    penalty: Penalty | None = None
     chooses: ClassVar[bool] = False
 
     @property
@@ -145,6 +162,7 @@ class Anchored:
     """
 
     kappas: tuple[float, ...] = (0.25,)
+    penalty: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         if not self.kappas or any(not 0 < kappa < float("inf") for kappa in self.kappas):
@@ -159,7 +177,7 @@ class Anchored:
     def candidates(self) -> dict[str, Recipe]:
         """The candidates by name, from simple to bold."""
         refined = {f"Anchored({kappa:g})": partial(Recipes.anchored, kappa=kappa) for kappa in self.kappas}
-        return {"CrossEntropy": PLAIN, "CrossEntropy(matched)": Recipes.start_alone, **refined}
+        return {"CrossEntropy": PLAIN, "CrossEntropy(matched)": Recipes.start, **refined}
 
     @classmethod
     def auto(cls) -> Anchored:
@@ -191,6 +209,7 @@ class Ridge:
 
     pos_weight: float | Literal["balanced"] | None = None
     chooses: ClassVar[bool] = False
+    penalty: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         CrossEntropy(self.pos_weight)
@@ -221,6 +240,7 @@ class ClassWeights:
 
     weights: tuple[float, ...] = GRID
     chooses: ClassVar[bool] = True
+    penalty: ClassVar[None] = None
 
     @property
     def candidates(self) -> dict[str, Recipe]:

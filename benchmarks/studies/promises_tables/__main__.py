@@ -1,0 +1,3 @@
+from benchmarks.studies.promises_tables.study import main
+
+main()

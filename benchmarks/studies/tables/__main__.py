@@ -1,0 +1,3 @@
+from benchmarks.studies.tables.study import main
+
+main()

@@ -1,0 +1,103 @@
+"""Paired differences between ours and each rival, cell by cell, and how many cells are won and lost."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from typing import Any
+
+import setpoint as sp
+from benchmarks.common.data import paired
+from benchmarks.studies.default_study.verdict import sides
+from benchmarks.studies.tables.rows import ASKS
+
+AUTO, TUNED, PLAIN, SINGLE = "auto", "LightGBM tuned", "cross-entropy", "LightGBM"
+JUDGED = ("test", "at threshold")
+#: The shares of test rows and of rows to train on, for the corrected standard error.
+TEST_SHARE, TRAIN_SHARE = 0.2, 0.65
+
+Row = dict[str, Any]
+
+
+def by_method(rows: list[Row]) -> dict[str, dict[tuple[str, int], Row]]:
+    """The rows by method, then by table and seed."""
+    found: dict[str, dict[tuple[str, int], Row]] = {}
+    for row in rows:
+        found.setdefault(row["method"], {})[row["table"], row["seed"]] = row
+    return found
+
+
+def gains(ours: dict[tuple[str, int], Row], theirs: dict[tuple[str, int], Row], ask: str, table: str, by: str) -> Any:
+    """The paired gains of ours in one cell over the splits that both have; None if there is none."""
+    sign = 1 if sp.ask(ask).maximize else -1
+    found = [
+        sign * (row["figures"][ask][by] - theirs[key]["figures"][ask][by])
+        for key, row in ours.items()
+        if key[0] == table and key in theirs and ask in row["figures"] and ask in theirs[key]["figures"]
+    ]
+    return {"splits": len(found), **paired(found, TEST_SHARE, TRAIN_SHARE)} if found else None
+
+
+def cells(rows: list[Row], ours: str = AUTO) -> list[Row]:
+    """One row per table and ask: means of all methods, and the gains of ours over each other method."""
+    methods = by_method(rows)
+    own = methods.get(ours, {})
+    found = []
+    for table in dict.fromkeys(key[0] for key in own):
+        for ask in ASKS:
+            cell: Row = {"table": table, "ask": ask, "gain": {}, "mean": {}}
+            for judged in JUDGED:
+                against = {
+                    rival: gain
+                    for rival, theirs in methods.items()
+                    if rival != ours and (gain := gains(own, theirs, ask, table, judged)) is not None
+                }
+                cell["gain"][judged] = against
+                cell["mean"][judged] = {
+                    name: statistics.mean(values)
+                    for name, kept in methods.items()
+                    if (values := [r["figures"][ask][judged] for k, r in kept.items() if k[0] == table and k in own
+                                   and ask in r["figures"]])
+                }  # fmt: skip
+            if ours in cell["mean"]["test"]:
+                found.append(cell)
+    return found
+
+
+def counts(found: list[Row]) -> dict[str, Row]:
+    """How many cells ours wins and loses against each rival, by plain and by corrected standard errors."""
+    told: dict[str, Row] = {}
+    for judged in JUDGED:
+        for rival in dict.fromkeys(name for cell in found for name in cell["gain"][judged]):
+            gains = [cell["gain"][judged][rival] for cell in found if rival in cell["gain"][judged]]
+            for error in ("standard_error", "corrected_standard_error"):
+                outcomes = [sides(gain, error) for gain in gains]
+                told[f"{rival} | {judged} | {error}"] = {
+                    "cells": len(gains), "better": outcomes.count(1), "worse": outcomes.count(-1),
+                    "ahead": sum(gain["mean"] > 0 for gain in gains),
+                    "behind": sum(gain["mean"] < 0 for gain in gains),
+                }  # fmt: skip
+    return told
+
+
+def times(rows: list[Row], ours: str = AUTO, clock: str = "wall") -> dict[str, float]:
+    """By table, the median over splits of the time of ours as a multiple of one LightGBM fit."""
+    own = by_method(rows).get(f"{ours}, clock", {})
+    return {
+        table: statistics.median(row[clock] for key, row in own.items() if key[0] == table)
+        for table in dict.fromkeys(key[0] for key in own)
+    }
+
+
+def choices(rows: list[Row], ours: str = AUTO) -> dict[str, str]:
+    """By table, what `auto` has chosen, and how often, over all splits and asks."""
+    found: dict[str, Counter[str]] = {}
+    for (table, _), row in by_method(rows).get(ours, {}).items():
+        found.setdefault(table, Counter()).update(name for names in row["chosen"].values() for name in names)
+    return {table: ", ".join(f"{name} {n}" for name, n in own.most_common()) for table, own in found.items()}
+
+
+def summary(rows: list[Row], sizes: dict[str, Row]) -> Row:
+    found = cells(rows)
+    return {"seeds": sorted({row["seed"] for row in rows}), "sizes": {cell["table"]: sizes[cell["table"]] for cell in
+            found}, "chosen": choices(rows), "cells": found, "counts": counts(found), "times": times(rows)}  # fmt: skip

@@ -1,0 +1,107 @@
+"""Cross-entropy with a ridge by Newton's method: sum a_i CE_i + ridge / 2 |theta|^2, the bias (the last one) free."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from setpoint.data.rows import Rows
+from setpoint.data.standardise import AT_ONCE
+
+#: From a slope to the Newton step: the inverse of a curvature.
+Undo = Callable[[Tensor], Tensor]
+
+
+def newton(
+    rows: Rows,
+    weights: Tensor,
+    start: Tensor | None,
+    undo: Undo | None = None,
+    *,
+    ridge: float | None = None,
+    products: Tensor | None = None,
+    tolerance: float = 1e-10,
+) -> tuple[Tensor, Undo]:
+    """The minimum of sum a_i CE_i + ridge / 2 |theta|^2, and the inverse of the last curvature.
+
+    A given inverse `undo` is used for the first step. The ridge is the mean of the weights if none is given.
+    """
+    ridge = float(weights.mean()) if ridge is None else ridge
+    pull = torch.full((rows.x.shape[1],), ridge, dtype=torch.float64)
+    pull[-1] = 1e-9
+    theta = torch.zeros_like(pull) if start is None else start.clone()
+
+    def cost(scores: Tensor, at: Tensor) -> Tensor:
+        return (weights * (F.softplus(scores) - rows.labels * scores)).sum() + ridge * (at[:-1] @ at[:-1]) / 2
+
+    scores = rows.x @ theta
+    value, borrowed = cost(scores, theta), undo is not None
+    for _ in range(60):
+        passed = torch.sigmoid(scores)
+        slope = rows.x.T @ (weights * (passed - rows.labels)) + pull * theta
+        move = slope if undo is None else undo(slope)
+        if undo is not None and float(slope @ move) <= tolerance * float(value.abs()):
+            # So near the minimum the last curvature is good enough, and a new one is the expensive part of a step.
+            return theta - move, undo
+        if undo is None or not borrowed:
+            undo = _undo(rows.x, weights * passed * (1 - passed), pull, products)
+            move = undo(slope)
+        borrowed = False
+        length, gain, moved = 1.0, float(slope @ move), rows.x @ move
+        while (
+            float(after := cost(scores - length * moved, theta - length * move)) > value - 1e-4 * length * gain
+            and length > 1e-6
+        ):
+            length /= 2
+        theta, scores = theta - length * move, scores - length * moved
+        if float(value - after) <= tolerance * float(value.abs()):
+            break
+        value = after
+    assert undo is not None
+    return theta, undo
+
+
+def products_of(x: Tensor) -> Tensor | None:
+    """The products of all rows with one another, if they are fewer than their features; None otherwise."""
+    return x[:, :-1] @ x[:, :-1].T if len(x) < x.shape[1] - 1 else None
+
+
+def _undo(x: Tensor, weights: Tensor, pull: Tensor, products: Tensor | None) -> Undo:
+    """The inverse of the curvature x' diag(weights) x + diag(pull)."""
+    if products is None:
+        curvature = _squares(x, weights)
+        curvature.diagonal().add_(pull)
+        return partial(torch.linalg.solve, curvature)
+    # The matrix inversion lemma, with the bias as a border: a matrix of rows by rows instead of features by features.
+    root, ridge = weights.sqrt(), float(pull[0])
+    small = root.unsqueeze(-1) * products * root
+    small.diagonal().add_(ridge)
+    factor = torch.linalg.cholesky(small)
+
+    def inner(slope: Tensor) -> Tensor:
+        within = torch.cholesky_solve((root * (x[:, :-1] @ slope)).unsqueeze(-1), factor).squeeze(-1)
+        return (slope - x[:, :-1].T @ (root * within)) / ridge
+
+    border = x[:, :-1].T @ weights
+    across = inner(border)
+    corner = weights.sum() + pull[-1] - border @ across
+
+    def undo(slope: Tensor) -> Tensor:
+        move = inner(slope[:-1])
+        bias = (slope[-1] - border @ move) / corner
+        return torch.cat([move - bias * across, bias.unsqueeze(0)])
+
+    return undo
+
+
+def _squares(x: Tensor, weights: Tensor) -> Tensor:
+    """x' diag(weights) x, computed in blocks of rows that fit into the cache, without a second copy of x."""
+    parts = zip(x.split(AT_ONCE), weights.split(AT_ONCE))
+    total = torch.zeros(x.shape[1], x.shape[1], dtype=x.dtype)
+    for rows, own in parts:
+        total.addmm_(rows.T, own.unsqueeze(-1) * rows)
+    return total

@@ -1,0 +1,200 @@
+"""The penalty on the parameters of linear models, chosen by cross-validated cross-entropy on a path of strengths.
+
+A penalty is a ridge, or an elastic net where columns are many beside rows. Either is turned into new columns on which
+it is the plain ridge 1/2 |theta|^2 that all recipes share (`Columns`): a ridge of strength s divides each column by
+sqrt(s). An elastic net keeps the columns whose parameter is not 0 and divides each by the root of the ridge that has
+the same slope there, so that plain cross-entropy on the new columns is the elastic net's own solution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from operator import attrgetter
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from setpoint.data.rows import Rows
+from setpoint.data.split import strata
+from setpoint.train.class_weights import class_weights
+from setpoint.train.lasso import elastic_net
+from setpoint.train.linear import MATCH_ROWS, some_rows
+from setpoint.train.newton import newton, products_of
+
+FOLDS = 5
+#: From the weakest ridge on, each four times as strong as the one before.
+STRENGTHS = tuple(4.0**power for power in range(-1, 9))
+#: The shares of the lasso in an elastic net, and the factors of the strength at which no parameter is left.
+MIXES, STEPS = (1.0, 0.5), tuple(0.65**power for power in range(1, 13))
+#: With more rows of the smaller class per column than this, the weakest penalty is as good as any, and none is tried.
+ENOUGH = 50
+#: With fewer rows of the smaller class per column than this, elastic nets are tried beside ridges.
+FEW = 10
+#: The path ends after so many strengths in a row without a better one.
+PATIENCE = 2
+#: To which share of the loss the models of the path are fitted.
+TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """lasso |theta|_1 + ridge / 2 |theta|^2, beside the sum of the losses, on standardised features."""
+
+    ridge: float = 1.0
+    lasso: float = 0.0
+
+    def __str__(self) -> str:
+        return f"ridge {self.ridge:g}" if not self.lasso else f"lasso {self.lasso:.3g}, ridge {self.ridge:.3g}"
+
+
+@dataclass(frozen=True)
+class Validated:
+    """A penalty, the scores of all rows by models that were not fitted on them, and the loss of each row there."""
+
+    penalty: Penalty
+    out_of_fold: Tensor
+    losses: Tensor
+
+    @property
+    def loss(self) -> float:
+        """The sum of losses."""
+        return float(self.losses.sum())
+
+    def gain_over(self, other: Validated) -> tuple[float, float]:
+        """The gain over another penalty in the sum of losses, and its standard error."""
+        gain = other.losses - self.losses
+        return float(gain.sum()), float(gain.std()) * len(gain) ** 0.5
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Rows whose columns are so scaled that a penalty is 1/2 |theta|^2 there.
+
+    Args:
+        rows: The rows, with the columns that take part.
+        kept: The numbers of these columns among all.
+        scale: The factor of each.
+        width: The number of all parameters, the bias too.
+    """
+
+    rows: Rows
+    kept: Tensor
+    scale: Tensor
+    width: int
+
+    @classmethod
+    def under(cls, rows: Rows, penalty: Penalty) -> Columns:
+        """The columns for a penalty."""
+        width = rows.x.shape[1]
+        kept = torch.arange(width)
+        ridge = torch.full((width,), penalty.ridge, dtype=torch.float64)
+        if penalty.lasso:
+            theta = elastic_net(rows, class_weights(rows, 1.0), penalty.lasso, penalty.ridge)
+            theta[-1] = 1.0
+            kept = theta.nonzero().squeeze(-1)
+            ridge = penalty.ridge + penalty.lasso / theta[kept].abs()
+        ridge[-1] = 1.0
+        scale = ridge.rsqrt()
+        own = rows if bool((ridge == 1).all()) else replace(rows, x=rows.x[:, kept] * scale)
+        return cls(own, kept, scale, width)
+
+    def whole(self, theta: Tensor) -> Tensor:
+        """The parameters of all columns, as they were, from those of these columns."""
+        found = torch.zeros(self.width, dtype=torch.float64)
+        found[self.kept] = self.scale * theta
+        return found
+
+
+def deal_folds(rows: Rows) -> Tensor:
+    """The number of the fold of each row: every fifth row of each class (in each group) is in the same fold."""
+    fold = torch.zeros(len(rows.labels), dtype=torch.long)
+    for kind in strata(rows.labels, rows.groups):
+        fold[kind] = torch.arange(len(kind)) % FOLDS
+    return fold
+
+
+def choose_penalty(rows: Rows) -> Penalty:
+    """The penalty with the lowest cross-validated cross-entropy, where rows are few enough for it to matter."""
+    smallest = min(len(kind) for kind in strata(rows.labels, rows.groups))
+    if not 2 * FOLDS <= smallest <= ENOUGH * (rows.x.shape[1] - 1) or len(strata(rows.labels)) < 2:
+        return Penalty()
+    some = some_rows(rows, MATCH_ROWS)
+    return cross_validate(some, deal_folds(some)).penalty
+
+
+def cross_validate(rows: Rows, fold: Tensor) -> Validated:
+    """The best penalty by cross-validated cross-entropy, with the scores of all rows out of their folds.
+
+    Args:
+        rows: Standardised features in float64 with a last column of ones, labels and weights.
+        fold: The number of the fold of each row, from 0 up.
+
+    Returns:
+        The ridge with the lowest loss. Where the smaller class has fewer than `FEW` rows per column, it is the best
+        elastic net instead, if that is better by more than one standard error.
+    """
+    best = min(ridge_path(rows, fold), key=attrgetter("loss"))
+    if int(min(rows.labels.sum(), (1 - rows.labels).sum())) < FEW * (rows.x.shape[1] - 1):
+        for mix in MIXES:
+            other = min(lasso_path(rows, fold, mix), key=attrgetter("loss"))
+            gain, error = other.gain_over(best)
+            if gain > error:
+                best = other
+    return best
+
+
+def ridge_path(rows: Rows, fold: Tensor) -> list[Validated]:
+    """Ridges, until they get no better: from the weakest, or from the strongest if columns are more than rows."""
+    weights, products = class_weights(rows, 1.0), products_of(rows.x)
+    last: Tensor | None = None
+
+    def at(penalty: Penalty) -> Fit:
+        nonlocal last
+        fit = partial(newton, rows, ridge=penalty.ridge, products=products, tolerance=TOLERANCE)
+        last, undo = fit(weights, last)
+        start = last
+        # The curvature of all rows, less the share of a fold, is nearly that of the rest.
+        return lambda inside, turn: fit(inside, start, lambda slope: undo(slope) * (weights.sum() / inside.sum()))[0]
+
+    strengths = STRENGTHS if products is None else STRENGTHS[::-1]
+    return _walk(rows, fold, [Penalty(strength) for strength in strengths], at)
+
+
+def lasso_path(rows: Rows, fold: Tensor, mix: float) -> list[Validated]:
+    """Elastic nets from strong to weak, until they get no better; `mix` is the share of the lasso."""
+    weights = class_weights(rows, 1.0)
+    share = (weights * rows.labels).sum() / weights.sum()
+    strongest = float((rows.x[:, :-1].T @ (weights * (rows.labels - share))).abs().max()) / mix
+    last: dict[int, Tensor] = {}
+
+    def at(penalty: Penalty) -> Fit:
+        def fit(inside: Tensor, turn: int) -> Tensor:
+            last[turn] = elastic_net(rows, inside, penalty.lasso, penalty.ridge, last.get(turn), TOLERANCE)
+            return last[turn]
+
+        return fit
+
+    return _walk(rows, fold, [Penalty((1 - mix) * step * strongest, mix * step * strongest) for step in STEPS], at)
+
+
+#: The parameters from the weight of each row, 0 for those of a fold, and the number of that fold.
+Fit = Callable[[Tensor, int], Tensor]
+
+
+def _walk(rows: Rows, fold: Tensor, penalties: list[Penalty], at: Callable[[Penalty], Fit]) -> list[Validated]:
+    """Cross-validate one penalty after the other, until `PATIENCE` in a row are no better than the best."""
+    weights = class_weights(rows, 1.0)
+    found: list[Validated] = []
+    for penalty in penalties:
+        fit, scores = at(penalty), torch.zeros_like(weights)
+        for turn in range(int(fold.max()) + 1):
+            outside = fold == turn
+            scores[outside] = rows.x[outside] @ fit(weights * ~outside, turn)
+        found.append(Validated(penalty, scores, weights * (F.softplus(scores) - rows.labels * scores)))
+        sums = [one.loss for one in found]
+        if len(sums) - sums.index(min(sums)) > PATIENCE:
+            break
+    return found

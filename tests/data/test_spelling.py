@@ -1,0 +1,226 @@
+"""Numbers and dates as people write them, against readings by hand and by the datetime module."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+
+import polars as pl
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from setpoint.data.frame import read_table
+from setpoint.data.reading import Guess, Reading, learn_readings
+from setpoint.data.scan import learn_readings_of, scan_table
+from setpoint.data.schema import Schema, Target
+from setpoint.errors import BadTable
+
+POINT, COMMA = "1,234.5", "1.234,5"
+
+
+def guessed(values):
+    """The reading of a column of text, and its values."""
+    readings, read = learn_readings(pl.DataFrame({"a": pl.Series(values, dtype=pl.String)}))
+    again = Reading(**json.loads(json.dumps(readings["a"].to_dict())))
+    assert again.read(pl.Series("a", values, dtype=pl.String)).equals(read["a"])
+    return readings["a"], read["a"].to_list()
+
+
+#: A column as it stands in a file, the form and unit that are found, and its numbers.
+NUMBERS = {
+    "decimal commas": (["3,5", "-2", "0,25", "1000"], COMMA, "", [3.5, -2, 0.25, 1000]),
+    "German thousands": (["1.234,56", "12", "-1.234.567"], COMMA, "", [1234.56, 12, -1234567]),
+    "English thousands": (["1,234.56", "12", "-1,234,567"], POINT, "", [1234.56, 12, -1234567]),
+    "thousands alone": (["1,234", "12,500", "999"], POINT, "", [1234, 12500, 999]),
+    "three digits behind a zero": (["0,123", "1,250"], COMMA, "", [0.123, 1.25]),
+    "Swiss": (["1'234.50", "1\u2019234\u2019567", "5"], POINT, "", [1234.5, 1234567, 5]),
+    "blanks": (["1 234,5", "1\u00a0234", "12\u202f345,75"], COMMA, "", [1234.5, 1234, 12345.75]),
+    "percent": (["5 %", "12.5%", "-1%"], POINT, "%", [5, 12.5, -1]),
+    "percent with commas": (["5 %", "12,5%", "100 %"], COMMA, "%", [5, 12.5, 100]),
+    "dollars": (["$ 1,200", "$3.50", "-$7", "$-7", "12"], POINT, "$", [1200, 3.5, -7, -7, 12]),
+    "euros": (["1.200 €", "3,50 €", "-7€"], COMMA, "€", [1200, 3.5, -7]),
+    "codes": (["EUR 12", "12.5 EUR", "EUR 1,000"], POINT, "EUR", [12, 12.5, 1000]),
+    "accounting": (["(12.50)", "12.50", "(1,000.00)", "$(3)"], POINT, "$", [-12.5, 12.5, -1000, -3]),
+    "brackets around all": (["($12.50)", "$4.25"], POINT, "$", [-12.5, 4.25]),
+    "minus signs": (["\u22125,5", "\u20132", "3"], COMMA, "", [-5.5, -2, 3]),
+    "exponents": (["1,5e3", "2E-1", "4"], COMMA, "", [1500, 0.2, 4]),
+    "holes": (["3,5", "NA", "", None, "?"], COMMA, "", [3.5, None, None, None, None]),
+    "nothing before the comma": ([",5", "1,5"], COMMA, "", [0.5, 1.5]),
+    "plain": (["1.234", "-1e3", "inf"], "", "", [1.234, -1000, math.inf]),
+    "whole": (["1234", "5"], "", "", [1234, 5]),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_as_people_write_them(name):
+    values, form, unit, expected = NUMBERS[name]
+    reading, found = guessed(values)
+    assert reading == Reading("number", form=form, unit=unit)
+    assert found == expected
+
+
+#: Columns that stay words.
+WORDS = {
+    "leading zeros": ["007", "012", "100"],
+    "leading zeros behind a unit": ["$ 007", "$ 12"],
+    "two units": ["$ 5", "5 €"],
+    "percent or not": ["5 %", "0.05"],
+    "two forms": ["1,5", "2.5"],
+    "a range": ["1-2", "3-4"],
+    "groups of two": ["1,23,456", "2"],
+    "two signs": ["--5", "4"],
+    "an open bracket": ["(5", "4"],
+    "a sign within brackets": ["(-5)", "4"],
+    "unit twice": ["$5 $", "4"],
+    "about": ["about 3", "4"],
+    "another code": ["ABC 12", "ABC 13"],
+    "nothing but signs": ["-", "$"],
+}
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_values_that_agree_on_no_form_are_words(name):
+    assert guessed(WORDS[name])[0] == Reading("words")
+
+
+@st.composite
+def written(draw):
+    """Numbers in cents, and the same written in a form that is drawn; the digits are put together by hand."""
+    form = draw(st.sampled_from([POINT, COMMA]))
+    cents = draw(st.lists(st.integers(-(10**11), 10**11), min_size=2, max_size=6))
+    unit = draw(st.sampled_from(["", "€", "CHF", "%"]))
+    group = draw(st.sampled_from([form[1], "'", " ", "\u00a0", "\u202f"]))
+    bracketed = draw(st.booleans())
+    texts = []
+    for number in cents:
+        digits = str(abs(number) // 100)
+        parts = [digits[max(i - 3, 0) : i] for i in range(len(digits), 0, -3)][::-1]
+        text = group.join(parts) + form[-2] + f"{abs(number) % 100:02d}"
+        text = {"": text, "€": f"€ {text}"}.get(unit, f"{text}{unit}")
+        texts.append(text if number >= 0 else f"({text})" if bracketed else f"\u2212{text}")
+    return form, cents, texts
+
+
+@settings(deadline=None)
+@given(written())
+def test_whatever_is_written_is_read_back(case):
+    form, cents, texts = case
+    reading, found = guessed(texts)
+    assert (reading.kind, reading.form or POINT) == ("number", form)
+    assert found == [number / 100 for number in cents]
+
+
+FORMATS = {"31.12.2024": "%d.%m.%Y", "12/31/2024": "%m/%d/%Y", "31/12/2024": "%d/%m/%Y", "": "%Y-%m-%d"}
+
+
+@settings(deadline=None)
+@given(
+    days=st.lists(st.dates(datetime.date(1900, 1, 1), datetime.date(2100, 1, 1)), min_size=1, max_size=6),
+    form=st.sampled_from(sorted(FORMATS)),
+    clock=st.sampled_from(["", " %H:%M", " %H:%M:%S"]),
+    padded=st.booleans(),
+)
+def test_dates_are_those_of_the_datetime_module(days, form, clock, padded):
+    decisive = [*days, datetime.date(2024, 5, 31)]
+    written = [datetime.datetime(d.year, d.month, d.day, 17, 45).strftime(FORMATS[form] + clock) for d in decisive]
+    if not padded and form and not clock:
+        written = [form[2].join(part.lstrip("0") for part in text.split(form[2])) for text in written]
+    reading, found = guessed(written)
+    assert reading == Reading("time", form=form)
+    assert found == [datetime.datetime.strptime(text, FORMATS[form] + clock) for text in written]
+
+
+def test_dates_that_may_be_read_in_two_ways_are_words_with_a_note():
+    texts = ["01/02/2024", "03/04/2024", "12/12/2024"] * 5
+    assert guessed(texts)[0] == Reading("words")
+    names = [f"{i % 12 + 1:02d}/{i // 12 + 1:02d}/2024" for i in range(40)]
+    frame = pl.DataFrame({"day": names, "x": [0.5 * i for i in range(40)], "y": [0, 1] * 20})
+    (why,) = dict(Schema.of(frame, Target.of(frame, "y")).dropped).values()
+    assert "'01/01/2024' may name the day or the month first; write dates as 2024-12-31" in why
+
+
+def test_a_day_above_12_anywhere_decides_which_comes_first():
+    assert guessed(["01/02/2024", "13/02/2024"])[0].form == "31/12/2024"
+    assert guessed(["01/02/2024", "02/13/2024"])[0].form == "12/31/2024"
+    assert guessed(["13/02/2024", "02/13/2024"])[0].kind == "words"
+    assert guessed(["31.02.2024"])[0].kind == "words"
+
+
+def test_new_rows_are_read_as_training_was_whatever_else_they_could_be():
+    euros = Reading("number", form=COMMA, unit="€")
+    assert euros.read(pl.Series("a", ["1.234", "1,5", "7 €", "(2)"])).to_list() == [1234, 1.5, 7, -2]
+    assert euros.read(pl.Series("a", [1234, 2])).to_list() == [1234, 2]
+    for odd in ("1,234.5", "$ 5", "5 %", "x"):
+        with pytest.raises(BadTable, match=r"^column 'a' held numbers in training but holds .*; give it as numbers"):
+            euros.read(pl.Series("a", [odd]))
+    first = Reading("time", form="31/12/2024")
+    assert first.read(pl.Series("a", ["01/02/2024"])).to_list() == [datetime.datetime(2024, 2, 1)]
+    with pytest.raises(BadTable, match=r"'12/31/2024'; give it as dates .* such as 31/12/2024"):
+        first.read(pl.Series("a", ["12/31/2024"]))
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"kind": "number", "form": "31.12.2024"}, {"kind": "time", "form": POINT}, {"kind": "number", "unit": "€"},
+        {"kind": "number", "form": POINT, "unit": "x"}, {"kind": "words", "form": COMMA}, {"kind": "number", "form": 3},
+    ],
+)  # fmt: skip
+def test_an_odd_form_in_a_file_is_refused(odd):
+    with pytest.raises(TypeError):
+        Reading(**odd)
+
+
+TEXTS = [
+    "1,234",
+    "1,5",
+    "1.234",
+    "1.5",
+    "12",
+    "5 %",
+    "$ 3",
+    "inf",
+    "01/02/2024",
+    "13/02/2024",
+    "02/13/2024",
+    "07",
+    "NA",
+]
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(TEXTS), min_size=1, max_size=6), st.data())
+def test_chunks_are_found_to_hold_what_the_whole_column_holds(values, data):
+    cut = data.draw(st.integers(0, len(values)))
+    whole, parts = Guess(), Guess()
+    whole.add(pl.Series("a", values))
+    for part in (values[:cut], values[cut:]):
+        parts.add(pl.Series("a", part, dtype=pl.String))
+    assert whole.found() == parts.found()
+
+
+def test_a_table_of_such_columns_in_memory_and_in_chunks(tmp_path):
+    lines = [f'"{i},5","{i * i * 1000:,}.00 $",{i % 28 + 1}/3/2024,{i % 2}' for i in range(1, 101)]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["a,b,c,y", *lines]) + "\n", encoding="utf-8")
+    frame = read_table(path)
+    readings, _ = learn_readings(frame)
+    assert learn_readings_of(scan_table(path, 200)) == readings
+    schema = Schema.of(frame, Target.of(frame, "y"))
+    assert schema.spellings() == [
+        "column 'a' holds numbers written as 1.234,5: the comma is the decimal point, so that 1,5 is 1.5",
+        "column 'b' holds numbers written as 1,234.5: a comma stands between thousands, so that 1,234 is 1234, with $ "
+        "around it or not",
+        "column 'c' holds dates or times without a time zone written as 31/12/2024: the day comes first",
+    ]
+    together = schema.encode(frame)
+    for i in (0, 37, 99):
+        assert torch.equal(schema.encode(frame[i : i + 1]), together[i : i + 1])
+    plain = pl.DataFrame({
+        "a": [i + 0.5 for i in range(1, 101)], "b": [1000.0 * i * i for i in range(1, 101)],
+        "c": [datetime.date(2024, 3, i % 28 + 1) for i in range(1, 101)],
+    })  # fmt: skip
+    assert torch.equal(schema.encode(plain), together)

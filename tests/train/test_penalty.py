@@ -1,0 +1,268 @@
+"""The penalty of linear models: solvers against scikit-learn, the path against fits from scratch, and the choice."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import LogisticRegression
+from torch.nn import functional as F
+
+import setpoint as sp
+from setpoint.data.rows import Rows
+from setpoint.data.standardise import Standardiser
+from setpoint.train import penalty as penalties
+from setpoint.train.class_weights import class_weights
+from setpoint.train.lasso import _quadratic, elastic_net
+from setpoint.train.linear import cross_entropy
+from setpoint.train.newton import newton, products_of
+from setpoint.train.penalty import Columns, Penalty, choose_penalty, cross_validate, deal_folds, lasso_path, ridge_path
+from setpoint.train.recipes import Recipes
+from setpoint.train.work import Work
+
+ASK = sp.ask("minimize fnr where fpr <= 10%")
+
+
+def table(size, features, informative=3, seed=0, noise=1.0):
+    draw = torch.Generator().manual_seed(seed)
+    x = torch.randn(size, features, generator=draw, dtype=torch.float64)
+    signal = x[:, :informative].sum(1) + noise * torch.randn(size, generator=draw, dtype=torch.float64)
+    labels = (signal > 0.5).double()
+    weights = 0.5 + torch.rand(size, generator=draw, dtype=torch.float64)
+    return Rows(Standardiser.of(x, weights).with_ones(x), labels, weights / weights.mean())
+
+
+def peer(rows, weights, penalty):
+    """The same minimum by scikit-learn."""
+    total = penalty.ridge + penalty.lasso
+    model = LogisticRegression(l1_ratio=penalty.lasso / total, C=1 / total, solver="saga", tol=1e-9, max_iter=100_000)
+    model.fit(rows.x[:, :-1].numpy(), rows.labels.numpy(), sample_weight=weights.numpy())
+    return torch.tensor(np.append(model.coef_[0], model.intercept_))
+
+
+@pytest.mark.parametrize(("size", "features"), [(200, 12), (60, 100)])
+@pytest.mark.parametrize("mix", [1.0, 0.5])
+def test_the_elastic_net_equals_scikit_learn(size, features, mix):
+    rows = table(size, features)
+    weights = class_weights(rows, 2.0)
+    for strength in (size / 15, size / 50):
+        penalty = Penalty((1 - mix) * strength, mix * strength)
+        theta = elastic_net(rows, weights, penalty.lasso, penalty.ridge)
+        torch.testing.assert_close(theta, peer(rows, weights, penalty), atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_the_elastic_net_meets_its_conditions_of_optimality(repeats):
+    """Also where each column stands twice, so that the minimum is not unique."""
+    rows = table(80, 40)
+    rows = Rows(torch.cat([rows.x[:, :-1].repeat(1, repeats), rows.x[:, -1:]], 1), rows.labels, rows.weights)
+    theta = elastic_net(rows, rows.weights, 2.0, 0.5)
+    slope = rows.x.T @ (rows.weights * (torch.sigmoid(rows.x @ theta) - rows.labels))
+    at, free = theta[:-1], slope[:-1] + 0.5 * theta[:-1]
+    assert 0 < int((at == 0).sum()) < len(at)
+    assert float(slope[-1].abs()) < 1e-6
+    assert float((free + 2.0 * at.sign())[at != 0].abs().max()) < 1e-6
+    assert float(free[at == 0].abs().max()) <= 2.0 + 1e-6
+
+
+def test_a_lasso_that_nothing_outweighs_leaves_the_bias_alone():
+    rows = table(100, 5)
+    theta = elastic_net(rows, rows.weights, 1000.0)
+    share = float((rows.weights * rows.labels).mean())
+    assert theta[:-1].eq(0).all()
+    assert float(theta[-1]) == pytest.approx(math.log(share / (1 - share)), abs=1e-6)
+
+
+def test_the_quadratic_with_signs_is_the_best_of_all_signs():
+    draw = torch.Generator().manual_seed(1)
+    for _ in range(20):
+        square = torch.randn(6, 5, generator=draw, dtype=torch.float64)
+        curvature, target = square.T @ square + 0.01 * torch.eye(5), torch.randn(5, generator=draw).double()
+        cost = torch.tensor([0.3, 0.5, 0.7, 0.4, 0.0]).double()
+        start = torch.randn(5, generator=draw).double()
+
+        def value(z, curvature=curvature, target=target, cost=cost):
+            return float(z @ curvature @ z / 2 - target @ z + cost @ z.abs())
+
+        best = math.inf
+        for signs in itertools.product((-1.0, 0.0, 1.0), repeat=4):
+            sign = torch.tensor([*signs, 0.0]).double()
+            inside = torch.tensor([*(s != 0 for s in signs), True])
+            z = torch.zeros(5).double()
+            z[inside] = torch.linalg.solve(curvature[inside][:, inside], (target - cost * sign)[inside])
+            best = min(best, value(z))
+        found = _quadratic(curvature, target, cost, start)
+        assert value(found) == pytest.approx(best, abs=1e-9)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 10.0])
+def test_with_fewer_rows_than_features_the_products_of_rows_lead_to_the_same_minimum(ratio):
+    rows = table(40, 90)
+    weights = class_weights(rows, ratio)
+    products = products_of(rows.x)
+    torch.testing.assert_close(products, rows.x[:, :-1] @ rows.x[:, :-1].T)
+    assert products_of(table(90, 40).x) is None
+    expected = cross_entropy(rows, weights)
+    torch.testing.assert_close(cross_entropy(rows, weights, products=products), expected, atol=1e-6, rtol=1e-5)
+
+
+def slow_losses(rows, fold, penalty):
+    """The loss of each row under a model of the other folds, from scratch by scikit-learn."""
+    scores = torch.zeros_like(rows.labels)
+    for turn in range(int(fold.max()) + 1):
+        outside = fold == turn
+        inside = rows.take(~outside)
+        scores[outside] = rows.x[outside] @ peer(inside, inside.weights, penalty)
+    return scores, rows.weights * (F.softplus(scores) - rows.labels * scores)
+
+
+@pytest.mark.parametrize(("size", "features"), [(150, 10), (60, 80)])
+def test_the_path_of_ridges_is_that_of_fits_from_scratch(size, features):
+    rows = table(size, features)
+    fold = deal_folds(rows)
+    path = ridge_path(rows, fold)
+    for one in path:
+        scores, losses = slow_losses(rows, fold, one.penalty)
+        assert one.loss == pytest.approx(float(losses.sum()), rel=1e-4)
+        torch.testing.assert_close(one.out_of_fold, scores, atol=0.02, rtol=0.02)
+    # Two in a row that are no better end the path, and all before them were on the way down.
+    sums = [one.loss for one in path]
+    assert len(sums) - 1 - sums.index(min(sums)) == 2 or len(sums) == len(penalties.STRENGTHS)
+
+
+@pytest.mark.parametrize("mix", [1.0, 0.5])
+def test_the_path_of_elastic_nets_is_that_of_fits_from_scratch(mix):
+    rows = table(120, 40)
+    fold = deal_folds(rows)
+    path = lasso_path(rows, fold, mix)
+    assert [one.penalty.lasso for one in path] == sorted((one.penalty.lasso for one in path), reverse=True)
+    for one in path[2::4]:
+        assert one.penalty.lasso / (one.penalty.lasso + one.penalty.ridge) == pytest.approx(mix)
+        assert one.loss == pytest.approx(float(slow_losses(rows, fold, one.penalty)[1].sum()), rel=1e-4)
+
+
+def test_a_row_has_no_part_in_its_own_score():
+    rows = table(100, 30)
+    fold = deal_folds(rows)
+    turned = Rows(rows.x, torch.where(fold == 2, 1 - rows.labels, rows.labels), rows.weights)
+    before, after = (ridge_path(one, fold)[2].out_of_fold for one in (rows, turned))
+    torch.testing.assert_close(before[fold == 2], after[fold == 2], atol=1e-2, rtol=1e-2)
+    assert not torch.allclose(before[fold != 2], after[fold != 2], atol=0.1, rtol=0.1)
+
+
+def test_folds_have_the_same_share_of_each_class_in_each_group():
+    labels, groups = (torch.arange(200) % 4 == 0).double(), torch.arange(200) // 100
+    fold = deal_folds(Rows(torch.zeros(200, 1), labels, None, groups))
+    for group, label in itertools.product((0, 1), (0, 1)):
+        counts = fold[(groups == group) & (labels == label)].bincount(minlength=5)
+        assert counts.tolist() == [len(labels) // 2 * (1 if label else 3) // 4 // 5] * 5
+
+
+@pytest.mark.parametrize("penalty", [Penalty(), Penalty(9.0), Penalty(0.0, 3.0), Penalty(2.0, 2.0)])
+def test_plain_cross_entropy_on_the_columns_of_a_penalty_is_the_minimum_under_the_penalty(penalty):
+    rows = table(120, 30)
+    columns = Columns.under(rows, penalty)
+    theta = columns.whole(cross_entropy(columns.rows, columns.rows.weights))
+    expected = peer(rows, rows.weights, penalty)
+    torch.testing.assert_close(theta, expected, atol=1e-4, rtol=1e-3)
+    torch.testing.assert_close(Recipes(ASK, rows, penalty).plain, theta)
+    assert len(columns.kept) == int((expected[:-1].abs() > 1e-4).sum()) + 1
+    assert (columns.rows is rows) == (penalty == Penalty())
+
+
+def test_noise_gets_a_strong_ridge_and_a_clear_signal_a_weak_one():
+    noise = cross_validate(some := table(300, 20, noise=100.0), deal_folds(some)).penalty
+    clear = cross_validate(some := table(300, 3, noise=0.2), deal_folds(some)).penalty
+    assert noise.lasso > 0 or noise.ridge >= 16
+    assert clear.lasso == 0
+    assert clear.ridge <= 1
+
+
+def test_few_columns_among_many_get_a_lasso_and_many_small_ones_a_ridge():
+    few = cross_validate(some := table(200, 300), deal_folds(some))
+    assert few.penalty.lasso > 0
+    many = cross_validate(some := table(200, 300, informative=300), deal_folds(some))
+    assert many.penalty.lasso == 0
+    assert few.loss < min(one.loss for one in ridge_path(table(200, 300), deal_folds(table(200, 300))))
+
+
+def test_without_enough_rows_to_validate_or_with_more_than_matter_the_ridge_stays_1(monkeypatch):
+    monkeypatch.setattr(penalties, "cross_validate", lambda *_: pytest.fail("cross-validated"))
+    few = table(100, 5)
+    positives = few.labels.nonzero().squeeze(-1)
+    few = few.take(torch.cat([positives[:9], (few.labels == 0).nonzero().squeeze(-1)]))
+    assert choose_penalty(few) == Penalty()
+    assert choose_penalty(table(400, 2)) == Penalty()
+    one_class = Rows(few.x, torch.zeros_like(few.labels), few.weights)
+    assert choose_penalty(one_class) == Penalty()
+
+
+def test_the_choice_is_the_same_every_time_to_the_last_bit():
+    rows = table(150, 200)
+    first, second = (cross_validate(rows, deal_folds(rows)) for _ in range(2))
+    assert first.penalty == second.penalty
+    assert torch.equal(first.out_of_fold, second.out_of_fold)
+
+
+@pytest.mark.parametrize("recipe", [sp.Anchored(), sp.Ridge(), sp.methods.ClassWeights((0.25, 1.0, 4.0)), sp.Auto()])
+def test_a_training_chooses_its_penalty_once_for_all_candidates_and_for_the_retraining(recipe, monkeypatch):
+    calls = []
+
+    def choose(rows):
+        calls.append(len(rows.labels))
+        return Penalty(7.0)
+
+    monkeypatch.setattr("setpoint.train.full_batch.choose_penalty", choose)
+    monkeypatch.setattr("setpoint.train.recipes.choose_penalty", lambda rows: pytest.fail("chosen again"))
+    rows = table(150, 60, seed=3)
+    parts = [sp.Batches(rows.x[k::3, :-1], rows.labels[k::3]) for k in range(3)]
+
+    def make():
+        return torch.nn.Linear(60, 1).double()
+
+    method = sp.methods.Best(make, 1.5) if isinstance(recipe, sp.Auto) else sp.methods.FullBatch(make, recipe)
+    sp.fit(None, ASK, *parts[:2], sp.methods.Refit(method), calibration=parts[2])
+    assert calls == [50]
+
+
+def test_a_killed_training_takes_up_the_penalty_that_it_had_chosen(tmp_path, monkeypatch):
+    rows = table(60, 20)
+    x, labels = rows.x[:, :-1].clone(), rows.labels
+    how = {"calibration": [(x, labels)], "checkpoint": sp.Checkpoint(tmp_path)}
+    begun = Work.once
+
+    def killed(self, name, make):
+        if name == "Anchored(0.25)":
+            raise KeyboardInterrupt
+        return begun(self, name, make)
+
+    def train(**how):
+        torch.manual_seed(0)
+        model = torch.nn.Linear(20, 1).double()
+        sp.fit(model, ASK, [(x, labels)], [(x, labels)], sp.Anchored(), **how)
+        return model.weight
+
+    expected = train(calibration=how["calibration"])
+    monkeypatch.setattr(Work, "once", killed)
+    with pytest.raises(KeyboardInterrupt):
+        train(**how)
+    monkeypatch.setattr(Work, "once", begun)
+    monkeypatch.setattr("setpoint.train.full_batch.choose_penalty", lambda rows: pytest.fail("chosen again"))
+    assert torch.equal(train(**how), expected)
+
+
+def test_a_wide_table_is_learned_where_the_weakest_ridge_learns_noise_by_heart():
+    train, fresh = table(150, 300, informative=2, noise=0.3), table(3000, 300, informative=2, noise=0.3, seed=9)
+    found = {}
+    for name, penalty in {"fixed": Penalty(), "chosen": None}.items():
+        theta = Recipes(ASK, train, penalty).anchored()
+        found[name] = sp.evaluate(ASK, fresh.x @ theta, fresh.labels).objective
+    assert found["chosen"] < 0.1
+    assert found["fixed"] > 0.3
+
+
+def test_newton_of_a_given_ridge_is_that_of_scikit_learn():
+    rows = table(100, 8)
+    theta, _ = newton(rows, rows.weights, None, ridge=5.0)
+    torch.testing.assert_close(theta, peer(rows, rows.weights, Penalty(5.0)), atol=1e-5, rtol=1e-4)
