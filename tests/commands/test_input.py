@@ -18,6 +18,7 @@ import pytest
 
 import setpoint
 from doors import ASK, main_ok
+from marks import slow
 from setpoint import ask
 from setpoint.cli import main
 from setpoint.data.scan import scan_table
@@ -65,6 +66,7 @@ def test_fit_from_standard_input_is_fit_from_the_file(table):
     assert not (table / "run" / COPY).exists()
 
 
+@slow
 def test_a_run_from_standard_input_goes_on_after_a_kill(table):
     """The table has gone with the pipe, so a copy is kept until the run is whole."""
     asked = [*QUICK[:-1], "8", "--model", "mlp", "--batch-size", "20"]

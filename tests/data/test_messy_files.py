@@ -158,6 +158,12 @@ case(
     pl.DataFrame({"a": ["Łódź", "b"], "y": ["0", "1"]}),
     encoding="cp1250",
 )
+case(
+    "Latin-1, with a byte that Windows-1252 does not know",
+    "t.csv",
+    b"a,y\ncaf\xe9\x81,0\nb,1\n",
+    pl.DataFrame({"a": ["caf\xe9\x81", "b"], "y": ["0", "1"]}),
+)
 case("UTF-16 with its mark", "t.csv", TEXT.encode("utf-16"), TABLE)
 case("UTF-16 without a mark", "t.csv", TEXT.encode("utf-16-be"), TABLE)
 case(
@@ -184,6 +190,9 @@ case(
     pl.DataFrame({"a": ['one\n"two"', "three"], "y": ["0", "1"]}),
 )
 case("comments above the names", "t.csv", "# made by hand\n# in May\n" + PLAIN, WESTERN)
+case("a comment with as many commas as the names", "t.csv", "# by hand, in May, at home\n" + PLAIN, WESTERN)
+case("a row with a value too many, below comments", "t.csv", "# by hand\nx,y\n1,0\n1,2,3\n", None)
+case("a row with a value too few, with `--no-header`", "t.csv", "0,1\n1\n0,1\n", None, header=False)
 case("names that start with #", "t.csv", "#x,y\n1,0\n2,1\n", pl.DataFrame({"#x": ["1", "2"], "y": ["0", "1"]}))
 case("a title above the names", "t.csv", "Sales in May\n" + PLAIN, None)
 case("a row with a value too many", "t.csv", "x,y\n1,0\n1,2,3\n", None)
@@ -199,6 +208,7 @@ case(
     header=False,
 )
 case("no names", "t.csv", "5.1,3.5,0\n4.9,3.0,1\n", pl.DataFrame({"5.1": ["4.9"], "3.5": ["3.0"], "0": ["1"]}))
+case("a first line of 200,000 characters", "t.csv", "a" * 200_000 + ",y\n1,0\n", None)
 case("nothing", "t.csv", "", None)
 case("blank lines alone", "t.csv", "\n\n", None)
 
@@ -280,6 +290,16 @@ several(
 )
 several(
     "a folder of files with other columns", folder(("1.csv", write("x,y\n1,0\n")), ("2.csv", write("x,z\n1,0\n"))), None
+)
+several(
+    "a folder of files, one with a column more",
+    folder(("1.csv", write("x,y\n1,0\n")), ("2.csv", write("x,y,z\n1,0,2\n"))),
+    None,
+)
+several(
+    "a folder of whole numbers and fractions",
+    folder(("1.parquet", TYPED[:1].cast({"x": pl.Int64}).write_parquet), ("2.parquet", TYPED[1:].write_parquet)),
+    TYPED.with_columns(x=pl.Series([1.0, 20.0, -3.0])),
 )
 several("a folder of text and Parquet", folder(("1.csv", TABLE.write_csv), ("2.parquet", TYPED.write_parquet)), None)
 several("a folder in partitions", folder(("y=0/1.parquet", TYPED.write_parquet)), None)

@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
@@ -188,7 +188,12 @@ def _find_head(file: Opened, layout: TextFormat, usual: str | None) -> None:
     if len(start) == _START:
         start = start[: start.rfind(b"\n") + 1] or start
     sample = start.decode("utf-8-sig", errors="replace")
-    file.head = head = find_head(sample, file.name, layout, usual)
+    try:
+        head = find_head(sample, file.name, layout, usual)
+    except csv.Error as cause:
+        raise BadTable(f"{file.name} does not start with a line of column names ({cause}); is it a table?") from cause
+    # Without a line of names, one is written above the first line of the file.
+    file.head = head if layout.header else replace(head, above=head.above - 1)
     file.notes.extend(head.notes)
     if not (head.above or head.trailing or head.blanks or not layout.header):
         return
@@ -198,7 +203,10 @@ def _find_head(file: Opened, layout: TextFormat, usual: str | None) -> None:
         for _ in range(head.above):
             content.readline()
         if head.blanks:
-            _without_blanks(content, out, head.separator, [] if layout.header else list(head.names))
+            try:
+                _without_blanks(content, out, head.separator, [] if layout.header else list(head.names))
+            except csv.Error as cause:
+                raise BadTable(f"{file.name} has blanks before quotes ({cause}); remove those blanks") from cause
         else:
             if not layout.header:
                 out.write(head.separator.join(head.names).encode() + b"\n")

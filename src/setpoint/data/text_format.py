@@ -211,9 +211,9 @@ def _rows(text: str, separator: str) -> list[list[str]]:
             rows.append(row)
             if len(rows) == LOOKED_AT:
                 break
-    except csv.Error as cause:
+    except csv.Error:
         if not rows:
-            raise BadTable(f"the first line holds no column names ({cause}); is it a table?") from cause
+            raise
     return rows
 
 
