@@ -49,7 +49,7 @@ except ImportError as cause:
     raise missing("safetensors", "table", cause) from None
 
 #: The first number grows when older versions cannot read the artefact, the second when something is added.
-FORMAT = "2.0"
+FORMAT = "3.0"
 MODEL, ABOUT, HISTORY = "model.safetensors", "setpoint.json", "history.jsonl"
 SCORES, REPORTS = "scores.safetensors", ("report.html", "report.png")
 UNFINISHED, NEW, WHOLE = "unfinished", ".new", ".whole"
@@ -358,8 +358,8 @@ def _checked(path: Path, about: dict[str, Any]) -> dict[str, bytes]:
         raise BadFile(f"{path} is of format {about['format']}, this version reads {reads}; upgrade setpoint")
     if int(found[1]) < reads:
         raise BadFile(
-            f"{path} is of format {about['format']}, which does not store how columns are read; this version "
-            "cannot read it, fit it again"
+            f"{path} is of format {about['format']}, which an earlier version wrote; this version cannot read it, fit "
+            "it again"
         )
     sealed, expected = seal(about), named(about["seal"], text)
     changed = [name for name in {**expected, **sealed} if sealed.get(name) != expected.get(name)]
