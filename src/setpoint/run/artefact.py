@@ -358,8 +358,8 @@ def _checked(path: Path, about: dict[str, Any]) -> dict[str, bytes]:
         raise BadFile(f"{path} is of format {about['format']}, this version reads {reads}; upgrade setpoint")
     if int(found[1]) < reads:
         raise BadFile(
-            f"{path} is of format {about['format']}, which stores columns in another way; this version cannot "
-            "read it, fit it again"
+            f"{path} is of format {about['format']}, which an earlier version wrote; this version cannot read it, fit "
+            "it again"
         )
     sealed, expected = seal(about), named(about["seal"], text)
     changed = [name for name in {**expected, **sealed} if sealed.get(name) != expected.get(name)]
