@@ -53,7 +53,10 @@ from benchmarks.studies.tables.tables import TABLES, Folders, size_of
 from benchmarks.studies.tables.verdict import summary
 from setpoint.run.settings import Settings
 from setpoint.run.table import TableRun, fit_table
+from setpoint.train import full_batch
 from setpoint.train.boosting import Boosting
+from setpoint.train.by_epochs import ByEpochs
+from setpoint.train.class_weights import lean_weight
 
 SCREENING_SEEDS, SEEDS = range(3), range(10, 20)
 #: The ask whose time is measured.
@@ -125,21 +128,31 @@ def fitted(table: Table, model: str, ask: str) -> TableRun:
 
 @contextlib.contextmanager
 def fits_shared() -> Iterator[None]:
-    """Grow the trees of each fold once for all asks of a table and split: they do not depend on the ask."""
-    train = Boosting.train
+    """Do once for all asks of a table and split what does not depend on the ask: trees, networks, penalties."""
     known: dict[str, Any] = {}
+    first = (Boosting.train, ByEpochs.train, full_batch.choose_penalty)
 
-    def once(self: Boosting, problem: Any, data: Any, work: Any) -> Any:
-        key = f"{self} of {data.train.rows} rows"
+    def once(train: Callable[..., Any], self: Any, problem: Any, data: Any, work: Any) -> Any:
+        weight = lean_weight(problem) if isinstance(self, ByEpochs) else None
+        key = f"{self} of {data.train.rows} rows, weight {weight}"
         if key not in known:
             known[key] = train(self, problem, data, work)
         return known[key]
 
-    Boosting.train = once  # type: ignore[method-assign]
+    def penalty(rows: Any) -> Any:
+        key = f"penalty of {tuple(rows.x.shape)}, {float(rows.x.double().abs().sum())}"
+        if key not in known:
+            known[key] = first[2](rows)
+        return known[key]
+
+    def by_first(place: int) -> Any:
+        return lambda self, problem, data, work: once(first[place], self, problem, data, work)
+
+    Boosting.train, ByEpochs.train, full_batch.choose_penalty = by_first(0), by_first(1), penalty
     try:
         yield
     finally:
-        Boosting.train = train  # type: ignore[method-assign]
+        Boosting.train, ByEpochs.train, full_batch.choose_penalty = first
 
 
 def run_ours(bench: Bench, table: Table, model: str) -> None:
