@@ -35,7 +35,7 @@ class Settings:
             "default", and for "auto" with a linear model.
         over_splits: Whether each member of the ensemble has another random split into training and held-out rows;
             then nothing is retrained.
-        kinds: What columns are to be taken as, by name: "categorical", "numeric", "hash" or "text".
+        kinds: The kind that a column is taken as, by its name: "categorical", "numeric", "hash" or "text".
 
     Raises:
         BadSetting: If a setting is unknown or out of range, or two settings exclude each other.
