@@ -409,6 +409,21 @@ def test_the_page_is_what_is_observed():
     assert found[0].splitlines() == page().splitlines()
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet", "arrow", "jsonl"])
+def test_a_name_is_no_pattern(tmp_path, ending):
+    path = tmp_path / f"t[1]*.{ending}"
+    write = {
+        "csv": TYPED.write_csv,
+        "parquet": TYPED.write_parquet,
+        "arrow": TYPED.write_ipc,
+        "jsonl": TYPED.write_ndjson,
+    }
+    write[ending](path)
+    TYPED[:1].write_csv(tmp_path / "t12.csv")
+    assert read_table(path).shape == TYPED.shape
+    assert scan_table(path).rows == TYPED.height
+
+
 def test_nothing_is_left_in_the_temporary_directory(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.chdir(tmp_path)
