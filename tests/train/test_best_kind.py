@@ -149,7 +149,7 @@ def test_the_estimator_takes_kinds_by_name():
         fresh, labels = (part.numpy() for part in rings(900, seed=9))
         assert found.predict(fresh)[labels > 0].mean() > 0.5
         assert found.comparison_[0]["name"] == ("trees" if kind == "trees" else "cross-entropy")
-    rising = sp.SetpointClassifier(ASK, module="trees", module__monotone={"0": 1}).fit(x, y)
+    rising = sp.SetpointClassifier(ASK, module="trees", module__monotone={"x0": 1}).fit(x, y)
     grid = np.stack([np.linspace(-2, 2, 50), *np.zeros((3, 50))], axis=1)
     assert (np.diff(rising.decision_function(grid)) >= 0).all()
     with pytest.raises(BadSetting, match="Trees takes no depth; leave it out"):
