@@ -91,7 +91,7 @@ class TableRun:
 
     @cached_property
     def cautions(self) -> tuple[Caution, ...]:
-        """What speaks against trusting the numbers of this run."""
+        """The reasons to doubt the numbers of this run."""
         return cautions_of_run(self.chosen, self.sizes)
 
     def to_dict(self) -> dict[str, Any]:
