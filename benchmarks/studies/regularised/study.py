@@ -7,7 +7,8 @@ as `ISLP/data/Caravan.csv`: `pip download --no-deps ISLP`. It is asked for the p
 flagged, on splits of 50/15/15/20. The wide table is drawn anew per seed: 1,500 rows and 2,000 columns, 10 of which
 matter, asked for FNR at FPR 1 %; its test has 20,000 rows. Everybody trains on training and held-out rows together. The
 rivals choose among 10 strengths by the log-loss of 5 folds. All are judged on test at the best cut, and by the rows
-that were trained on, which shows overfitting.
+that were trained on, which shows overfitting. The ridge of LogisticRegressionCV is left out on the wide table, where it
+takes long and, like every ridge, cannot leave columns out.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from setpoint.train.penalty import Penalty
 from setpoint.train.recipes import Recipes
 
 ASKS = {"noisy": "maximize precision where flagged == 5%", "wide": "minimize fnr where fpr <= 1%"}
-SEEDS = {"noisy": range(900, 908), "wide": range(900, 903)}
+SEEDS = {"noisy": range(900, 906), "wide": range(900, 902)}
 SHARES, DEFAULT = (0.5, 0.3), "default"
 ROWS, COLUMNS, INFORMATIVE, TEST_ROWS = 1_500, 2_000, 10, 20_000
 
@@ -98,7 +99,10 @@ def methods(problem: sp.Problem) -> dict[str, Any]:
 def run_split(problem: sp.Problem, parts: Parts) -> dict[str, dict[str, float]]:
     """All methods on one split."""
     found = {}
+    wide = parts.train[0].shape[1] == COLUMNS
     for name, train in methods(problem).items():
+        if wide and name.endswith("L2"):
+            continue
         started = time.process_time()
         scores = train(parts)
         seconds = time.process_time() - started
