@@ -158,6 +158,9 @@ class Guess:
             return column
         first = text.filter(text.is_not_null())[:1]
         read: Column | None = None
+        if parse_plain(first).null_count() == 0:
+            # A number is nothing else, and need not be tried as anything else.
+            self.possible = [reading for reading in self.possible if reading.kind == _NUMBER]
         for reading in list(self.possible):
             plain = read is not None and read.dtype == pl.Float64 and reading.kind == _NUMBER
             if plain and _reads_plain(reading, text):
