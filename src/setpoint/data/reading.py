@@ -159,6 +159,9 @@ class Guess:
         first = text.filter(text.is_not_null())[:1]
         read: Column | None = None
         fitted: Reading | None = None
+        if parse_plain(first).null_count() == 0:
+            # A number is nothing else, and need not be tried as anything else.
+            self.possible = [reading for reading in self.possible if reading.kind == _NUMBER]
         for reading in list(self.possible):
             plain = fitted == Reading(_NUMBER) and reading.kind == _NUMBER
             if plain and _reads_plain(reading, text):
