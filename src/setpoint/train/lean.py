@@ -9,17 +9,18 @@ threshold, every rate is (a0 + a . u) / (b0 + b . u), because fn and tn are what
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from setpoint.data.rows import Rows
 from setpoint.decide.cut import find
 from setpoint.errors import BadScores
+from setpoint.measure.constraint import Quantity
 from setpoint.measure.rate import Rate
+from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
 from setpoint.solve.implicit import BROKEN_PRICE, broken_bounds
 from setpoint.solve.price import Damping
@@ -27,8 +28,6 @@ from setpoint.solve.price import Damping
 #: The settings of `torch.optim.Adam`.
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
 DAMPING = Damping()
-
-Numbers = NDArray[np.float64]
 
 
 class Pull(Protocol):
@@ -51,12 +50,42 @@ def is_lean(problem: Problem, rows: Rows) -> bool:
     return plain and rows.x.device.type == "cpu" and rows.sample(rows.labels).has_both_classes
 
 
+@dataclass(frozen=True)
+class Share:
+    """A rate at given sizes of the classes, less its bound: sign * ((a0 + a . u) / (b0 + b . u) - bound), u = (tp, fp)."""
+
+    part: tuple[float, float, float]
+    whole: tuple[float, float, float]
+    bound: float
+    sign: float
+
+    @classmethod
+    def of(cls, rate: Quantity, classes: list[float], bound: float, sign: float) -> Share:
+        assert isinstance(rate, Rate)
+        positives, negatives = classes
+        part, whole = (
+            (fn * positives + tn * negatives, tp - fn, fp - tn) for tp, fp, fn, tn in (rate.part, rate.whole)
+        )
+        return cls(part, whole, bound, sign)
+
+    def at(self, tp: float, fp: float) -> tuple[float, float, float]:
+        """The value, and its derivatives by tp and fp; a share of nothing is 0 and stays 0."""
+        (a0, a1, a2), (b0, b1, b2) = self.part, self.whole
+        size = b0 + b1 * tp + b2 * fp
+        if size <= 0:
+            return -self.sign * self.bound, 0.0, 0.0
+        value, per = (a0 + a1 * tp + a2 * fp) / size, self.sign / size
+        return self.sign * (value - self.bound), per * (a1 - value * b1), per * (a2 - value * b2)
+
+
 class LeanLoss:
     """The loss of implicit thresholds on all rows and its derivative by each score.
 
+    An area is a threshold per point, each with one equality of its own; any other problem has one threshold.
+
     Attributes:
         thresholds: The thresholds that `search` found last, `(m, 1)`.
-        active: Whether each bound holds the threshold.
+        active: Whether each bound holds its threshold.
         broken: Whether each bound is met by no threshold.
     """
 
@@ -65,69 +94,64 @@ class LeanLoss:
         weights = rows.weights_or_ones
         # Where all rows weigh 1, the search may go by rank.
         self.weights = None if bool((weights == 1).all()) else weights
-        positive = rows.labels.double()
-        self.sides = torch.stack([positive * weights, (1 - positive) * weights], dim=-1)
-        over, points = problem.over, problem.n_thresholds
-        rates: list[Any] = [problem.objective, *([over.rate] if over else [c.quantity for c in problem.constraints])]
-        # The part and the whole of each rate, by tp and fp, and what stands beside these two.
-        forms = np.array([[rate.part, rate.whole] for rate in rates], dtype=np.float64)
-        self.by_count = forms[..., :2] - forms[..., 2:]
-        self.beside = forms[..., 2:] @ self.sides.sum(0).numpy()
-        signs = [1.0] if over else [-1.0 if c.relation == ">=" else 1.0 for c in problem.constraints]
-        self.signs = np.array([(-1.0 if problem.maximize else 1.0) / points, *signs])
-        self.bounds = np.array([c.bound for c in problem.bounds], dtype=np.float64).reshape(len(signs), points)
-        self.passed, self.slope = (torch.empty(points, len(positive), dtype=torch.float64) for _ in range(2))
+        self.sides = torch.stack([rows.labels * weights, (1 - rows.labels) * weights])
+        classes, points = self.sides.sum(1).tolist(), problem.n_thresholds
+        self.cost = Share.of(problem.objective, classes, 0.0, (-1 if problem.maximize else 1) / points)
+        self.excesses = [
+            Share.of(c.quantity, classes, c.bound, -1.0 if c.relation == ">=" else 1.0) for c in problem.bounds
+        ]
+        # Above, how far each row passes each threshold; below, the slopes.
+        self.passed = torch.empty(2 * points, len(weights), dtype=torch.float64)
 
     def search(self, scores: Tensor) -> None:
         """Find the best thresholds on these scores by the true rates, and hold them from now on."""
-        found = find(self.problem, Rows(None, self.labels, self.weights).sample(scores))
+        found = find(self.problem, Sample(scores, self.labels, self.weights))
         self.thresholds = found.thresholds.unsqueeze(-1)
-        self.active, self.broken = found.active.numpy(), broken_bounds(self.problem, found).numpy()
+        self.active, self.broken = found.active.tolist(), broken_bounds(self.problem, found).tolist()
 
     def __call__(self, scores: Tensor) -> tuple[float, Tensor]:
         """The loss, and its derivative by each score."""
-        passed, slope = self.passed, self.slope
+        size = len(self.thresholds)
+        passed, slope = self.passed[:size], self.passed[size:]
         torch.sub(scores, self.thresholds, out=passed).sigmoid_()
-        torch.mul(passed, passed, out=slope)
-        torch.sub(passed, slope, out=slope)
-        value, price = self._priced((passed @ self.sides).numpy(), (slope @ self.sides).numpy())
-        if not math.isfinite(value):
-            raise BadScores(f"the loss of the refinement is {value}: numbers too large to count with; scale the features")
-        return value, torch.linalg.vecdot(slope.T @ torch.from_numpy(price), self.sides)
+        torch.addcmul(passed, passed, passed, value=-1, out=slope)
+        counts = (self.passed @ self.sides.T).tolist()
+        loss, prices = 0.0, []
+        for place in range(size):
+            bounds = slice(None) if self.problem.over is None else slice(place, place + 1)
+            value, *price = self._priced(bounds, counts[place], counts[size + place])
+            loss += value
+            prices.append(price)
+        if not math.isfinite(loss):
+            raise BadScores(f"the loss of the refinement is {loss}: numbers too large to count with; scale the features")
+        return loss, (torch.tensor(prices, dtype=torch.float64) @ self.sides).mul_(slope).sum(0)
 
-    def _priced(self, counts: Numbers, pace: Numbers) -> tuple[float, Numbers]:
-        """The loss, and what one more tp and one more fp at each threshold cost, `(m, 2)`.
+    def _priced(self, bounds: slice, counts: list[float], pace: list[float]) -> tuple[float, float, float]:
+        """The part of one threshold, with its bounds, in the loss, and the price there of one more tp and fp.
 
-        Both arguments are `(m, 2)`: the soft counts tp and fp, and their derivatives by the scores.
+        `counts` are the soft tp and fp, `pace` their derivatives by the scores. The prices are those of `solve_prices`
+        and `hold_passing`: at them no small move of the threshold pays.
         """
-        part, whole = np.moveaxis(self.beside[..., None] + self.by_count @ counts.T, 1, 0)
-        size = np.where(whole <= 0, np.inf, whole)
-        rates = part / size
-        slopes = (self.by_count[:, 0, None] - rates[..., None] * self.by_count[:, 1, None]) / size[..., None]
-        slopes *= self.signs[:, None, None]
+        active, broken = self.active[bounds], self.broken[bounds]
+        loss, by_tp, by_fp = self.cost.at(*counts)
         # A threshold that rises by 1 is all scores falling by 1.
-        by_threshold = -(slopes * pace).sum(-1)
-        excesses = self.signs[1:, None] * (rates[1:] - self.bounds)
-        prices = self._prices(by_threshold[0], by_threshold[1:])
-        price = slopes[0] + (prices[..., None] * slopes[1:]).sum(0)
-        if self.problem.over is None and not self.active.any() and not self.broken.any():
-            price = price + _balancing(by_threshold[0], -pace.sum(-1))
-        return float(self.signs[0] * rates[0].sum() + (prices * excesses).sum()), price
-
-    def _prices(self, cost: Numbers, excess: Numbers) -> Numbers:
-        """The price of each bound, `(k, 1)`, or of each point of an area, `(1, m)`: as `solve_prices` has them."""
-        if self.problem.over is not None:
-            return _balancing(cost, excess)
-        held = excess * self.active[:, None]
-        squares = (held * held).sum() + DAMPING.slope_floor**2
-        prices = (-held * cost / squares).clip(-DAMPING.price_limit, DAMPING.price_limit)
-        return np.where(self.broken[:, None], BROKEN_PRICE, prices)
+        cost = -(by_tp * pace[0] + by_fp * pace[1])
+        excesses = [excess.at(*counts) for excess in self.excesses[bounds]]
+        slopes = [-(tp * pace[0] + fp * pace[1]) * held for (_, tp, fp), held in zip(excesses, active)]
+        squares = sum(slope * slope for slope in slopes)
+        for (excess, tp, fp), slope, none_meets in zip(excesses, slopes, broken):
+            price = BROKEN_PRICE if none_meets else _damped(slope, cost, squares)
+            loss, by_tp, by_fp = loss + price * excess, by_tp + price * tp, by_fp + price * fp
+        if any(active) or any(broken):
+            return loss, by_tp, by_fp
+        passing = -(pace[0] + pace[1])
+        hold = _damped(passing, cost, passing * passing)
+        return loss, by_tp + hold, by_fp + hold
 
 
-def _balancing(cost: Numbers, other: Numbers) -> Numbers:
-    """The price of `other` at which a move of the threshold no longer changes the loss."""
-    limit = DAMPING.price_limit
-    return (-cost * other / (other * other + DAMPING.slope_floor**2)).clip(-limit, limit)
+def _damped(slope: float, cost: float, squares: float) -> float:
+    price = -slope * cost / (squares + DAMPING.slope_floor**2)
+    return min(max(price, -DAMPING.price_limit), DAMPING.price_limit)
 
 
 class Descent:
