@@ -1,9 +1,10 @@
 """The refinement of linear models with its gradient in closed form: the same steps as by the solver, without autograd.
 
-The loss is that of `ImplicitThreshold` at a temperature of 1, without memory, on all rows: objective + prices . excesses
-in soft counts, with thresholds found by the true rates every few steps. It covers asks in which every quantity is a
-share of counts (`Rate`), at one threshold or at the thresholds of an area. With the soft counts u = (tp, fp) at a
-threshold, every rate is (a0 + a . u) / (b0 + b . u), because fn and tn are what u leaves of each class.
+On small tables a step by the solver spends almost all its time on Python and autograd. The loss is that
+of `ImplicitThreshold` at a temperature of 1, without memory, on all rows: objective + prices . excesses in soft counts,
+with thresholds found by the true rates every few steps. The closed form covers asks in which every quantity is a share
+of counts (`Rate`), at one threshold or at the thresholds of an area. With the soft counts u = (tp, fp) at a threshold,
+every rate is (a0 + a . u) / (b0 + b . u), because fn and tn are what u leaves of each class.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def is_lean(problem: Problem, rows: Rows) -> bool:
 
 @dataclass(frozen=True)
 class Share:
-    """A rate at given sizes of the classes, less its bound: sign * ((a0 + a . u) / (b0 + b . u) - bound), u = (tp, fp)."""
+    """A rate less its bound as a function of u = (tp, fp): sign * ((a0 + a . u) / (b0 + b . u) - bound)."""
 
     part: tuple[float, float, float]
     whole: tuple[float, float, float]
@@ -123,7 +124,9 @@ class LeanLoss:
             loss += value
             prices.append(price)
         if not math.isfinite(loss):
-            raise BadScores(f"the loss of the refinement is {loss}: numbers too large to count with; scale the features")
+            raise BadScores(
+                f"the loss of the refinement is {loss}: numbers too large to count with; scale the features"
+            )
         return loss, (torch.tensor(prices, dtype=torch.float64) @ self.sides).mul_(slope).sum(0)
 
     def _priced(self, bounds: slice, counts: list[float], pace: list[float]) -> tuple[float, float, float]:
@@ -198,7 +201,8 @@ def refine_lean(
     weights, ridge = strength * anchor.weights, strength * ridge
     for step, rate in enumerate(rates):
         scores = x @ descent.place
-        if step % every == 0:
+        # The first search was at the start.
+        if step and step % every == 0:
             loss.search(scores)
         push = loss(scores)[1].addcmul_(weights, torch.sigmoid(scores) - anchor.targets)
         descent.step((x.T @ push).addcmul_(ridge, descent.place - anchor.centre), rate)
