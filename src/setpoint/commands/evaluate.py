@@ -14,7 +14,7 @@ from torch import Tensor
 from setpoint.commands.show import console, grid, say, unlike_training, write_json
 from setpoint.data.exchange import frames_of
 from setpoint.data.frame import Frame, with_labels
-from setpoint.data.scan import Scan, fingerprint
+from setpoint.data.scan import Scan, fingerprint, hash_of_files
 from setpoint.data.seen import Notes
 from setpoint.data.sketch import Hashes, row_hashes, share_known
 from setpoint.data.stream import Labelled
@@ -76,7 +76,7 @@ def main(
         return BROKEN
     code = 0 if check.holds else BROKEN
     say(aside, *(f"note: {note}" for note in notes.sentences()))
-    cautions = [*cautions_of_ask(problem), *known.cautions(", ".join(map(str, data)), whole)]
+    cautions = [*cautions_of_ask(problem), *known.cautions(data, whole)]
     if as_json:
         write_json(
             {
@@ -134,12 +134,14 @@ class Known:
         if self.saved.about["sketch"]:
             self.hashes.append(row_hashes(schema.encode(frame, ignore_extra=True), schema.labels(frame)))
 
-    def cautions(self, path: str, frames: Iterable[Frame]) -> list[Caution]:
+    def cautions(self, paths: list[Path], frames: Iterable[Frame]) -> list[Caution]:
         """A caution if the table is that of the training, or shares most of its rows with it."""
-        then = self.saved.about["data"]["sha256"]
-        whole = frames.fingerprint() if isinstance(frames, Scan) else fingerprint(next(iter(frames)))
+        path = ", ".join(map(str, paths))
+        # A run that was streamed knows its table by the bytes of the files, any other by the values.
+        known = [hash_of_files(paths)] if all(one.is_file() for one in paths) else []
+        known += [] if isinstance(frames, Scan) else [fingerprint(next(iter(frames)))["sha256"]]
         share = share_known(np.concatenate(self.hashes), self.saved.about["sketch"]) if self.hashes else 0.0
-        if whole["sha256"] == then:
+        if self.saved.about["data"]["sha256"] in known:
             said = f"{path} is the very table that the run was trained on"
         elif share >= MOST:
             said = f"about {100 * share:.0f}% of the rows of {path} set the parameters or the threshold of the run"
