@@ -52,7 +52,7 @@ def decision() -> str:
         ["a linear model, nothing known of the data", "`solver=sp.Auto()`", by_auto(linear)],
         ["a linear model, a mild bound, time for a grid of fits", "weighted cross-entropy, below", by_weights(linear)],
         ["a linear model that fits well, or few rows", "`solver=sp.Ridge()`: plain cross-entropy", by_plain(linear)],
-        ["a table, and no need for a linear model", "trees, with `sp.Tuned`", by_trees(linear)],
+        ["a table, and no need for a linear model", "`setpoint fit`: it tries all kinds of models", by_trees(linear)],
         ["a network", f"`sp.fit` with no solver: {usual['mlp']}, then all rows", by_networks("default")],
         ["a network, and time for one training", "`refit=False`", by_networks("default, refit=False")],
         ["a network, nothing known of the data", "`solver=sp.Auto()`", by_auto(networks)],

@@ -42,6 +42,19 @@ def test_fitting_and_calibrating_load_none_of_the_optional_packages():
     assert loaded & {"polars", "typer", "rich", "sklearn", "matplotlib", "cooper", "safetensors"} == set()
 
 
+def test_training_a_linear_model_loads_no_compiler():
+    # The optimizers of torch load its compiler, which takes longer than the training of a small table.
+    code = """
+import torch, setpoint as sp
+x, labels = torch.arange(90.0).unsqueeze(-1), (torch.arange(90) >= 45).float()
+parts = [sp.Batches(x[k::3], labels[k::3]) for k in range(3)]
+sp.fit(torch.nn.Linear(1, 1), "minimize fnr where fpr <= 10%", *parts[:2], calibration=parts[2])
+"""
+    loaded = loaded_by(code)
+    assert "torch" in loaded
+    assert "sympy" not in loaded
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["fit", "--help"], ["compare", "--help"], ["--version"], []])
 def test_help_loads_no_torch(arguments):
     code = f"from setpoint.cli import main\ntry: main({arguments!r})\nexcept SystemExit as end: assert not end.code"
@@ -51,7 +64,7 @@ def test_help_loads_no_torch(arguments):
 
 
 def test_the_stub_and_the_list_of_names_agree():
-    extras = {"SetpointClassifier", "Tuned"}
+    extras = {"SetpointClassifier", "Tuned", "load_run"}
     assert dir(sp) == sorted({*sp.__all__, *extras})
     assert not extras & set(sp.__all__)
 

@@ -107,6 +107,10 @@ if MISSING is None:
             show_default=False,
         ),
     ]
+    ComparedModel = Annotated[
+        str | None,
+        typer.Option(help="The kind of model that --solvers train; linear if not given.", show_default=False),
+    ]
     Minutes = Annotated[
         float | None, typer.Option(help="The time that --model auto may take. If not given: as long as it needs.")
     ]
@@ -273,7 +277,7 @@ def compare(
     separator: Separator = None,
     encoding: Encoding = None,
     no_header: NoHeader = False,
-    model: Model = None,
+    model: ComparedModel = None,
     minutes: Minutes = None,
     confidence: Confidence = "auto",
     epochs: Epochs = None,

@@ -8,9 +8,11 @@ import json
 import polars as pl
 import pytest
 import scipy
+import torch
 
 from doors import FIT, main_ok
 from setpoint.cli import main
+from setpoint.data.sketch import row_hashes, share_known, sketch_of
 from setpoint.problem.point import OperatingPoint
 from tables import loans
 
@@ -116,3 +118,38 @@ def test_evaluate_needs_labels(table, capsys, checks):
     heard = capsys.readouterr()
     assert (ended.value.code, heard.out) == (2, "")
     assert "no column 'default'" in heard.err
+
+
+def test_the_training_table_is_known_again(table, capsys):
+    main_ok(*FIT, "--solver", "cross-entropy", "--out", "trained")
+    loans().reverse().drop("currency", "id").write_parquet("turned.parquet")
+    loans(400, seed=9).write_csv("new.csv")
+    pl.concat([loans(100), loans(400, seed=9)]).write_csv("few.csv")
+    for file, said in (
+        ("loans.csv", "loans.csv is the very table that the run was trained on"),
+        ("turned.parquet", "about 80% of the rows of turned.parquet set the parameters or the threshold of the run"),
+        ("new.csv", None),
+        ("few.csv", None),
+    ):
+        for stream in ([], ["--stream"]):
+            capsys.readouterr()
+            with pytest.raises(SystemExit):
+                main(["evaluate", "trained", file, "--json", *stream])
+            told = [c for c in json.loads(capsys.readouterr().out)["warnings"] if c["code"] == "evaluated-on-training"]
+            assert len(told) == (said is not None)
+            # A file that is read in chunks is known by its rows, since the training hashed the table in memory.
+            assert said is None or said in told[0]["sentence"] or stream
+
+
+def test_rows_that_repeat_each_other_are_not_taken_for_those_of_training():
+    rows = torch.randint(0, 2, (500, 3), generator=torch.Generator().manual_seed(0)).float()
+    assert sketch_of(row_hashes(rows, rows[:, 0])) == ()
+    own, other = (torch.randn(3000, 4, generator=torch.Generator().manual_seed(seed)) for seed in (1, 2))
+    labels = torch.arange(3000) % 2
+    sketch = sketch_of(row_hashes(own, labels))
+    assert len(sketch) == 512
+    assert share_known(row_hashes(own.flip(0), labels.flip(0)), sketch) == 1
+    assert share_known(row_hashes(other, labels), sketch) == 0
+    mixed = torch.cat([own[:1500], other[:1500]])
+    assert share_known(row_hashes(mixed, labels), sketch) == pytest.approx(0.5, abs=0.1)
+    assert share_known(row_hashes(own, 1 - labels), sketch) == 0

@@ -18,13 +18,15 @@ import zipfile
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from setpoint.data.frame import read_table
-from setpoint.data.scan import scan_table
+from setpoint.data.reading import learn_readings
+from setpoint.data.scan import learn_readings_of, scan_table
 from setpoint.data.text_format import TextFormat
 from setpoint.errors import SetpointError
 
@@ -49,6 +51,8 @@ class Case:
     options: dict = field(default_factory=dict)
     #: Whether it is read in chunks too.
     streamed: bool = True
+    #: The first column as read, of files whose values are written in an odd way.
+    values: list | None = None
 
 
 CASES: list[Case] = []
@@ -69,6 +73,13 @@ def case(name, path, content, table, *, streamed=True, **options):
 
 def several(name, make, table, **options):
     CASES.append(Case(name, make, table, options))
+
+
+def valued(name, texts, values, separator=","):
+    """A case of a file whose first column holds these texts, which are read as these values."""
+    table = pl.DataFrame({"a": texts, "y": ["0", "1"] * (len(texts) // 2)})
+    text = table.write_csv(separator=separator)
+    CASES.append(Case(name, lambda: Path("t.csv").write_text(text, encoding="utf-8") and "t.csv", table, values=values))
 
 
 def zipped(inside):
@@ -212,6 +223,19 @@ case("a first line of 200,000 characters", "t.csv", "a" * 200_000 + ",y\n1,0\n",
 case("nothing", "t.csv", "", None)
 case("blank lines alone", "t.csv", "\n\n", None)
 
+# Values, which are read column by column
+valued("decimal commas and semicolons", ["1,5", "-3"], [1.5, -3.0], ";")
+valued("decimal commas, points between thousands", ["1.234,56", "12,5"], [1234.56, 12.5], ";")
+valued("commas between thousands, in quotes", ["1,234", "12,345.5"], [1234.0, 12345.5])
+valued("percent signs", ["5 %", "7.5%"], [5.0, 7.5])
+valued("percent signs on whole numbers", ["5%", "7%"], [5.0, 7.0])
+valued("euros", ["1.200 €", "12,50 €"], [1200.0, 12.5], ";")
+valued("dollars, and brackets for a minus", ["$1,200", "($5.50)"], [1200.0, -5.5])
+valued("dates", ["2024-03-01", "2024-12-31"], [datetime(2024, 3, 1), datetime(2024, 12, 31)])
+valued("dates of Europe", ["31.12.2024", "01.02.2024"], [datetime(2024, 12, 31), datetime(2024, 2, 1)])
+valued("dates of America", ["12/31/2024", "01/02/2024"], [datetime(2024, 12, 31), datetime(2024, 1, 2)])
+valued("codes with leading zeros", ["007", "0123"], ["007", "0123"])
+
 # Compressed files
 case("`.csv.gz`", "t.csv.gz", gzip.compress(TEXT.encode()), TABLE)
 case("`.csv.zst`", "t.csv.zst", zstd(TEXT), TABLE, streamed=False)
@@ -310,7 +334,10 @@ def observed(one: Case) -> tuple[pl.DataFrame | None, str]:
     """The table that is read, or None, and the notes or the refusal."""
     notes: list[str] = []
     try:
-        return read_table(one.make(), TextFormat(**one.options), notes), "; ".join(notes)
+        table = read_table(one.make(), TextFormat(**one.options), notes)
+        if one.values is not None:
+            notes += filter(None, [learn_readings(table)[0]["a"].spelling("a")])
+        return table, "; ".join(notes)
     except SetpointError as refusal:
         return None, str(refusal)
 
@@ -354,6 +381,7 @@ def test_a_messy_file_is_read_right_or_refused_with_what_to_do(one):
             return
         assert table.equals(one.table), table
         assert table.schema == one.table.schema
+        assert one.values is None or learn_readings(table)[1]["a"].to_list() == one.values
 
 
 @pytest.mark.parametrize("one", CASES, ids=lambda one: one.name)
@@ -366,6 +394,10 @@ def test_in_chunks_it_is_the_same(one):
             return
         scan = scan_table(paths, 10, layout=TextFormat(**one.options), notes=notes)
         assert pl.concat(list(scan)).equals(one.table)
+        if one.values is not None:
+            reading = learn_readings_of(scan)["a"]
+            assert reading.read(one.table["a"]).to_list() == one.values
+            notes += filter(None, [reading.spelling("a")])
         assert (scan.rows, scan.columns) == (one.table.height, one.table.columns)
     with in_an_empty_place():
         assert "; ".join(notes) == observed(one)[1]
@@ -375,6 +407,21 @@ def test_the_page_is_what_is_observed():
     found = re.search(re.escape(BEGIN) + ".*" + re.escape(END), PAGE.read_text(encoding="utf-8"), re.S)
     assert found is not None
     assert found[0].splitlines() == page().splitlines()
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "arrow", "jsonl"])
+def test_a_name_is_no_pattern(tmp_path, ending):
+    path = tmp_path / f"t[1]*.{ending}"
+    write = {
+        "csv": TYPED.write_csv,
+        "parquet": TYPED.write_parquet,
+        "arrow": TYPED.write_ipc,
+        "jsonl": TYPED.write_ndjson,
+    }
+    write[ending](path)
+    TYPED[:1].write_csv(tmp_path / "t12.csv")
+    assert read_table(path).shape == TYPED.shape
+    assert scan_table(path).rows == TYPED.height
 
 
 def test_nothing_is_left_in_the_temporary_directory(tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from setpoint.data import counts
 from setpoint.data.counts import Levels
 from setpoint.data.frame import read_table
-from setpoint.data.reading import learn_readings
+from setpoint.data.reading import Guess, learn_readings
 from setpoint.data.scan import learn_readings_of, scan_table
 from setpoint.data.schema import Schema, Target
 from setpoint.data.stream import Division
@@ -49,6 +49,27 @@ def test_chunks_of_text_are_the_table(tmp_path, rows, size, end, blank):
     assert [chunk.first for chunk in scan.chunks] == [
         sum(c.rows for c in scan.chunks[:i]) for i in range(len(scan.chunks))
     ]
+
+
+#: Ways to write a number; a column mixes those of one line.
+WAYS = (
+    ("{:.0f}%", "{:.1f} %", "?"), ("${:,.2f}", "${:.0f}", "{:.0f}"), ("{:.0f} EUR", "{:,.1f} EUR"),
+    ("{:,.0f}", "{:.1f}"), ("({:.0f})", "{:.0f}", "-{:,.1f}"), ("{:.0f}%", "{:.0f}"), ("${:.0f}", "{:.0f} EUR"),
+)  # fmt: skip
+WRITTEN = st.sampled_from(WAYS).flatmap(
+    lambda ways: st.lists(st.tuples(st.sampled_from(ways), st.integers(1, 10**6)), min_size=1, max_size=6)
+)
+
+
+@given(values=WRITTEN, swapped=st.booleans(), size=st.integers(1, 4))
+def test_the_form_of_numbers_is_the_same_in_chunks(values, swapped, size):
+    texts = [way.format(number / 10) for way, number in values]
+    column = pl.Series("a", [text.translate(str.maketrans(",.", ".,")) if swapped else text for text in texts])
+    at_once, by_chunks = Guess(), Guess()
+    at_once.add(column)
+    for first in range(0, len(column), size):
+        by_chunks.add(column[first : first + size])
+    assert by_chunks.found() == at_once.found()
 
 
 @pytest.mark.parametrize("size", [500, 5000, 10**6])

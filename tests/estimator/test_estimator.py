@@ -15,12 +15,11 @@ import scipy.sparse
 import torch
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import confusion_matrix, roc_auc_score, roc_curve
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 from torch import nn
 
@@ -422,23 +421,6 @@ class TestFrames:
         np.testing.assert_array_equal(
             clf.decision_function(pl.DataFrame(X, schema=list("abcd"))), plain.decision_function(X)
         )
-
-    @pytest.mark.parametrize("kind", ["category", "object", "string", "polars", "datetime"])
-    def test_columns_of_words_are_refused_by_name_and_an_encoder_helps(self, kind):
-        X, y = draw(200)
-        colour = np.random.default_rng(0).choice(["red", "blue"], len(y))
-        if kind == "polars":
-            frame = pl.DataFrame({"a": X[:, 0], "colour": colour})
-        else:
-            column = (
-                pandas.Series(colour) if kind != "datetime" else pandas.Series(pandas.date_range("2020", periods=200))
-            )
-            frame = pandas.DataFrame({"a": X[:, 0], "colour": column if kind == "datetime" else column.astype(kind)})
-        clf = sp.SetpointClassifier(solver=CE)
-        with pytest.raises(sp.SetpointError, match=r"'colour'.*OneHotEncoder"):
-            clf.fit(frame, y)
-        encoder = make_column_transformer((OneHotEncoder(sparse_output=False), ["colour"]), remainder="passthrough")
-        assert len(make_pipeline(encoder, clf).fit(frame, y).predict(frame)) == 200
 
     def test_numbers_in_an_object_column_are_numbers(self):
         X, y = draw(200)

@@ -135,7 +135,7 @@ def certify(**changes):
         (lambda about: about.update(format="-5"), "its format is '-5'"),
         (
             lambda about: about.update(format="1.1"),
-            "stores columns in another way; this version cannot read it",
+            "which an earlier version wrote; this version cannot read it",
         ),
         (lambda about: about.update(format=1.1), "expected a text .*, found 1.1"),
         (certify(confidence=2.0), "expected a number from .* to 1, found 2.0"),

@@ -357,3 +357,36 @@ def test_a_mistake_that_shows_in_training_leaves_nothing(table, capsys, monkeypa
     assert command(*FIT, "--out", "deep/run") == 2
     assert "diverged" in capsys.readouterr().err
     assert [p.name for p in table.iterdir()] == ["loans.csv"]
+
+
+#: The command line, killed at random moments while it grows trees and tries kinds of models.
+def kinds_killed(model, seed, moments):
+    """The bytes of a run that was killed at these moments, and those of a run that was not."""
+    asked = ["fit", "loans.csv", "--target", "default", "--ask", ASK, "--model", model, "--seed", str(seed), "--quiet"]
+    command = [sys.executable, "-m", "setpoint", *asked]
+    environment = {**os.environ, "PYTHONPATH": str(Path(sp.__file__).parents[1])}
+    subprocess.run([*command, "--out", "whole"], env=environment, check=True, capture_output=True)
+    again, kills = [*command, "--out", "run"], 0
+    for moment in moments:
+        process = subprocess.Popen(again, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            process.wait(moment)
+            break
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            kills += 1
+        if Path("run/unfinished", STATE).exists():
+            again = [sys.executable, "-m", "setpoint", "fit", "--resume", "run", "--quiet"]
+    if not Path("run", "setpoint.json").exists():
+        subprocess.run(again, env=environment, check=True, capture_output=True)
+    return kills, [[Path(place, name).read_bytes() for place in ("run", "whole")] for name in WHOLE[:3]]
+
+
+@pytest.mark.parametrize(("model", "seed"), [("trees", 0), ("auto", 1)])
+def test_trees_and_the_choice_of_a_kind_are_resumed_to_the_same_bytes(table, model, seed):
+    draw = random.Random(model)
+    kills, files = kinds_killed(model, seed, [draw.uniform(2.0, 5.0) for _ in range(4)])
+    assert kills >= 1
+    for ours, whole in files:
+        assert ours == whole

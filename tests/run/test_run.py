@@ -190,7 +190,7 @@ def test_the_default_says_what_it_came_down_to():
     network = fitted(settings=Settings(model="mlp", epochs=2))
     assert network.chosen.method == "default: CrossEntropy"
     tight = fitted(settings=Settings(model="mlp", epochs=2), problem=ask("minimize fnr where fpr <= 5%"))
-    assert tight.chosen.method == "default: CrossEntropy(0.5)"
+    assert "default: CrossEntropy(0.5)" in [run.method for run in tight.runs]
     network = fitted(settings=Settings(model="mlp", epochs=2, refit=False))
     assert network.chosen.method in ("default: CrossEntropy", "default: ProximalHead")
 

@@ -149,6 +149,11 @@ def test_the_estimator_takes_kinds_by_name():
         fresh, labels = (part.numpy() for part in rings(900, seed=9))
         assert found.predict(fresh)[labels > 0].mean() > 0.5
         assert found.comparison_[0]["name"] == ("trees" if kind == "trees" else "cross-entropy")
+    rising = sp.SetpointClassifier(ASK, module="trees", module__monotone={"x0": 1}).fit(x, y)
+    grid = np.stack([np.linspace(-2, 2, 50), *np.zeros((3, 50))], axis=1)
+    assert (np.diff(rising.decision_function(grid)) >= 0).all()
+    with pytest.raises(BadSetting, match="Trees takes no depth; leave it out"):
+        sp.SetpointClassifier(ASK, module="trees", module__depth=3).fit(x, y)
     linear = sp.SetpointClassifier(ASK).fit(x, y)
     assert linear.predict(fresh)[labels > 0].mean() < 0.3
 
@@ -158,7 +163,7 @@ def test_settings_of_the_method_are_refused_elsewhere():
         Settings(minutes=1.0)
     with pytest.raises(BadSetting, match="monotone gives each column 1"):
         Settings(model="trees", monotone={"a": 2})
-    with pytest.raises(BadSetting, match="BestKind takes no monotone; leave out --monotone"):
+    with pytest.raises(BadSetting, match="BestKind takes no monotone; leave it out"):
         fit_table(_frame(), "y", sp.ask(ASK), Settings(model="auto", monotone={"a": 1}))
     train, held_out, rest = parts()
     with pytest.raises(BadSetting, match="a model of kind 'trees' is trained by its own method; leave out the solver"):

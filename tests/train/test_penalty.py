@@ -17,7 +17,17 @@ from setpoint.train.class_weights import class_weights
 from setpoint.train.lasso import _quadratic, elastic_net
 from setpoint.train.linear import cross_entropy
 from setpoint.train.newton import newton, products_of
-from setpoint.train.penalty import Columns, Penalty, choose_penalty, cross_validate, deal_folds, lasso_path, ridge_path
+from setpoint.train.penalty import (
+    Columns,
+    Penalty,
+    Validated,
+    choose_penalty,
+    cross_validate,
+    deal_folds,
+    lasso_path,
+    rescaled_losses,
+    ridge_path,
+)
 from setpoint.train.recipes import Recipes
 from setpoint.train.work import Work
 
@@ -108,13 +118,19 @@ def test_with_fewer_rows_than_features_the_products_of_rows_lead_to_the_same_min
 
 
 def slow_losses(rows, fold, penalty):
-    """The loss of each row under a model of the other folds, from scratch by scikit-learn."""
+    """Scores by models of the other folds and their loss at the best scale and shift, from scratch by scikit-learn."""
     scores = torch.zeros_like(rows.labels)
     for turn in range(int(fold.max()) + 1):
         outside = fold == turn
         inside = rows.take(~outside)
         scores[outside] = rows.x[outside] @ peer(inside, inside.weights, penalty)
-    return scores, rows.weights * (F.softplus(scores) - rows.labels * scores)
+    line = LogisticRegression(C=np.inf, tol=1e-10).fit(scores.reshape(-1, 1), rows.labels, sample_weight=rows.weights)
+    if line.coef_ < 0:
+        line = LogisticRegression(C=1e-12, tol=1e-10).fit(
+            scores.reshape(-1, 1), rows.labels, sample_weight=rows.weights
+        )
+    fitted = torch.tensor(line.decision_function(scores.reshape(-1, 1)))
+    return scores, rows.weights * (F.softplus(fitted) - rows.labels * fitted)
 
 
 @pytest.mark.parametrize(("size", "features"), [(150, 10), (60, 80)])
@@ -140,6 +156,19 @@ def test_the_path_of_elastic_nets_is_that_of_fits_from_scratch(mix):
     for one in path[2::4]:
         assert one.penalty.lasso / (one.penalty.lasso + one.penalty.ridge) == pytest.approx(mix)
         assert one.loss == pytest.approx(float(slow_losses(rows, fold, one.penalty)[1].sum()), rel=1e-4)
+
+
+def test_scale_and_shift_do_not_count_but_a_wrong_order_does():
+    rows = table(100, 3)
+    scores = rows.x[:, 0]
+    losses = rescaled_losses(rows, scores)
+    torch.testing.assert_close(rescaled_losses(rows, 7.0 + 0.01 * scores), losses, atol=1e-4, rtol=1e-4)
+    # Scores in the wrong order, and equal ones, are worth as much as a guess.
+    share = float((rows.weights * rows.labels).mean())
+    guess = -100 * (share * math.log(share) + (1 - share) * math.log(1 - share))
+    for useless in (-scores, torch.ones_like(scores)):
+        assert float(rescaled_losses(rows, useless).sum()) == pytest.approx(guess, rel=1e-6)
+    assert float(losses.sum()) < guess
 
 
 def test_a_row_has_no_part_in_its_own_score():
@@ -171,20 +200,34 @@ def test_plain_cross_entropy_on_the_columns_of_a_penalty_is_the_minimum_under_th
     assert (columns.rows is rows) == (penalty == Penalty())
 
 
-def test_noise_gets_a_strong_ridge_and_a_clear_signal_a_weak_one():
-    noise = cross_validate(some := table(300, 20, noise=100.0), deal_folds(some)).penalty
-    clear = cross_validate(some := table(300, 3, noise=0.2), deal_folds(some)).penalty
-    assert noise.lasso > 0 or noise.ridge >= 16
-    assert clear.lasso == 0
-    assert clear.ridge <= 1
+def test_another_penalty_must_be_better_by_more_than_three_standard_errors(monkeypatch):
+    """A path of made-up losses: 0.1 better per row, with an error that is or is not a third of the gain."""
+    rows = table(100, 5)
+    fold, zeros = deal_folds(rows), torch.zeros(100)
+
+    def paths(spread):
+        losses = 0.9 + spread * torch.linspace(-1, 1, 100)
+        ridges = [Validated(Penalty(s), zeros, torch.ones(100)) for s in (1.0, 4.0)]
+        monkeypatch.setattr(penalties, "ridge_path", lambda *_: ridges)
+        monkeypatch.setattr(penalties, "lasso_path", lambda *_: [Validated(Penalty(0.0, 9.0), zeros, losses)])
+        gain = 1 - losses
+        return cross_validate(rows, fold).penalty, float(gain.mean() / gain.std() * 10)
+
+    assert paths(0.5)[0] == Penalty(0.0, 9.0)
+    assert paths(0.7)[0] == Penalty()
+    assert paths(0.5)[1] > 3 > paths(0.7)[1] > 2
 
 
-def test_few_columns_among_many_get_a_lasso_and_many_small_ones_a_ridge():
-    few = cross_validate(some := table(200, 300), deal_folds(some))
+def test_few_columns_among_many_get_a_lasso():
+    rows = table(200, 300)
+    few = cross_validate(rows, deal_folds(rows))
     assert few.penalty.lasso > 0
-    many = cross_validate(some := table(200, 300, informative=300), deal_folds(some))
-    assert many.penalty.lasso == 0
-    assert few.loss < min(one.loss for one in ridge_path(table(200, 300), deal_folds(table(200, 300))))
+    assert few.loss < min(one.loss for one in ridge_path(rows, deal_folds(rows)))
+
+
+def test_a_clear_signal_keeps_the_ridge_of_1():
+    rows = table(300, 10, noise=0.2)
+    assert cross_validate(rows, deal_folds(rows)).penalty == Penalty()
 
 
 def test_without_enough_rows_to_validate_or_with_more_than_matter_the_ridge_stays_1(monkeypatch):

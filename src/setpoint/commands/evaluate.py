@@ -7,14 +7,16 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from setpoint.commands.show import console, grid, say, unlike_training, write_json
 from setpoint.data.exchange import frames_of
 from setpoint.data.frame import Frame, with_labels
-from setpoint.data.scan import Scan
+from setpoint.data.scan import Scan, fingerprint, hash_of_files
 from setpoint.data.seen import Notes
+from setpoint.data.sketch import Hashes, row_hashes, share_known
 from setpoint.data.stream import Labelled
 from setpoint.data.text_format import TextFormat
 from setpoint.decide.calibrate import evaluate
@@ -22,6 +24,7 @@ from setpoint.decide.tally import ScoreTally, sample_of
 from setpoint.errors import BadSetting, BadTable
 from setpoint.measure.count import count
 from setpoint.measure.rate import recall
+from setpoint.problem.caution import Caution, cautions_of_ask
 from setpoint.problem.check import Check, check_counts
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
@@ -29,6 +32,8 @@ from setpoint.report.words import checked, show_value
 from setpoint.run.artefact import SavedRun, load_run
 
 BROKEN = 1
+#: A table is taken for that of the training if it holds at least this share of rows that the run has seen.
+MOST = 0.5
 
 
 def main(
@@ -50,15 +55,17 @@ def main(
     point, problem = saved.point, saved.point.problem
     notes = saved.schema.notes()
     frames = frames_of(data, stream=stream, layout=TextFormat(separator, encoding, not no_header), notes=found)
+    known, whole = Known(saved), frames
     aside = console(stderr=True, quiet=quiet)
     say(aside, *(f"note: {note}" for note in found))
     if saved.about["settings"].get("drop_missing_target"):
         frames, gone = _labelled(frames, saved.schema.target.name)
         say(aside, *([f"note: {gone} rows without a label are left out, as in training"] if gone else []))
     if stream:
-        here, check, best, size = _in_chunks(saved, frames, level, ignore_extra, notes)
+        here, check, best, size = _in_chunks(saved, frames, level, ignore_extra, notes, known)
     else:
         (frame,) = frames
+        known.look(frame)
         labels, scores = saved.schema.labels(frame), saved.scores(frame, ignore_extra=ignore_extra, notes=notes)
         groups = None if problem.group is None else saved.schema.groups(frame, problem.group)
         here = point.judge(scores, labels, groups=groups)
@@ -69,6 +76,7 @@ def main(
         return BROKEN
     code = 0 if check.holds else BROKEN
     say(aside, *(f"note: {note}" for note in notes.sentences()))
+    cautions = [*cautions_of_ask(problem), *known.cautions(data, whole)]
     if as_json:
         write_json(
             {
@@ -84,6 +92,7 @@ def main(
                 "bounds": [asdict(row) for row in check.bounds],
                 "best": {"feasible": best.feasible, "objective": best.objective, "threshold": best.threshold},
                 "sentence": str(check),
+                "warnings": [caution.to_dict() for caution in cautions],
             }
         )
         return code
@@ -92,7 +101,7 @@ def main(
     screen.print(grid(["rate", "when set", "here", "best cut\nhere"], _rates(point, here, best)))
     if check.bounds:
         screen.print(grid(["bound", "here", "samples", "p-value"], [_bound(problem, row) for row in check.bounds]))
-    say(screen, *checked(point, check, best))
+    say(screen, *checked(point, check, best), *(f"warning: {caution.sentence}" for caution in cautions))
     return code
 
 
@@ -108,8 +117,41 @@ def _labelled(frames: Iterable[Frame], target: str) -> tuple[Iterable[Frame], in
     return [kept], frame.height - kept.height
 
 
+class Known:
+    """Finds out whether a table holds the rows that a run was trained on.
+
+    Args:
+        saved: The run, with the fingerprint of its table and a sketch of its rows.
+    """
+
+    def __init__(self, saved: SavedRun) -> None:
+        self.saved = saved
+        self.hashes: list[Hashes] = []
+
+    def look(self, frame: Frame) -> None:
+        """Take note of the rows of a table, or of a chunk of it."""
+        schema = self.saved.schema
+        if self.saved.about["sketch"]:
+            self.hashes.append(row_hashes(schema.encode(frame, ignore_extra=True), schema.labels(frame)))
+
+    def cautions(self, paths: list[Path], frames: Iterable[Frame]) -> list[Caution]:
+        """A caution if the table is that of the training, or shares most of its rows with it."""
+        path = ", ".join(map(str, paths))
+        # A run that was streamed knows its table by the bytes of the files, any other by the values.
+        known = [hash_of_files(paths)] if all(one.is_file() for one in paths) else []
+        known += [] if isinstance(frames, Scan) else [fingerprint(next(iter(frames)))["sha256"]]
+        share = share_known(np.concatenate(self.hashes), self.saved.about["sketch"]) if self.hashes else 0.0
+        if self.saved.about["data"]["sha256"] in known:
+            said = f"{path} is the very table that the run was trained on"
+        elif share >= MOST:
+            said = f"about {100 * share:.0f}% of the rows of {path} set the parameters or the threshold of the run"
+        else:
+            return []
+        return [Caution("evaluated-on-training", f"{said}: these rates look better than those of new rows will be")]
+
+
 def _in_chunks(
-    saved: SavedRun, frames: Iterable[Frame], level: float, ignore_extra: bool, notes: Notes
+    saved: SavedRun, frames: Iterable[Frame], level: float, ignore_extra: bool, notes: Notes, known: Known
 ) -> tuple[OperatingPoint, Check, OperatingPoint, tuple[int, int]]:
     """The point judged and checked, the best cut, and the number of rows and positives: exact, in two passes."""
     point, problem = saved.point, saved.point.problem
@@ -119,6 +161,8 @@ def _in_chunks(
 
     def scored(told: Notes | None = None) -> Iterator[tuple[Tensor, Tensor]]:
         for frame in frames:
+            if told is not None:
+                known.look(frame)
             yield saved.scores(frame, ignore_extra=ignore_extra, notes=told), saved.schema.labels(frame)
 
     tally, counts = ScoreTally(), torch.zeros(4, dtype=torch.float64)

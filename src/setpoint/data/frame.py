@@ -124,7 +124,7 @@ def _of_pandas(name: str, column: Any) -> Column:
         return pl.Series(name, column.to_numpy())
     absent = column.isna()
     values = pl.Series(name, [None if gone else value for value, gone in zip(column.tolist(), absent)])
-    return values.cast(pl.Categorical) if str(column.dtype) == "category" and values.dtype == pl.String else values
+    return levels(values).cast(pl.Categorical) if str(column.dtype) == "category" else values
 
 
 def _read_text(file: Opened) -> Frame:

@@ -76,7 +76,7 @@ def common_schema(schemas: Sequence[pl.Schema], files: Sequence[Opened]) -> pl.S
         odd = [column for column in first if {first[column], schema[column]} - {pl.Null} > {pl.String}]
         if odd:
             raise BadTable(f"column {odd[0]!r} is text in one of {name} and {file.name} only; write both the same way")
-    empty = [schema.to_frame().select(first.names()) for schema in schemas]
+    empty = [pl.DataFrame(schema=schema).select(first.names()) for schema in schemas]
     try:
         return pl.concat(empty, how="vertical_relaxed").schema
     except pl.exceptions.PolarsError as cause:

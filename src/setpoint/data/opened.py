@@ -97,6 +97,11 @@ def open_file(path: Path, layout: TextFormat, *, lean: bool = False) -> Opened:
     file.kind = _kind(file, start, expected)
     if file.kind not in (expected, ARROW_STREAM):
         file.notes.append(f"is {_article(file.kind)} whatever its name, and is read as one")
+    if file.kind in (ARROW, JSON) and set("*?[") & set(str(file.path)):
+        # To the readers of these kinds, such a path is a pattern.
+        linked = file.aside()
+        linked.symlink_to(file.path.absolute())
+        file.path = linked
     if file.kind == TEXT:
         encoding, note = find_encoding(file.path, file.name, layout.encoding)
         if encoding != "utf-8":

@@ -158,8 +158,12 @@ class Guess:
             return column
         first = text.filter(text.is_not_null())[:1]
         read: Column | None = None
+        fitted: Reading | None = None
+        if parse_plain(first).null_count() == 0:
+            # A number is nothing else, and need not be tried as anything else.
+            self.possible = [reading for reading in self.possible if reading.kind == _NUMBER]
         for reading in list(self.possible):
-            plain = read is not None and read.dtype == pl.Float64 and reading.kind == _NUMBER
+            plain = fitted == Reading(_NUMBER) and reading.kind == _NUMBER
             if plain and _reads_plain(reading, text):
                 self.units.add("")
                 continue
@@ -168,7 +172,7 @@ class Guess:
             if values is None:
                 self.possible.remove(reading)
             elif read is None:
-                read = self._measured(values)
+                read, fitted = self._measured(values), reading
         return column.cast(pl.String) if read is None else read
 
     def _tried(self, reading: Reading, text: Column) -> Column | None:

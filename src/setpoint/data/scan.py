@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -69,12 +69,17 @@ class Scan(ABC):
 
     def fingerprint(self) -> dict[str, Any]:
         """The number of rows and columns, and a SHA-256 of the files one after the other."""
-        found = hashlib.sha256()
-        for path in self.paths:
-            with path.open("rb") as file:
-                while block := file.read(CHUNK):
-                    found.update(block)
-        return {"rows": self.rows, "columns": len(self.columns), "sha256": found.hexdigest()}
+        return {"rows": self.rows, "columns": len(self.columns), "sha256": hash_of_files(self.paths)}
+
+
+def hash_of_files(paths: Iterable[Path]) -> str:
+    """A SHA-256 of files, one after the other."""
+    found = hashlib.sha256()
+    for path in paths:
+        with path.open("rb") as file:
+            while block := file.read(CHUNK):
+                found.update(block)
+    return found.hexdigest()
 
 
 def scan_table(

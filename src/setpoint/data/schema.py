@@ -182,7 +182,7 @@ class Schema(Columns):
             frame: The training rows.
             target: The column to predict.
             readings: How every column is read, if more rows than these have decided it.
-            kinds: What columns are to be taken as, by name: "categorical" (a feature per level), "numeric" (an
+            kinds: The kind that a column is taken as, by its name: "categorical" (a feature per level), "numeric" (an
                 amount, even if it looks like an identifier), "hash" (hashed levels) or "text" (hashed words).
 
         Raises:

@@ -58,7 +58,7 @@ class Difference:
         >>> points = [sp.evaluate("minimize fnr where fpr <= 10%", each, labels) for each in scores]
         >>> found = difference(*points, scores, labels)
         >>> found.is_clear, found.is_better, round(found.value, 2)
-        (True, True, -0.82)
+        (True, True, -0.83)
     """
 
     problem: Problem

@@ -43,8 +43,8 @@ PARAMETER = "module__"
 class SetpointClassifier(DecidesAtPoint):
     """A scikit-learn classifier that is trained for an ask and predicts at its operating point.
 
-    Features are standardised inside. With the solver "default", and with "auto" for a linear model, the model is
-    retrained on training and held-out rows together.
+    Features are standardised inside, and frames are encoded as tables are. With the solver "default", and with "auto"
+    for a linear model, the model is retrained on training and held-out rows together.
 
     Args:
         ask: The text of an ask, or a problem.
@@ -63,6 +63,8 @@ class SetpointClassifier(DecidesAtPoint):
         device: The device to train on.
         ensemble: The number of models with different seeds whose scores are averaged, or `sp.methods.Splits(k)` for
             models on different splits, which are not retrained.
+        kinds: The kind that a column is taken as, by its name: {"region": "categorical"}, or "numeric", "hash" (hashed
+            values) or "text" (hashed words). None leaves it to the values: words and categories are levels.
 
     Attributes:
         operating_point_: The threshold, its true rates, and the certificate if there is one.
@@ -70,7 +72,7 @@ class SetpointClassifier(DecidesAtPoint):
         cost_of_certificate_: How much better the objective is at the bare cut of the calibration rows, if certified.
         comparison_: One dict per candidate; plain cross-entropy is always among them.
         history_: One dict per epoch or candidate.
-        model_: The trained torch module, on raw features.
+        model_: The trained torch module, on raw features; for frames with words or gaps, on encoded ones.
         classes_: The two classes, sorted.
 
     Example:
@@ -101,6 +103,7 @@ class SetpointClassifier(DecidesAtPoint):
         random_state: Any = 0,
         device: str = "cpu",
         ensemble: Any = 1,
+        kinds: Any = None,
         **module_parameters: Any,
     ) -> None:
         self.ask = ask
@@ -115,6 +118,7 @@ class SetpointClassifier(DecidesAtPoint):
         self.random_state = random_state
         self.device = device
         self.ensemble = ensemble
+        self.kinds = kinds
         for name, value in module_parameters.items():
             setattr(self, name, value)
 
@@ -143,7 +147,8 @@ class SetpointClassifier(DecidesAtPoint):
         """Train the model and set the threshold.
 
         Args:
-            X: The features, an array, a data frame of numbers, or a sparse matrix.
+            X: The features: an array or sparse matrix of numbers, or a data frame of pandas, polars or Arrow, whose
+                columns may hold words, categories, booleans, dates and missing values too.
             y: The class of each row.
             sample_weight: One weight per row; rows of weight 0 are left out.
             groups: One group per row, for asks that compare groups.
@@ -180,11 +185,11 @@ class SetpointClassifier(DecidesAtPoint):
         parts = replace(parts, train=parts.train.repeated())
         # No certificate covers rows that the model was trained on or chosen by.
         sure = self.confidence if parts.own_calibration else None
-        standardise, found = self._training(problem, len(parts.train.labels), seed, sure).run(solver, parts)
+        encoding, found = self._training(problem, len(parts.train.labels), seed, sure).run(solver, parts)
         if self.confidence is not None and is_certifiable(problem) and not self.calibration:
             warn_of_refusal("a certificate needs rows of its own; set calibration to a share such as 0.2")
         warn_of_refusal(found.refusal)
-        self.model_, self.history_ = Scorer(standardise, found.model.cpu()).eval(), found.history
+        self.model_, self.history_ = Scorer(encoding, found.model.cpu()).eval(), found.history
         self.comparison_ = comparison(found, over_splits=isinstance(self.ensemble, Splits))
         point = found.point
         if point.thresholds.single is not None:
@@ -212,6 +217,7 @@ class SetpointClassifier(DecidesAtPoint):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
         return tags
 
     def _scores(self, X: Any) -> NDArray[np.float64]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ import scipy.sparse
 import torch
 from numpy.typing import NDArray
 from sklearn.utils.sparsefuncs import mean_variance_axis
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d, validate_data
 from torch import Tensor, nn
 
+from setpoint.data.layout import Block
 from setpoint.data.rows import DENSE_AT_ONCE as SPARSE_AT_ONCE
 from setpoint.data.standardise import Standardiser, soften
 from setpoint.errors import BadTable
@@ -21,41 +23,66 @@ from setpoint.train.scoring import AT_ONCE, score_rows
 
 
 def read_features(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
-    """X as float64, checked by scikit-learn, and y if it is given; columns of words are refused by name.
+    """X as float64, checked by scikit-learn, and y if it is given. Sparse X is given as sparse rows.
 
-    Sparse X is given as sparse rows.
+    A frame with words, dates or missing values, and an array with missing values, is given as a `Table`.
     """
-    words = _columns_of_words(X)
-    if words:
-        listed = ", ".join(map(repr, words[:4])) + (", ..." if len(words) > 4 else "")
-        raise BadTable(
-            f"X must hold numbers, but there are categories or text in {listed}; put an encoder in front, such as "
-            f"make_pipeline(make_column_transformer((OneHotEncoder(handle_unknown='ignore'), {words[:4]}), "
-            f"remainder='passthrough'), {type(estimator).__name__}())"
-        )
-    return validate_data(estimator, X, y, reset=reset, dtype=np.float64, accept_sparse="csr")
+    kinds = getattr(estimator, "kinds", None) or {}
+    as_table = bool(kinds) or not _is_plain(X) if reset else estimator._by_columns
+    if not as_table:
+        how: dict[str, Any] = {"dtype": np.float64, "accept_sparse": "csr", "ensure_all_finite": "allow-nan"}
+        read = validate_data(estimator, _frames().as_frame(X) if _is_columns(X) else X, y, reset=reset, **how)
+        as_table = _holds_nan(read if isinstance(y, str) else read[0]) and reset
+        if not as_table:
+            if reset:
+                estimator._by_columns = False
+            return read
+    if scipy.sparse.issparse(X):
+        raise BadTable("X is sparse, but the model takes a frame with columns of several kinds; give X as a frame")
+    names = getattr(estimator, "feature_names_in_", None) if not reset else None
+    frame = _frames().as_columns(X, None if names is None else list(names))
+    validate_data(estimator, frame if _is_named(X) else X, y, reset=reset, skip_check_array=True)
+    if not reset:
+        return _frames().Table(frame, {}, {}, _is_named(X))
+    estimator._by_columns = True
+    y = column_or_1d(check_array(y, ensure_2d=False, dtype=None), warn=True)
+    check_consistent_length(frame, y)
+    return _frames().Table.of(frame, kinds, _is_named(X)), y
 
 
-def _columns_of_words(X: Any) -> list[str]:
-    """The columns of a data frame that do not hold numbers; empty if X is not a data frame."""
-    if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
-        return []
-    return [str(name) for name, dtype in zip(X.columns, X.dtypes) if not _holds_numbers(X[name], dtype)]
+def _frames() -> Any:
+    """The file that knows frames, which needs polars."""
+    return importlib.import_module("setpoint.estimator.frames")
 
 
-def _holds_numbers(column: Any, dtype: Any) -> bool:
-    if hasattr(dtype, "is_numeric"):  # polars
-        return bool(dtype.is_numeric()) or str(dtype) in ("Boolean", "Null")
-    if str(dtype) == "category" or getattr(dtype, "kind", "O") not in "biufcO":
+def _is_columns(X: Any) -> bool:
+    """Whether X is an Arrow table or columns by name, which scikit-learn does not take."""
+    if scipy.sparse.issparse(X) or hasattr(X, "dtypes"):
         return False
-    return dtype.kind != "O" or not any(isinstance(value, str) for value in column)
+    return isinstance(X, Mapping) or hasattr(X, "__arrow_c_stream__")
 
 
-def _dense_parts(x: Any) -> Iterator[Tensor]:
-    size = SPARSE_AT_ONCE if scipy.sparse.issparse(x) else AT_ONCE
-    for first in range(0, x.shape[0], size):
-        part = x[first : first + size]
-        yield torch.from_numpy(part.toarray() if scipy.sparse.issparse(x) else part)
+def _is_named(X: Any) -> bool:
+    return _is_columns(X) or (hasattr(X, "columns") and hasattr(X, "dtypes"))
+
+
+def _is_plain(X: Any) -> bool:
+    """Whether X holds numbers alone, none of which is missing if X is a frame."""
+    if isinstance(X, np.ndarray):
+        return X.ndim != 2 or X.dtype != object or not any(isinstance(value, str) for value in X.flat)
+    if not _is_named(X):
+        return True
+    if hasattr(X, "isna") and all(str(dtype) != "category" and dtype.kind in "biuf" for dtype in X.dtypes):
+        return not bool(X.isna().to_numpy().any())
+    return bool(_frames().holds_plain_numbers(_frames().as_frame(X)))
+
+
+def _holds_nan(x: Any) -> bool:
+    if not scipy.sparse.issparse(x):
+        return bool(np.isnan(x).any())
+    if np.isnan(x.data).any():
+        raise BadTable("X is sparse and holds NaN; give missing values in an array or a frame")
+    return False
 
 
 class Standardise(nn.Module):
@@ -83,28 +110,54 @@ class Standardise(nn.Module):
         scale = Standardiser.of(torch.from_numpy(x), own, constant=math.inf)
         return cls(scale.mean.where(scale.spread.isfinite(), 0.0), scale.spread)
 
+    @property
+    def blocks(self) -> list[Block]:
+        """One amount per feature."""
+        return [Block(f"x{place}", "amount", 1) for place in range(len(self.mean))]
+
     def forward(self, x: Tensor) -> Tensor:
-        return soften(Standardiser(self.mean, self.spread).apply(x)).to(x.dtype)
+        """Standardised features; the mean stands in for missing values."""
+        return soften(Standardiser(self.mean, self.spread).apply(x)).nan_to_num(0.0).to(x.dtype)
+
+    def features(self, x: Any) -> Tensor:
+        """The features of an array, float32."""
+        with torch.no_grad():
+            return self.forward(torch.from_numpy(x)).float()
+
+    def parts(self, x: Any) -> Iterator[Tensor]:
+        """The features of an array or of sparse rows, some rows at a time."""
+        size = SPARSE_AT_ONCE if scipy.sparse.issparse(x) else AT_ONCE
+        for first in range(0, x.shape[0], size):
+            part = x[first : first + size]
+            yield self.features(part.toarray() if scipy.sparse.issparse(x) else part)
+
+
+def learn_encoding(x: Any, weights: NDArray[np.float64] | None) -> Any:
+    """The encoding of the training rows: `Standardise` for arrays, `ByColumns` for tables; both have `blocks`."""
+    if isinstance(x, np.ndarray) or scipy.sparse.issparse(x):
+        return Standardise.of(x, weights)
+    return _frames().ByColumns.of(x)
 
 
 class Scorer(nn.Module):
-    """A network on raw features whose scores are shifted by the threshold, so that they pass above 0."""
+    """A network whose scores are shifted by the threshold, so that they pass above 0."""
 
     threshold: Tensor
 
-    def __init__(self, standardise: Standardise, network: nn.Module) -> None:
+    def __init__(self, encoding: nn.Module, network: nn.Module) -> None:
         super().__init__()
-        self.standardise = standardise
+        self.encoding = encoding
         self.network = network
         self.register_buffer("threshold", torch.zeros((), dtype=torch.float64))
 
     def forward(self, x: Tensor) -> Tensor:
         """Scores `(n,)` of raw features `(n, d)`."""
-        scores: Tensor = self.network(self.standardise(x)).reshape(len(x))
+        scores: Tensor = self.network(self.encoding(x)).reshape(len(x))
         return (scores - self.threshold).to(scores.dtype)
 
     def score(self, x: Any) -> NDArray[np.float64]:
-        """The scores of an array or sparse rows, in batches of float32 features, as in training."""
+        """The scores of an array, sparse rows or a table, in batches of float32 features, as in training."""
+        encoding: Any = self.encoding
         with torch.no_grad():
-            scores = [score_rows(self.network, self.standardise(part).float()) for part in _dense_parts(x)]
+            scores = [score_rows(self.network, part) for part in encoding.parts(x)]
         return np.asarray((torch.cat(scores).double() - self.threshold).numpy())

@@ -17,13 +17,13 @@ from setpoint.data.batch import Batches
 from setpoint.data.parts import Data
 from setpoint.data.standardise import soften
 from setpoint.errors import BadSetting
-from setpoint.estimator.features import Standardise
+from setpoint.estimator.features import learn_encoding
 from setpoint.estimator.module import Network
 from setpoint.measure.sample import name_groups
 from setpoint.problem.problem import Problem
 from setpoint.run.run import Run
 from setpoint.run.settings import SMALL, Settings
-from setpoint.run.side_by_side import Entry, SideBySide, one_thread
+from setpoint.run.side_by_side import Entry, SideBySide, one_thread, with_settings
 from setpoint.solve.solver import Solver
 from setpoint.train.choose import How
 from setpoint.train.default import BASELINE, Case, Choice, make_solver
@@ -62,14 +62,13 @@ class Part:
         part = self.take(np.repeat(np.arange(len(self.labels)), self.weights.astype(np.int64)))
         return Part(part.x, part.labels, None, part.groups)
 
-    def batches(self, standardise: Standardise, **how: Any) -> Batches:
-        """A loader of standardised features."""
+    def batches(self, encoding: Any, **how: Any) -> Batches:
+        """A loader of encoded features."""
         if self.is_sparse:
-            x = self.x @ scipy.sparse.diags_array(1 / standardise.spread.numpy())
+            x = self.x @ scipy.sparse.diags_array(1 / encoding.spread.numpy())
             x.data = soften(torch.from_numpy(x.data)).numpy()
         else:
-            with torch.no_grad():
-                x = standardise(torch.from_numpy(self.x)).float()
+            x = encoding.features(self.x)
         weights = None if self.weights is None else torch.from_numpy(self.weights).float()
         groups = None if self.groups is None else name_groups(self.groups)[0]
         return Batches(x, torch.from_numpy(self.labels), weights=weights, groups=groups, **how)
@@ -107,19 +106,20 @@ class Training:
     device: str
     ensemble: Any = 1
 
-    def run(self, solver: Any, parts: Parts) -> tuple[Standardise, Run]:
+    def run(self, solver: Any, parts: Parts) -> tuple[Any, Run]:
         """Train by the solver; cross-entropy is trained beside it unless it was one of the candidates."""
         if isinstance(self.ensemble, Splits) and not parts.apart:
             raise BadSetting("an ensemble over splits needs held_out and calibration rows; give both a share")
-        standardise = Standardise.of(parts.train.x, parts.train.weights)
+        encoding = learn_encoding(parts.train.x, parts.train.weights)
         size, rows = self.settings.batch_size or len(parts.train.labels), len(parts.train.labels)
         names = () if parts.train.groups is None else tuple(name_groups(parts.train.groups)[1])
 
         def make_data() -> Data:
-            train = parts.train.batches(standardise, batch_size=size, shuffle=size < rows, seed=self.settings.seed)
-            held_out, calibration = parts.held_out.batches(standardise), parts.calibration.batches(standardise)
-            return Data(train, held_out, calibration, group_names=names)
+            train = parts.train.batches(encoding, batch_size=size, shuffle=size < rows, seed=self.settings.seed)
+            held_out, calibration = parts.held_out.batches(encoding), parts.calibration.batches(encoding)
+            return Data(train, held_out, calibration, group_names=names, blocks=tuple(encoding.blocks))
 
+        width = sum(block.width for block in encoding.blocks)
         n_groups = len(names) if self.problem.group is not None else None
         case = Case(self.problem, False, size >= rows, rows, n_groups)
         left_alone = not parts.apart or parts.train.is_sparse
@@ -129,14 +129,15 @@ class Training:
         )  # fmt: skip
         together = SideBySide(self.problem, make_data, case, how, self.settings.confidence)
         with one_thread() if self.network.is_own else nullcontext():
-            return standardise, together.run(self._ways(solver, parts.train.x.shape[1]), Work(), unless_tried=True)
+            return encoding, together.run(self._ways(solver, width), Work(), unless_tried=True)
 
     def _ways(self, solver: Any, width: int) -> list[Entry]:
         network, own = self.network, self.network.method
         if own is not None:
             if solver not in (AUTO, "default"):
                 raise BadSetting(f"module {network.module!r} is trained by its own method; leave out solver={solver!r}")
-            solver, network = own(), Network()
+            given = {**self.network.parameters, "seed": self.settings.seed}
+            solver, network = with_settings(own(), given), Network()
 
         def build() -> nn.Module:
             return network.build(width, self.settings.seed).to(self.device)

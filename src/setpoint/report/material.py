@@ -65,7 +65,7 @@ class Material:
         notes: Sentences shown at the end.
         refusal: Why there is no certificate, if one was wanted.
         cost: How much better the objective is at the bare cut than at the certified point, on the calibration rows.
-        cautions: What speaks against trusting the numbers.
+        cautions: The reasons to doubt the numbers.
         why_shipped: Why the first contender is shipped in the place of the one that was named, if it is.
 
     Example:

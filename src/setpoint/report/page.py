@@ -83,7 +83,11 @@ def _hash(text: str) -> str:
 
 
 def _cautions(material: Material) -> str:
-    rows = "".join(f'<li data-code="{escape(c.code)}">{escape(c.sentence)}.</li>' for c in material.cautions)
+    told = [
+        (c.code, c.sentence[:1].upper() + c.sentence[1:] + ("" if c.sentence.endswith("?") else "."))
+        for c in material.cautions
+    ]
+    rows = "".join(f'<li data-code="{escape(code)}">{escape(sentence)}</li>' for code, sentence in told)
     return f'<aside class="cautions" aria-label="Warnings"><h2>Warnings</h2><ul>{rows}</ul></aside>' if rows else ""
 
 

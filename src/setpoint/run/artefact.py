@@ -102,7 +102,7 @@ class SavedRun:
         >>> table = fit_table(frame, "y", sp.ask("minimize fnr where fpr <= 10%"))
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     saved = load_run(save_run(folder + "/run", table))
-        >>> saved.point.predict(saved.scores({"x": [0, 199]})).tolist()
+        >>> saved.predict({"x": [0, 199]}).tolist()
         [0, 1]
     """
 
@@ -126,6 +126,26 @@ class SavedRun:
             BadTable: If a column is missing, unknown, or of another kind than in training.
         """
         return score_rows(self.model, self.schema.encode(as_frame(data), ignore_extra=ignore_extra, notes=notes))
+
+    def predict(self, data: Any, *, ignore_extra: bool = False, notes: Notes | None = None) -> Tensor:
+        """Decide every row at the operating point.
+
+        Args:
+            data: A polars or pandas frame, an Arrow table, or columns by name, in any order; with the column of the
+                groups, if the ask compares groups.
+            ignore_extra: Whether to allow columns that training never had.
+            notes: Collects values that training never saw; `schema.notes()` makes an empty one.
+
+        Returns:
+            1 for every row that is flagged and 0 for every other; one column per threshold for an ask over a range.
+
+        Raises:
+            BadTable: If a column is missing, unknown, or of another kind than in training.
+        """
+        frame, group = as_frame(data), self.point.problem.group
+        scores = self.scores(frame, ignore_extra=ignore_extra, notes=notes)
+        decisions: Tensor = self.point.predict(scores, None if group is None else self.schema.groups(frame, group))
+        return decisions
 
 
 def check_place(path: str | os.PathLike[str], *, force: bool = False) -> Path:
@@ -319,14 +339,14 @@ def load_run(path: str | os.PathLike[str]) -> SavedRun:
 
     Example:
         >>> import tempfile, polars as pl, setpoint as sp
-        >>> from setpoint.run.artefact import load_run, save_run
+        >>> from setpoint.run.artefact import save_run
         >>> from setpoint.run.table import fit_table
         >>> frame = pl.DataFrame({"x": list(range(200)), "y": [row // 100 for row in range(200)]})
         >>> table = fit_table(frame, "y", sp.ask("minimize fnr where fpr <= 10%"))
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     saved = load_run(save_run(folder + "/run", table))
-        >>> saved.point == table.chosen.point
-        True
+        ...     saved = sp.load_run(save_run(folder + "/run", table))
+        >>> saved.point == table.chosen.point, saved.predict({"x": [0, 199]}).tolist()
+        (True, [0, 1])
     """
     path = Path(path)
     if not _file(path, ABOUT).is_file():
@@ -358,8 +378,8 @@ def _checked(path: Path, about: dict[str, Any]) -> dict[str, bytes]:
         raise BadFile(f"{path} is of format {about['format']}, this version reads {reads}; upgrade setpoint")
     if int(found[1]) < reads:
         raise BadFile(
-            f"{path} is of format {about['format']}, which stores columns in another way; this version cannot "
-            "read it, fit it again"
+            f"{path} is of format {about['format']}, which an earlier version wrote; this version cannot read it, fit "
+            "it again"
         )
     sealed, expected = seal(about), named(about["seal"], text)
     changed = [name for name in {**expected, **sealed} if sealed.get(name) != expected.get(name)]

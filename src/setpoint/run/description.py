@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from setpoint.data.sketch import SIZE
 from setpoint.decide.settle import AUTO
 from setpoint.errors import BadFile
 from setpoint.plain import brief, listed, named, number, share, text, truth, whole_number
@@ -50,6 +51,7 @@ def check_description(about: Mapping[str, Any], point: OperatingPoint, width: in
     if about["cost_of_certificate"] is not None:
         number(about["cost_of_certificate"])
     listed(about["warnings"], Caution.from_dict, 1000)
+    listed(about["sketch"], lambda value: whole_number(value, 0, 2**64 - 1), SIZE)
     listed(about["notes"], text)
     for part in PARTS:
         size = about["rows"][part]

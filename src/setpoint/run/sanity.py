@@ -1,4 +1,4 @@
-"""Cautions about a run on a table: what speaks against trusting its numbers, computed once for every door."""
+"""Cautions about a run on a table: the reasons to doubt its numbers, computed once for every door."""
 
 from __future__ import annotations
 

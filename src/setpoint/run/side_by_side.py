@@ -71,7 +71,7 @@ def with_settings(method: Method, given: Mapping[str, Any]) -> Method:
     """The method with these settings; the seed only where the method has one."""
     for name in given:
         if name != "seed" and not hasattr(method, name):
-            raise BadSetting(f"{type(method).__name__} takes no {name}; leave out --{name}")
+            raise BadSetting(f"{type(method).__name__} takes no {name}; leave it out")
     own = {name: value for name, value in given.items() if hasattr(method, name)}
     return replace(method, **own) if own else method  # type: ignore[type-var]
 

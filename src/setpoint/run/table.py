@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 
 from setpoint.capacity import refuse_beyond_memory
@@ -19,6 +20,7 @@ from setpoint.data.reading import learn_readings
 from setpoint.data.rows import Rows
 from setpoint.data.scan import fingerprint
 from setpoint.data.schema import Schema, Target, group_names
+from setpoint.data.sketch import row_hashes, sketch_of
 from setpoint.data.split import split
 from setpoint.decide.paired import Difference
 from setpoint.errors import TooFewSamples
@@ -48,6 +50,7 @@ class TableRun:
         sizes: The number of rows and positives of each part.
         notes: Sentences about columns, values and choices that a user should know of.
         data: The fingerprint of the table.
+        sketch: Hashes of a few rows that were trained on or set the threshold, as `sketch_of` gives them.
 
     Example:
         >>> import polars as pl, setpoint as sp
@@ -64,6 +67,7 @@ class TableRun:
     sizes: dict[str, dict[str, int]]
     notes: tuple[str, ...]
     data: dict[str, Any]
+    sketch: tuple[int, ...] = ()
 
     @property
     def problem(self) -> Problem:
@@ -87,7 +91,7 @@ class TableRun:
 
     @cached_property
     def cautions(self) -> tuple[Caution, ...]:
-        """What speaks against trusting the numbers of this run."""
+        """The reasons to doubt the numbers of this run."""
         return cautions_of_run(self.chosen, self.sizes)
 
     def to_dict(self) -> dict[str, Any]:
@@ -106,6 +110,7 @@ class TableRun:
             "warnings": [caution.to_dict() for caution in self.cautions],
             "settings": asdict(self.settings),
             "data": self.data,
+            "sketch": list(self.sketch),
             "rows": self.sizes,
             "results": {run.name: _result(run) for run in self.runs},
             "schema": self.schema.to_dict(),
@@ -258,7 +263,8 @@ def fit_table(
     notes = (*told, *seen.sentences(ranges=False), *instead(run, settings))
     notes = (*notes, *(again if run.trained.again else ()))
     sizes = {name: {"rows": len(p.labels), "positives": int(p.labels.sum())} for name, p in parts.items()}
-    return TableRun(run, settings, schema, sizes, notes, about)
+    seen_rows = [row_hashes(parts[part].x, parts[part].labels) for part in PARTS[:3]]
+    return TableRun(run, settings, schema, sizes, notes, about, sketch_of(np.concatenate(seen_rows)))
 
 
 def chosen(schema: Schema, unlabelled: int) -> list[str]:

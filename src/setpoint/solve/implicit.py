@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint.decide.cut import find
+from setpoint.decide.cut import Found, find
 from setpoint.errors import BadSetting
 from setpoint.measure.joined import joined
 from setpoint.measure.looks import constant, constant_like, may_look
@@ -251,12 +251,8 @@ class ImplicitThreshold(Solver):
             found, slacks = find_with_slack(self.problem, sample, self.slacks)
             if self.training:
                 self.slacks.copy_(slacks)
-        broken = torch.zeros_like(found.active)
-        met = may_look(found.feasible) and bool(found.feasible)
-        if self.problem.constraints and not met:
-            bounded = constant(tuple(b.relation != "==" for b in self.problem.bounds), torch.bool, self.active.device)
-            broken = (self.problem.excesses(found.counts) > 0) & bounded & ~found.feasible
-        return _where(usable, found.thresholds, torch.zeros_like(found.thresholds)), found.active, broken
+        thresholds = _where(usable, found.thresholds, torch.zeros_like(found.thresholds))
+        return thresholds, found.active, broken_bounds(self.problem, found)
 
     def _move_slack(self, prices: Tensor) -> None:
         """One projected gradient step: the loss grows by its price with every unit of slack."""
@@ -278,6 +274,15 @@ class ImplicitThreshold(Solver):
             "prices": self.prices.tolist(),
             "temperature": float(self.temperature),
         }
+
+
+def broken_bounds(problem: Problem, found: Found) -> Tensor:
+    """Which bounds no threshold meets, `(k,)`; an equality never counts as such."""
+    met = may_look(found.feasible) and bool(found.feasible)
+    if met or not problem.constraints:
+        return torch.zeros_like(found.active)
+    bounded = constant(tuple(b.relation != "==" for b in problem.bounds), torch.bool, found.active.device)
+    return (problem.excesses(found.counts) > 0) & bounded & ~found.feasible
 
 
 def _where(usable: Tensor, this: Tensor, other: Tensor) -> Tensor:

@@ -108,8 +108,8 @@ class BestKind:
         >>> train, held_out, rest = (sp.Batches(x[k::3], labels[k::3]) for k in range(3))
         >>> ask = "minimize fnr where fpr <= 10%"
         >>> result = sp.fit(None, ask, train, held_out, sp.methods.BestKind(), calibration=rest)
-        >>> [trial.name for trial in result.comparison if trial.chosen]
-        ['cross-entropy']
+        >>> [trial.name for trial in result.comparison]
+        ['cross-entropy', 'linear', 'trees', 'mlp', 'stack']
     """
 
     caution: float = 1.0

@@ -33,6 +33,7 @@ from setpoint.solve.correction import Correction
 from setpoint.solve.implicit import ImplicitThreshold
 from setpoint.solve.solver import Solver
 from setpoint.train.class_weights import class_weights, deciding_bound
+from setpoint.train.lean import is_lean, refine_lean
 from setpoint.train.newton import newton
 
 STEPS, RATE, SEARCH_EVERY = 250, 0.05, 5
@@ -148,6 +149,10 @@ def refine(
 
     The solver is implicit thresholds unless another is given; it must take the full batch and unscaled logits.
     """
+    if solver is None and is_lean(problem, rows):
+        strength = kappa * anchor_strength(problem, rows)
+        rates = [RATE / 2 * (1 + math.cos(math.pi * step / STEPS)) for step in range(STEPS)]
+        return refine_lean(problem, rows, start, anchor, strength, rates, SEARCH_EVERY)
     if solver is None:
         search = Correction(every=SEARCH_EVERY)
         solver = ImplicitThreshold(problem, n_groups=rows.n_groups, temperature=1.0, memory=0, correction=search)

@@ -8,6 +8,7 @@ the same slope there, so that plain cross-entropy on the new columns is the elas
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,6 +20,7 @@ from torch.nn import functional as F
 
 from setpoint.data.rows import Rows
 from setpoint.data.split import strata
+from setpoint.data.standardise import Standardiser
 from setpoint.train.class_weights import class_weights
 from setpoint.train.lasso import elastic_net
 from setpoint.train.linear import MATCH_ROWS, some_rows
@@ -31,12 +33,13 @@ STRENGTHS = tuple(4.0**power for power in range(-1, 9))
 MIXES, STEPS = (1.0, 0.5), tuple(0.65**power for power in range(1, 13))
 #: With more rows of the smaller class per column than this, the weakest penalty is as good as any, and none is tried.
 ENOUGH = 50
-#: With fewer rows of the smaller class per column than this, elastic nets are tried beside ridges.
-FEW = 10
+#: The standard errors by which another penalty must be better than the ridge of strength 1. The threshold of a tight
+#: bound lies among few rows, and there less shrinking is often better than the loss of all rows says.
+CAUTION = 3.0
 #: The path ends after so many strengths in a row without a better one.
 PATIENCE = 2
 #: To which share of the loss the models of the path are fitted.
-TOLERANCE = 1e-6
+TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -133,17 +136,15 @@ def cross_validate(rows: Rows, fold: Tensor) -> Validated:
         fold: The number of the fold of each row, from 0 up.
 
     Returns:
-        The ridge with the lowest loss. Where the smaller class has fewer than `FEW` rows per column, it is the best
-        elastic net instead, if that is better by more than one standard error.
+        The penalty with the lowest loss, if it is better than the ridge of strength 1 (or the tried ridge that is
+        nearest to it) by more than `CAUTION` standard errors; else that ridge.
     """
-    best = min(ridge_path(rows, fold), key=attrgetter("loss"))
-    if int(min(rows.labels.sum(), (1 - rows.labels).sum())) < FEW * (rows.x.shape[1] - 1):
-        for mix in MIXES:
-            other = min(lasso_path(rows, fold, mix), key=attrgetter("loss"))
-            gain, error = other.gain_over(best)
-            if gain > error:
-                best = other
-    return best
+    ridges = ridge_path(rows, fold)
+    present = min(ridges, key=lambda one: abs(math.log(one.penalty.ridge)))
+    nets = [one for mix in MIXES for one in lasso_path(rows, fold, mix)]
+    best = min([*ridges, *nets], key=attrgetter("loss"))
+    gain, error = best.gain_over(present)
+    return best if gain > CAUTION * error else present
 
 
 def ridge_path(rows: Rows, fold: Tensor) -> list[Validated]:
@@ -180,6 +181,22 @@ def lasso_path(rows: Rows, fold: Tensor, mix: float) -> list[Validated]:
     return _walk(rows, fold, [Penalty((1 - mix) * step * strongest, mix * step * strongest) for step in STEPS], at)
 
 
+def rescaled_losses(rows: Rows, scores: Tensor) -> Tensor:
+    """The cross-entropy of each row at the best scale (0 or more) and shift of the scores.
+
+    The threshold is set after training and adapts to any scale and shift. A penalty that only shrinks all scores is
+    therefore not the worse for it.
+    """
+    weights = class_weights(rows, 1.0)
+    line = replace(rows, x=Standardiser.of(scores.unsqueeze(-1), weights).with_ones(scores.unsqueeze(-1)))
+    theta, _ = newton(line, weights, None, ridge=1e-6)
+    if theta[0] < 0:
+        # In the wrong order they are worth no more than a guess.
+        theta, _ = newton(line, weights, None, ridge=1e12)
+    fitted: Tensor = line.x @ theta
+    return weights * (F.softplus(fitted) - rows.labels * fitted)
+
+
 #: The parameters from the weight of each row, 0 for those of a fold, and the number of that fold.
 Fit = Callable[[Tensor, int], Tensor]
 
@@ -193,7 +210,7 @@ def _walk(rows: Rows, fold: Tensor, penalties: list[Penalty], at: Callable[[Pena
         for turn in range(int(fold.max()) + 1):
             outside = fold == turn
             scores[outside] = rows.x[outside] @ fit(weights * ~outside, turn)
-        found.append(Validated(penalty, scores, weights * (F.softplus(scores) - rows.labels * scores)))
+        found.append(Validated(penalty, scores, rescaled_losses(rows, scores)))
         sums = [one.loss for one in found]
         if len(sums) - sums.index(min(sums)) > PATIENCE:
             break

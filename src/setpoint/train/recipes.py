@@ -189,7 +189,8 @@ class Anchored:
 class Ridge:
     """Train a linear model by cross-entropy on the full batch, to convergence.
 
-    The sum of losses has a ridge of 1/2 |theta|^2, on standardised features. It is the baseline for `Anchored`.
+    The sum of losses has a ridge of 1/2 |theta|^2 on standardised features, or another penalty where cross-validation
+    finds one that is clearly better. It is the baseline for `Anchored`, which has the same penalty.
 
     Args:
         pos_weight: The weight of positives, as in `sp.CrossEntropy`.

@@ -1,0 +1,3 @@
+from benchmarks.studies.regularised.study import main
+
+main()

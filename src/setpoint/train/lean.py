@@ -1,0 +1,211 @@
+"""The refinement of linear models with its gradient in closed form: the same steps as by the solver, without autograd.
+
+On small tables a step by the solver spends almost all its time on Python and autograd. The loss is that
+of `ImplicitThreshold` at a temperature of 1, without memory, on all rows: objective + prices . excesses in soft counts,
+with thresholds found by the true rates every few steps. The closed form covers asks in which every quantity is a share
+of counts (`Rate`), at one threshold or at the thresholds of an area. With the soft counts u = (tp, fp) at a threshold,
+every rate is (a0 + a . u) / (b0 + b . u), because fn and tn are what u leaves of each class.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from setpoint.data.rows import Rows
+from setpoint.decide.cut import find
+from setpoint.errors import BadScores
+from setpoint.measure.constraint import Quantity
+from setpoint.measure.rate import Rate
+from setpoint.measure.sample import Sample
+from setpoint.problem.problem import Problem
+from setpoint.solve.implicit import BROKEN_PRICE, broken_bounds
+from setpoint.solve.price import Damping
+
+#: The settings of `torch.optim.Adam`.
+BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
+DAMPING = Damping()
+
+
+class Pull(Protocol):
+    """An anchor: cross-entropy to `targets` under `weights`, and a pull towards `centre`."""
+
+    @property
+    def targets(self) -> Tensor: ...
+
+    @property
+    def weights(self) -> Tensor: ...
+
+    @property
+    def centre(self) -> Tensor: ...
+
+
+def is_lean(problem: Problem, rows: Rows) -> bool:
+    """Whether the closed form covers this problem on these rows."""
+    asked = [problem.objective, *(bound.quantity for bound in problem.bounds)]
+    plain = rows.groups is None and all(isinstance(quantity, Rate) for quantity in asked)
+    return plain and rows.x.device.type == "cpu" and rows.sample(rows.labels).has_both_classes
+
+
+@dataclass(frozen=True)
+class Share:
+    """A rate less its bound as a function of u = (tp, fp): sign * ((a0 + a . u) / (b0 + b . u) - bound)."""
+
+    part: tuple[float, float, float]
+    whole: tuple[float, float, float]
+    bound: float
+    sign: float
+
+    @classmethod
+    def of(cls, rate: Quantity, classes: list[float], bound: float, sign: float) -> Share:
+        assert isinstance(rate, Rate)
+        positives, negatives = classes
+        part, whole = (
+            (fn * positives + tn * negatives, tp - fn, fp - tn) for tp, fp, fn, tn in (rate.part, rate.whole)
+        )
+        return cls(part, whole, bound, sign)
+
+    def at(self, tp: float, fp: float) -> tuple[float, float, float]:
+        """The value, and its derivatives by tp and fp; a share of nothing is 0 and stays 0."""
+        (a0, a1, a2), (b0, b1, b2) = self.part, self.whole
+        size = b0 + b1 * tp + b2 * fp
+        if size <= 0:
+            return -self.sign * self.bound, 0.0, 0.0
+        value, per = (a0 + a1 * tp + a2 * fp) / size, self.sign / size
+        return self.sign * (value - self.bound), per * (a1 - value * b1), per * (a2 - value * b2)
+
+
+class LeanLoss:
+    """The loss of implicit thresholds on all rows and its derivative by each score.
+
+    An area is a threshold per point, each with one equality of its own; any other problem has one threshold.
+
+    Attributes:
+        thresholds: The thresholds that `search` found last, `(m, 1)`.
+        active: Whether each bound holds its threshold.
+        broken: Whether each bound is met by no threshold.
+    """
+
+    def __init__(self, problem: Problem, rows: Rows) -> None:
+        self.problem, self.labels = problem, rows.labels
+        weights = rows.weights_or_ones
+        # Where all rows weigh 1, the search may go by rank.
+        self.weights = None if bool((weights == 1).all()) else weights
+        self.sides = torch.stack([rows.labels * weights, (1 - rows.labels) * weights])
+        classes, points = self.sides.sum(1).tolist(), problem.n_thresholds
+        self.cost = Share.of(problem.objective, classes, 0.0, (-1 if problem.maximize else 1) / points)
+        self.excesses = [
+            Share.of(c.quantity, classes, c.bound, -1.0 if c.relation == ">=" else 1.0) for c in problem.bounds
+        ]
+        # Above, how far each row passes each threshold; below, the slopes.
+        self.passed = torch.empty(2 * points, len(weights), dtype=torch.float64)
+
+    def search(self, scores: Tensor) -> None:
+        """Find the best thresholds on these scores by the true rates, and hold them from now on."""
+        found = find(self.problem, Sample(scores, self.labels, self.weights))
+        self.thresholds = found.thresholds.unsqueeze(-1)
+        self.active, self.broken = found.active.tolist(), broken_bounds(self.problem, found).tolist()
+
+    def __call__(self, scores: Tensor) -> tuple[float, Tensor]:
+        """The loss, and its derivative by each score."""
+        size = len(self.thresholds)
+        passed, slope = self.passed[:size], self.passed[size:]
+        torch.sub(scores, self.thresholds, out=passed).sigmoid_()
+        torch.addcmul(passed, passed, passed, value=-1, out=slope)
+        counts = (self.passed @ self.sides.T).tolist()
+        loss, prices = 0.0, []
+        for place in range(size):
+            bounds = slice(None) if self.problem.over is None else slice(place, place + 1)
+            value, *price = self._priced(bounds, counts[place], counts[size + place])
+            loss += value
+            prices.append(price)
+        if not math.isfinite(loss):
+            raise BadScores(
+                f"the loss of the refinement is {loss}: numbers too large to count with; scale the features"
+            )
+        return loss, (torch.tensor(prices, dtype=torch.float64) @ self.sides).mul_(slope).sum(0)
+
+    def _priced(self, bounds: slice, counts: list[float], pace: list[float]) -> tuple[float, float, float]:
+        """The part of one threshold, with its bounds, in the loss, and the price there of one more tp and fp.
+
+        `counts` are the soft tp and fp, `pace` their derivatives by the scores. The prices are those of `solve_prices`
+        and `hold_passing`: at them no small move of the threshold pays.
+        """
+        active, broken = self.active[bounds], self.broken[bounds]
+        loss, by_tp, by_fp = self.cost.at(*counts)
+        # A threshold that rises by 1 is all scores falling by 1.
+        cost = -(by_tp * pace[0] + by_fp * pace[1])
+        excesses = [excess.at(*counts) for excess in self.excesses[bounds]]
+        slopes = [-(tp * pace[0] + fp * pace[1]) * held for (_, tp, fp), held in zip(excesses, active)]
+        squares = sum(slope * slope for slope in slopes)
+        for (excess, tp, fp), slope, none_meets in zip(excesses, slopes, broken):
+            price = BROKEN_PRICE if none_meets else _damped(slope, cost, squares)
+            loss, by_tp, by_fp = loss + price * excess, by_tp + price * tp, by_fp + price * fp
+        if any(active) or any(broken):
+            return loss, by_tp, by_fp
+        passing = -(pace[0] + pace[1])
+        hold = _damped(passing, cost, passing * passing)
+        return loss, by_tp + hold, by_fp + hold
+
+
+def _damped(slope: float, cost: float, squares: float) -> float:
+    price = -slope * cost / (squares + DAMPING.slope_floor**2)
+    return min(max(price, -DAMPING.price_limit), DAMPING.price_limit)
+
+
+class Descent:
+    """Adam with its usual settings, on one vector."""
+
+    def __init__(self, start: Tensor) -> None:
+        self.place, self.steps = start.clone(), 0
+        self.mean, self.square = torch.zeros_like(start), torch.zeros_like(start)
+
+    def step(self, gradient: Tensor, rate: float) -> None:
+        """Move `place` by one step."""
+        self.steps += 1
+        self.mean.lerp_(gradient, 1 - BETA_1)
+        self.square.mul_(BETA_2).addcmul_(gradient, gradient, value=1 - BETA_2)
+        scale = self.square.sqrt().div_(math.sqrt(1 - BETA_2**self.steps)).add_(EPSILON)
+        self.place.addcdiv_(self.mean, scale, value=-rate / (1 - BETA_1**self.steps))
+
+
+@torch.no_grad()
+def refine_lean(
+    problem: Problem, rows: Rows, start: Tensor, anchor: Pull, strength: float, rates: list[float], every: int
+) -> Tensor:
+    """Improve `start` on the problem, held back by the anchor; the average over the last half of the steps.
+
+    Args:
+        problem: The problem, which `is_lean` covers on these rows.
+        rows: All rows, with a last feature of 1.
+        start: The parameters to start from.
+        anchor: The anchor.
+        strength: The strength of the anchor beside the loss, in units of their pulls on the scores at the start.
+        rates: The learning rate of each step.
+        every: The number of steps from one search of the thresholds to the next.
+
+    Returns:
+        The parameters.
+    """
+    x, loss, descent, average = rows.x, LeanLoss(problem, rows), Descent(start), torch.zeros_like(start)
+    ridge = torch.full_like(start, float(anchor.weights.mean()))
+    ridge[-1] = 0.0
+    scores = x @ start
+    loss.search(scores)
+    pull = anchor.weights * (torch.sigmoid(scores) - rows.labels)
+    strength *= float(loss(scores)[1].norm() / pull.norm().clamp(min=1e-300))
+    weights, ridge = strength * anchor.weights, strength * ridge
+    for step, rate in enumerate(rates):
+        scores = x @ descent.place
+        # The first search was at the start.
+        if step and step % every == 0:
+            loss.search(scores)
+        push = loss(scores)[1].addcmul_(weights, torch.sigmoid(scores) - anchor.targets)
+        descent.step((x.T @ push).addcmul_(ridge, descent.place - anchor.centre), rate)
+        if step >= len(rates) // 2:
+            average += descent.place / (len(rates) - len(rates) // 2)
+    return average
