@@ -16,6 +16,9 @@ JUDGED = ("test", "at threshold")
 #: The shares of test rows and of rows to train on, for the corrected standard error.
 TEST_SHARE, TRAIN_SHARE = 0.2, 0.65
 
+#: A cell of fewer splits has no standard error to speak of, and is shown but not counted.
+LEAST_SPLITS = 3
+
 Row = dict[str, Any]
 
 
@@ -64,12 +67,18 @@ def cells(rows: list[Row], ours: str = AUTO) -> list[Row]:
     return found
 
 
+def counted_gains(found: list[Row], rival: str, judged: str) -> list[Row]:
+    """The gains over a rival in all cells with enough splits."""
+    gains = [cell["gain"][judged][rival] for cell in found if rival in cell["gain"][judged]]
+    return [gain for gain in gains if gain["splits"] >= LEAST_SPLITS]
+
+
 def counts(found: list[Row]) -> dict[str, Row]:
     """How many cells ours wins and loses against each rival, by plain and by corrected standard errors."""
     told: dict[str, Row] = {}
     for judged in JUDGED:
         for rival in dict.fromkeys(name for cell in found for name in cell["gain"][judged]):
-            gains = [cell["gain"][judged][rival] for cell in found if rival in cell["gain"][judged]]
+            gains = counted_gains(found, rival, judged)
             for error in ("standard_error", "corrected_standard_error"):
                 outcomes = [sides(gain, error) for gain in gains]
                 told[f"{rival} | {judged} | {error}"] = {
