@@ -377,8 +377,8 @@ def _edit(path, change, sealed=True):
         (lambda place: flip(place / "history.jsonl"), "history.jsonl was changed after the run wrote it"),
         (lambda place: (place / "history.jsonl").unlink(), "is damaged: .*history.jsonl"),
         (
-            lambda place: _edit(place / "setpoint.json", lambda d: d.update(format="3.0")),
-            "format 3.0.*upgrade setpoint",
+            lambda place: _edit(place / "setpoint.json", lambda d: d.update(format="4.0")),
+            "format 4.0.*upgrade setpoint",
         ),
         (lambda place: _edit(place / "setpoint.json", lambda d: d.update(format=2)), "is damaged"),
         (lambda place: _edit(place / "setpoint.json", lambda d: d.update(format="new")), "is damaged"),
@@ -424,7 +424,7 @@ def test_an_edited_description_is_noticed_and_the_entry_named(tmp_path, run, cha
 
 def test_formats_of_the_same_first_number_are_read(tmp_path, run):
     place = save_run(tmp_path / "run", run)
-    _edit(place / "setpoint.json", lambda d: d.update(format="2.7", wonders={"of": "the future"}))
+    _edit(place / "setpoint.json", lambda d: d.update(format="3.7", wonders={"of": "the future"}))
     assert load_run(place).point == run.chosen.point
 
 
