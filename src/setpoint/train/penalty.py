@@ -33,6 +33,8 @@ STRENGTHS = tuple(4.0**power for power in range(-1, 9))
 MIXES, STEPS = (1.0, 0.5), tuple(0.65**power for power in range(1, 13))
 #: With more rows of the smaller class per column than this, the weakest penalty is as good as any, and none is tried.
 ENOUGH = 50
+#: With fewer rows of the smaller class per column than this, elastic nets are tried beside ridges: they take longer.
+FEW = 10
 #: The standard errors by which another penalty must be better than the ridge of strength 1. The threshold of a tight
 #: bound lies among few rows, and there less shrinking is often better than the loss of all rows says.
 CAUTION = 3.0
@@ -142,7 +144,8 @@ def cross_validate(rows: Rows, fold: Tensor, caution: float = CAUTION) -> Valida
     """
     ridges = ridge_path(rows, fold)
     present = min(ridges, key=lambda one: abs(math.log(one.penalty.ridge)))
-    nets = [one for mix in MIXES for one in lasso_path(rows, fold, mix)]
+    few = int(min(rows.labels.sum(), (1 - rows.labels).sum())) < FEW * (rows.x.shape[1] - 1)
+    nets = [one for mix in MIXES for one in lasso_path(rows, fold, mix)] if few else []
     best = min([*ridges, *nets], key=attrgetter("loss"))
     gain, error = best.gain_over(present)
     return best if gain > caution * error else present
