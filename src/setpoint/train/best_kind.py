@@ -272,7 +272,7 @@ class _Field:
             trials.append(Trial(name, point, self.seconds.get(name, 0.0), name == kept, self.notes.get(name, "")))
         return Trained(
             self.model(kept).eval(), self.history, self.rows[kept], BestKind(), tuple(trials),
-            out_of_fold=self.samples[kept],
+            plain=self.trained[PLAIN].model, out_of_fold=self.samples[kept],
         )  # fmt: skip
 
 
