@@ -1,6 +1,6 @@
 """Training killed at random moments: every resumed run bit by bit that of a run that was not killed.
 
-    python -m benchmarks.faults.kills [--kills N] [--seed S]
+    OMP_NUM_THREADS=1 python -m benchmarks.faults.kills [--kills N] [--seed S] [--jobs trees auto]
 
 Each job runs in processes of its own. They are killed (SIGKILL) at moments drawn uniformly over the first 60 % of the
 time that the whole job takes, several times a run, and resumed. After every kill what is on the disk must be readable:
@@ -129,7 +129,9 @@ class Library:
 
 
 JOBS: dict[str, Command | Library] = {
-    "linear, default": Command(()),
+    "linear, default": Command(("--model", "linear")),
+    "trees": Command(("--model", "trees")),
+    "auto": Command(("--model", "auto")),
     "mlp, implicit, over an earlier run": Command(
         ("--model", "mlp", "--solver", "implicit", "--epochs", "40", "--checkpoint-seconds", "0.2"), replaces=True
     ),
@@ -193,7 +195,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--kills", type=int, default=50, help="how many kills at least, over all jobs")
     parser.add_argument("--seed", type=int, default=0, help="decides the moments")
+    parser.add_argument("--jobs", nargs="*", default=list(JOBS), help="which jobs")
     options = parser.parse_args()
+    jobs = {name: JOBS[name] for name in options.jobs}
     draw = random.Random(options.seed)
     torch.set_num_threads(1)
     torch.optim.Adam([nn.Parameter(torch.zeros(1))])  # what torch loads late is loaded before the forks
@@ -202,7 +206,7 @@ def main() -> None:
         root = Path(directory)
         write_table(root / "table.csv", 6000)
         whole: dict[str, Path] = {}
-        for name, job in JOBS.items():
+        for name, job in jobs.items():
             whole[name] = root / f"whole-{len(whole)}"
             whole[name].mkdir()
             start = time.perf_counter()
@@ -210,8 +214,8 @@ def main() -> None:
             rows[name] = {"seconds": time.perf_counter() - start, "runs": 0, "identical": 0, "kills": 0, "found": {}}
         number = 0
         while sum(row["kills"] for row in rows.values()) < options.kills:
-            name = list(JOBS)[number % len(JOBS)]
-            job, row, place = JOBS[name], rows[name], root / f"run-{number}"
+            name = list(jobs)[number % len(jobs)]
+            job, row, place = jobs[name], rows[name], root / f"run-{number}"
             number += 1
             place.mkdir()
             assert end_of(fork(lambda job=job, place=place: job.before(place))) == 0  # type: ignore[misc]
@@ -225,7 +229,9 @@ def main() -> None:
     total = {key: sum(row[key] for row in rows.values()) for key in ("kills", "runs", "identical")}
     unreadable = sum(n for row in rows.values() for what, n in row["found"].items() if what.startswith("unreadable"))
     print(f"{total['kills']} kills, {total['identical']} of {total['runs']} runs identical, {unreadable} unreadable")
-    write_result("kills", {**total, "unreadable": unreadable, "jobs": rows})
+    write_result(
+        "kills" if len(jobs) == len(JOBS) else "kills_of_kinds", {**total, "unreadable": unreadable, "jobs": rows}
+    )
 
 
 if __name__ == "__main__":

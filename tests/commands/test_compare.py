@@ -20,19 +20,19 @@ from setpoint.run.table import fit_table
 from setpoint.train.default import TUNED
 from tables import loans
 
-COMPARED = "minimize fnr where fpr <= 10%"
+COMPARED = "minimize fnr where fpr <= 3%"
 
 
 @pytest.fixture(scope="module")
 def compared():
     names = ["weighted", "tuned", "cross-entropy"]
-    return compare_table(loans(), "default", ask(COMPARED), Settings(seed=3), names, trials=3)
+    return compare_table(loans(), "default", ask(COMPARED), Settings(seed=3, confidence=None), names, trials=3)
 
 
 def test_a_comparison_is_that_of_the_runs_on_the_same_splits(compared):
     assert [standing.solver for standing in compared.standings] == ["cross-entropy", "weighted", "tuned"]
     for place, seed in enumerate((3, 4, 5)):
-        run = fit_table(loans(), "default", ask(COMPARED), Settings(seed=seed, solver="weighted"))
+        run = fit_table(loans(), "default", ask(COMPARED), Settings(seed=seed, solver="weighted", confidence=None))
         plain, weighted, _ = compared.standings
         assert weighted.best[place] == run.chosen.best("test").objective
         assert weighted.shipped[place] == run.chosen.judged("test").objective
@@ -40,7 +40,7 @@ def test_a_comparison_is_that_of_the_runs_on_the_same_splits(compared):
         assert weighted.held[place] == run.chosen.judged("test").feasible
         assert plain.best[place] == run.runs[-1].best("test").objective
         assert weighted.differences[place] == weighted.shipped[place] - plain.shipped[place]
-    assert compared.standings[2].seconds[0] > compared.standings[1].seconds[0]
+    assert all(seconds > 0 for standing in compared.standings for seconds in standing.seconds)
 
 
 def test_the_standard_error_is_corrected_for_shared_rows(compared):

@@ -14,10 +14,12 @@ from test_trees import parts, rings
 import setpoint as sp
 from doors import main_ok
 from setpoint.data.frame import read_table
+from setpoint.data.scan import scan_table
 from setpoint.errors import BadSetting
 from setpoint.measure.sample import Sample
 from setpoint.run.artefact import load_run, save_run
 from setpoint.run.settings import Settings
+from setpoint.run.stream import fit_stream
 from setpoint.run.table import fit_table
 from setpoint.train.stack import Stack, stacked
 
@@ -173,3 +175,20 @@ def test_settings_of_the_method_are_refused_elsewhere():
 def _frame():
     x, y = rings(300)
     return pl.DataFrame({"a": x[:, 0].numpy(), "b": x[:, 1].numpy(), "y": y.numpy()})
+
+
+def test_plain_cross_entropy_beside_it_is_the_candidate_itself():
+    table = fit_table(_frame(), "y", sp.ask(ASK), Settings(model="auto"))
+    (plain,) = table.chosen.beside
+    assert plain.name == "cross-entropy"
+    assert plain.model is table.chosen.trained.plain
+    assert plain.trained.again
+    candidate = next(trial for trial in table.chosen.trials if trial.name == "cross-entropy")
+    assert candidate.seconds > 0
+
+
+def test_a_stream_is_sampled_and_said(tmp_path):
+    _frame().write_csv(tmp_path / "rings.csv")
+    table = fit_stream(scan_table(tmp_path / "rings.csv"), "y", sp.ask(ASK), Settings(model="trees", epochs=2))
+    assert "default trained on a sample of" in table.notes[-1]
+    assert isinstance(table.chosen.model, sp.methods.Boosted)

@@ -252,7 +252,7 @@ def test_the_choice_is_the_same_every_time_to_the_last_bit():
 def test_a_training_chooses_its_penalty_once_for_all_candidates_and_for_the_retraining(recipe, monkeypatch):
     calls = []
 
-    def choose(rows):
+    def choose(rows, caution):
         calls.append(len(rows.labels))
         return Penalty(7.0)
 

@@ -19,9 +19,9 @@ def section(figures: dict[str, Any]) -> str:
     note = (
         f"`{figures['ask']}` with a certificate at {100 * figures['confidence']:.0f} %, on tables of 1,200 rows (180 "
         "to set the threshold) drawn from a population whose true rates are known exactly. *Broken* is the share of "
-        "all repeats whose certified bound does not hold in the population. *Broken without a certificate* is how "
-        "often the bound does not hold at the plain threshold of the same calibration rows. The last columns are means "
-        "of true rates: what the certificate costs is the difference of the two FNR."
+        "all repeats whose certified bound does not hold in the population; *without a certificate* is how often the "
+        "bound does not hold at the plain threshold of the same calibration rows. The last columns are means of true "
+        "rates: what the certificate costs is the difference of the two FNR."
     )
     head = ["model", "repeats", "certified", "broken", "limit", "broken without a certificate", "met", "true FPR",
             "true FNR", "FNR without a certificate"]  # fmt: skip

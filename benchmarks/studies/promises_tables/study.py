@@ -9,7 +9,7 @@ own.
 
 Each repeat draws 1,200 rows, trains with the defaults of `setpoint fit` (the seed is that of the repeat), and asks
 whether the certified bound holds in the population: `minimize fnr where fpr <= 10%`, certified at 95 % from the
-calibration rows. "broken" is the share of all repeats with a certificate whose bound does not hold; the confidence
+calibration rows, as is the default. "broken" is the share of all repeats with a certificate whose bound does not hold; the confidence
 limits it to 5 %, and the test here to 5 % plus two standard errors. "bare" is how often the bound does not hold if the
 threshold is that of the calibration rows without a certificate. Each finished repeat is a row of
 `results/rows/promises_tables.parquet`, and not run again.
@@ -71,7 +71,7 @@ def true_rates(flagged: np.ndarray) -> dict[str, float]:
 
 
 def repeat(model: str, seed: int) -> dict[str, Any]:
-    run = fit_table(drawn(seed), "y", sp.ask(ASK), Settings(model=model, seed=seed, confidence=CONFIDENCE))
+    run = fit_table(drawn(seed), "y", sp.ask(ASK), Settings(model=model, seed=seed))
     own, everyone = run.chosen, population()[0]
     scores = score_rows(own.model, run.schema.encode(everyone))
     calibration = own.sample("calibration")

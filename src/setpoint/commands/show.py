@@ -63,17 +63,18 @@ def grid(head: Sequence[str], rows: Sequence[Sequence[str | Text]]) -> Table:
 
 
 @contextmanager
-def progress(screen: Console) -> Iterator[Callable[[str, int, int], None]]:
+def progress(screen: Console) -> Iterator[Callable[..., None]]:
     """One bar per solver with the time left; no bars if the screen is not a terminal."""
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
     silent = screen.quiet or not screen.is_terminal
     with Progress(*columns, TimeRemainingColumn(), console=screen, disable=silent) as bar:
         tasks = {}
 
-        def on_epoch(solver: str, done: int, epochs: int) -> None:
+        def on_epoch(solver: str, done: int, epochs: int, doing: str = "") -> None:
+            said = f"training: {solver}{doing and f', {doing}'}"
             if solver not in tasks:
-                tasks[solver] = bar.add_task(f"training: {solver}", total=epochs)
-            bar.update(tasks[solver], completed=done)
+                tasks[solver] = bar.add_task(said, total=epochs)
+            bar.update(tasks[solver], completed=done, description=said)
 
         yield on_epoch
 

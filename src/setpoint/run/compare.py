@@ -171,7 +171,7 @@ def compare_table(
     trials: int,
     *,
     positive: str | None = None,
-    on_split: Callable[[str, int, int], None] | None = None,
+    on_split: Callable[..., None] | None = None,
 ) -> Comparison:
     """Train several solvers on several random splits of a table, each beside plain cross-entropy.
 
@@ -215,9 +215,9 @@ def compare_table(
     notes: dict[str, None] = {}
     for done, seed in enumerate(seeds):
 
-        def on_row(solver: str, row: int, rows: int, done: int = done) -> None:
+        def on_row(solver: str, row: int, rows: int, *doing: str, done: int = done) -> None:
             if on_split is not None:
-                on_split(solver, done * rows + row, trials * rows)
+                on_split(solver, done * rows + row, trials * rows, *doing)
 
         # Nothing is retrained on held-out rows: rows that only one solver gets would look like its merit.
         once = replace(settings, seed=seed, solver=BASELINE, refit=False)

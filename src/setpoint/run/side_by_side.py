@@ -19,11 +19,12 @@ from setpoint.run.ship import shipped
 from setpoint.train.choose import How, can_refit, method_for
 from setpoint.train.default import BASELINE, Case, Choice, make_solver
 from setpoint.train.kinds import build_model, kind_of
-from setpoint.train.method import Method
+from setpoint.train.method import Given, Method
 from setpoint.train.work import Work
 
-#: Called with the name of the solver, its rows of history so far, and the expected number of rows.
-Told = Callable[[str, int, int], None]
+#: Called with the name of the solver, its rows of history so far, the expected number of rows and, if there is one,
+#: the name of the candidate.
+Told = Callable[..., None]
 
 
 @dataclass(frozen=True)
@@ -100,13 +101,17 @@ class SideBySide:
         """Train by the first entry, then by the others, which stand beside it.
 
         The others are retrained on held-out rows only if the first is, because rows that only one of them gets would
-        look like its merit. The first is the result, or plain cross-entropy where held-out rows clearly prefer it
-        to the default (`shipped`). With `unless_tried` there are no others if the first chose among candidates itself.
+        look like its merit. Plain cross-entropy that the first trained as a candidate is not trained again. The first
+        is the result, or plain cross-entropy where held-out rows clearly prefer it to the default (`shipped`). With
+        `unless_tried` there are no others if the first chose among candidates itself.
         """
         first = self._one(ways[0], self.how, work)
         if unless_tried and first.trials:
             return first
-        how = replace(self.how, refit=first.trained.again)
+        how, plain = replace(self.how, refit=first.trained.again), first.trained.plain
+        if plain is not None:
+            given = Given(plain, first.trained.again)
+            ways = [Entry(BASELINE, lambda: None, lambda case: given) if w.name == BASELINE else w for w in ways]
         return shipped(replace(first, beside=tuple(self._one(way, how, work) for way in ways[1:])))
 
     def _one(self, way: Entry, how: How, work: Work) -> Run:
@@ -121,7 +126,7 @@ class SideBySide:
             nonlocal done
             done = min(max(done, row["epoch"]) + 1, rows)
             if self.on_row is not None:
-                self.on_row(way.name, done, rows)
+                self.on_row(way.name, done, rows, *([row["candidate"]] if "candidate" in row else []))
 
         own = work.part(way.name, tell=tell)
         with torch.random.fork_rng(devices=range(torch.cuda.device_count())):

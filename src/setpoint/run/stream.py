@@ -34,13 +34,17 @@ from setpoint.problem.problem import Problem
 from setpoint.run.settings import PARTS, Settings
 from setpoint.run.side_by_side import Told
 from setpoint.run.table import SplitTable, TableRun, chosen, fit_parts, instead
-from setpoint.train.kinds import kind_of
+from setpoint.train.best_kind import BestKind
+from setpoint.train.method import Given
+from setpoint.train.trees import Trees
 from setpoint.train.work import Work
 
 #: The largest size in bytes of the features of a part that is kept.
 MOST_BYTES = 32_000_000
 #: The default batch size, number of steps, and least number of passes over the table.
 BATCH, STEPS, EPOCHS = 512, 2000, 3
+#: Methods that train on the sample of the training rows that is in memory.
+IN_MEMORY = (BestKind, Trees, Given)
 #: The memory budget of streaming: the four parts, the chunks that are read and mixed, the judging of a part, and the
 #: program itself. Only the sum was compared with the peak of whole runs, on files of up to 4 GB, not its terms.
 MEMORY = 4 * MOST_BYTES + 12 * CHUNK + 200_000_000 + 450_000_000
@@ -98,18 +102,20 @@ def fit_stream(
         on_row=on_row,
         work=work,
     )
-    own = kind_of(settings.model).method is not None
-    used = {one.name: one.history[-1]["solver"] for one in (run, *run.beside)[own:]}
     kept = len(parts["train"].labels)
-    sampled = f"; {settings.model} was trained on a sample of {kept} rows in memory" if own else ""
+    sampled = [one.name for one in (run, *run.beside) if isinstance(one.trained.settled, IN_MEMORY)]
+    used = {one.name: one.history[-1]["solver"] for one in (run, *run.beside) if one.name not in sampled}
+    by = ", ".join(f"{method} ({name})" if method != name else name for name, method in used.items())
+    told = [
+        f"trained in batches of {settings.batch_size} by {by}" if used else "",
+        f"{' and '.join(sampled)} trained on a sample of {kept} training rows in memory" if sampled else "",
+        f"train was judged on {kept} of its {rows} rows",
+    ]
     notes = (
         *chosen(schema, rows_read - scan.rows),
         *schema.spellings(),
         *instead(run, settings),
-        f"streamed: trained in batches of {settings.batch_size} by "
-        + ", ".join(f"{method} ({name})" if method != name else name for name, method in used.items())
-        + sampled
-        + f"; train was judged on {kept} of its {rows} rows",
+        f"streamed: {'; '.join(filter(None, told))}",
     )
     return TableRun(run, settings, schema, sizes, notes, data)
 

@@ -27,7 +27,7 @@ from setpoint.run.table import TableRun, fit_table
 from setpoint.train.checkpoint import STATE, Checkpoint, read_state, refusing_damage
 from setpoint.train.work import Work
 
-OnEpoch = Callable[[str, int, int], None]
+OnEpoch = Callable[..., None]
 #: The least seconds between two states on the command line, where an epoch may be shorter than saving a state.
 GAP = 1.0
 #: What came through standard input, in the directory of the run until that is whole.

@@ -158,7 +158,7 @@ class BestKind:
         every = batches_like(data.in_memory, rows, self.seed)
         standardised, _ = read_rows([every], nn.Linear(_width(data), 1))
         # One penalty for all folds: the choice of one number tells a fold nothing of its labels.
-        penalty = penalty_once(standardised, work)
+        penalty = penalty_once(standardised, work, caution=self.caution)
         field.add(PLAIN, self._linear(data, Only("CrossEntropy", attrgetter("plain"), penalty)))
         field.add(TREES, self._trees.cross_fit)
         if problem.group is not None:
@@ -272,7 +272,7 @@ class _Field:
             trials.append(Trial(name, point, self.seconds.get(name, 0.0), name == kept, self.notes.get(name, "")))
         return Trained(
             self.model(kept).eval(), self.history, self.rows[kept], BestKind(), tuple(trials),
-            out_of_fold=self.samples[kept],
+            plain=self.trained[PLAIN].model, out_of_fold=self.samples[kept],
         )  # fmt: skip
 
 

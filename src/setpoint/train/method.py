@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeGuard
 
 from torch import nn
@@ -76,6 +76,7 @@ class Trained:
             rows.
         trials: The candidates that the method chose from, from simple to bold.
         again: Whether the model was retrained on training and held-out rows together.
+        plain: A model by plain cross-entropy, if the method trained one as a candidate.
         out_of_fold: A score of each training row (and of each held-out row behind them, if those were trained on) by a
             model that was not trained on it, if the method cross-fits.
         held_out: The held-out rows with their scores before that retraining, if the rows are in memory.
@@ -92,6 +93,7 @@ class Trained:
     settled: Method
     trials: tuple[Trial, ...] = ()
     again: bool = False
+    plain: nn.Module | None = None
     out_of_fold: Sample | None = None
     held_out: Sample | None = None
 
@@ -132,6 +134,22 @@ def trained_once(method: Method, model: nn.Module, problem: Problem, data: Data,
     row = record(problem, 0, type(method).__name__, seen, judge(problem, seen), judge(problem, held_out))
     work.tell(row)
     return Trained(model, [row], 0, method)
+
+
+@dataclass(frozen=True)
+class Given:
+    """Take a model as it is: it was trained already, by plain cross-entropy, beside another."""
+
+    model: nn.Module
+    again: bool
+
+    def refuses(self, problem: Problem, data: Data) -> str | None:
+        """None: there is nothing to train."""
+        return None
+
+    def train(self, problem: Problem, data: Data, work: Work) -> Trained:
+        """The model, judged on training and held-out rows."""
+        return replace(trained_once(self, self.model, problem, data, work), again=self.again)
 
 
 class InPlace:

@@ -33,6 +33,8 @@ STRENGTHS = tuple(4.0**power for power in range(-1, 9))
 MIXES, STEPS = (1.0, 0.5), tuple(0.65**power for power in range(1, 13))
 #: With more rows of the smaller class per column than this, the weakest penalty is as good as any, and none is tried.
 ENOUGH = 50
+#: With fewer rows of the smaller class per column than this, elastic nets are tried beside ridges: they take longer.
+FEW = 10
 #: The standard errors by which another penalty must be better than the ridge of strength 1. The threshold of a tight
 #: bound lies among few rows, and there less shrinking is often better than the loss of all rows says.
 CAUTION = 3.0
@@ -119,32 +121,34 @@ def deal_folds(rows: Rows) -> Tensor:
     return fold
 
 
-def choose_penalty(rows: Rows) -> Penalty:
+def choose_penalty(rows: Rows, caution: float = CAUTION) -> Penalty:
     """The penalty with the lowest cross-validated cross-entropy, where rows are few enough for it to matter."""
     smallest = min(len(kind) for kind in strata(rows.labels, rows.groups))
     if not 2 * FOLDS <= smallest <= ENOUGH * (rows.x.shape[1] - 1) or len(strata(rows.labels)) < 2:
         return Penalty()
     some = some_rows(rows, MATCH_ROWS)
-    return cross_validate(some, deal_folds(some)).penalty
+    return cross_validate(some, deal_folds(some), caution).penalty
 
 
-def cross_validate(rows: Rows, fold: Tensor) -> Validated:
+def cross_validate(rows: Rows, fold: Tensor, caution: float = CAUTION) -> Validated:
     """The best penalty by cross-validated cross-entropy, with the scores of all rows out of their folds.
 
     Args:
         rows: Standardised features in float64 with a last column of ones, labels and weights.
         fold: The number of the fold of each row, from 0 up.
+        caution: The number of standard errors by which a penalty must be better than the ridge of strength 1.
 
     Returns:
         The penalty with the lowest loss, if it is better than the ridge of strength 1 (or the tried ridge that is
-        nearest to it) by more than `CAUTION` standard errors; else that ridge.
+        nearest to it) by more than `caution` standard errors; else that ridge.
     """
     ridges = ridge_path(rows, fold)
     present = min(ridges, key=lambda one: abs(math.log(one.penalty.ridge)))
-    nets = [one for mix in MIXES for one in lasso_path(rows, fold, mix)]
+    few = int(min(rows.labels.sum(), (1 - rows.labels).sum())) < FEW * (rows.x.shape[1] - 1)
+    nets = [one for mix in MIXES for one in lasso_path(rows, fold, mix)] if few else []
     best = min([*ridges, *nets], key=attrgetter("loss"))
     gain, error = best.gain_over(present)
-    return best if gain > CAUTION * error else present
+    return best if gain > caution * error else present
 
 
 def ridge_path(rows: Rows, fold: Tensor) -> list[Validated]:

@@ -11,7 +11,9 @@ from torch import Tensor
 
 from setpoint.data.split import strata
 from setpoint.decide.calibrate import evaluate
-from setpoint.decide.order import merit
+from setpoint.decide.cut import find
+from setpoint.decide.order import BROKEN_PRICE, merit, worth
+from setpoint.measure.count import count
 from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
@@ -119,4 +121,15 @@ def gain_over(problem: Problem, first: Sample, other: Sample) -> Gain:
 
 
 def _merits(problem: Problem, sample: Sample, rows: list[Tensor]) -> Tensor:
-    return torch.tensor([merit(judge(problem, sample, half)) for half in rows], dtype=torch.float64)
+    return torch.tensor([_merit(problem, sample.take(half)) for half in rows], dtype=torch.float64)
+
+
+def _merit(problem: Problem, sample: Sample) -> float:
+    """The merit of the best threshold; for one threshold without all the rates of an operating point."""
+    if problem.over is not None or problem.group is not None:
+        return merit(judge(problem, sample))
+    counts = count(sample.scores.double(), sample.labels, find(problem, sample).thresholds, weights=sample.weights)
+    heaviest = 1.0 if sample.weights is None else float(sample.weights.max())
+    value = worth(problem, float(problem.objective(counts)[0]))
+    broken = 0.0 if problem.holds(counts, heaviest) else max(problem.violations(counts))
+    return value - BROKEN_PRICE * broken
