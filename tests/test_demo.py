@@ -23,7 +23,7 @@ def test_the_demo_prints_the_answer_and_writes_the_run(tmp_path):
     )
     assert demo.returncode == 0, demo.stderr
     assert demo.stderr == ""
-    for word in ("maximize tnr where recall >= 95%", "Anchored(0.25)", "cross-entropy", "held-out", "threshold"):
+    for word in ("maximize tnr where recall >= 95%", "auto chose from", "cross-entropy", "held-out", "threshold"):
         assert word in demo.stdout
     assert "Positive is 'malignant' in 'diagnosis'" in demo.stdout
     saved = load_run(tmp_path / "run")

@@ -174,6 +174,8 @@ CASES: dict[str, Callable[[], dict[str, Any]]] = {
     "command: network, lagrangian": commanded("--model", "mlp", "--solver", "lagrangian", *SHORT),
     "command: network, augmented": commanded("--model", "mlp", "--solver", "augmented", *SHORT),
     "command: ensemble": commanded("--model", "mlp", "--ensemble", "2", *SHORT),
+    "command: trees": commanded("--model", "trees"),
+    "command: all kinds": commanded("--model", "auto"),
     "command: stream": commanded("--stream", *SHORT),
     "command: stream, network": commanded("--stream", "--model", "mlp", *SHORT),
     "command: compare": commanded("--trials", "2", "--solvers", "weighted,default", command="compare"),
