@@ -12,8 +12,9 @@ from functools import partial
 from torch import Tensor, nn
 
 from setpoint.errors import BadSetting
-from setpoint.train.best_kind import ASKED, NETWORK, PLAIN, TREES, BestKind
+from setpoint.train.best_kind import BestKind
 from setpoint.train.boosting import Boosted
+from setpoint.train.contest import ASKED, NETWORK, PLAIN, TREES
 from setpoint.train.ensemble import Ensemble
 from setpoint.train.method import Method
 from setpoint.train.models import drawn, linear, mlp
