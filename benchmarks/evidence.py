@@ -32,6 +32,7 @@ from benchmarks.faults import page as quality
 FOLDER = ROOT / "docs" / "evidence"
 #: In the order of the index. Each has a module `page`: a title, a section, the claims of the index, perhaps a figure.
 STUDIES = (
+    "tables",
     "default_study",
     "free_asks",
     "scalings",

@@ -17,6 +17,7 @@ from benchmarks.studies.lp_gradients import page as lp_gradients
 from benchmarks.studies.lp_programs import page as lp_programs
 from benchmarks.studies.mq2008 import page as mq2008
 from benchmarks.studies.promises import page as promises
+from benchmarks.studies.promises_tables import page as promises_tables
 
 PAGE = ROOT / "docs" / "measured.md"
 #: By the name of the result, in the order of the page.
@@ -25,6 +26,7 @@ SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "auto": (auto.TITLE, auto.section),
     "certificates": (certificates.TITLE, certificates.section),
     "promises": (promises.TITLE, promises.section),
+    "promises_tables": (promises_tables.TITLE, promises_tables.section),
     "letter": (letter.TITLE, letter.section),
     "mq2008": (mq2008.TITLE, mq2008.section),
     "step_cost": ("What a step costs", speed.step_cost),

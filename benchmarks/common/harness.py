@@ -125,7 +125,8 @@ def made_by(result: dict[str, Any]) -> str:
 def without_folders(given: list[str]) -> list[str]:
     """The arguments of a command but for the folders of this machine."""
     told = iter(given)
-    return [one for one in told if one not in ("--data", "--cache", "--fashion", "--before") or not next(told, "")]
+    folders = ("--data", "--cache", "--fashion", "--before", "--packages", "--flaml", "--keep")
+    return [one for one in told if one not in folders or not next(told, "")]
 
 
 def _short(value: Any) -> Any:

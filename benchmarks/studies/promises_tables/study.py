@@ -9,10 +9,10 @@ own.
 
 Each repeat draws 1,200 rows, trains with the defaults of `setpoint fit` (the seed is that of the repeat), and asks
 whether the certified bound holds in the population: `minimize fnr where fpr <= 10%`, certified at 95 % from the
-calibration rows, as is the default. "broken" is the share of all repeats with a certificate whose bound does not
-hold; the confidence limits it to 5 %, and the test here to 5 % plus two standard errors. "bare" is how often the
-bound does not hold if the threshold is that of the calibration rows without a certificate. Each finished repeat is a
-row of `results/rows/promises_tables.parquet`, and not run again.
+calibration rows, as is the default. "broken" is the share of all repeats with a certificate whose bound does not hold;
+the confidence limits it to 5 %, and the test here to 5 % plus two standard errors. "bare" is how often the bound does
+not hold if the threshold is that of the calibration rows without a certificate. Each finished repeat is a row of
+`results/rows/promises_tables.parquet`, and not run again.
 """
 
 from __future__ import annotations
