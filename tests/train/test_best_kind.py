@@ -127,7 +127,9 @@ def test_the_command_line_takes_auto_by_default_and_every_command_knows_it(tmp_p
     method = told["results"]["default"]["method"]
     assert method in ("default: trees", "default: stack")
     assert told["results"]["default"]["test"]["rates"]["fnr"] < told["results"]["cross-entropy"]["test"]["rates"]["fnr"]
-    assert "auto chose from" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "auto chose from" in said
+    assert f"3 kinds of models were tried. {method.removeprefix('default: ')} is kept: it" in said
     main_ok("predict", "run", "rings.csv", "--out", "answer.csv")
     answer, saved = pl.read_csv("answer.csv"), load_run("run")
     np.testing.assert_allclose(answer["score"].to_numpy(), saved.scores(read_table("rings.csv")).numpy(), rtol=1e-6)

@@ -7,8 +7,11 @@ from setpoint.decide.paired import Difference
 from setpoint.measure.constraint import percent
 from setpoint.problem.point import OperatingPoint
 from setpoint.report.words import cost, holds_on, part_name, show_bound, show_objective, show_points, show_value
+from setpoint.run.run import Run
 from setpoint.run.sanity import counts_at
 from setpoint.run.table import TableRun
+from setpoint.train.best_kind import BestKind
+from setpoint.train.contest import LOWEST
 from setpoint.train.default import BASELINE
 
 
@@ -45,11 +48,24 @@ def sentences(run: TableRun) -> list[str]:
         f"Rows: {rows}{star if constraints else ''}.",
         f"Positive is {target.positive!r} in {target.name!r}, {target.why}{change}.",
         *shipped_instead(own.why_shipped),
+        *_kept(own),
         f"Run at threshold {own.point.thresholds.describe()}: {show_objective(test)} on test{''.join(bounds)}.",
         *_held(run),
         *(f"On the calibration rows: {estimate}." for estimate in own.point.estimates if not own.point.certificate),
         *_rival(run),
     ]
+
+
+def _kept(own: Run) -> list[str]:
+    """Which of several kinds of models is kept, and why; nothing where there was no choice among kinds."""
+    if not isinstance(own.trained.settled, BestKind):
+        return []
+    tried = [trial for trial in own.trials if trial.point is not None]
+    kept = next(trial for trial in tried if trial.chosen)
+    why = "it has the lowest log-loss" if kept.note.startswith(LOWEST) else "it is clearly better for this ask"
+    if kept is tried[0]:
+        return [f"{len(tried)} kinds of models were tried. {kept.name}, the simplest, is kept: no other is better."]
+    return [f"{len(tried)} kinds of models were tried. {kept.name} is kept: {why} on rows that no member saw."]
 
 
 def shipped_instead(why: str) -> list[str]:

@@ -23,6 +23,8 @@ from setpoint.train.trial import Trial, gain_over, judge
 from setpoint.train.work import Work
 
 PLAIN, ASKED, TREES, NETWORK, STACK = "cross-entropy", "linear", "trees", "mlp", "stack"
+#: The note of the candidate that is kept unless another is clearly better by the exact metric.
+LOWEST = "the lowest log-loss"
 #: From simple to bold.
 ORDER = (PLAIN, ASKED, TREES, NETWORK, STACK)
 
@@ -109,7 +111,7 @@ class Contest:
         for name in tried:
             more, error = _paired(losses[name] - losses[first])
             note = f"{gains[name]} against {first}; log-loss {more:+.4f} ± {error:.4f} per row"
-            note = "the lowest log-loss" if name == first else note
+            note = LOWEST if name == first else note
             self.notes[name] = "; ".join(filter(None, (note, self.notes.get(name))))
         trials = []
         for name in ORDER:
