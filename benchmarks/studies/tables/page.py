@@ -110,8 +110,8 @@ def section(figures: dict[str, Any]) -> str:
         'Question: is `setpoint fit table --target y --ask "..."` as good an answer as a careful practitioner gives '
         "with other tools? The design stands in `benchmarks/studies/tables/study.py` and was fixed before the first "
         f"result was seen. {len(figures['sizes'])} of {figures['planned']['tables']} planned tables, five asks, "
-        f"{len(seeds)} of {figures['planned']['splits']} planned splits ({seeds[0]} to {seeds[-1]}) of 50/15/15/20 into "
-        "train, held-out, calibration and test rows, the same for all methods. Rivals train on train and held-out "
+        f"{len(seeds)} of {figures['planned']['splits']} planned splits ({seeds[0]} to {seeds[-1]}) of 50/15/15/20 "
+        "into train, held-out, calibration and test rows, the same for all methods. Rivals train on train and held-out "
         "rows; every threshold is set on calibration rows without a certificate, except that of "
         "`TunedThresholdClassifierCV`, which cross-validates on all three parts. Splits 0 to 2 were looked at while "
         "the default was built, and are not in the figures.",
@@ -125,7 +125,7 @@ def section(figures: dict[str, Any]) -> str:
         *([f"Not run yet: {', '.join(figures['not run'])}."] if figures["not run"] else []),
         "Threats: splits of one table overlap, so plain errors are too small (corrected ones stand beside); with "
         "ninety cells one or two differ by chance beyond two standard errors in either direction; a test part has as "
-        "few as 40 positives, and then FNR moves in steps of 2 points; six of the tables were used before to develop "
+        "few as 39 positives, and then FNR moves in steps of 2 points; six of the tables were used before to develop "
         "the recipe of the trees; times are of one thread on a machine with other work.",
     ]
     return "\n\n".join(parts)
