@@ -139,10 +139,10 @@ def fits_shared() -> Iterator[None]:
             known[key] = train(self, problem, data, work)
         return known[key]
 
-    def penalty(rows: Any) -> Any:
-        key = f"penalty of {tuple(rows.x.shape)}, {float(rows.x.double().abs().sum())}"
+    def penalty(rows: Any, *further: Any) -> Any:
+        key = f"penalty of {tuple(rows.x.shape)}, {float(rows.x.double().abs().sum())}, {further}"
         if key not in known:
-            known[key] = first[2](rows)
+            known[key] = first[2](rows, *further)
         return known[key]
 
     def by_first(place: int) -> Any:
@@ -234,4 +234,6 @@ def main() -> None:
     if not options.tables and not options.screen:
         journal.fold()
         sizes = {one: size_of(TABLES[one](folders)) for one in tables}
-        print(write_result("tables", summary(list(journal.rows.values()), sizes), options.quick))
+        planned = (*BOOSTED, *LOGISTIC, "FLAML", *MODELS, "cross-entropy")
+        figures = summary(list(journal.rows.values()), sizes, planned, len(SEEDS))
+        print(write_result("tables", figures, options.quick))

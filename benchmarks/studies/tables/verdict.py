@@ -89,7 +89,7 @@ def counts(found: list[Row]) -> dict[str, Row]:
     return told
 
 
-def times(rows: list[Row], ours: str = AUTO, clock: str = "wall") -> dict[str, float]:
+def times(rows: list[Row], ours: str = AUTO, clock: str = "processor") -> dict[str, float]:
     """By table, the median over splits of the time of ours as a multiple of one LightGBM fit."""
     own = by_method(rows).get(f"{ours}, clock", {})
     return {
@@ -106,7 +106,14 @@ def choices(rows: list[Row], ours: str = AUTO) -> dict[str, str]:
     return {table: ", ".join(f"{name} {n}" for name, n in own.most_common()) for table, own in found.items()}
 
 
-def summary(rows: list[Row], sizes: dict[str, Row]) -> Row:
+def summary(rows: list[Row], sizes: dict[str, Row], methods: tuple[str, ...] = (), splits: int = 0) -> Row:
+    """Everything that the page shows; `sizes`, `methods` and `splits` say what was planned."""
     found = cells(rows)
-    return {"seeds": sorted({row["seed"] for row in rows}), "sizes": {cell["table"]: sizes[cell["table"]] for cell in
-            found}, "chosen": choices(rows), "cells": found, "counts": counts(found), "times": times(rows)}  # fmt: skip
+    known = {cell["table"] for cell in found} | set(by_method(rows))
+    return {
+        "seeds": sorted({row["seed"] for row in rows if row["method"] == AUTO}),
+        "planned": {"tables": len(sizes), "splits": splits},
+        "not run": [name for name in (*sizes, *methods) if name not in known],
+        "sizes": {cell["table"]: sizes[cell["table"]] for cell in found},
+        "chosen": choices(rows), "cells": found, "counts": counts(found), "times": times(rows),
+    }  # fmt: skip
