@@ -359,34 +359,28 @@ def test_a_mistake_that_shows_in_training_leaves_nothing(table, capsys, monkeypa
     assert [p.name for p in table.iterdir()] == ["loans.csv"]
 
 
-#: The command line, killed at random moments while it grows trees and tries kinds of models.
-def kinds_killed(model, seed, moments):
-    """The bytes of a run that was killed at these moments, and those of a run that was not."""
+def kinds_killed(model, seed, states):
+    """How often a run was killed, each time when it had so many states, and the files of it and of a whole run."""
     asked = ["fit", "loans.csv", "--target", "default", "--ask", ASK, "--model", model, "--seed", str(seed), "--quiet"]
     command = [sys.executable, "-m", "setpoint", *asked]
     environment = {**os.environ, "PYTHONPATH": str(Path(sp.__file__).parents[1])}
     subprocess.run([*command, "--out", "whole"], env=environment, check=True, capture_output=True)
     again, kills = [*command, "--out", "run"], 0
-    for moment in moments:
+    for wanted in states:
         process = subprocess.Popen(again, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            process.wait(moment)
-            break
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            kills += 1
-        if Path("run/unfinished", STATE).exists():
-            again = [sys.executable, "-m", "setpoint", "fit", "--resume", "run", "--quiet"]
+        while process.poll() is None and len(list(Path("run/unfinished").rglob(STATE))) < wanted:
+            time.sleep(0.002)
+        process.kill()
+        kills += process.wait() == KILLED
+        again = [sys.executable, "-m", "setpoint", "fit", "--resume", "run", "--quiet"]
     if not Path("run", "setpoint.json").exists():
         subprocess.run(again, env=environment, check=True, capture_output=True)
     return kills, [[Path(place, name).read_bytes() for place in ("run", "whole")] for name in WHOLE[:3]]
 
 
-@pytest.mark.parametrize(("model", "seed"), [("trees", 0), ("auto", 1)])
-def test_trees_and_the_choice_of_a_kind_are_resumed_to_the_same_bytes(table, model, seed):
-    draw = random.Random(model)
-    kills, files = kinds_killed(model, seed, [draw.uniform(2.0, 5.0) for _ in range(4)])
-    assert kills >= 1
+@pytest.mark.parametrize(("model", "seed", "states"), [("trees", 0, (1, 3, 5)), ("auto", 1, (1, 4, 8, 12))])
+def test_trees_and_the_choice_of_a_kind_are_resumed_to_the_same_bytes(table, model, seed, states):
+    kills, files = kinds_killed(model, seed, states)
+    assert kills >= 2
     for ours, whole in files:
         assert ours == whole
