@@ -18,7 +18,7 @@ from rich.console import Console
 
 import setpoint
 from doors import ASK, FIT, main_ok
-from marks import slow
+from marks import quick_first, slow
 from setpoint import ask, cli
 from setpoint.cli import COMMANDS, main
 from setpoint.commands.show import progress, result_table
@@ -225,7 +225,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("question", REFUSED)
+@pytest.mark.parametrize("question", quick_first(REFUSED, 2))
 def test_a_demanded_certificate_that_cannot_be_given_is_exit_code_3_and_the_run_is_kept(table, capsys, question):
     fit = [*FIT, "--ask", question, "--solver", "cross-entropy", "--json"]
     with pytest.raises(SystemExit) as ended:

@@ -104,6 +104,7 @@ def test_standard_input_can_be_streamed(table, monkeypatch):
     assert not Path("run", COPY).exists()
 
 
+@slow
 def test_a_folder_and_several_files_are_the_table(table):
     os.mkdir("months")
     for month, rows in enumerate((loans()[:150], loans()[150:260], loans()[260:])):

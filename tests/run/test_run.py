@@ -16,6 +16,7 @@ import pytest
 import torch
 
 import setpoint
+from marks import slow
 from setpoint import ask
 from setpoint.data.scan import fingerprint
 from setpoint.data.split import split
@@ -195,6 +196,7 @@ def test_the_default_says_what_it_came_down_to():
     assert network.chosen.method in ("default: CrossEntropy", "default: ProximalHead")
 
 
+@slow
 def test_a_certificate_that_the_rows_do_not_allow_leaves_the_bare_cut_and_a_reason():
     for problem, why in ((ask("minimize fnr where fpr <= 1%"), "299 negatives, but there are 44"), (GAP, "each group")):
         bare = fitted(settings=Settings(epochs=3, confidence=None), problem=problem)

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import setpoint as sp
+from marks import slow
 from setpoint.data.layout import Block, Layout
 from setpoint.errors import BadSetting, NotEnoughMemory, TooFewSamples
 from setpoint.run.settings import Settings
@@ -183,6 +184,7 @@ def test_a_copy_from_the_state_gives_the_same_scores():
     assert torch.equal(again(rings(seed=7)[0]), model(rings(seed=7)[0]))
 
 
+@slow
 def test_the_result_does_not_depend_on_the_number_of_threads():
     code = (
         "import torch, setpoint as sp\n"
@@ -190,7 +192,7 @@ def test_the_result_does_not_depend_on_the_number_of_threads():
         "train, held_out, rest = parts()\n"
         "print(hash(tuple(sp.fit('trees', ASK, train, held_out, calibration=rest).model.texts)))\n"
     )
-    path = os.pathsep.join(map(str, (Path(sp.__file__).parents[1], Path(__file__).parent)))
+    path = os.pathsep.join(map(str, (Path(sp.__file__).parents[1], Path(__file__).parent, Path(__file__).parents[1])))
     known = {**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": "0"}
     said = {
         subprocess.run(
