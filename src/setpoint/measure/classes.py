@@ -62,6 +62,7 @@ def count_classes(
 class ClassQuantity(Quantity, ABC):
     """A function of the counts of K classes, `(..., K, 4) -> (...)`, made of a rate of each class."""
 
+    kind = "classes"
     rate: Rate | Metric
 
     def __post_init__(self) -> None:

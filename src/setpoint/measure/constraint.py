@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from torch import Tensor
 
@@ -24,10 +24,16 @@ def percent(share: float) -> str:
     return f"{Decimal(repr(share)).scaleb(2).normalize():f}%"
 
 
+#: The kind of question that one threshold (or one per group, or one per point of an area) answers.
+CUT = "cut"
+
+
 class Quantity(ABC):
     """A named function of the counts that can be compared with a number."""
 
     name: str
+    #: The kind of question that the quantity belongs to, which says what its counts are: see `Problem.kind`.
+    kind: ClassVar[str] = CUT
 
     @abstractmethod
     def __call__(self, counts: Tensor) -> Tensor:
@@ -36,6 +42,10 @@ class Quantity(ABC):
     @abstractmethod
     def identity(self) -> tuple[object, ...]:
         """The values by which two quantities of one type are compared."""
+
+    def adopt(self, plain: Quantity) -> Quantity:
+        """A plain rate that stands beside this quantity in one problem, as a quantity of this kind."""
+        return plain
 
     @property
     def is_share(self) -> bool:

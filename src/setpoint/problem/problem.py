@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from setpoint.errors import BadProblem, BadScores, BadWeights, MissingClass
-from setpoint.measure.constraint import SLACK, Constraint, FlaggedRows, Quantity
+from setpoint.measure.constraint import CUT, SLACK, Constraint, FlaggedRows, Quantity
 from setpoint.measure.looks import constant_like
 from setpoint.measure.rate import Gap, Range, Rate, flagged
 from setpoint.measure.sample import Sample
@@ -57,6 +57,7 @@ class Problem:
         for constraint in self.constraints:
             if not isinstance(constraint, Constraint):
                 raise BadProblem(f"expected a constraint such as sp.fpr <= 0.01, but got {constraint!r}")
+        self._adopt_plain_rates()
         if self.over is not None:
             if not isinstance(self.over, Range):
                 raise BadProblem(f"over= expects a range such as sp.fpr.between(0, 0.05), got {self.over!r}")
@@ -68,6 +69,27 @@ class Problem:
             names = ", ".join(sorted(self._group_names()))
             raise BadProblem(f"a problem compares groups of one column, but this one names {names}")
         self._refuse_contradictions()
+
+    def _adopt_plain_rates(self) -> None:
+        """Make all quantities of one kind: beside a rate of a class, for example, the error is that of all classes."""
+        leaders = {q.kind: q for q in self.quantities if q.kind != CUT}
+        if len(leaders) > 1:
+            first, second = list(leaders.values())[:2]
+            raise BadProblem(f"{first} and {second} are decided in different ways; ask for one of them at a time")
+        for leader in leaders.values():
+            bounds = (replace(c, quantity=leader.adopt(c.quantity)) for c in self.constraints)
+            object.__setattr__(self, "objective", leader.adopt(self.objective))
+            object.__setattr__(self, "constraints", tuple(bounds))
+
+    @property
+    def quantities(self) -> list[Quantity]:
+        """The objective and the bounded quantities, each once."""
+        return list(dict.fromkeys([self.objective, *(c.quantity for c in self.constraints)]))
+
+    @property
+    def kind(self) -> str:
+        """The kind of question, which says how rows are decided: "cut" by a threshold, "classes" by shifts, ..."""
+        return next((q.kind for q in self.quantities if q.kind != CUT), CUT)
 
     def _group_names(self) -> set[str]:
         return {c.quantity.group for c in self.constraints if isinstance(c.quantity, Gap)}
