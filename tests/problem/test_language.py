@@ -189,5 +189,5 @@ def test_a_name_of_ones_own_is_offered_too():
     assert sp.ask("maximize profit where profit >= 3", [own]) == sp.maximize(own, own >= 3.0)
     with pytest.raises(BadAsk, match="did you mean 'profit'"):
         sp.ask("maximize proft", [own])
-    with pytest.raises(BadAsk, match=r"known are .*, kappa, profit, f_score in the ask"):
+    with pytest.raises(BadAsk, match=r"known are .*, kappa, review, profit, f_score in the ask"):
         sp.ask("maximize zzzzzzz", [own])

@@ -64,4 +64,4 @@ def _answers(saved: SavedRun, frame: Frame, keep: list[str], ignore_extra: bool,
     groups = None if group is None else saved.schema.groups(frame, group)
     decisions = saved.point.predict(scores, groups).reshape(len(scores), -1).T.numpy()
     names = ["decision"] if len(decisions) == 1 else [f"decision_{i + 1}" for i in range(len(decisions))]
-    return {"score": scores.numpy(), **dict(zip(names, decisions))}
+    return {"score": scores.numpy(), **dict(zip(names, map(saved.point.thresholds.written, decisions)))}

@@ -8,18 +8,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from setpoint.decide.certify import certify, is_certifiable
-from setpoint.decide.certify_groups import certify_each_group, certify_gap
-from setpoint.decide.cut import find
+from setpoint.decide.by_kind import decider
+from setpoint.decide.certify import is_certifiable
 from setpoint.decide.estimate import estimate
 from setpoint.decide.samples_needed import refuse_confidence
 from setpoint.errors import BadGroups, BadSetting, SetpointError
+from setpoint.measure.constraint import CUT
 from setpoint.measure.sample import Sample, check_sample, name_groups
-from setpoint.problem.certificate import Certificate
 from setpoint.problem.language import read_problem
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
-from setpoint.problem.thresholds import thresholds_from
 from setpoint.processes import Processes, ProcessGroup
 
 
@@ -61,7 +59,7 @@ def evaluate(
     problem = read_problem(problem, rows=True)
     columns = _gathered(scores, labels, weights, groups, Processes.of(process_group))
     sample, names = _judged_sample(problem, *columns)
-    return OperatingPoint.at(problem, thresholds_from(find(problem, sample).thresholds, problem, names), sample)
+    return OperatingPoint.at(problem, decider(problem).best(problem, sample, names), sample)
 
 
 def calibrate(
@@ -114,22 +112,21 @@ def calibrate(
     """
     problem = read_problem(problem)
     columns = _gathered(scores, labels, weights, groups, Processes.of(process_group))
-    if per_group and (problem.group is not None or problem.over is not None or confidence is None):
-        raise BadSetting("per_group certifies plain bounds in every group: it needs confidence=, and no gap or area")
+    plain = problem.group is None and problem.over is None and problem.kind == CUT
+    if per_group and (not plain or confidence is None):
+        raise BadSetting(
+            "per_group certifies plain bounds in every group: it needs confidence=, and no gap, area or review"
+        )
     sample, names = _judged_sample(problem, *columns, by_group=per_group)
+    ways, certificate = decider(problem), None
     if confidence is None:
-        return OperatingPoint.at(problem, thresholds_from(find(problem, sample).thresholds, problem, names), sample)
+        return OperatingPoint.at(problem, ways.best(problem, sample, names), sample)
     refuse_confidence(confidence)
-    certificate: Certificate | None = None
     if not is_certifiable(problem) and not any(c.relation == "==" for c in problem.constraints):
-        thresholds = find(problem, sample).thresholds
-    elif names is None:
-        thresholds, certificate = certify(problem, sample, confidence)
-    elif problem.group is not None:
-        thresholds, certificate = certify_gap(problem, sample, names, confidence)
+        thresholds = ways.best(problem, sample, names)
     else:
-        thresholds, certificate = certify_each_group(problem, sample, names, confidence)
-    point = OperatingPoint.at(problem, thresholds_from(thresholds, problem, names), sample, certificate)
+        thresholds, certificate = ways.certify(problem, sample, confidence, names)
+    point = OperatingPoint.at(problem, thresholds, sample, certificate)
     return replace(point, estimates=estimate(point, sample, confidence))
 
 

@@ -13,7 +13,7 @@ starts where a fifth of the samples, set aside, are most certain that all bounds
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
@@ -32,6 +32,7 @@ from setpoint.problem.certificate import Certificate
 from setpoint.problem.evidence import is_testable, p_if_broken, trials
 from setpoint.problem.problem import Problem
 
+BY_RANK = "order statistic of the calibration scores"
 #: The share of the samples that choose where the walk starts, when neither end will do.
 SET_ASIDE = 0.2
 #: The walk starts at this share of the way to the cut of which they are most certain, since that cut is optimistic.
@@ -46,10 +47,26 @@ def is_certifiable(problem: Problem) -> bool:
 def certify(problem: Problem, sample: Sample, confidence: float) -> tuple[Tensor, Certificate]:
     """The best threshold `(1,)` at which all bounds hold with probability `confidence`."""
     refuse_the_impossible(problem)
+    found = certified_cuts(problem, sample, confidence)
+    return _chosen(problem, found.cuts, found.places, confidence, found.method)
+
+
+@dataclass(frozen=True)
+class Certified:
+    """The cuts, by their places on a curve, at which all bounds hold with the confidence that was asked for."""
+
+    cuts: Curve
+    places: NDArray[np.int64]
+    method: str
+
+
+def certified_cuts(problem: Problem, sample: Sample, confidence: float) -> Certified:
+    """All cuts at which the bounds hold: with probability `confidence` at all of them at once."""
     tested = unweighted(sample)
     sides = {safe_side(c) for c in problem.constraints}
     if 0 not in sides:
-        return certify_among(problem, curve(tested.scores, tested.labels), confidence)
+        cuts = curve(tested.scores, tested.labels)
+        return Certified(cuts, _from_the_ends(problem, cuts, confidence), BY_RANK)
     aside, tested = drawn_apart(tested, SET_ASIDE)
     cuts = curve(tested.scores, tested.labels)
     counts, steps = cuts.counts.numpy(), _ways(problem)
@@ -58,19 +75,22 @@ def certify(problem: Problem, sample: Sample, confidence: float) -> tuple[Tensor
     certified = np.concatenate([_walk(problem.constraints, counts, start, step, level) for step in steps])
     if len(certified) == 0:
         raise TooFewSamples(refusal(problem, counts[start], confidence, level))
-    method = f"fixed-sequence test, started by {len(aside.scores)} samples set aside"
-    return _chosen(problem, cuts, certified, confidence, method)
+    return Certified(cuts, certified, f"fixed-sequence test, started by {len(aside.scores)} samples set aside")
 
 
 def certify_among(problem: Problem, cuts: Curve, confidence: float) -> tuple[Tensor, Certificate]:
     """The best of the given cuts at which all bounds hold with that confidence; one end must keep each bound."""
     refuse_the_impossible(problem)
+    return _chosen(problem, cuts, _from_the_ends(problem, cuts, confidence), confidence, BY_RANK)
+
+
+def _from_the_ends(problem: Problem, cuts: Curve, confidence: float) -> NDArray[np.int64]:
     certified = reduce(np.intersect1d, walked_from_the_ends(problem, cuts, confidence).values())
     if len(certified) == 0:
         counts, sides = cuts.counts.numpy(), {safe_side(c) for c in problem.constraints}
         start = int(_doubt(problem.constraints, counts).argmin())
         raise TooFewSamples(refusal(problem, counts[start], confidence, (1 - confidence) / len(sides)))
-    return _chosen(problem, cuts, certified, confidence, "order statistic of the calibration scores")
+    return certified
 
 
 def walked_from_the_ends(problem: Problem, cuts: Curve, confidence: float) -> dict[int, NDArray[np.int64]]:

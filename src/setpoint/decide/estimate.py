@@ -21,7 +21,7 @@ import scipy
 import torch
 from torch import Tensor
 
-from setpoint.decide.cut import find
+from setpoint.decide.by_kind import decider
 from setpoint.measure.constraint import Quantity
 from setpoint.measure.curve import curve, mean_over
 from setpoint.measure.rate import CATALOGUE, Gap
@@ -30,7 +30,7 @@ from setpoint.problem.certificate import Estimate
 from setpoint.problem.evidence import is_testable
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
-from setpoint.problem.thresholds import Thresholds, thresholds_from
+from setpoint.problem.thresholds import Thresholds
 
 #: Parts of the rows, each counted at the threshold of the others.
 FOLDS = 5
@@ -54,7 +54,7 @@ def estimate(point: OperatingPoint, sample: Sample, confidence: float) -> tuple[
     else:
         kinds = _Kinds.nothing()
         for one in range(FOLDS):
-            own = thresholds_from(find(problem, sample.take(folds != one)).thresholds, problem)
+            own = decider(problem).best(problem, sample.take(folds != one), None)
             kinds += _Kinds.at(own, sample.take(folds == one))
         how = f"each of {FOLDS} parts at the threshold of the others"
     untested = [c.quantity for c in problem.constraints if not is_testable(c) and not isinstance(c.quantity, Gap)]
@@ -71,7 +71,7 @@ def estimate_of_counts(quantity: Quantity, counts: Tensor, confidence: float) ->
 
 @dataclass(frozen=True)
 class _Kinds:
-    """Sums over the rows of each kind, `(4,)`, of powers of their weights: 0 (how many there are), 1, 2 and 4."""
+    """Sums over the rows of each count, of powers of their weights: 0 (how many rows there are), 1, 2 and 4."""
 
     rows: Tensor
     counts: Tensor
@@ -80,13 +80,13 @@ class _Kinds:
 
     @classmethod
     def nothing(cls) -> _Kinds:
-        return cls(*torch.zeros(4, 4, dtype=torch.float64))
+        return cls(*torch.zeros(4, 1, dtype=torch.float64))
 
     @classmethod
     def at(cls, thresholds: Thresholds, sample: Sample) -> _Kinds:
         weights = torch.ones_like(sample.scores) if sample.weights is None else sample.weights
         powers = (thresholds.count(replace(sample, weights=weights**p)) for p in (0, 1, 2, 4))
-        return cls(*(each.reshape(-1, 4).sum(0) for each in powers))
+        return cls(*(each.reshape(-1, each.shape[-1]).sum(0) for each in powers))
 
     def __add__(self, other: _Kinds) -> _Kinds:
         return _Kinds(*(mine + theirs for mine, theirs in zip(vars(self).values(), vars(other).values())))
@@ -122,9 +122,9 @@ def _inverse_number(slopes: Tensor, squares: Tensor, fourths: Tensor) -> float:
 
 
 def _slopes(quantity: Quantity, counts: Tensor) -> Tensor:
-    """The derivative by each of the four counts."""
+    """The derivative by each of the counts."""
     step = 1e-6 * counts.sum()
-    return (quantity(counts + step * torch.eye(4, dtype=counts.dtype)) - quantity(counts)) / step
+    return (quantity(counts + step * torch.eye(len(counts), dtype=counts.dtype)) - quantity(counts)) / step
 
 
 def _folds(sample: Sample) -> Tensor | None:

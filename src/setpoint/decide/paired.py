@@ -14,7 +14,7 @@ each kind, and the interval is that of the percentiles of the differences. Areas
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,9 +22,10 @@ import torch
 from torch import Tensor
 
 from setpoint.decide.order import worth
+from setpoint.measure.constraint import CUT
 from setpoint.measure.curve import curve, mean_over
 from setpoint.measure.rate import Rate
-from setpoint.measure.sample import check_sample
+from setpoint.measure.sample import Sample, check_sample
 from setpoint.problem.evidence import interval
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
@@ -126,7 +127,9 @@ def difference(
     problem, value = ours.problem, ours.objective - theirs.objective
     samples = [check_sample(each, labels).double() for each in scores]
     truth = samples[0].labels > 0
-    if problem.over is not None:
+    if problem.kind != CUT:
+        low, high, method = _of_rows((ours, theirs), samples, confidence)
+    elif problem.over is not None:
         low, high, method = _of_area(problem, [each.scores for each in samples], truth, confidence)
     else:
         each = zip((ours, theirs), samples)
@@ -179,6 +182,19 @@ def _of_kinds(problem: Problem, kinds: Tensor, confidence: float) -> tuple[float
     first, second = (problem.objective(counts) for counts in _both_counts(shares))
     low, high = np.quantile((first - second).numpy(), [(1 - confidence) / 2, (1 + confidence) / 2]).tolist()
     return low, high, f"percentiles of {_DRAWS} paired Bayesian bootstraps of the rows"
+
+
+def _of_rows(points: Sequence[OperatingPoint], samples: list[Sample], confidence: float) -> tuple[float, float, str]:
+    """The Bayesian bootstrap of the rows, for decisions of any kind."""
+    size = len(samples[0].labels)
+    draws, draw, values = min(_MOST, max(_FEWEST, _WORK // size)), np.random.default_rng((0x5E7, size)), []
+    for _ in range(draws):
+        weights = torch.from_numpy(draw.exponential(size=size))
+        each = (point.thresholds.count(replace(one, weights=weights)) for point, one in zip(points, samples))
+        first, second = (float(points[0].problem.objective(counts)[0]) for counts in each)
+        values.append(first - second)
+    low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2]).tolist()
+    return low, high, f"percentiles of {draws} paired Bayesian bootstraps of the rows"
 
 
 def _of_area(problem: Problem, scores: list[Tensor], truth: Tensor, confidence: float) -> tuple[float, float, str]:

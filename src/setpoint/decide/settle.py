@@ -95,8 +95,8 @@ def settle(
 
 
 def _decides_nothing(point: OperatingPoint) -> bool:
-    """Whether a point flags all rows that it was set on, or none."""
-    return point.rates["flagged"] in (0.0, 1.0)
+    """Whether a point flags all rows that it was set on, or none, or leaves all of them to be reviewed."""
+    return point.rates.get("review", point.rates["flagged"]) == 1.0 or point.rates["flagged"] in (0.0, 1.0)
 
 
 def warn_of_refusal(refusal: str | None) -> None:

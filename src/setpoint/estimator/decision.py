@@ -55,6 +55,8 @@ class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any, groups: Any = None) -> NDArray[Any]:
         """The class of each row at the operating point.
 
+        A row to review has the class of rows that are not flagged; `decide` tells the three decisions apart.
+
         Args:
             X: The features.
             groups: One group per row, for asks that compare groups.
@@ -73,9 +75,26 @@ class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         scores = self._scores(X)
         groups = read_groups(self.operating_point_.problem, groups, len(scores))
-        passed = self.operating_point_.predict(scores, groups).astype(bool)
+        passed = self.operating_point_.predict(scores, groups) == 1
         place = self._positive_place
         return self.classes_[np.where(passed, place, 1 - place)]
+
+    def decide(self, X: Any, groups: Any = None) -> NDArray[np.int64]:
+        """The decision on each row: 1 for flagged, 0 for not flagged, -1 for a row to review.
+
+        Args:
+            X: The features.
+            groups: One group per row, for asks that compare groups.
+
+        Returns:
+            One decision per row; for areas one column per threshold.
+        """
+        check_is_fitted(self)
+        scores = self._scores(X)
+        decisions: NDArray[np.int64] = self.operating_point_.predict(
+            scores, read_groups(self.operating_point_.problem, groups, len(scores))
+        )
+        return decisions
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> float:
         """The objective at the best threshold of these rows, as `GridSearchCV` needs it: larger is better.

@@ -16,7 +16,7 @@ from setpoint.errors import BadProblem
 from setpoint.measure.constraint import FlaggedRows, Quantity, percent
 from setpoint.measure.looks import constant_like
 
-Four = tuple[float, float, float, float]
+Four = tuple[float, ...]
 
 
 def share(part: Tensor, whole: Tensor) -> Tensor:

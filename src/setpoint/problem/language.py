@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 
 from setpoint.errors import BadAsk, BadProblem
+from setpoint.measure.band import review
 from setpoint.measure.constraint import Constraint, Quantity, Relation
 from setpoint.measure.rate import CATALOGUE, Metric, Range, Rate, f_score
 from setpoint.problem.problem import Problem
@@ -76,7 +77,7 @@ class _Reader:
 
     def __init__(self, text: str, metrics: dict[str, Metric]) -> None:
         self.text = text
-        self.known: dict[str, Rate | Metric] = {**CATALOGUE, **metrics}
+        self.known: dict[str, Rate | Metric] = {**CATALOGUE, review.name: review, **metrics}
         self.tokens: list[tuple[str, str]] = []
         self.place = 0
         end = 0

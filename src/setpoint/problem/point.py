@@ -13,6 +13,7 @@ from torch import Tensor
 
 from setpoint.errors import BadFile, BadProblem
 from setpoint.files import write_whole
+from setpoint.measure.band import BAND, review
 from setpoint.measure.constraint import Quantity
 from setpoint.measure.curve import curve, mean_over
 from setpoint.measure.rate import Gap, Metric, Rate, accuracy, error, flagged, fnr, fpr, precision, recall, tnr
@@ -87,7 +88,7 @@ class OperatingPoint:
         return f"infeasible: no threshold meets {' and '.join(map(str, bounds))}{together} (nearest: {nearest})"
 
     def predict(self, scores: Any, groups: Any = None) -> Any:
-        """Decide each row: 1 where the score is strictly above the threshold, else 0.
+        """Decide each row: 1 where the score is strictly above the threshold, else 0; -1 for a row to review.
 
         Args:
             scores: one score per row.
@@ -99,7 +100,7 @@ class OperatingPoint:
         Raises:
             BadGroups: groups are needed and missing, or a group has no threshold.
         """
-        answer = self.thresholds.passes(check_scores(scores).detach().double(), groups).long()
+        answer = self.thresholds.decide(check_scores(scores).detach().double(), groups)
         return answer if isinstance(scores, Tensor) else answer.numpy()
 
     @classmethod
@@ -112,7 +113,7 @@ class OperatingPoint:
         heaviest = 1.0 if sample.weights is None or not len(sample.weights) else float(sample.weights.max())
         if problem.over is None:
             objective = float(problem.objective(pooled)[0])
-            quantities = dict.fromkeys([problem.objective, *(c.quantity for c in problem.constraints), *_SHOWN])
+            quantities = dict.fromkeys([*problem.quantities, *_shown(problem)])
             rates = {str(q): float(q(counts if isinstance(q, Gap) else pooled)[0]) for q in quantities}
             rates |= _rates_by_group(problem, thresholds, counts)
         else:
@@ -226,6 +227,13 @@ class OperatingPoint:
         except ValueError as cause:
             raise BadFile(f"{path} is not JSON: {cause}") from cause
         return cls.from_dict(data, metrics)
+
+
+def _shown(problem: Problem) -> list[Quantity]:
+    """The rates that every point shows, for the kind of its problem."""
+    if problem.kind == BAND:
+        return [review, *map(review.adopt, _SHOWN)]
+    return list(_SHOWN)
 
 
 def _rates_by_group(problem: Problem, thresholds: Thresholds, counts: Tensor) -> dict[str, float]:

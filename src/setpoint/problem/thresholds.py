@@ -1,8 +1,7 @@
-"""The thresholds of an operating point: one, one per bound of an area, or one per group.
+"""The thresholds of an operating point: one, one per bound of an area, one per group, or two with a review band.
 
 Each kind applies itself to scores, counts a sample, describes itself in words and stores itself as plain data. Another
-kind (a shift per class, two cuts with a review band, one per label) is another class here, and a line in
-`read_thresholds`.
+kind (a shift per class, one per label) is another class here, and a line in `as_thresholds` and `read_thresholds`.
 """
 
 from __future__ import annotations
@@ -12,15 +11,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from setpoint.errors import BadGroups
+from setpoint.measure.band import BAND
 from setpoint.measure.count import count, count_sorted
 from setpoint.measure.sample import Sample, name_groups
+from setpoint.measure.step import Step
 from setpoint.plain import brief, listed, named, number
 from setpoint.problem.problem import Problem
 
+#: The decision to review a row.
+REVIEW = -1
 #: More thresholds than this are read from no file.
 MOST_THRESHOLDS = 100_000
 #: Thresholds as a user meets them: a number, one per bound of an area, or one per group by its name.
@@ -56,6 +61,14 @@ class Thresholds(ABC):
         """Plain data for JSON, which `read_thresholds` reads back."""
         return self.plain
 
+    def decide(self, scores: Tensor, groups: Any = None) -> Tensor:
+        """The decision on each row as a whole number: 1 for flagged, 0 for not flagged."""
+        return self.passes(scores, groups).long()
+
+    def written(self, decisions: NDArray[np.int64]) -> NDArray[Any]:
+        """Decisions as a file shows them."""
+        return decisions
+
     def passes(self, scores: Tensor, groups: Any = None) -> Tensor:
         """Whether each score is above its threshold: `(n,)`, or `(n, m)` for m thresholds that all scores meet.
 
@@ -74,6 +87,11 @@ class Thresholds(ABC):
             sample.scores, sample.labels, self.tensor(), weights=sample.weights,
             groups=sample.groups if self.by_group else None, n_groups=sample.n_groups,
         )  # fmt: skip
+
+    def soft_counts(self, sample: Sample, step: Step) -> Tensor:
+        """Counts of a sample through a smooth step, all groups together: `(m, 4)`."""
+        scores, own = self.lowered(sample.scores.double(), self.places(sample.groups))
+        return count(scores, sample.labels, own, step, weights=sample.weights)
 
     def lowered(self, scores: Tensor, places: Tensor | None) -> tuple[Tensor, Tensor]:
         """Scores that share thresholds, and those: scores less the thresholds of their groups, if any, share a 0."""
@@ -185,6 +203,58 @@ class PerGroup(Thresholds):
         return ", ".join(each) if form else super().describe()
 
 
+@dataclass(frozen=True)
+class Band(Thresholds):
+    """Two cuts: scores above the upper one are flagged, scores between the two are reviewed, the rest is not flagged.
+
+    Args:
+        low: the lower cut; a score of just this value is not flagged.
+        high: the upper cut; a score of just this value is reviewed. Where both cuts are equal, no row is reviewed.
+
+    Example:
+        >>> import torch
+        >>> from setpoint.problem.thresholds import Band
+        >>> Band(0.2, 0.7).decide(torch.tensor([0.1, 0.2, 0.5, 0.9]).double()).tolist()
+        [0, 0, -1, 1]
+    """
+
+    low: float
+    high: float
+
+    @property
+    def plain(self) -> dict[str, float]:  # type: ignore[override]
+        return {"low": self.low, "high": self.high}
+
+    def tensor(self) -> Tensor:
+        return torch.tensor([self.high, self.low], dtype=torch.float64)
+
+    def decide(self, scores: Tensor, groups: Any = None) -> Tensor:
+        """1 for flagged rows, 0 for rows that are not flagged, -1 (`REVIEW`) for rows to review."""
+        flagged, unsure = scores > self.high, (scores > self.low) & (scores <= self.high)
+        return flagged.long() + REVIEW * unsure.long()
+
+    def written(self, decisions: NDArray[np.int64]) -> NDArray[Any]:
+        return np.where(decisions == REVIEW, "review", decisions.astype(str))
+
+    def passes(self, scores: Tensor, groups: Any = None) -> Tensor:
+        return scores > self.high
+
+    def count(self, sample: Sample) -> Tensor:
+        return _with_review(super().count(sample))
+
+    def soft_counts(self, sample: Sample, step: Step) -> Tensor:
+        return _with_review(super().soft_counts(sample, step))
+
+    def describe(self, form: str = "") -> str:
+        return f"{self.low:.4g} and {self.high:.4g}"
+
+
+def _with_review(counts: Tensor) -> Tensor:
+    """The six counts of a band, `(1, 6)`, from the four counts at its upper cut and the four at its lower cut."""
+    (tp, fp, _, _), (passed_tp, passed_fp, fn, tn) = counts.unbind(-2)[0].unbind(-1), counts.unbind(-2)[1].unbind(-1)
+    return torch.stack([tp, fp, fn, tn, passed_tp - tp, passed_fp - fp], dim=-1).unsqueeze(0)
+
+
 def places_among(known: Iterable[str], groups: Any, column: str) -> Tensor:
     """The place of each row's group among the known ones, or a BadGroups that names the unknown group."""
     codes, names = name_groups(groups)
@@ -199,6 +269,8 @@ def as_thresholds(value: Thresholds | Threshold, problem: Problem) -> Thresholds
     """The thresholds that a plain value stands for, of the groups that the problem compares if it does."""
     if isinstance(value, Thresholds):
         return value
+    if problem.kind == BAND and isinstance(value, dict):
+        return Band(value["low"], value["high"])
     if isinstance(value, dict):
         return PerGroup(value, problem.group or "group")
     return PerBound(value) if isinstance(value, tuple) else OneThreshold(value)
@@ -229,6 +301,11 @@ def read_thresholds(data: Any, problem: Problem) -> Thresholds:
     Raises:
         TypeError: the data are of another kind or number than the problem asks for.
     """
+    if problem.kind == BAND:
+        low, high = number(data["low"]), number(data["high"])
+        if not low <= high or len(data) != 2:
+            raise TypeError(f"expected a lower and an upper cut, found {brief(data)}")
+        return Band(low, high)
     if problem.over is not None:
         if problem.n_thresholds > MOST_THRESHOLDS or not isinstance(data, list) or len(data) != problem.n_thresholds:
             raise TypeError(f"expected {problem.n_thresholds} thresholds, found {brief(data)}")

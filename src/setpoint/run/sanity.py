@@ -9,6 +9,7 @@ from torch import Tensor
 
 from setpoint.decide.estimate import estimate_of_counts
 from setpoint.decide.order import worth
+from setpoint.measure.constraint import CUT
 from setpoint.measure.rate import flagged
 from setpoint.problem.caution import Caution, cautions_of_ask
 from setpoint.run.run import Run
@@ -52,7 +53,9 @@ def _few(sizes: Sizes) -> list[Caution]:
 
 
 def counts_at(run: Run, part: str) -> Tensor:
-    """The counts (tp, fp, fn, tn) of a part at the threshold that the run ships with."""
+    """The counts of a part at the thresholds that the run ships with: (tp, fp, fn, tn), of other kinds as they are."""
+    if run.problem.kind != CUT:
+        return run.point.thresholds.count(run.sample(part).double())[0]
     rates, labels = run.judged(part).rates, run.sample(part).labels
     positives, negatives = int(labels.sum()), len(labels) - int(labels.sum())
     found, alarms = round(rates["recall"] * positives), round(rates["fpr"] * negatives)
@@ -60,10 +63,11 @@ def counts_at(run: Run, part: str) -> Tensor:
 
 
 def _extreme_decisions(run: Run) -> list[Caution]:
-    tp, fp, fn, tn = (int(count) for count in counts_at(run, "test"))
+    # Reviewed rows are neither flagged nor left alone.
+    tp, fp, fn, tn = (int(count) for count in counts_at(run, "test")[:4])
     # A bound on the flagged share may allow no more than a few of the positives to be found.
     most = [c.bound for c in run.problem.constraints if bool(c.quantity == flagged) and c.relation != ">="]
-    reach = min(most, default=1.0) * (tp + fp + fn + tn) / (tp + fn)
+    reach = min(most, default=1.0) * (tp + fp + fn + tn) / max(tp + fn, 1)
     if tp + fp == 0 or (tp <= NEARLY * (tp + fn) and reach > NEARLY):
         said = f"at its threshold the model finds {tp} of {tp + fn} positives on the test rows: it flags nearly nothing"
         return [Caution("flags-nearly-nothing", f"{said}, so a bound that holds is no merit")]

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 from setpoint.errors import BadGroups, BadProblem, BadSetting
+from setpoint.measure.constraint import CUT
 from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
 
@@ -33,6 +34,8 @@ def check_problem(problem: Problem, n_groups: int | None) -> None:
     if not isinstance(problem, Problem):
         raise BadProblem(f"expected a problem, got {problem!r}; turn a text into one with sp.ask")
     problem.refuse_rows()
+    if problem.kind != CUT:
+        raise BadProblem(f"'{problem}' is decided by cuts that are set after training; train by sp.CrossEntropy()")
     if problem.group is not None and n_groups is None:
         raise BadProblem(f"'{problem}' compares groups of {problem.group}: say how many there are with n_groups=")
     if problem.group is None and n_groups is not None:

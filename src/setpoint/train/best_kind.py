@@ -14,6 +14,7 @@ from setpoint.data.batch import batches_like, in_batches, resident
 from setpoint.data.parts import Data
 from setpoint.data.rows import Rows
 from setpoint.errors import BadSetting
+from setpoint.measure.constraint import CUT
 from setpoint.problem.problem import Problem
 from setpoint.solve.baseline import CrossEntropy
 from setpoint.train.by_epochs import ByEpochs
@@ -153,7 +154,9 @@ class BestKind:
         penalty = penalty_once(standardised, work, caution=self.caution)
         contest.add(PLAIN, self._linear(data, Only("CrossEntropy", attrgetter("plain"), penalty)))
         contest.add(TREES, self._trees.cross_fit)
-        if problem.group is not None:
+        if problem.kind != CUT:
+            contest.leave_out(ASKED, "the cuts of this ask are set after training")
+        elif problem.group is not None:
             contest.leave_out(ASKED, "groups are evened out by their thresholds, not by training")
         elif contest.is_behind(PLAIN, TREES, REACH):
             contest.leave_out(ASKED, f"cross-entropy is more than {REACH:g} standard errors behind trees")

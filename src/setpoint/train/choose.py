@@ -10,6 +10,7 @@ from torch import nn
 
 from setpoint.data.parts import Data
 from setpoint.errors import BadSetting, NotEnoughMemory
+from setpoint.measure.constraint import CUT
 from setpoint.problem.problem import Problem
 from setpoint.processes import Processes
 from setpoint.solve.baseline import CrossEntropy
@@ -167,7 +168,7 @@ def _method(model: nn.Module | None, problem: Problem, named: Choice, choice: An
     method = _plain_method(InPlace(model), choice, how, linear=is_linear(model), by_us=by_us, again=again)
     if again and not isinstance(method, Race):
         method = Refit(method, required=refit is not None)
-    elif by_us and calibrated and problem.group is None and isinstance(method, ByEpochs):
+    elif by_us and calibrated and problem.group is None and problem.kind == CUT and isinstance(method, ByEpochs):
         method = Head(method)
     if made_of == Seeds(1):
         return method

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from setpoint.data.rows import Rows
-from setpoint.measure.constraint import Constraint
+from setpoint.measure.constraint import CUT, Constraint
 from setpoint.measure.rate import Rate, fpr
 from setpoint.problem.problem import Problem
 
@@ -34,7 +34,7 @@ def lean_weight(problem: Problem) -> float | None:
     of a quarter gained more on some sets and lost more than a point on others. For bounds on positives it was tried on
     a few splits only, and gained nothing.
     """
-    bound = None if problem.group is not None else deciding_bound(problem)
+    bound = None if problem.group is not None or problem.kind != CUT else deciding_bound(problem)
     if bound is None or not isinstance(bound.quantity, Rate) or bound.quantity.whole != fpr.whole:
         return None
     return LOWERED if round(min(bound.bound, 1 - bound.bound), 9) <= FEW else None

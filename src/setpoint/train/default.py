@@ -13,6 +13,7 @@ from torch import nn
 
 from setpoint.decide.samples_needed import allowed_share, whole_of
 from setpoint.errors import BadSetting
+from setpoint.measure.constraint import CUT
 from setpoint.problem.problem import Problem
 from setpoint.solve.augmented import AugmentedLagrangian
 from setpoint.solve.baseline import CrossEntropy
@@ -31,6 +32,8 @@ from setpoint.train.recipes import Anchored, ClassWeights, Ridge, is_linear
 BASELINE = "cross-entropy"
 #: Cross-entropy under the best of several class weights: a name for comparisons.
 TUNED = "tuned"
+#: Solvers that train for no threshold, and so go with every kind of question.
+PLAIN = ("default", "weighted")
 #: What can be named as a way to train. None leaves the choice to the library, several are tried in turn until one
 #: does not refuse the data.
 Choice = Solver | Anchored | Ridge | ClassWeights | Auto | Method | tuple[Solver | Ridge | Auto, ...] | None
@@ -96,7 +99,16 @@ SOLVERS: dict[str, Callable[[Case], Choice]] = {
 
 
 def make_solver(name: str, case: Case) -> Choice:
-    """The solver of that name for that case."""
+    """The solver of that name for that case.
+
+    Raises:
+        BadSetting: If the solver trains for one threshold, and the ask is decided otherwise.
+    """
+    if case.problem.kind != CUT and name not in (*PLAIN, BASELINE, TUNED):
+        raise BadSetting(
+            f"solver {name!r} trains for one threshold, but '{case.problem}' is decided by more than one; leave the "
+            f"solver out, or choose {' or '.join(PLAIN[1:])} or {BASELINE}"
+        )
     return ClassWeights() if name == TUNED else SOLVERS[check_solver(name)](case)
 
 
@@ -111,13 +123,14 @@ def default_choices(model: nn.Module | None, problem: Problem, whole: bool) -> l
     """The default for a model and a problem, then what stands in for it where the data refuse it.
 
     Linear models get the anchored recipe (`benchmarks.studies.default_study`, `free_asks`). Where groups are compared
-    they get converged cross-entropy, which nothing did better than (`benchmarks.peers`). Networks get cross-entropy
+    they get converged cross-entropy, which nothing did better than (`benchmarks.peers`), and so they do for asks that
+    are decided by more than one threshold. Networks get cross-entropy
     with early stopping (`benchmarks.studies.networks`), under the class weight of `lean_weight`. A recipe that needs
     all rows in memory is replaced by training in batches.
     """
     if model is None or not is_linear(model):
         return [CrossEntropy(lean_weight(problem))]
-    if problem.group is None:
+    if problem.group is None and problem.kind == CUT:
         return [Anchored(), ImplicitThreshold(problem, memory=0 if whole else None)]
     return [Ridge(), CrossEntropy()]
 
@@ -146,7 +159,9 @@ def explain_default(kind: str, problem: Problem) -> tuple[str, str]:
     if made.make is None:
         return made.called, f"it {made.why}"
     choice = default_choices(made.make(1), problem, whole=True)[0]
-    if problem.group is not None:
+    if problem.kind != CUT:
+        why = "the ask is decided by more than one cut, and all of them are set after training."
+    elif problem.group is not None:
         why = "groups are evened out by a threshold per group, set after training; --solver implicit trains for it."
     elif isinstance(choice, Anchored):
         why = f"it starts from a class weight matched to the ask and refines it; {_expected(problem)}"

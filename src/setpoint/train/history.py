@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from setpoint.data.batch import is_on_each
 from setpoint.data.rows import Rows, read_batches
 from setpoint.errors import BadSetting
-from setpoint.measure.count import count
 from setpoint.measure.joined import joined
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import SigmoidStep
@@ -34,9 +33,7 @@ def record(
     **more: Any,
 ) -> dict[str, Any]:
     """One row of history; `soft` is the objective through the smooth step at the true threshold."""
-    step = SigmoidStep(float(more.get("temperature") or 1.0))
-    scores, thresholds = on_train.thresholds.lowered(seen.scores.double(), on_train.thresholds.places(seen.groups))
-    counts = count(scores, seen.labels, thresholds, step, weights=seen.weights)
+    counts = on_train.thresholds.soft_counts(seen, SigmoidStep(float(more.get("temperature") or 1.0)))
     return {
         "epoch": epoch,
         "solver": solver,

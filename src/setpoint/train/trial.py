@@ -13,6 +13,7 @@ from setpoint.data.split import strata
 from setpoint.decide.calibrate import evaluate
 from setpoint.decide.cut import find
 from setpoint.decide.order import BROKEN_PRICE, merit, worth
+from setpoint.measure.constraint import CUT
 from setpoint.measure.count import count
 from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
@@ -126,7 +127,7 @@ def _merits(problem: Problem, sample: Sample, rows: list[Tensor]) -> Tensor:
 
 def _merit(problem: Problem, sample: Sample) -> float:
     """The merit of the best threshold; for one threshold without all the rates of an operating point."""
-    if problem.over is not None or problem.group is not None:
+    if problem.over is not None or problem.group is not None or problem.kind != CUT:
         return merit(judge(problem, sample))
     counts = count(sample.scores.double(), sample.labels, find(problem, sample).thresholds, weights=sample.weights)
     heaviest = 1.0 if sample.weights is None else float(sample.weights.max())

@@ -1,0 +1,61 @@
+"""The best decision and the certified one, for problems of every kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from setpoint.decide.band import find_band
+from setpoint.decide.certify import certify
+from setpoint.decide.certify_band import certify_band
+from setpoint.decide.certify_groups import certify_each_group, certify_gap
+from setpoint.decide.cut import find
+from setpoint.measure.band import BAND
+from setpoint.measure.constraint import CUT
+from setpoint.measure.sample import Sample
+from setpoint.problem.certificate import Certificate
+from setpoint.problem.problem import Problem
+from setpoint.problem.thresholds import Thresholds, thresholds_from
+
+
+@dataclass(frozen=True)
+class Decider:
+    """How problems of one kind are decided.
+
+    Args:
+        best: Finds the best decision on a sample, whose groups have these names, if any.
+        certify: Finds the best decision at which all bounds hold with a given confidence, likewise.
+    """
+
+    best: Callable[[Problem, Sample, Sequence[str] | None], Thresholds]
+    certify: Callable[[Problem, Sample, float, Sequence[str] | None], tuple[Thresholds, Certificate]]
+
+
+def decider(problem: Problem) -> Decider:
+    """The decider for the kind of a problem."""
+    return _DECIDERS[problem.kind]
+
+
+def _best_cut(problem: Problem, sample: Sample, names: Sequence[str] | None) -> Thresholds:
+    return thresholds_from(find(problem, sample).thresholds, problem, names)
+
+
+def _certified_cut(
+    problem: Problem, sample: Sample, confidence: float, names: Sequence[str] | None
+) -> tuple[Thresholds, Certificate]:
+    if names is None:
+        found, certificate = certify(problem, sample, confidence)
+    elif problem.group is not None:
+        found, certificate = certify_gap(problem, sample, list(names), confidence)
+    else:
+        found, certificate = certify_each_group(problem, sample, list(names), confidence)
+    return thresholds_from(found, problem, names), certificate
+
+
+_DECIDERS = {
+    CUT: Decider(_best_cut, _certified_cut),
+    BAND: Decider(
+        lambda problem, sample, names: find_band(problem, sample),
+        lambda problem, sample, confidence, names: certify_band(problem, sample, confidence),
+    ),
+}
