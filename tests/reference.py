@@ -26,6 +26,9 @@ RATES = {
     "recall": lambda tp, fp, fn, tn: share(tp, tp + fn),
     "tnr": lambda tp, fp, fn, tn: share(tn, tn + fp),
     "precision": lambda tp, fp, fn, tn: share(tp, tp + fp),
+    "npv": lambda tp, fp, fn, tn: share(tn, fn + tn),
+    "fdr": lambda tp, fp, fn, tn: share(fp, tp + fp),
+    "for": lambda tp, fp, fn, tn: share(fn, fn + tn),
     "flagged": lambda tp, fp, fn, tn: share(tp + fp, tp + fp + fn + tn),
     "accuracy": lambda tp, fp, fn, tn: share(tp + tn, tp + fp + fn + tn),
     "error": lambda tp, fp, fn, tn: share(fp + fn, tp + fp + fn + tn),
@@ -37,6 +40,8 @@ RATES = {
         tp * tn - fp * fn, math.sqrt((tp + fp) * (tp + fn)) * math.sqrt((tn + fp) * (tn + fn))
     ),
     "kappa": lambda tp, fp, fn, tn: share(2 * (tp * tn - fp * fn), (tp + fp) * (fp + tn) + (tp + fn) * (fn + tn)),
+    "balanced accuracy": lambda tp, fp, fn, tn: (share(tp, tp + fn) + share(tn, tn + fp)) / 2,
+    "lift": lambda tp, fp, fn, tn: share(share(tp, tp + fp), share(tp + fn, tp + fp + fn + tn)),
 }
 
 
@@ -89,3 +94,21 @@ def roc_between(scores, labels, weights, low, high, steps):
                 total += y0 + (y1 - y0) * (at - x0) / (x1 - x0)
                 break
     return total / steps
+
+
+def worths(scores, labels, weights, values, threshold):
+    """Rows of counts: the samples, then the samples times their value in each column."""
+    tables = [weights, *([weight * value for weight, value in zip(weights, column)] for column in values)]
+    return [counts(scores, labels, table, threshold) for table in tables]
+
+
+def mean_cost(scores, labels, weights, misses, alarms, threshold):
+    """The mean cost per sample, one cost of a miss and of an alarm per sample."""
+    spent = whole = 0.0
+    for score, label, weight, miss, alarm in zip(scores, labels, weights, misses, alarms):
+        whole += weight
+        if label and score <= threshold:
+            spent += weight * miss
+        if not label and score > threshold:
+            spent += weight * alarm
+    return share(spent, whole)

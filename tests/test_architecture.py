@@ -16,7 +16,7 @@ DOORS = {
     "__main__": {"cli"},
 }  # fmt: skip
 #: Files that only gather public names.
-NAMES = ("__init__", "losses", "classes", "steps", "methods")
+NAMES = ("__init__", "losses", "classes", "rates", "steps", "methods")
 BASE = ("errors", "files", "lock", "capacity", "processes", "plain", "lazy")
 #: What a room to the left is not for: programs stand beside the solvers, tables know no problem.
 LEFT_OF = {

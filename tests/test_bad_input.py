@@ -266,7 +266,12 @@ command(
 )
 command("a bound in rows", lambda: fit_table(table(), ask="maximize precision where flagged == 9 rows"))
 command("a bound outside 0 ... 1", lambda: fit_table(table(), ask="minimize fnr where fpr <= 5"))
-command("a strict bound", lambda: fit_table(table(), ask="minimize fnr where fpr < 1%"))
+command("a bound without a relation", lambda: fit_table(table(), ask="minimize fnr where fpr 1%"))
+command("a gap as a function", lambda: fit_table(table(), ask="minimize fnr where gap(recall, sex) <= 1%"))
+command("one rate at a value of another", lambda: fit_table(table(), ask="maximize recall@fpr=1%"))
+command("an area with a bound", lambda: fit_table(table(), ask="maximize auc where fpr <= 1%"))
+command("a bound on an area", lambda: fit_table(table(), ask="minimize fnr where auc >= 90%"))
+command("costs without names", lambda: fit_table(table(), ask="minimize cost(5, 1)"))
 command(
     "groups of a column that is not there", lambda: fit_table(table(), ask="minimize fnr where recall.gap(sex) <= 1%")
 )
@@ -504,6 +509,16 @@ library(
 )
 library("one class to judge", lambda: sp.evaluate(PROBLEM, SCORES, [1] * 4))
 library("one class for a point from elsewhere", lambda: sp.evaluate(PROBLEM, SCORES, LABELS).judge(SCORES, [0] * 4))
+library("a cost below 0", lambda: sp.cost(miss=-1, alarm=1))
+library("costs of nothing", lambda: sp.cost(miss=0, alarm=0))
+library("weights by no column", lambda: sp.rates.Weighted(sp.recall, ""))
+library(
+    "groups beside a rate weighted by a column",
+    lambda: sp.ask("minimize fnr weighted by amount where recall.gap(sex) <= 1%"),
+)
+library(
+    "an area of a rate weighted by a column", lambda: sp.ask("maximize recall weighted by amount over fpr in [0, 5%]")
+)
 library("a question that is none", lambda: sp.evaluate(None, SCORES, LABELS))
 library("groups asked for and not given", lambda: sp.evaluate(BY_GROUP, SCORES, LABELS))
 library("groups missing for some", lambda: sp.evaluate(BY_GROUP, SCORES, LABELS, groups=["a", NAN, "b", "b"]))

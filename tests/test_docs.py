@@ -124,7 +124,7 @@ def test_every_public_name_is_in_the_reference():
     pages = "\n".join(path.read_text() for path in PAGES if path.parent.name == "reference")
     written = re.findall(r"^::: (setpoint[\w.]*)$", pages, re.M)
     assert len(written) == len(set(written)), "a name stands in the reference twice"
-    places = [setpoint.losses, setpoint.classes, setpoint.steps, setpoint.methods, setpoint.lp]
+    places = [setpoint.losses, setpoint.classes, setpoint.rates, setpoint.steps, setpoint.methods, setpoint.lp]
     public = {*dir(setpoint), *(name for place in places for name in place.__all__)}
     last = {name.rpartition(".")[2] for name in written}
     assert public - {place.__name__.rpartition(".")[2] for place in places} - last == set()

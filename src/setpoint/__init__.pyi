@@ -4,6 +4,7 @@ from setpoint import classes as classes
 from setpoint import losses as losses
 from setpoint import lp as lp
 from setpoint import methods as methods
+from setpoint import rates as rates
 from setpoint import steps as steps
 from setpoint.data.batch import Batches as Batches
 from setpoint.decide.calibrate import calibrate as calibrate
@@ -24,9 +25,11 @@ from setpoint.measure.rate import g_mean as g_mean
 from setpoint.measure.rate import jaccard as jaccard
 from setpoint.measure.rate import kappa as kappa
 from setpoint.measure.rate import mcc as mcc
+from setpoint.measure.rate import npv as npv
 from setpoint.measure.rate import precision as precision
 from setpoint.measure.rate import recall as recall
 from setpoint.measure.rate import tnr as tnr
+from setpoint.measure.worth import cost as cost
 from setpoint.problem.language import ask as ask
 from setpoint.problem.point import OperatingPoint as OperatingPoint
 from setpoint.problem.problem import Problem as Problem

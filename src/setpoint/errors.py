@@ -7,10 +7,10 @@ class SetpointError(ValueError):
     Example:
         >>> import setpoint as sp
         >>> try:
-        ...     sp.ask("minimize fnr where fpr < 1%")
+        ...     sp.ask("minimize fnr where fpr 1%")
         ... except sp.SetpointError as refusal:
         ...     print(type(refusal).__name__, refusal)
-        BadAsk fpr < ...: bounds are never strict; write <= in the ask ...
+        BadAsk expected <=, >= or == after fpr but found '1%' in the ask ...
     """
 
 

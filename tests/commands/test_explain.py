@@ -60,7 +60,7 @@ def test_explain_in_words(capsys):
 
 
 def test_every_rate_of_the_language_has_a_meaning():
-    from setpoint.measure.rate import CATALOGUE  # noqa: PLC0415
+    from setpoint.measure.rate import NAMED  # noqa: PLC0415
     from setpoint.report.explained import MEANING  # noqa: PLC0415
 
-    assert set(MEANING) == set(CATALOGUE)
+    assert set(MEANING) == set(NAMED)

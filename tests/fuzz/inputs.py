@@ -17,9 +17,10 @@ from setpoint.measure.constraint import Constraint
 FLOAT_TYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 OTHER_TYPES = (torch.int64, torch.int32, torch.uint8, torch.bool)
 RATES = (
-    sp.fpr, sp.fnr, sp.recall, sp.tnr, sp.precision, sp.flagged, sp.accuracy, sp.error, sp.jaccard,
+    sp.fpr, sp.fnr, sp.recall, sp.tnr, sp.precision, sp.npv, sp.rates.fdr, sp.rates.false_omission, sp.flagged,
+    sp.accuracy, sp.error, sp.jaccard,
 )  # fmt: skip
-METRICS = (sp.g_mean, sp.mcc, sp.kappa)
+METRICS = (sp.g_mean, sp.mcc, sp.kappa, sp.rates.balanced_accuracy, sp.rates.lift)
 ODD = (math.nan, math.inf, -math.inf)
 
 #: Any number at all, as a setting.

@@ -62,6 +62,20 @@ def rates_of_classes(draw: Draw) -> None:
 
 
 @target
+def rates_of_worth(draw: Draw) -> None:
+    seen, rate = draw(counts(1, 3)), draw(quantities)
+    price = st.one_of(st.sampled_from(["amount", "fee", ""]), st.floats(0, 1e12), numbers)
+    costs = sp.cost(miss=draw(price), alarm=draw(price))
+    for quantity in (sp.rates.Weighted(rate, "fee"), sp.rates.Cost("amount", draw(st.floats(0, 1e3))), costs):
+        if isinstance(quantity, sp.Rate):
+            finite_gradient(quantity(seen), seen)
+            continue
+        placed = sp.minimize(quantity, sp.rates.Weighted(sp.fpr, "fee") <= 0.5).objective
+        finite_gradient(placed(seen), seen)
+        finite(placed.resolution(seen, 1.0).detach())
+
+
+@target
 def rates_of_ones_own(draw: Draw) -> None:
     four = st.tuples(*[st.integers(0, 3).map(float)] * 4)
     rate = sp.Rate(draw(st.text(max_size=4)), draw(four), draw(four))

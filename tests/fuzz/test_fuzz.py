@@ -43,5 +43,5 @@ def test_every_public_name_is_fuzzed():
         for node in ast.walk(ast.parse(Path(str(room.__file__)).read_text())):
             if isinstance(node, ast.Attribute) and re.match(r"sp(\.\w+)?$", ast.unparse(node.value)):
                 used.add(node.attr)
-    places = [sp.losses, sp.classes, sp.steps]
+    places = [sp.losses, sp.classes, sp.rates, sp.steps]
     assert {*sp.__all__, *(name for place in places for name in place.__all__)} - {"methods"} - used == set()

@@ -8,7 +8,7 @@ import torch
 import setpoint as sp
 from setpoint.errors import BadProblem
 from setpoint.measure.constraint import SLACK, Constraint, percent
-from setpoint.measure.rate import CATALOGUE, Gap, Range, share
+from setpoint.measure.rate import NAMED, Gap, Range, share
 
 COUNTS = torch.tensor([6.0, 2.0, 4.0, 8.0]).double()
 
@@ -32,7 +32,8 @@ def test_percent_moves_the_point_and_nothing_else(share_, text):
     ("rate", "direction", "fixed"),
     [
         (sp.fpr, 1, True), (sp.fnr, -1, True), (sp.recall, 1, True), (sp.tnr, -1, True), (sp.flagged, 1, True),
-        (sp.precision, 0, False), (sp.accuracy, 0, True), (sp.error, 0, True), (sp.jaccard, 0, False),
+        (sp.precision, 0, False), (sp.npv, 0, False), (sp.accuracy, 0, True), (sp.error, 0, True),
+        (sp.jaccard, 0, False),
         (sp.f_score(2), 0, False), (sp.Rate("nothing", (1, 1, 1, 1), (1, 1, 1, 1)), 0, True),
         (sp.Rate("odd", (0, 1, 0, 0), (1, 1, 0, 1)), 0, False), (sp.Rate("odd", (1, 0, 0, 0), (1, 1, 1, 0)), 0, False),
     ],
@@ -44,8 +45,8 @@ def test_which_way_a_rate_moves_and_whether_its_whole_does(rate, direction, fixe
 
 
 def test_what_is_a_share():
-    assert all(rate.is_share for rate in CATALOGUE.values() if isinstance(rate, sp.Rate))
-    assert not any(metric.is_share for metric in (sp.g_mean, sp.mcc, sp.kappa))
+    assert all(rate.is_share for rate in NAMED.values() if isinstance(rate, sp.Rate))
+    assert not any(metric.is_share for metric in (sp.g_mean, sp.mcc, sp.kappa, sp.rates.lift))
     assert not sp.Rate("odd", (2, 0, 0, 0), (1, 1, 0, 0)).is_share
     assert not sp.Rate("odd", (-1, 0, 0, 0), (1, 1, 0, 0)).is_share
     assert sp.recall.gap("sex").is_share
@@ -55,11 +56,13 @@ def test_what_is_a_share():
 
 def test_values_by_hand():
     by_hand = {
-        "fpr": 0.2, "fnr": 0.4, "recall": 0.6, "tnr": 0.8, "precision": 0.75, "flagged": 0.4, "accuracy": 0.7,
+        "fpr": 0.2, "fnr": 0.4, "recall": 0.6, "tnr": 0.8, "precision": 0.75, "npv": 8 / 12, "fdr": 0.25, "for": 4 / 12,
+        "flagged": 0.4, "accuracy": 0.7,
         "error": 0.3, "jaccard": 0.5, "g_mean": math.sqrt(0.48),
         "mcc": (48 - 8) / math.sqrt(8 * 10 * 10 * 12), "kappa": (0.7 - 0.5) / 0.5,
+        "balanced accuracy": 0.7, "lift": 1.5,
     }  # fmt: skip
-    assert {name: float(rate(COUNTS)) for name, rate in CATALOGUE.items()} == pytest.approx(by_hand)
+    assert {name: float(rate(COUNTS)) for name, rate in NAMED.items()} == pytest.approx(by_hand)
     assert float(sp.f_score(2)(COUNTS)) == pytest.approx(5 * 6 / (5 * 6 + 4 * 4 + 2))
     assert float(sp.f_score()(COUNTS)) == pytest.approx(12 / 18)
 

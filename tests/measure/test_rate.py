@@ -12,9 +12,9 @@ from cases import cases
 from setpoint.errors import BadProblem
 from setpoint.measure.constraint import Constraint
 from setpoint.measure.count import count
-from setpoint.measure.rate import CATALOGUE, Gap
+from setpoint.measure.rate import NAMED, Gap
 
-ALL = [*CATALOGUE.values(), sp.f_score(1), sp.f_score(2)]
+ALL = [*NAMED.values(), sp.f_score(1), sp.f_score(2)]
 
 
 @given(case=cases())

@@ -10,6 +10,7 @@ from setpoint.decide.certify import certify
 from setpoint.decide.certify_band import certify_band
 from setpoint.decide.certify_groups import certify_each_group, certify_gap
 from setpoint.decide.cut import find
+from setpoint.errors import BadProblem
 from setpoint.measure.band import BAND
 from setpoint.measure.constraint import CUT
 from setpoint.measure.sample import Sample
@@ -32,7 +33,13 @@ class Decider:
 
 
 def decider(problem: Problem) -> Decider:
-    """The decider for the kind of a problem."""
+    """The decider for the kind of a problem.
+
+    Raises:
+        BadProblem: If problems of that kind are not decided here.
+    """
+    if problem.kind not in _DECIDERS:
+        raise BadProblem(f"'{problem}' can be written down but not decided yet; ask for a rate of two classes")
     return _DECIDERS[problem.kind]
 
 

@@ -31,6 +31,11 @@ def weigh(counts: Tensor, weights: Four) -> Tensor:
     return reduce(add, terms) if terms else torch.zeros_like(counts[..., 0])
 
 
+def spelled(name: str) -> str:
+    """The name of a column or class as an ask has it: as it is if it is a plain word, else as a JSON string."""
+    return name if re.fullmatch(r"[^\W\d]\w*", name) else json.dumps(name)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Rate(Quantity):
     """A share of the confusion counts: `part` divided by `whole`.
@@ -44,9 +49,9 @@ class Rate(Quantity):
 
     Example:
         >>> import setpoint as sp, torch
-        >>> npv = sp.Rate("npv", part=(0, 0, 0, 1), whole=(0, 0, 1, 1))
-        >>> npv(torch.tensor([30.0, 5.0, 10.0, 90.0]))
-        tensor(0.9000)
+        >>> wrongly = sp.Rate("wrongly", part=(0, 1, 0, 0), whole=(1, 1, 1, 1))
+        >>> wrongly(torch.tensor([10.0, 5.0, 10.0, 75.0]))
+        tensor(0.0500)
     """
 
     name: str
@@ -204,8 +209,7 @@ class Gap(Quantity):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        column = self.group if re.fullmatch(r"[^\W\d]\w*", self.group) else json.dumps(self.group)
-        return f"{self.rate.name}.gap({column})"
+        return f"{self.rate.name}.gap({spelled(self.group)})"
 
     def __call__(self, counts: Tensor) -> Tensor:
         values = self.rate(counts)
@@ -299,6 +303,12 @@ An ask may also call it `specificity`.
 """
 precision = Rate("precision", part=(1, 0, 0, 0), whole=(1, 1, 0, 0))
 """Precision, tp / (tp + fp): the share of flagged samples that are positive; 0 when nothing is flagged."""
+npv = Rate("npv", part=(0, 0, 0, 1), whole=(0, 0, 1, 1))
+"""The negative predictive value, tn / (fn + tn): of samples not flagged, the share that is negative."""
+fdr = Rate("fdr", part=(0, 1, 0, 0), whole=(1, 1, 0, 0))
+"""The false discovery rate, fp / (tp + fp): of flagged samples, the share that is negative; 0 if none is flagged."""
+false_omission = Rate("for", part=(0, 0, 1, 0), whole=(0, 0, 1, 1))
+"""The false omission rate, fn / (fn + tn): of samples not flagged, the share that is positive. In an ask: `for`."""
 flagged = Rate("flagged", part=(1, 1, 0, 0), whole=(1, 1, 1, 1))
 """The flagged share, (tp + fp) / (tp + fp + fn + tn); `sp.flagged.rows` counts rows instead."""
 accuracy = Rate("accuracy", part=(1, 0, 0, 1), whole=(1, 1, 1, 1))
@@ -353,6 +363,14 @@ def _kappa(tp: Tensor, fp: Tensor, fn: Tensor, tn: Tensor) -> Tensor:
     return share(2 * (tp * tn - fp * fn), (tp + fp) * (fp + tn) + (tp + fn) * (fn + tn))
 
 
+def _balanced_accuracy(tp: Tensor, fp: Tensor, fn: Tensor, tn: Tensor) -> Tensor:
+    return (share(tp, tp + fn) + share(tn, tn + fp)) / 2
+
+
+def _lift(tp: Tensor, fp: Tensor, fn: Tensor, tn: Tensor) -> Tensor:
+    return share(share(tp, tp + fp), share(tp + fn, tp + fp + fn + tn))
+
+
 g_mean = Metric("g_mean", _g_mean)
 """The geometric mean of recall and tnr, from 0 to 1."""
 mcc = Metric("mcc", _mcc)
@@ -360,7 +378,18 @@ mcc = Metric("mcc", _mcc)
 kappa = Metric("kappa", _kappa)
 """Cohen's kappa: the agreement of decisions with labels beyond the agreement by chance, from -1 to 1."""
 
+balanced_accuracy = Metric("balanced accuracy", _balanced_accuracy)
+"""The mean of recall and tnr, from 0 to 1."""
+lift = Metric("lift", _lift)
+"""Precision over the share of positives: how many times as often a flagged sample is positive as any sample is."""
+
+#: The rates and metrics that lie between -1 and 1.
 CATALOGUE: dict[str, Rate | Metric] = {
     quantity.name: quantity
-    for quantity in (fpr, fnr, recall, tnr, precision, flagged, accuracy, error, jaccard, g_mean, mcc, kappa)
-}
+    for quantity in (
+        fpr, fnr, recall, tnr, precision, npv, fdr, false_omission, flagged, accuracy, error, jaccard, g_mean, mcc,
+        kappa, balanced_accuracy,
+    )
+}  # fmt: skip
+#: All rates and metrics that an ask has a name for.
+NAMED: dict[str, Rate | Metric] = {**CATALOGUE, lift.name: lift}

@@ -12,6 +12,7 @@ from torch import Tensor
 from setpoint.errors import DoubtfulAsk, SetpointError
 from setpoint.measure.constraint import Constraint
 from setpoint.measure.rate import Gap, Rate, flagged, precision, recall
+from setpoint.measure.worth import Weighted
 from setpoint.plain import text
 from setpoint.problem.problem import Problem
 
@@ -50,7 +51,8 @@ class Caution:
 def cautions_of_ask(problem: Problem) -> list[Caution]:
     """Cautions that follow from the ask alone: bounds that cannot bind, and asks that need no model or flag nothing."""
     found = [_cannot_bind(constraint) for constraint in problem.constraints if _allows_all(constraint)]
-    if problem.over is not None or not isinstance(problem.objective, Rate) or not problem.objective.is_share:
+    objective = problem.objective
+    if problem.over is not None or not isinstance(objective, Rate | Weighted) or not objective.is_share:
         return found
     for everything, words in ((True, "everything"), (False, "nothing")):
         if _is_best(problem, [_extreme(share, everything=everything) for share in _POSITIVES]):
@@ -98,7 +100,7 @@ def _is_best(problem: Problem, tables: list[Tensor]) -> bool:
     try:
         return all(
             float(problem.objective(counts)) == best and all(_holds(c, counts) for c in problem.constraints)
-            for counts in tables
+            for counts in (_valued(problem, table) for table in tables)
         )
     except (SetpointError, ArithmeticError, RuntimeError):
         # A metric of the user's own may not take such counts; then nothing is known.
@@ -108,6 +110,11 @@ def _is_best(problem: Problem, tables: list[Tensor]) -> bool:
 def _holds(constraint: Constraint, counts: Tensor) -> bool:
     """Whether a bound holds at the counts; groups that are compared all look alike."""
     return bool(constraint.holds(torch.stack([counts, counts]) if isinstance(constraint.quantity, Gap) else counts))
+
+
+def _valued(problem: Problem, counts: Tensor) -> Tensor:
+    """The counts that the problem looks at, where every row has the value 1 in every column."""
+    return counts.expand(1 + len(problem.columns), 4) if problem.columns else counts
 
 
 def _little(problem: Problem) -> str:

@@ -1,17 +1,20 @@
 """The language of asks, such as `minimize fnr where fpr <= 1%`, read into problems.
 
-ask         = ("minimize" | "maximize") rate [ where | over ]
-where       = "where" bound { "and" bound }
-over        = "over" rate "in" "[" number "," number "]" [ "with" integer "points" ]
-bound       = rate ("<=" | ">=" | "==") number | "flagged" ("<=" | ">=" | "==") integer "rows"
-rate        = name | "f_score" "(" number ")" | rate ".gap(" column ")"
-number      = decimal [ "%" ]
+ask       = ("minimize" | "maximize") quantity [ where | over ]  |  ("minimize" | "maximize") area [ over ]
+where     = ("where" | "subject to" | "such that" | "with" | "given") bound { ("and" | ",") bound }
+over      = "over" rate "in" "[" number "," number "]" [ "with" integer "points" ]
+area      = "auc" | "average precision"
+bound     = quantity relation number | "flagged" relation integer "rows"
+relation  = "<=" | ">=" | "==" | "<" | ">" | "at most" | "at least" | "exactly" | "no more than" | "no less than"
+quantity  = rate | rate ".gap(" column ")" | cost | rate "weighted by" column
+rate      = name | "f_score" "(" number ")"
+cost      = "cost" "(" "miss" "=" ( number | column ) "," "alarm" "=" ( number | column ) ")"
+number    = decimal [ "%" | "percent" ] | decimal ("per" | "in" | "out of") decimal
+column    = word | JSON string
 """
 
 from __future__ import annotations
 
-import difflib
-import json
 import re
 from collections.abc import Iterable
 from decimal import Decimal
@@ -19,25 +22,42 @@ from decimal import Decimal
 from setpoint.errors import BadAsk, BadProblem
 from setpoint.measure.band import review
 from setpoint.measure.constraint import Constraint, Quantity, Relation
-from setpoint.measure.rate import CATALOGUE, Metric, Range, Rate, f_score
+from setpoint.measure.rate import NAMED, Metric, Range, Rate, f_score, fpr, precision, recall
+from setpoint.measure.worth import Weighted, cost
+from setpoint.problem.near_misses import of_area, of_cut, of_gap
 from setpoint.problem.problem import Problem
+from setpoint.problem.tokens import Tokens
 
+#: Other names; words of a name may be joined by spaces, underscores or hyphens.
 SYNONYMS = {
-    "tpr": "recall", "sensitivity": "recall", "specificity": "tnr", "ppv": "precision", "iou": "jaccard",
-    "fall_out": "fpr", "miss_rate": "fnr", "coverage": "flagged", "selected": "flagged",
+    "tpr": "recall", "sensitivity": "recall", "true_positive_rate": "recall", "specificity": "tnr",
+    "selectivity": "tnr", "true_negative_rate": "tnr", "ppv": "precision", "positive_predictive_value": "precision",
+    "negative_predictive_value": "npv", "false_discovery_rate": "fdr", "false_omission": "for",
+    "false_omission_rate": "for", "iou": "jaccard", "fall_out": "fpr", "false_positive_rate": "fpr",
+    "false_alarm_rate": "fpr", "miss_rate": "fnr", "false_negative_rate": "fnr", "coverage": "flagged",
+    "selected": "flagged", "error_rate": "error", "matthews": "mcc", "cohen_kappa": "kappa", "gmean": "g_mean",
+    "auroc": "auc", "roc_auc": "auc", "ap": "average_precision", "auprc": "average_precision",
+    "pr_auc": "average_precision",
 }  # fmt: skip
+#: Areas by name: the objective, and the rate over all of which it is averaged.
+AREAS = {"auc": (recall, fpr), "average_precision": (precision, recall)}
 _VERBS = {"minimize": False, "minimise": False, "min": False, "maximize": True, "maximise": True, "max": True}
-_RELATIONS: dict[str, Relation] = {"<=": "<=", "≤": "<=", ">=": ">=", "≥": ">=", "==": "==", "=": "=="}
-_TOKEN = re.compile(
-    r'\s*(?:(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*%?)|(?P<word>[^\W\d]\w*)|(?P<quoted>"(?:[^"\\]|\\.)*")'
-    r"|(?P<symbol><=|>=|==|[=≤≥<>(),.\[\]]))"
-)
+_WHERE = ("where", "subject to", "such that", "with", "given", "s . t .")
+#: Bounds are never strict: for a share of finitely many rows `<` and `<=` make no difference in practice.
+_RELATIONS: dict[Relation, tuple[str, ...]] = {
+    "<=": ("<=", "≤", "=<", "<", "at most", "no more than", "not more than", "up to", "less than", "below", "under"),
+    ">=": (">=", "≥", "=>", ">", "at least", "no less than", "not less than", "more than", "above"),
+    "==": ("==", "=", "exactly", "equal to", "equals"),
+}
+_PER = ("per", "in", "out of")
+#: The longest name has so many words.
+_LONGEST = 3
 
 
 def ask(text: str, metrics: Iterable[Metric] = ()) -> Problem:
     """Read a problem from its text; `str(problem)` gives the text back.
 
-    Percent signs, `=`, `≤`, and the names `tpr`, `sensitivity`, `specificity` and `f1` are understood.
+    Percent signs, `=`, `≤`, `at most`, and the names `tpr`, `sensitivity`, `specificity` and `f1` are understood.
 
     Args:
         text: An ask such as `minimize fnr where fpr <= 1%`.
@@ -72,64 +92,53 @@ def read_problem(problem: Problem | str, *, rows: bool = False) -> Problem:
     return problem
 
 
-class _Reader:
+class _Reader(Tokens):
     """Reads one ask from left to right."""
 
     def __init__(self, text: str, metrics: dict[str, Metric]) -> None:
-        self.text = text
-        self.known: dict[str, Rate | Metric] = {**CATALOGUE, review.name: review, **metrics}
-        self.tokens: list[tuple[str, str]] = []
-        self.place = 0
-        end = 0
-        stripped = text.rstrip()
-        while end < len(stripped):
-            match = _TOKEN.match(stripped, end)
-            if match is None:
-                raise self.error(f"cannot read {stripped[end:].strip()[:20]!r}")
-            self.tokens.append((str(match.lastgroup), match.group(str(match.lastgroup)).strip()))
-            end = match.end()
-
-    def error(self, what: str) -> BadAsk:
-        return BadAsk(f"{what} in the ask {self.text!r}; an ask reads like 'minimize fnr where fpr <= 1%'")
-
-    def peek(self) -> str:
-        return self.tokens[self.place][1] if self.place < len(self.tokens) else ""
-
-    def take(self, kind: str, expected: str) -> str:
-        if self.place >= len(self.tokens):
-            raise self.error(f"expected {expected} at the end")
-        found, value = self.tokens[self.place]
-        if found != kind:
-            raise self.error(f"expected {expected} but found {value!r}")
-        self.place += 1
-        return value
-
-    def accept(self, *values: str) -> bool:
-        if self.peek().lower() in values:
-            self.place += 1
-            return True
-        return False
-
-    def need(self, *values: str) -> None:
-        if not self.accept(*values):
-            found = repr(self.peek()) if self.peek() else "the end"
-            raise self.error(f"expected {values[0]!r} but found {found}")
+        super().__init__(text)
+        self.known: dict[str, Rate | Metric] = {**NAMED, review.name: review, **metrics}
+        self.plain = {name.replace(" ", "_"): quantity for name, quantity in self.known.items()}
 
     def problem(self) -> Problem:
         verb = self.take("word", "'minimize' or 'maximize'").lower()
         if verb not in _VERBS:
             raise self.error(self.unknown(verb, _VERBS, "should be 'minimize' or 'maximize'"))
-        objective = self.quantity()
+        area = self.area()
+        objective: Quantity = self.quantity() if area is None else area[0]
         over = self.range() if self.accept("over") else None
+        if area is not None:
+            over = area[1].between(0, 1) if over is None else self.part_of_area(area[1], over)
         constraints: list[Constraint] = []
-        if self.accept("where"):
+        if self.accept(*_WHERE):
+            if area is not None:
+                raise self.error(of_area(verb, *area))
             constraints.append(self.bound())
             while self.accept("and", ","):
                 constraints.append(self.bound())
         if self.peek():
-            words = ["where", "over", "and"]
-            raise self.error(self.unknown(self.peek(), words, f"is unexpected after {objective}"))
+            raise self.error(self.unexpected(objective))
         return Problem(objective, _VERBS[verb], tuple(constraints), over)
+
+    def unexpected(self, objective: Quantity) -> str:
+        if self.peek().lower() == "or":
+            return "all bounds hold together, so that 'or' is not possible; did you mean 'and'?"
+        return self.unknown(
+            self.peek(), ["where", "over", "and", "subject", "such"], f"is unexpected after {objective}"
+        )
+
+    def area(self) -> tuple[Rate, Rate] | None:
+        """The objective and the rate of an area that is named, such as auc."""
+        count, name = self.longest(AREAS)
+        if not count or name in self.plain:
+            return None
+        self.place += count
+        return AREAS[name]
+
+    def part_of_area(self, rate: Rate, over: Range) -> Range:
+        if not bool(over.rate == rate):
+            raise self.error(f"this area is over {rate}, not over {over.rate}; write the objective as a rate")
+        return over
 
     def range(self) -> Range:
         rate = self.quantity()
@@ -151,66 +160,120 @@ class _Reader:
 
     def bound(self) -> Constraint:
         quantity = self.quantity()
-        relation = self.take("symbol", f"<=, >= or == after {quantity}")
-        if relation in "<>":
-            raise self.error(f"{quantity} {relation} ...: bounds are never strict; write {relation}=")
-        if relation not in _RELATIONS:
-            raise self.error(f"expected <=, >= or == after {quantity} but found {relation!r}")
+        relation = self.relation(quantity)
+        plain = self.kind() == "number" and not self.peek().endswith("%")
         bound = self.number()
         if self.accept("rows", "row"):
-            if not isinstance(quantity, Rate) or self.tokens[self.place - 2][1].endswith("%"):
+            if self.accept(*_PER):
+                return Constraint(quantity, relation, self.out_of(bound))
+            if not isinstance(quantity, Rate) or not plain:
                 raise self.error(f"rows are a number of flagged rows, as in flagged {relation} 100 rows;")
             quantity = quantity.rows
-        return Constraint(quantity, _RELATIONS[relation], bound)
+        return Constraint(quantity, relation, bound)
+
+    def relation(self, quantity: Quantity) -> Relation:
+        self.accept("is", "of")
+        for relation, phrases in _RELATIONS.items():
+            if self.accept(*phrases):
+                return relation
+        expected = f"<=, >= or == after {quantity}"
+        raise self.error(
+            f"expected {expected} but found {self.peek()!r}" if self.peek() else f"expected {expected} at the end"
+        )
 
     def number(self) -> float:
         text = self.take("number", "a number such as 1% or 0.01")
-        if text.endswith("%"):
+        if text.endswith("%") or self.accept("percent", "per cent"):
             try:
-                return float(Decimal(text[:-1].strip()).scaleb(-2))
+                return float(Decimal(text.removesuffix("%").strip()).scaleb(-2))
             except ArithmeticError as cause:
                 raise self.error(f"{text!r} is too large a number") from cause
-        return float(text)
+        return self.out_of(float(text)) if self.accept(*_PER) else float(text)
+
+    def out_of(self, part: float) -> float:
+        """A number of rows as a share of so many: 200 per 10000."""
+        text = self.take("number", "a number of rows such as 10000")
+        self.accept("rows", "row")
+        if text.endswith("%") or not float(text) > 0:
+            raise self.error(f"expected a number of rows such as 10000 but found {text!r}")
+        return part / float(text)
 
     def quantity(self) -> Quantity:
-        word = self.take("word", "a rate such as fpr or recall")
-        quantity = self.named(word)
-        if not self.accept("."):
-            return quantity
+        if self.peek().lower() == "gap":
+            raise self.error(of_gap(self))
+        if self.peek().lower() == "cost" and self.peek(1) == "(":
+            return self.cost()
+        rate = self.named()
+        if self.accept("."):
+            return self.gap(rate)
+        if self.accept("weighted by"):
+            return Weighted(rate, self.name("the name of a column after 'weighted by'", "column"))
+        if self.peek().lower() == "gap":
+            raise self.error(of_gap(self, rate))
+        if self.peek(1).lower() not in ("most", "least") and self.accept("@", "at"):
+            raise self.error(of_cut(self, rate))
+        return rate
+
+    def gap(self, rate: Rate | Metric) -> Quantity:
         self.need("gap")
         self.need("(")
-        kind, column = self.tokens[self.place] if self.place < len(self.tokens) else ("", "")
-        if kind not in ("word", "quoted"):
-            raise self.error("expected the name of a column of groups after '.gap('")
-        self.place += 1
+        column = self.name("the name of a column of groups after '.gap('", "column")
         self.need(")")
-        if not isinstance(quantity, Rate):
-            raise self.error(f"{quantity} has no gap between groups; use a rate such as recall")
-        if kind == "quoted":
-            try:
-                column = json.loads(column)
-            except ValueError as cause:
-                raise self.error(f"cannot read the column {column}") from cause
-        return quantity.gap(column)
+        if not isinstance(rate, Rate):
+            raise self.error(f"{rate} has no gap between groups; use a rate such as recall")
+        return rate.gap(column)
 
-    def named(self, word: str) -> Rate | Metric:
-        if word in self.known:
+    def cost(self) -> Quantity:
+        """The costs of a miss and of an alarm, in either order."""
+        self.need("cost")
+        self.need("(")
+        costs: dict[str, float | str] = {}
+        for place in range(2):
+            if place:
+                self.need(",")
+            name = "miss" if self.accept("miss") else "alarm" if self.accept("alarm") else ""
+            if not name or name in costs:
+                raise self.error("expected the costs of a miss and of an alarm, as in cost(miss=5, alarm=1),")
+            self.need("=")
+            costs[name] = self.number() if self.kind() == "number" else self.name("a cost or a column", "column")
+        self.need(")")
+        return cost(**costs)
+
+    def longest(self, names: Iterable[str]) -> tuple[int, str]:
+        """The longest name of several words that comes next, as (words, name); 0 words if none does."""
+        words = self.words(_LONGEST)
+        for count in range(len(words), 0, -1):
+            joined = "_".join(words[:count])
+            name = SYNONYMS.get(joined, joined) if joined not in self.plain else joined
+            if name in names:
+                return count, name
+        return 0, ""
+
+    def named(self) -> Rate | Metric:
+        word = self.peek()
+        if self.kind() == "word" and word in self.known:
+            self.place += 1
             return self.known[word]
-        lower = word.lower()
-        beta = re.fullmatch(r"f(\d+)", lower)
+        count, name = self.longest(self.plain)
+        if count:
+            self.place += count
+            return self.plain[name]
+        if self.longest(AREAS)[0]:
+            raise self.error(f"{word} is an area over all thresholds: it can be maximized, but not bounded")
+        return self.scored(self.take("word", "a rate such as fpr or recall"))
+
+    def scored(self, word: str) -> Rate:
+        """An F-score, or the refusal of a word that is no rate."""
+        lower = word.lower().replace("-", "_")
+        beta = re.fullmatch(r"f(\d+)(_score)?", lower)
         if beta and float(beta.group(1)):
+            if not beta.group(2):
+                self.accept("score")
             return f_score(float(beta.group(1)))
         if lower == "f_score":
             self.need("(")
             value = self.number()
             self.need(")")
             return f_score(value)
-        plain = SYNONYMS.get(lower, lower)
-        if plain not in self.known:
-            names = [*self.known, *SYNONYMS, "f_score", "f1"]
-            raise self.error(self.unknown(word, names, f"is not a rate; known are {', '.join(self.known)}, f_score"))
-        return self.known[plain]
-
-    def unknown(self, word: str, names: Iterable[str], otherwise: str) -> str:
-        near = difflib.get_close_matches(word.lower(), list(names), n=1, cutoff=0.5)
-        return f"unknown word {word!r}, did you mean {near[0]!r}?" if near else f"{word!r} {otherwise}"
+        names = [*self.known, *SYNONYMS, *AREAS, "f_score", "f1"]
+        raise self.error(self.unknown(word, names, f"is not a rate; known are {', '.join(self.known)}, f_score"))

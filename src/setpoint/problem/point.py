@@ -16,7 +16,7 @@ from setpoint.files import write_whole
 from setpoint.measure.band import BAND, review
 from setpoint.measure.constraint import Quantity
 from setpoint.measure.curve import curve, mean_over
-from setpoint.measure.rate import Gap, Metric, Rate, accuracy, error, flagged, fnr, fpr, precision, recall, tnr
+from setpoint.measure.rate import Gap, Metric, Rate, accuracy, error, flagged, fnr, fpr, npv, precision, recall, tnr
 from setpoint.measure.sample import Sample, check_sample, check_scores
 from setpoint.plain import brief, listed, named, number, read_json, reason, text, truth
 from setpoint.problem.certificate import Certificate, Estimate, read_certificate, read_estimate
@@ -232,7 +232,7 @@ class OperatingPoint:
 def _shown(problem: Problem) -> list[Quantity]:
     """The rates that every point shows, for the kind of its problem."""
     if problem.kind == BAND:
-        return [review, *map(review.adopt, _SHOWN)]
+        return [review, *map(review.adopt, (*_SHOWN, npv))]
     return list(_SHOWN)
 
 

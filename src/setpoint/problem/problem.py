@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -16,6 +16,7 @@ from setpoint.measure.constraint import CUT, SLACK, Constraint, FlaggedRows, Qua
 from setpoint.measure.looks import constant_like
 from setpoint.measure.rate import Gap, Range, Rate, flagged
 from setpoint.measure.sample import Sample
+from setpoint.measure.worth import Worth
 
 #: Counts are tensors or, in tests of bounds, arrays.
 Counts = TypeVar("Counts", Tensor, NDArray[np.float64])
@@ -77,9 +78,17 @@ class Problem:
             first, second = list(leaders.values())[:2]
             raise BadProblem(f"{first} and {second} are decided in different ways; ask for one of them at a time")
         for leader in leaders.values():
-            bounds = (replace(c, quantity=leader.adopt(c.quantity)) for c in self.constraints)
-            object.__setattr__(self, "objective", leader.adopt(self.objective))
-            object.__setattr__(self, "constraints", tuple(bounds))
+            if self.over is not None:
+                raise BadProblem(f"{leader} has no area over {self.over}; bound {self.over.rate} instead, or drop it")
+            self._change(leader.adopt)
+        columns = self.columns
+        self._change(lambda quantity: quantity.among(columns) if isinstance(quantity, Worth) else quantity)
+
+    def _change(self, change: Callable[[Quantity], Quantity]) -> None:
+        """Put another quantity in the place of each, while the problem is made."""
+        bounds = tuple(replace(c, quantity=change(c.quantity)) for c in self.constraints)
+        object.__setattr__(self, "objective", change(self.objective))
+        object.__setattr__(self, "constraints", bounds)
 
     @property
     def quantities(self) -> list[Quantity]:
@@ -90,6 +99,12 @@ class Problem:
     def kind(self) -> str:
         """The kind of question, which says how rows are decided: "cut" by a threshold, "classes" by shifts, ..."""
         return next((q.kind for q in self.quantities if q.kind != CUT), CUT)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns whose values the quantities count, in order of appearance: row w of the counts is of the w-th."""
+        named = (column for q in self.quantities if isinstance(q, Worth) for column in q.columns)
+        return tuple(dict.fromkeys(named))
 
     def _group_names(self) -> set[str]:
         return {c.quantity.group for c in self.constraints if isinstance(c.quantity, Gap)}

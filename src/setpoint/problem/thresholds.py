@@ -214,7 +214,7 @@ class Band(Thresholds):
     Example:
         >>> import torch
         >>> from setpoint.problem.thresholds import Band
-        >>> Band(0.2, 0.7).decide(torch.tensor([0.1, 0.2, 0.5, 0.9]).double()).tolist()
+        >>> Band(0.25, 0.75).decide(torch.tensor([0.1, 0.25, 0.5, 0.9]).double()).tolist()
         [0, 0, -1, 1]
     """
 

@@ -12,8 +12,9 @@ from setpoint.decide.order import worth
 from setpoint.decide.samples_needed import allowed_share, needed, whole_of
 from setpoint.decide.settle import AUTO, USUAL
 from setpoint.errors import BadProblem, SetpointError
-from setpoint.measure.constraint import Constraint, Quantity, percent
+from setpoint.measure.constraint import CUT, Constraint, Quantity, percent
 from setpoint.measure.rate import Gap, Rate
+from setpoint.measure.worth import Cost, Weighted
 from setpoint.problem.problem import Problem
 from setpoint.report.words import show_bound
 from setpoint.run.compare import Comparison, Standing
@@ -26,6 +27,9 @@ MEANS = {
     "recall": "positives found",
     "tnr": "negatives passed over",
     "precision": "flagged rows that are positive",
+    "npv": "rows not flagged that are negative",
+    "fdr": "flagged rows that are negative",
+    "for": "rows not flagged that are positive",
     "flagged": "rows flagged",
     "accuracy": "rows decided rightly",
     "error": "rows decided wrongly",
@@ -37,6 +41,9 @@ MEANING = {
     "recall": "of all positives, the share that is found: tp / (tp + fn)",
     "tnr": "of all negatives, the share that is rightly left alone: tn / (fp + tn)",
     "precision": "of all that is flagged, the share that is positive: tp / (tp + fp)",
+    "npv": "of all that is not flagged, the share that is negative: tn / (fn + tn)",
+    "fdr": "of all that is flagged, the share that is negative: fp / (tp + fp)",
+    "for": "of all that is not flagged, the share that is positive: fn / (fn + tn)",
     "flagged": "of all samples, the share that is flagged: (tp + fp) / all",
     "accuracy": "of all samples, the share that is decided rightly: (tp + tn) / all",
     "error": "of all samples, the share that is decided wrongly: (fp + fn) / all",
@@ -44,6 +51,8 @@ MEANING = {
     "g_mean": "the geometric mean of recall and tnr",
     "mcc": "the correlation of decision and label, from -1 to 1",
     "kappa": "agreement of decision and label beyond chance, 1 at best",
+    "balanced accuracy": "the mean of recall and tnr, from 0 to 1",
+    "lift": "precision divided by the share of positives: 1 if flagged rows are no more often positive than others",
 }
 
 
@@ -90,6 +99,15 @@ def _meaning(quantity: Quantity) -> str:
     if isinstance(quantity, Rate) and quantity.name.startswith("f_score"):
         times = quantity.whole[2] ** 0.5
         return "the harmonic mean of precision and recall" + ("" if times == 1 else f", recall counting {times:g}-fold")
+    if isinstance(quantity, Rate) and quantity.name.startswith("cost("):
+        return f"the mean cost per row: {quantity.part[2]:g} for each miss, {quantity.part[1]:g} for each false alarm"
+    if isinstance(quantity, Cost):
+        miss, alarm = (f"the row's {c!r}" if isinstance(c, str) else f"{c:g}" for c in (quantity.miss, quantity.alarm))
+        return f"the mean cost per row: {miss} for each miss, {alarm} for each false alarm"
+    if isinstance(quantity, Weighted) and quantity.column is not None:
+        return f"{_meaning(quantity.rate)}, where every row counts as much as its {quantity.column!r}"
+    if isinstance(quantity, Weighted):
+        return _meaning(quantity.rate)
     return MEANING.get(quantity.name, "a metric of your own")
 
 
@@ -97,6 +115,8 @@ def certificate(problem: Problem) -> tuple[str | None, list[Need]]:
     """The reason why there can be no certificate, if any, and the fewest samples for each bound that is a share."""
     if not problem.constraints:
         return "there is no bound to certify; the objective itself is only estimated", []
+    if problem.kind != CUT:
+        return "no certificate can be foretold from the ask alone for this kind of question", []
     groups = None if problem.group is None else ["a", "b"]
     try:
         calibrate(problem, torch.zeros(2), torch.tensor([0.0, 1.0]), confidence=0.95, groups=groups)
