@@ -112,3 +112,25 @@ def mean_cost(scores, labels, weights, misses, alarms, threshold):
         if not label and score > threshold:
             spent += weight * alarm
     return share(spent, whole)
+
+
+def class_counts(predicted, labels, weights, n_classes):
+    """(tp, fp, fn, tn) of each class against the rest."""
+    found = []
+    for k in range(n_classes):
+        one = [1.0 if guess == k else 0.0 for guess in predicted]
+        found.append(counts(one, [label == k for label in labels], weights, 0.5))
+    return found
+
+
+def over_classes(name, kind, predicted, labels, weights, n_classes):
+    """A rate over all classes: their plain mean, the mean weighted by size, or the highest less the lowest."""
+    each = class_counts(predicted, labels, weights, n_classes)
+    values = [RATES[name](*four) for four in each]
+    sizes = [tp + fn for tp, _, fn, _ in each]
+    if kind == "macro":
+        return sum(values) / n_classes
+    if kind == "weighted":
+        return share(sum(value * size for value, size in zip(values, sizes)), sum(sizes))
+    present = [value for value, size in zip(values, sizes) if size > 0]
+    return max(present) - min(present) if present else 0.0

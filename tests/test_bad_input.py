@@ -271,6 +271,7 @@ command("a gap as a function", lambda: fit_table(table(), ask="minimize fnr wher
 command("one rate at a value of another", lambda: fit_table(table(), ask="maximize recall@fpr=1%"))
 command("an area with a bound", lambda: fit_table(table(), ask="maximize auc where fpr <= 1%"))
 command("a bound on an area", lambda: fit_table(table(), ask="minimize fnr where auc >= 90%"))
+command("a class without the word class", lambda: fit_table(table(), ask="maximize recall of melanoma"))
 command("costs without names", lambda: fit_table(table(), ask="minimize cost(5, 1)"))
 command(
     "groups of a column that is not there", lambda: fit_table(table(), ask="minimize fnr where recall.gap(sex) <= 1%")
@@ -519,6 +520,15 @@ library(
 library(
     "an area of a rate weighted by a column", lambda: sp.ask("maximize recall weighted by amount over fpr in [0, 5%]")
 )
+library("a plain rate beside one of a class", lambda: sp.ask("minimize fnr where recall of class a >= 90%"))
+library("a class that is not there", lambda: sp.ask("maximize recall of class melanom").resolved(["mole", "melanoma"]))
+library(
+    "the rate of a class whose number is not known",
+    lambda: sp.ask("maximize recall of class melanoma").objective(torch.ones(2, 4)),
+)
+library("an area where there are several classes", lambda: sp.ask("maximize auc").resolved(["mole", "melanoma"]))
+library("a class that is no class", lambda: sp.classes.OfClass(sp.recall, -1))
+library("two kinds of questions at once", lambda: sp.ask("maximize macro recall where fpr weighted by amount <= 1%"))
 library("a question that is none", lambda: sp.evaluate(None, SCORES, LABELS))
 library("groups asked for and not given", lambda: sp.evaluate(BY_GROUP, SCORES, LABELS))
 library("groups missing for some", lambda: sp.evaluate(BY_GROUP, SCORES, LABELS, groups=["a", NAN, "b", "b"]))

@@ -56,6 +56,8 @@ def rates_of_classes(draw: Draw) -> None:
         sp.classes.OfClass(rate, draw(st.integers(-1, 2))),
         sp.classes.Macro(rate),
         sp.classes.Micro(rate),
+        sp.classes.Proportional(rate),
+        sp.classes.ClassGap(rate),
     ):
         finite_gradient(quantity(seen), seen)
         finite(quantity.resolution(seen, 1.0).detach())

@@ -7,24 +7,28 @@ area      = "auc" | "average precision"
 bound     = quantity relation number | "flagged" relation integer "rows"
 relation  = "<=" | ">=" | "==" | "<" | ">" | "at most" | "at least" | "exactly" | "no more than" | "no less than"
 quantity  = rate | rate ".gap(" column ")" | cost | rate "weighted by" column
+          | rate "of class" class | ("macro" | "micro" | "weighted") rate | rate "gap between classes"
 rate      = name | "f_score" "(" number ")"
 cost      = "cost" "(" "miss" "=" ( number | column ) "," "alarm" "=" ( number | column ) ")"
 number    = decimal [ "%" | "percent" ] | decimal ("per" | "in" | "out of") decimal
 column    = word | JSON string
+class     = word | JSON string | integer
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 
 from setpoint.errors import BadAsk, BadProblem
 from setpoint.measure.band import review
+from setpoint.measure.classes import Macro, Micro, OfClass
 from setpoint.measure.constraint import Constraint, Quantity, Relation
+from setpoint.measure.over_classes import ClassGap, Proportional
 from setpoint.measure.rate import NAMED, Metric, Range, Rate, f_score, fpr, precision, recall
 from setpoint.measure.worth import Weighted, cost
-from setpoint.problem.near_misses import of_area, of_cut, of_gap
+from setpoint.problem.near_misses import of_area, of_class, of_cut, of_gap
 from setpoint.problem.problem import Problem
 from setpoint.problem.tokens import Tokens
 
@@ -48,6 +52,11 @@ _RELATIONS: dict[Relation, tuple[str, ...]] = {
     "<=": ("<=", "≤", "=<", "<", "at most", "no more than", "not more than", "up to", "less than", "below", "under"),
     ">=": (">=", "≥", "=>", ">", "at least", "no less than", "not less than", "more than", "above"),
     "==": ("==", "=", "exactly", "equal to", "equals"),
+}
+_OVER_CLASSES: dict[str, Callable[[Rate | Metric], Quantity]] = {
+    "macro": Macro,
+    "micro": Micro,
+    "weighted": Proportional,
 }
 _PER = ("per", "in", "out of")
 #: The longest name has so many words.
@@ -181,6 +190,11 @@ class _Reader(Tokens):
             f"expected {expected} but found {self.peek()!r}" if self.peek() else f"expected {expected} at the end"
         )
 
+    def relates(self, ahead: int) -> bool:
+        """Whether the word ahead begins a relation, as in `recall of at least 90%`."""
+        first = {phrase.split()[0] for phrases in _RELATIONS.values() for phrase in phrases}
+        return self.peek(ahead).lower() in first
+
     def number(self) -> float:
         text = self.take("number", "a number such as 1% or 0.01")
         if text.endswith("%") or self.accept("percent", "per cent"):
@@ -203,16 +217,31 @@ class _Reader(Tokens):
             raise self.error(of_gap(self))
         if self.peek().lower() == "cost" and self.peek(1) == "(":
             return self.cost()
+        if self.peek().lower() in _OVER_CLASSES and self.peek(1).lower() != "by":
+            self.place += 1
+            return _OVER_CLASSES[self.peek(-1).lower()](self.named())
         rate = self.named()
         if self.accept("."):
             return self.gap(rate)
         if self.accept("weighted by"):
             return Weighted(rate, self.name("the name of a column after 'weighted by'", "column"))
+        if self.accept("of class", "for class", "of the class"):
+            return OfClass(rate, self.label())
+        if self.accept("gap between classes", "gap between the classes"):
+            return ClassGap(rate)
         if self.peek().lower() == "gap":
             raise self.error(of_gap(self, rate))
+        if self.peek().lower() in ("of", "for") and self.kind(1) in ("word", "quoted") and not self.relates(1):
+            raise self.error(of_class(rate, self.peek(1)))
         if self.peek(1).lower() not in ("most", "least") and self.accept("@", "at"):
             raise self.error(of_cut(self, rate))
         return rate
+
+    def label(self) -> int | str:
+        """A class, by its number or name."""
+        if self.kind() == "number" and self.peek().isdecimal():
+            return int(self.take("number", "a class"))
+        return self.name("the name or the number of a class after 'of class'", "class")
 
     def gap(self, rate: Rate | Metric) -> Quantity:
         self.need("gap")

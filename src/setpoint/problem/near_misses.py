@@ -26,6 +26,11 @@ def of_gap(tokens: Tokens, rate: Quantity | None = None) -> str:
     return f"a gap between groups is written as a word of the rate; did you mean '{of}.gap({column})'?"
 
 
+def of_class(rate: Quantity, word: str) -> str:
+    """The sentence on `recall of melanoma`."""
+    return f"a class is named after the word class; did you mean '{rate} of class {word}'?"
+
+
 def of_cut(tokens: Tokens, rate: Quantity) -> str:
     """The sentence on a rate at a value of another, `recall at fpr 1%` or `recall@fpr=1%`."""
     words = tokens.words(1)
