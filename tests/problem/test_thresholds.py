@@ -9,14 +9,8 @@ import torch
 import setpoint as sp
 from setpoint.errors import BadGroups
 from setpoint.measure.sample import Sample
-from setpoint.problem.thresholds import (
-    MOST_THRESHOLDS,
-    OneThreshold,
-    PerBound,
-    PerGroup,
-    as_thresholds,
-    read_thresholds,
-)
+from setpoint.problem.read_thresholds import MOST_THRESHOLDS, as_thresholds, read_thresholds
+from setpoint.problem.thresholds import OneThreshold, PerBound, PerGroup
 
 PLAIN = sp.ask("minimize fnr where fpr <= 10%")
 AREA = sp.ask("maximize recall over fpr in [0%, 30%] with 3 points")

@@ -13,7 +13,7 @@ from setpoint.files import write_whole
 from setpoint.lock import locked
 from setpoint.plain import number, reason, text, whole_number
 from setpoint.problem.caution import Caution
-from setpoint.problem.thresholds import read_thresholds
+from setpoint.problem.read_thresholds import read_thresholds
 from setpoint.report.figure import draw_figure
 from setpoint.report.material import Contender, Material
 from setpoint.report.page import make_page

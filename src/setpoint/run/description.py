@@ -15,7 +15,8 @@ from setpoint.errors import BadFile
 from setpoint.plain import brief, listed, named, number, share, text, truth, whole_number
 from setpoint.problem.caution import Caution
 from setpoint.problem.point import OperatingPoint
-from setpoint.problem.thresholds import Thresholds, read_thresholds
+from setpoint.problem.read_thresholds import read_thresholds
+from setpoint.problem.thresholds import Thresholds
 from setpoint.run.settings import PARTS
 from setpoint.train.kinds import KINDS
 

@@ -53,9 +53,9 @@ def _few(sizes: Sizes) -> list[Caution]:
 
 
 def counts_at(run: Run, part: str) -> Tensor:
-    """The counts of a part at the thresholds that the run ships with: (tp, fp, fn, tn), of other kinds as they are."""
+    """The rows of each kind of a part at the thresholds that the run ships with: (tp, fp, fn, tn), or other kinds."""
     if run.problem.kind != CUT:
-        return run.point.thresholds.count(run.sample(part).double())[0]
+        return run.point.thresholds.kinds(run.sample(part).double())
     rates, labels = run.judged(part).rates, run.sample(part).labels
     positives, negatives = int(labels.sum()), len(labels) - int(labels.sum())
     found, alarms = round(rates["recall"] * positives), round(rates["fpr"] * negatives)
