@@ -25,6 +25,8 @@ from setpoint.problem.problem import Problem
 Start = Callable[[Sample], Tensor]
 #: Units of the objective per unit of all violations, one after the other.
 PRICES = (1.0, 10.0, 1e4)
+#: Margins that differ by less than this share of the largest are equal but for rounding.
+TIED = 1e-12
 #: The most cuts of a class that are compared at once; the best of them is then looked at more closely.
 COARSE = 128
 #: Of so many rows one is looked at around the cut of a class, when all rows are many.
@@ -92,7 +94,8 @@ class Line:
     def places(self) -> Tensor:
         """The cuts that part no tied rows, by the number of rows above them."""
         padded = self._padded
-        return (padded[1:] < padded[:-1]).nonzero().squeeze(-1)
+        # Margins that only rounding tells apart are tied.
+        return (padded[:-1] - padded[1:] > TIED * padded.abs().max()).nonzero().squeeze(-1)
 
     @cached_property
     def _padded(self) -> Tensor:
@@ -221,6 +224,14 @@ def search_shifts(problem: Problem, sample: Sample, starts: Sequence[Start]) -> 
     found = Descent(problem, wide, best.shifts)
     found.sweep(SWEEPS if wide is few else LAST_SWEEPS, all_cuts=wide is few)
     return found.shifts
+
+
+@torch.no_grad()
+def nearby_shifts(problem: Problem, sample: Sample, start: Tensor) -> Tensor:
+    """The shifts after a few moves from good shifts of a problem that differs little."""
+    way = Descent(problem, _some(sample.double()), start)
+    way.sweep(LAST_SWEEPS)
+    return way.shifts
 
 
 def _from(problem: Problem, sample: Sample, start: Tensor) -> Descent:

@@ -17,7 +17,7 @@ from torch import Tensor
 from setpoint.decide.coverage import coverage_bounds, true_correction
 from setpoint.decide.cut import best_cut, find
 from setpoint.decide.shift_limit import objective_limit
-from setpoint.decide.shift_search import Start, class_cuts, search_shifts
+from setpoint.decide.shift_search import Start, class_cuts, nearby_shifts, search_shifts
 from setpoint.measure.classes import Micro, OfClass
 from setpoint.measure.rate import flagged
 from setpoint.measure.sample import Sample
@@ -37,7 +37,7 @@ def find_shifts(
         problem: The problem, whose classes have numbers.
         sample: Scores `(n, K)`, class numbers and weights.
         names: The names of the classes; None names them by their numbers.
-        start: Good shifts of a problem that differs little, from which alone the search starts.
+        start: Good shifts of a problem that differs little, from which a few moves are made.
     """
     sample, n_classes = sample.double(), sample.scores.shape[1]
     own = tuple(names or map(str, range(n_classes)))
@@ -49,11 +49,11 @@ def find_shifts(
     elif alone is not None:
         found[alone] = find(of_one_class(problem), against_the_rest(sample, alone)).thresholds[0]
     elif start is not None:
-        found = search_shifts(problem, sample, [lambda rows: start])
+        found = nearby_shifts(problem, sample, start)
     else:
         more: list[Start] = [partial(_for_coverages, problem)] if _bounds_coverages(problem) else []
         found = search_shifts(problem, sample, [*starts_for(sample), *more])
-    return Shifts(own, tuple(found.tolist()))
+    return Shifts(own, tuple((found - found.median()).tolist() if n_classes > 2 else found.tolist()))
 
 
 def with_limit(problem: Problem, sample: Sample, shifts: Shifts) -> Shifts:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,8 @@ def read_sample(
     """
     if problem.kind != CLASSES:
         return check_sample(scores, labels, weights, groups).double()
-    return check_classes(scores, class_numbers(labels, names), weights, n_classes=len(names) or None).double()
+    sample = check_classes(scores, class_numbers(labels, names), weights, n_classes=len(names) or None).double()
+    return sample if weights is not None else replace(sample, weights=None)
 
 
 def class_numbers(labels: Any, names: Sequence[str]) -> Any:
@@ -75,7 +77,7 @@ def class_numbers(labels: Any, names: Sequence[str]) -> Any:
     if not any(isinstance(value, str) for value in values.flat):
         return labels
     numbers = {name: number for number, name in enumerate(names)}
-    unknown = [value for value in values.flat if str(value) not in numbers]
+    unknown = [str(value) for value in values.flat if str(value) not in numbers]
     if unknown:
         raise BadLabels(f"labels hold {unknown[0]!r}, which is none of the classes {_listed(names)}")
     return torch.tensor([numbers[str(value)] for value in values.flat])

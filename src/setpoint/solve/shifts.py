@@ -22,7 +22,7 @@ from setpoint.solve.refuse import whole_number
 from setpoint.solve.solver import Solver, settle_temperature, temperature_buffer
 
 #: Classes whose shifts are searched anew in a step; all take their turn.
-AT_ONCE = 8
+AT_ONCE = 4
 
 
 class ImplicitShifts(Solver):
