@@ -107,7 +107,7 @@ def test_shifts_decide_count_and_store_themselves():
     assert read_thresholds(json.loads(json.dumps(SHIFTS.stored())), CLASSES) == SHIFTS
     assert as_thresholds(SHIFTS.plain, CLASSES) == SHIFTS
     assert SHIFTS.describe() == "a 0, b -0.5, c 0.25"
-    assert SHIFTS.describe("") == "shifts of 3 classes from -0.5 ... 0.25"
+    assert SHIFTS.describe("") == "-0.5 ... 0.25"
     with pytest.raises(TypeError, match="expected a shift per class, found a dict of 1"):
         read_thresholds({"a": 0.5}, CLASSES)
 

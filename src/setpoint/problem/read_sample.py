@@ -38,9 +38,17 @@ def about_scores(problem: Problem, scores: Any, classes: Sequence[Any] | None = 
     if width < 2:
         raise ShapeMismatch(f"scores have shape {shape}; '{problem}' needs one column per class, two or more")
     names = list(map(str, range(width) if classes is None else classes))
+    if classes is None and _has_numbers(problem, width):
+        return problem, names
     if len(set(names)) < len(names) or len(names) != width:
         raise BadSetting(f"classes= names each of the {width} columns of the scores once, but got {_listed(names)}")
     return problem.resolved(names), names
+
+
+def _has_numbers(problem: Problem, n_classes: int) -> bool:
+    """Whether all classes of a problem about classes have a number below `n_classes`."""
+    named = [q for q in problem.quantities if isinstance(q, OfClass)]
+    return problem.kind == CLASSES and all(q.number is not None and q.number < n_classes for q in named)
 
 
 def _shape(scores: Any) -> tuple[int, ...]:

@@ -78,5 +78,5 @@ class Shifts(Thresholds):
 
     def describe(self, form: str = "{group} {value:.4g}") -> str:
         if not form or len(self.names) > _MOST_NAMED:
-            return f"shifts of {len(self.names)} classes from {super().describe()}"
+            return super().describe()
         return ", ".join(form.format(group=name, value=value) for name, value in self.plain.items())

@@ -6,7 +6,16 @@ from setpoint.decide.certify import is_certifiable
 from setpoint.decide.paired import Difference
 from setpoint.measure.constraint import percent
 from setpoint.problem.point import OperatingPoint
-from setpoint.report.words import cost, holds_on, part_name, show_bound, show_objective, show_points, show_value
+from setpoint.report.words import (
+    cost,
+    holds_on,
+    listed_classes,
+    part_name,
+    show_bound,
+    show_objective,
+    show_points,
+    show_value,
+)
 from setpoint.run.run import Run
 from setpoint.run.sanity import counts_at
 from setpoint.run.table import TableRun
@@ -39,6 +48,7 @@ def sentences(run: TableRun) -> list[str]:
     constraints, star = own.problem.constraints, "; * is beyond the bound"
     rows = ", ".join(f"{size['rows']} {part_name(part)}" for part, size in sizes.items())
     target = run.schema.target
+    kind = "shifts" if target.classes else "threshold"
     change = "" if target.why == "as asked" else "; --positive changes it"
     bounds = [
         f", {c.quantity} {show_value(c.quantity, test.rates[str(c.quantity)])} for a bound of {show_bound(c)}"
@@ -46,10 +56,12 @@ def sentences(run: TableRun) -> list[str]:
     ]
     return [
         f"Rows: {rows}{star if constraints else ''}.",
-        f"Positive is {target.positive!r} in {target.name!r}, {target.why}{change}.",
+        f"Positive is {target.positive!r} in {target.name!r}, {target.why}{change}."
+        if not target.classes
+        else f"The {len(target.classes)} classes of {target.name!r} are {listed_classes(target.classes)}.",
         *shipped_instead(own.why_shipped),
         *_kept(own),
-        f"Run at threshold {own.point.thresholds.describe()}: {show_objective(test)} on test{''.join(bounds)}.",
+        f"Run at {kind} {own.point.thresholds.describe()}: {show_objective(test)} on test{''.join(bounds)}.",
         *_held(run),
         *(f"On the calibration rows: {estimate}." for estimate in own.point.estimates if not own.point.certificate),
         *_rival(run),

@@ -187,7 +187,10 @@ def run(
     part = "held_out" if data.calibration is None else "calibration"
     sample = score_part(trained.model, getattr(data, part), work.processes)
     groups = named_groups(data, sample)
-    settled = settle(problem, sample.scores, sample.labels, confidence, weights=sample.weights, groups=groups)
+    settled = settle(
+        problem, sample.scores, sample.labels, confidence,
+        weights=sample.weights, groups=groups, classes=data.class_names or None,
+    )  # fmt: skip
     seconds = work.store.spent_before + time.perf_counter() - started
     work.store.close()
     return Run(

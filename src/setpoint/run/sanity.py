@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from setpoint.decide.estimate import estimate_of_counts
 from setpoint.decide.order import worth
+from setpoint.measure.classes import CLASSES
 from setpoint.measure.constraint import CUT
 from setpoint.measure.rate import flagged
 from setpoint.problem.caution import Caution, cautions_of_ask
@@ -26,19 +28,21 @@ SURE = 0.99
 #: A bound that holds is no good news beside one of these.
 IN_DOUBT = ("cannot-bind", "trivial", "flags-nearly-nothing", "flags-nearly-everything")
 
-#: The number of `rows` and of `positives` of each part.
-Sizes = Mapping[str, Mapping[str, int]]
+#: The number of `rows` and of `positives` (or of each of its `classes`) of each part.
+Sizes = Mapping[str, Mapping[str, Any]]
 
 
 def cautions_of_run(run: Run, sizes: Sizes) -> tuple[Caution, ...]:
     """All cautions about a run: of its ask, its rows, its decisions on test rows, and its fall from train to test."""
     found = [*cautions_of_ask(run.problem), *_few(sizes)]
-    if run.problem.over is None:
+    if run.problem.over is None and run.problem.kind != CLASSES:
         found += _extreme_decisions(run)
     return (*found, *_learned_by_heart(run))
 
 
 def _few(sizes: Sizes) -> list[Caution]:
+    if "classes" in sizes["train"]:
+        return _few_of_a_class(sizes)
     found = []
     for kind in ("positives", "negatives"):
         there = {
@@ -50,6 +54,19 @@ def _few(sizes: Sizes) -> list[Caution]:
             said = f"fewer than {FEWEST} {kind} in a part ({', '.join(few)})"
             found.append(Caution(f"few-{kind}", f"{said}: rates of so few are uncertain by tens of points"))
     return found
+
+
+def _few_of_a_class(sizes: Sizes) -> list[Caution]:
+    least = {part: min(size["classes"], key=size["classes"].get) for part, size in sizes.items()}
+    few = [
+        f"{sizes[part]['classes'][name]} of class {name!r} among the {part.replace('_', '-')} rows"
+        for part, name in least.items()
+        if sizes[part]["classes"][name] < FEWEST
+    ]
+    if not few:
+        return []
+    said = f"fewer than {FEWEST} rows of a class in a part ({', '.join(few)})"
+    return [Caution("few-of-a-class", f"{said}: rates of so few are uncertain by tens of points")]
 
 
 def counts_at(run: Run, part: str) -> Tensor:

@@ -110,7 +110,7 @@ class Folded:
         """All members, as one model."""
         members = range(int(self.folds.max()) + 1)
         runs = self._in_threads(members) if self._may_thread() else self._in_turn(members)
-        scores = torch.zeros(len(self.rows.labels))
+        scores = torch.zeros(len(self.rows.labels), *self.scores(0).shape[1:])
         history: History = []
         starts: list[int] = []
         for member, run in zip(members, runs):

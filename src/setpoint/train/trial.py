@@ -13,6 +13,7 @@ from setpoint.data.split import strata
 from setpoint.decide.calibrate import evaluate
 from setpoint.decide.cut import find
 from setpoint.decide.order import BROKEN_PRICE, merit, worth
+from setpoint.measure.classes import CLASSES
 from setpoint.measure.constraint import CUT
 from setpoint.measure.count import count
 from setpoint.measure.sample import Sample
@@ -122,6 +123,11 @@ def gain_over(problem: Problem, first: Sample, other: Sample) -> Gain:
 
 
 def _merits(problem: Problem, sample: Sample, rows: list[Tensor]) -> Tensor:
+    if problem.kind == CLASSES:
+        # The shifts of all rows: they are costly to search for, and their own noise is common to all halves.
+        shifts = judge(problem, sample).thresholds
+        points = (OperatingPoint.at(problem, shifts, sample.take(half).double()) for half in rows)
+        return torch.tensor([merit(point) for point in points], dtype=torch.float64)
     return torch.tensor([_merit(problem, sample.take(half)) for half in rows], dtype=torch.float64)
 
 
