@@ -542,7 +542,10 @@ library(
     "an area of a rate weighted by a column", lambda: sp.ask("maximize recall weighted by amount over fpr in [0, 5%]")
 )
 library("a plain rate beside one of a class", lambda: sp.ask("minimize fnr where recall of class a >= 90%"))
-library("a class that is not there", lambda: sp.ask("maximize recall of class melanom").resolved(["mole", "melanoma"]))
+library(
+    "an ask for a class that is not there",
+    lambda: sp.ask("maximize recall of class melanom").resolved(["mole", "melanoma"]),
+)
 library(
     "the rate of a class whose number is not known",
     lambda: sp.ask("maximize recall of class melanoma").objective(torch.ones(2, 4)),

@@ -22,8 +22,7 @@ from setpoint.problem.language import read_problem
 from setpoint.processes import ALONE, Processes
 from setpoint.report.verdict import first_line, sentences
 from setpoint.run.settings import Settings
-from setpoint.run.stream import refuse_to_stream
-from setpoint.run.stream import memory_note
+from setpoint.run.stream import memory_note, refuse_to_stream
 from setpoint.run.table import TableRun
 from setpoint.run.unfinished import Plan, begin, how_to_go_on
 from setpoint.run.unfinished import resume as go_on
