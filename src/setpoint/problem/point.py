@@ -13,25 +13,9 @@ from torch import Tensor
 
 from setpoint.errors import BadFile, BadProblem
 from setpoint.files import write_whole
-from setpoint.measure.band import BAND, review
-from setpoint.measure.classes import CLASSES, Macro, OfClass, as_class_quantity
 from setpoint.measure.constraint import Quantity
 from setpoint.measure.curve import curve, mean_over
-from setpoint.measure.rate import (
-    Gap,
-    Metric,
-    Rate,
-    accuracy,
-    error,
-    f_score,
-    flagged,
-    fnr,
-    fpr,
-    npv,
-    precision,
-    recall,
-    tnr,
-)
+from setpoint.measure.rate import Gap, Metric
 from setpoint.measure.sample import Sample, check_scores
 from setpoint.plain import brief, listed, named, number, read_json, reason, text, truth
 from setpoint.problem.certificate import Certificate, Estimate, read_certificate, read_estimate
@@ -41,12 +25,10 @@ from setpoint.problem.problem import Problem
 from setpoint.problem.read_sample import read_sample, refuse_absent
 from setpoint.problem.read_thresholds import as_thresholds, read_thresholds
 from setpoint.problem.shifts import Shifts
+from setpoint.problem.shown_rates import rates_by_class, rates_by_group, shown_quantities
 from setpoint.problem.thresholds import Threshold, Thresholds
 
 FORMAT = 1
-_SHOWN: tuple[Rate, ...] = (fpr, fnr, recall, tnr, precision, flagged, accuracy, error)
-_SHOWN_OF_ALL_CLASSES = (as_class_quantity(error), Macro(recall), Macro(precision), Macro(f_score(1)))
-_SHOWN_OF_EACH_CLASS: tuple[Rate, ...] = (recall, precision, flagged)
 
 
 @dataclass(frozen=True)
@@ -148,9 +130,9 @@ class OperatingPoint:
         heaviest = 1.0 if sample.weights is None or not len(sample.weights) else float(sample.weights.max())
         if problem.over is None:
             objective = float(problem.objective(pooled)[0])
-            quantities = dict.fromkeys([*problem.quantities, *_shown(problem)])
+            quantities = dict.fromkeys([*problem.quantities, *shown_quantities(problem)])
             rates = {str(q): float(q(counts if isinstance(q, Gap) else pooled)[0]) for q in quantities}
-            rates |= _rates_by_group(problem, thresholds, counts) | _rates_by_class(thresholds, counts)
+            rates |= rates_by_group(problem, thresholds, counts) | rates_by_class(thresholds, counts)
         else:
             over = problem.over
             objective = float(mean_over(curve(sample.scores, sample.labels, sample.weights), problem.objective, over))
@@ -279,33 +261,3 @@ def _read_decision(data: Mapping[str, Any], metrics: Iterable[Metric]) -> tuple[
     if not isinstance(shifts, Shifts) or list(shifts.names) != names:
         raise TypeError(f"the shifts {brief(data['threshold'])} are not those of its classes")
     return problem, replace(shifts, limit=None if data.get("limit") is None else number(data["limit"]))
-
-
-def _rates_by_class(thresholds: Thresholds, counts: Tensor) -> dict[str, float]:
-    """The rates of each class that every point shows."""
-    if not isinstance(thresholds, Shifts):
-        return {}
-    labels = [int(name) if name.isdecimal() else name for name in thresholds.names]
-    each = {rate: rate(counts[0]).tolist() for rate in _SHOWN_OF_EACH_CLASS}
-    return {str(OfClass(rate, label)): each[rate][k] for k, label in enumerate(labels) for rate in each}
-
-
-def _shown(problem: Problem) -> list[Quantity]:
-    """The rates that every point shows, for the kind of its problem."""
-    if problem.kind == CLASSES:
-        return list(_SHOWN_OF_ALL_CLASSES)
-    if problem.kind == BAND:
-        return [review, *map(review.adopt, (*_SHOWN, npv))]
-    return list(_SHOWN)
-
-
-def _rates_by_group(problem: Problem, thresholds: Thresholds, counts: Tensor) -> dict[str, float]:
-    """Each bounded rate in each group that has samples to count the rate among."""
-    rates: dict[str, float] = {}
-    for quantity in (c.quantity for c in problem.constraints if thresholds.by_group):
-        own = quantity.rate if isinstance(quantity, Gap) else quantity
-        if isinstance(quantity, Gap) or problem.group is None:
-            sizes = own.size(counts[0]) if isinstance(own, Rate) else counts[0].sum(-1)
-            each = zip(thresholds.by_group, own(counts[0]).tolist(), sizes > 0)
-            rates |= {f"{own}[{name}]": value for name, value, some in each if some}
-    return rates

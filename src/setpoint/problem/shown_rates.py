@@ -1,0 +1,60 @@
+"""The rates that every operating point shows beside those of its ask."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from setpoint.measure.band import BAND, review
+from setpoint.measure.classes import CLASSES, Macro, OfClass, as_class_quantity
+from setpoint.measure.constraint import Quantity
+from setpoint.measure.rate import (
+    Gap,
+    Rate,
+    accuracy,
+    error,
+    f_score,
+    flagged,
+    fnr,
+    fpr,
+    npv,
+    precision,
+    recall,
+    tnr,
+)
+from setpoint.problem.problem import Problem
+from setpoint.problem.shifts import Shifts
+from setpoint.problem.thresholds import Thresholds
+
+_SHOWN: tuple[Rate, ...] = (fpr, fnr, recall, tnr, precision, flagged, accuracy, error)
+_SHOWN_OF_ALL_CLASSES = (as_class_quantity(error), Macro(recall), Macro(precision), Macro(f_score(1)))
+_SHOWN_OF_EACH_CLASS: tuple[Rate, ...] = (recall, precision, flagged)
+
+
+def rates_by_class(thresholds: Thresholds, counts: Tensor) -> dict[str, float]:
+    """The rates of each class that every point shows."""
+    if not isinstance(thresholds, Shifts):
+        return {}
+    labels = [int(name) if name.isdecimal() else name for name in thresholds.names]
+    each = {rate: rate(counts[0]).tolist() for rate in _SHOWN_OF_EACH_CLASS}
+    return {str(OfClass(rate, label)): each[rate][k] for k, label in enumerate(labels) for rate in each}
+
+
+def shown_quantities(problem: Problem) -> list[Quantity]:
+    """The rates that every point shows, for the kind of its problem."""
+    if problem.kind == CLASSES:
+        return list(_SHOWN_OF_ALL_CLASSES)
+    if problem.kind == BAND:
+        return [review, *map(review.adopt, (*_SHOWN, npv))]
+    return list(_SHOWN)
+
+
+def rates_by_group(problem: Problem, thresholds: Thresholds, counts: Tensor) -> dict[str, float]:
+    """Each bounded rate in each group that has samples to count the rate among."""
+    rates: dict[str, float] = {}
+    for quantity in (c.quantity for c in problem.constraints if thresholds.by_group):
+        own = quantity.rate if isinstance(quantity, Gap) else quantity
+        if isinstance(quantity, Gap) or problem.group is None:
+            sizes = own.size(counts[0]) if isinstance(own, Rate) else counts[0].sum(-1)
+            each = zip(thresholds.by_group, own(counts[0]).tolist(), sizes > 0)
+            rates |= {f"{own}[{name}]": value for name, value, some in each if some}
+    return rates
