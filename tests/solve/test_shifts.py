@@ -183,6 +183,16 @@ def test_neither_order_nor_a_number_added_to_a_row_of_scores_matters(make):
     torch.testing.assert_close(here, there[order], atol=1e-7, rtol=1e-4)
 
 
+def test_a_class_that_no_sample_has_and_none_is_near_to_has_a_finite_loss():
+    solver = ImplicitShifts(sp.maximize(F1), 4, temperature=5.0, memory=0)
+    scores, labels = batch(dtype=torch.float32)
+    for far in (2.0, 18.5, 19.0, 19.5, 40.0):
+        moved = (scores.detach() - far * F.one_hot(torch.tensor(3), 4)).requires_grad_()
+        loss = solver(moved, labels.clamp(max=2))
+        (slope,) = torch.autograd.grad(loss, moved)
+        assert torch.isfinite(slope).all()
+
+
 @every_solver
 def test_one_class_ties_nothing_and_half_precision_are_ordinary(make):
     solver = make()

@@ -47,37 +47,36 @@ class Line:
 
     Args:
         sample: The sample, in float64.
-        shifts: The present shifts `(K,)`.
+        shifted: The scores less the present shifts, `(K, n)`: a class lies in one piece.
         classes: The classes that move together; usually one.
-        nearest: The number of rows around the present cut that may change sides; None for all rows.
+        nearest: About so many rows around the present cut may change sides; None for all rows.
     """
 
     sample: Sample
-    shifts: Tensor
+    shifted: Tensor
     classes: tuple[int, ...]
     nearest: int | None = None
 
     @cached_property
     def _sorted(self) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
         """Of each row, by falling margin: the margin, its rival, its winner, its class, its weight; and the counts."""
-        shifted, labels, weights = self.sample.scores - self.shifts, self.sample.labels, self.sample.weights
-        if len(self.classes) == 1:
-            (k,) = self.classes
-            own, winner = shifted[:, k].clone(), torch.full_like(labels, k)
-        else:
-            chosen = torch.tensor(self.classes, device=labels.device)
-            own, place = shifted[:, chosen].max(-1)
-            winner = chosen[place]
-        shifted[:, list(self.classes)] = -torch.inf
-        strongest, rival = shifted.max(-1)
+        labels, weights = self.sample.labels, self.sample.weights
+        chosen = torch.tensor(self.classes, device=labels.device)
+        held = self.shifted[chosen]
+        own, place = held.max(0)
+        winner = chosen[place]
+        self.shifted[chosen] = -torch.inf
+        strongest, rival = self.shifted.max(0)
+        self.shifted[chosen] = held
         margin, predicted = own - strongest, rival
         kept = torch.ones_like(margin, dtype=torch.bool)
         if self.nearest is not None and self.nearest < len(margin):
             # The others stay where they are: with their winners, or with their rivals.
-            inside = margin.abs().topk(self.nearest, largest=False, sorted=False).indices
-            low, high = margin[inside].min(), margin[inside].max()
-            predicted = torch.where(margin > high, winner, rival)
-            kept = (margin >= low) & (margin <= high)
+            some = margin[:: max(1, len(margin) // FEW)].abs()
+            reach = some.kthvalue(max(1, round(len(some) * self.nearest / len(margin)))).values
+            predicted = torch.where(margin > reach, winner, rival)
+            kept = margin.abs() <= reach
+            kept[margin.abs().argmin()] = True
         base = self._both(predicted, labels, weights)
         weights = torch.ones_like(margin) if weights is None else weights
         margin, rival, winner, labels, weights = (each[kept] for each in (margin, rival, winner, labels, weights))
@@ -133,7 +132,7 @@ def class_cuts(sample: Sample, shifts: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
     Cut 0 predicts the class nowhere, the last one everywhere.
     """
-    line = Line(sample, shifts, (k,))
+    line = Line(sample, (sample.scores - shifts).T.contiguous(), (k,))
     return shifts[k] + line.values(line.places), line.counts(line.places)
 
 
@@ -156,6 +155,7 @@ class Descent:
 
     def __post_init__(self) -> None:
         self.shifts = self.shifts.double().clone()
+        self.shifted = (self.sample.scores - self.shifts).T.contiguous()
         self.value = self._value()
 
     def _value(self) -> float:
@@ -171,7 +171,7 @@ class Descent:
     def visit(self, classes: tuple[int, ...], *, all_cuts: bool = False) -> None:
         """Move some classes together to their best cut, if that is better than where they are."""
         rows = len(self.sample.labels)
-        line = Line(self.sample, self.shifts, classes, rows // NEAREST if rows > 2 * FEW else None)
+        line = Line(self.sample, self.shifted, classes, rows // NEAREST if rows > 2 * FEW else None)
         places = line.places
         while True:
             looked = places if all_cuts or len(places) <= COARSE else places[_spread(len(places))]
@@ -186,7 +186,9 @@ class Descent:
             moves = line.values(looked)
             # Among equally good cuts the nearest.
             distance = moves.abs().masked_fill(value > lowest + EQUAL, torch.inf)
-            self.shifts[list(classes)] += moves[distance.argmin()]
+            for k in classes:
+                self.shifts[k] += moves[distance.argmin()]
+                self.shifted[k] = self.sample.scores[:, k] - self.shifts[k]
             self.value = lowest
 
     def sweep(self, sweeps: int, *, all_cuts: bool = False) -> None:

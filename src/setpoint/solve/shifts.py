@@ -23,6 +23,8 @@ from setpoint.solve.solver import Solver, settle_temperature, temperature_buffer
 
 #: Classes whose shifts are searched anew in a step; all take their turn.
 AT_ONCE = 4
+#: Soft counts below this are 0.
+NOTHING = 1e-12
 
 
 class ImplicitShifts(Solver):
@@ -101,7 +103,9 @@ class ImplicitShifts(Solver):
         )
         shifts, sides = self._search(reference, temperature)
         shifts = shifts.to(temperature.dtype)
-        here = expand(self.problem, _count(reference, shifts, temperature))
+        counts = _count(reference, shifts, temperature)
+        # A class that no sample has and that none is near to: its rates are 0, and their slopes would be infinite.
+        here = expand(self.problem, torch.where(counts < NOTHING, 0.0, counts))
         pace = shift_pace(reference, shifts, temperature) / temperature
         # Only shifts that a bound has moved answer to a change of the scores; the others are held.
         moved = (sides != 0) | self._fixed(sides)
