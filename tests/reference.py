@@ -112,3 +112,16 @@ def mean_cost(scores, labels, weights, misses, alarms, threshold):
         if not label and score > threshold:
             spent += weight * alarm
     return share(spent, whole)
+
+
+def band_counts(scores, labels, weights, low, high):
+    """The weight of flagged, unflagged and reviewed rows of each class: (tp, fp, fn, tn, rp, rn)."""
+    counts = [0.0] * 6
+    for score, label, weight in zip(scores, labels, weights):
+        if score > high:
+            counts[0 if label else 1] += weight
+        elif score > low:
+            counts[4 if label else 5] += weight
+        else:
+            counts[2 if label else 3] += weight
+    return counts

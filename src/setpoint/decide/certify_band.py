@@ -42,11 +42,11 @@ def certify_band(problem: Problem, sample: Sample, confidence: float) -> tuple[B
         return band, certificate
     sample = unweighted(sample)
     bounds = [[c for c in problem.constraints if _rate(c).sides[side]] for side in (0, 1)]
-    each = 1 - (1 - confidence) / sum(map(bool, bounds))
+    walks = sum(map(bool, bounds))
     cuts = curve(sample.scores, sample.labels)
-    high = _certified(bounds[0], _upper, sample, cuts, each)
+    high = _certified(bounds[0], _upper, (sample, 1), cuts, (confidence, walks))
     mirrored = replace(sample, scores=-sample.scores, labels=1 - sample.labels)
-    low = _certified(bounds[1], _lower, mirrored, cuts, each, sign=-1)
+    low = _certified(bounds[1], _lower, (mirrored, -1), cuts, (confidence, walks))
     found = Pairs(replace(problem, constraints=()), cuts, high.allowed, low.allowed).feasible()
     if found is None:
         raise TooFewSamples(
@@ -69,14 +69,18 @@ class _Side:
 
 
 def _certified(
-    bounds: list[Constraint], plain: Plain, sample: Sample, cuts: Curve, confidence: float, sign: int = 1
+    bounds: list[Constraint], plain: Plain, signed: tuple[Sample, int], cuts: Curve, sure: tuple[float, int]
 ) -> _Side:
-    """The cuts at which the bounds of one side are certain; all cuts where it has no bound."""
+    """The cuts at which the bounds of one side are certain; all cuts where it has no bound.
+
+    `signed` is the sample with the sign of its scores, `sure` the confidence and the number of walks that share it.
+    """
     thresholds = cuts.thresholds(torch.arange(len(cuts.tp))).double().numpy().copy()
     if not bounds:
         return _Side(np.ones(len(thresholds), dtype=bool), thresholds, "")
     asked = Problem(flagged, True, tuple(replace(c, quantity=plain(_rate(c))) for c in bounds))
-    found = certified_cuts(asked, sample, confidence)
+    (sample, sign), (confidence, walks) = signed, sure
+    found = certified_cuts(asked, sample, confidence, walks)
     allowed = np.zeros(len(thresholds), dtype=bool)
     own = sign * found.cuts.thresholds(torch.from_numpy(np.sort(found.places))).double().numpy()
     # A certified threshold stands for the cut of all samples that decides them alike.
