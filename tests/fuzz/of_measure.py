@@ -78,6 +78,17 @@ def rates_of_worth(draw: Draw) -> None:
 
 
 @target
+def rates_in_first(draw: Draw) -> None:
+    seen, k = draw(counts(2, 3, 2)), draw(st.one_of(st.integers(1, 3), numbers))
+    rate = draw(st.one_of(quantities, st.sampled_from([sp.precision, sp.recall, sp.fnr, sp.rates.hit])))
+    quantity = sp.rates.InFirst(rate, k)
+    # Whole counts of lists: at most d rows are found among the first d.
+    seen = torch.minimum(seen, torch.arange(1.0, 4.0).view(3, 1, 1).to(seen))
+    finite_gradient(quantity(seen), seen)
+    finite(quantity.resolution(seen, 1.0).detach())
+
+
+@target
 def rates_of_ones_own(draw: Draw) -> None:
     four = st.tuples(*[st.integers(0, 3).map(float)] * 4)
     rate = sp.Rate(draw(st.text(max_size=4)), draw(four), draw(four))

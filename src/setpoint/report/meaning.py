@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from setpoint.measure.classes import ClassQuantity, Macro, Micro, OfClass
 from setpoint.measure.constraint import Quantity
+from setpoint.measure.in_first import InFirst, hit
 from setpoint.measure.over_classes import ClassGap, Proportional
 from setpoint.measure.rate import Gap, Rate
 from setpoint.measure.worth import Cost, Weighted
@@ -49,6 +50,7 @@ _OVER_CLASSES = {
     Proportional: "the mean over all classes, each weighted by its number of rows",
     ClassGap: "the highest value less the lowest over all classes that have rows",
 }
+_HIT = "1 for a list with a positive that is flagged, 0 for any other"
 _OF_ALL = {
     "error": "of all rows, the share that is predicted as a wrong class",
     "accuracy": "of all rows, the share that is predicted as its own class",
@@ -71,6 +73,9 @@ def meaning_of(quantity: Quantity) -> str:
         return f"{meaning_of(quantity.rate)}{valued}"
     if isinstance(quantity, ClassQuantity):
         return _of_classes(quantity)
+    if isinstance(quantity, InFirst):
+        first = f"flagged means among the first {quantity.k} of its list; the mean over lists"
+        return f"{_HIT if quantity.rate == hit else meaning_of(quantity.rate)}; {first}"
     return MEANING.get(quantity.name, "a metric of your own")
 
 
