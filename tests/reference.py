@@ -125,3 +125,56 @@ def band_counts(scores, labels, weights, low, high):
         else:
             counts[2 if label else 3] += weight
     return counts
+
+
+def class_counts(predicted, labels, weights, n_classes):
+    """(tp, fp, fn, tn) of each class against the rest."""
+    found = []
+    for k in range(n_classes):
+        one = [1.0 if guess == k else 0.0 for guess in predicted]
+        found.append(counts(one, [label == k for label in labels], weights, 0.5))
+    return found
+
+
+def over_classes(name, kind, predicted, labels, weights, n_classes):
+    """A rate over all classes: their plain mean, the mean weighted by size, or the highest less the lowest."""
+    each = class_counts(predicted, labels, weights, n_classes)
+    values = [RATES[name](*four) for four in each]
+    sizes = [tp + fn for tp, _, fn, _ in each]
+    if kind == "macro":
+        return sum(values) / n_classes
+    if kind == "weighted":
+        return share(sum(value * size for value, size in zip(values, sizes)), sum(sizes))
+    present = [value for value, size in zip(values, sizes) if size > 0]
+    return max(present) - min(present) if present else 0.0
+
+
+def list_counts(lists, depths):
+    """Counts of each list when its first d rows are flagged, for d = 1 ... depths; lists of labels, best row first."""
+    found = []
+    for d in range(1, depths + 1):
+        row = []
+        for labels in lists:
+            tp, fn = sum(labels[:d]), sum(labels[d:])
+            row.append((tp, len(labels[:d]) - tp, fn, len(labels[d:]) - fn))
+        found.append(row)
+    return found
+
+
+def in_first(name, lists, k):
+    """The mean over lists of labels, best row first, of a rate among the first k; an empty place is a miss."""
+    values = []
+    for labels in lists:
+        hits, positives = sum(labels[:k]), sum(labels)
+        precision, recall = hits / k, share(hits, positives)
+        values.append(
+            {
+                "precision": precision,
+                "recall": recall,
+                "fnr": share(positives - hits, positives),
+                "hit": float(hits > 0),
+                "f_score(1)": share(2 * precision * recall, precision + recall),
+                "f_score(2)": share(5 * precision * recall, 4 * precision + recall),
+            }[name]
+        )
+    return sum(values) / len(values)

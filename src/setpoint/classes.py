@@ -2,12 +2,14 @@
 
 from setpoint.decide.shift_point import ShiftPoint, evaluate_shifts
 from setpoint.measure.classes import Macro, Micro, OfClass
+from setpoint.measure.over_classes import ClassGap, Proportional
 from setpoint.solve.augmented_multiclass import AugmentedMulticlass, EveryOutput, OwnOutput
 from setpoint.solve.multilabel import OneVsRest
 from setpoint.solve.shifts import ImplicitShifts
 
 __all__ = [
     "AugmentedMulticlass",
+    "ClassGap",
     "EveryOutput",
     "ImplicitShifts",
     "Macro",
@@ -15,6 +17,7 @@ __all__ = [
     "OfClass",
     "OneVsRest",
     "OwnOutput",
+    "Proportional",
     "ShiftPoint",
     "evaluate_shifts",
 ]

@@ -54,6 +54,19 @@ def test_explain_in_words(capsys):
         ("minimize error where recall.gap(sex) <= 2%", "between any two groups of the column 'sex'"),
         ("maximize precision where flagged == 2%", "certif"),
         ("maximize mcc", "the correlation of decision and label"),
+        ("maximize precision in the first 5", "tp / (tp + fp); flagged means among the first 5 of its list"),
+        ("maximize hit in the first 5", "1 for a list with a positive that is flagged, 0 for any other"),
+        ("maximize hit in the first 5 where recall in the first 9 >= 3%", "by an order of the rows in each list where"),
+        ("minimize cost(miss=5, alarm=1)", "the mean cost per row: 5 for each miss, 1 for each false alarm"),
+        ("minimize cost(miss=amount, alarm=1)", "the value of 'amount' for each miss, 1 for each false alarm"),
+        ("maximize recall weighted by amount", "tp / (tp + fn), where every row counts as much as its 'amount'"),
+        ("maximize macro recall", "the mean over all classes, each counting alike: of all positives"),
+        ("maximize weighted recall", "each weighted by its number of rows: of all positives"),
+        ("minimize micro fnr", "all classes counted together: of all positives"),
+        ("minimize error where recall of class a >= 90%", "the share that is predicted as a wrong class"),
+        ("minimize error where recall of class a >= 90%", "with a shift for each class so that recall of class a is"),
+        ("maximize recall of class a", "positive means of class 'a', flagged means predicted as that class"),
+        ("minimize error where recall gap between classes <= 9%", "the highest value less the lowest over all classes"),
     ):
         main_ok("explain", text)
         assert expected in capsys.readouterr().out, text
@@ -61,6 +74,6 @@ def test_explain_in_words(capsys):
 
 def test_every_rate_of_the_language_has_a_meaning():
     from setpoint.measure.rate import NAMED  # noqa: PLC0415
-    from setpoint.report.explained import MEANING  # noqa: PLC0415
+    from setpoint.report.meaning import MEANING  # noqa: PLC0415
 
     assert set(MEANING) == set(NAMED)

@@ -103,7 +103,7 @@ def test_the_point_holds_its_bounds_on_its_data_and_can_be_run_elsewhere():
     assert point.violation <= 1 / 400
     predicted = point.predict(x @ theta)
     assert point.objective == pytest.approx(float((predicted != labels).double().mean()))
-    assert point.rates["flagged of class 0"] == pytest.approx(float((predicted == 0).double().mean()))
+    assert point.rates["coverage of class 0"] == pytest.approx(float((predicted == 0).double().mean()))
     assert (predicted == 0).sum() <= 60
     assert (predicted == 1).sum() == 160
     assert (predicted == 2).sum() >= 120
@@ -121,7 +121,7 @@ def test_shifts_for_macro_recall_pay_and_yield_to_bounds():
     for share in (0.05, 0.1, 0.2, 0.4):
         bound = evaluate_shifts(sp.maximize(RECALL, cover(0) == share), x @ theta, labels)
         assert bound.feasible
-        assert bound.rates["flagged of class 0"] == pytest.approx(share)
+        assert bound.rates["coverage of class 0"] == pytest.approx(share)
         assert bound.objective <= free.objective
 
 

@@ -56,6 +56,8 @@ def rates_of_classes(draw: Draw) -> None:
         sp.classes.OfClass(rate, draw(st.integers(-1, 2))),
         sp.classes.Macro(rate),
         sp.classes.Micro(rate),
+        sp.classes.Proportional(rate),
+        sp.classes.ClassGap(rate),
     ):
         finite_gradient(quantity(seen), seen)
         finite(quantity.resolution(seen, 1.0).detach())
@@ -73,6 +75,17 @@ def rates_of_worth(draw: Draw) -> None:
         placed = sp.minimize(quantity, sp.rates.Weighted(sp.fpr, "fee") <= 0.5).objective
         finite_gradient(placed(seen), seen)
         finite(placed.resolution(seen, 1.0).detach())
+
+
+@target
+def rates_in_first(draw: Draw) -> None:
+    seen, k = draw(counts(2, 3, 2)), draw(st.one_of(st.integers(1, 3), numbers))
+    rate = draw(st.one_of(quantities, st.sampled_from([sp.precision, sp.recall, sp.fnr, sp.rates.hit])))
+    quantity = sp.rates.InFirst(rate, k)
+    # Whole counts of lists: at most d rows are found among the first d.
+    seen = torch.minimum(seen, torch.arange(1.0, 4.0).view(3, 1, 1).to(seen))
+    finite_gradient(quantity(seen), seen)
+    finite(quantity.resolution(seen, 1.0).detach())
 
 
 @target

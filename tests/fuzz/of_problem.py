@@ -16,7 +16,7 @@ from fuzz.laws import Draw, finite, target
 from fuzz.mutate import mutated_json
 from setpoint.measure.constraint import Constraint
 from setpoint.problem.check import Check
-from setpoint.problem.language import SYNONYMS
+from setpoint.problem.phrases import SYNONYMS
 from setpoint.problem.point import Certificate, Estimate
 
 WORDS = (

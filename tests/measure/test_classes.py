@@ -96,7 +96,7 @@ def test_soft_shares_become_the_truth_as_the_temperature_rises_and_have_a_gradie
 
 def test_quantities_make_constraints_and_problems_that_take_their_counts():
     problem = sp.minimize(Micro(sp.fnr), OfClass(sp.flagged, 1) <= 0.3, OfClass(sp.flagged, 2) >= 0.2)
-    assert str(problem) == "minimize micro fnr where flagged of class 1 <= 30% and flagged of class 2 >= 20%"
+    assert str(problem) == "minimize micro fnr where coverage of class 1 <= 30% and coverage of class 2 >= 20%"
     scores, labels, shifts, _ = draw(1)
     counts = count_classes(scores, labels, shifts).unsqueeze(0)
     wrong = float((predict_class(scores, shifts) != labels).double().mean())

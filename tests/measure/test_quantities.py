@@ -80,7 +80,7 @@ def test_how_fine_a_rate_is():
 
 
 def test_names_and_identities():
-    assert str(sp.classes.OfClass(sp.flagged, 2)) == "flagged of class 2"
+    assert str(sp.classes.OfClass(sp.flagged, 2)) == "coverage of class 2"
     assert str(sp.classes.Macro(sp.recall)) == "macro recall"
     assert str(sp.classes.Micro(sp.fnr)) == "micro fnr"
     assert repr(sp.classes.Macro(sp.recall)) == "Macro(macro recall)"
@@ -105,9 +105,9 @@ def test_names_and_identities():
     assert sp.Rate("recall", (1, 0, 0, 1), (1, 0, 1, 1)) != sp.recall
 
 
-@pytest.mark.parametrize("k", [-1, True, 1.0, "a"])
-def test_classes_are_whole_numbers(k):
-    with pytest.raises(BadProblem, match="whole numbers from 0 up"):
+@pytest.mark.parametrize("k", [-1, True, 1.0, "", None])
+def test_classes_are_names_or_whole_numbers(k):
+    with pytest.raises(BadProblem, match="names or whole numbers from 0 up"):
         sp.classes.OfClass(sp.recall, k)
     assert sp.classes.OfClass(sp.recall, 0).k == 0
 

@@ -96,7 +96,7 @@ def evaluate_shifts(problem: Problem, scores: Any, labels: Any, *, weights: Any 
         >>> import setpoint as sp
         >>> problem = sp.minimize(sp.classes.Micro(sp.fnr), sp.classes.OfClass(sp.flagged, 0) <= 0.5)
         >>> point = sp.classes.evaluate_shifts(problem, [[2.0, 0], [1, 0], [0.5, 0], [0, 1]], [0, 0, 1, 1])
-        >>> point.rates["flagged of class 0"], point.objective
+        >>> point.rates["coverage of class 0"], point.objective
         (0.5, 0.0)
     """
     check_class_problem(problem)

@@ -2,13 +2,16 @@
 
 The prediction is the class of the largest `score - shift`. Counts are `(..., K, 4)`: one row per class, with its
 (tp, fp, fn, tn) in the last dimension. Every rate of the catalogue then has one value per class, and `OfClass`,
-`Macro` and `Micro` make one number of them.
+`Macro` and `Micro` make one number of them; so do the quantities in `over_classes`.
 """
 
 from __future__ import annotations
 
+import difflib
+import math
 from abc import ABC
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -17,7 +20,7 @@ from torch.nn import functional as F
 
 from setpoint.errors import BadLabels, BadProblem, BadScores, BadWeights, ShapeMismatch
 from setpoint.measure.constraint import Quantity
-from setpoint.measure.rate import Metric, Rate
+from setpoint.measure.rate import Metric, Rate, accuracy, error, flagged, fnr, recall, spelled
 from setpoint.measure.sample import Sample, check_weights, read_numbers, refuse_huge_scores
 
 
@@ -73,6 +76,13 @@ class ClassQuantity(Quantity, ABC):
     def is_share(self) -> bool:
         return self.rate.is_share
 
+    def adopt(self, plain: Quantity) -> Quantity:
+        return as_class_quantity(plain)
+
+    def resolved(self, names: Sequence[str]) -> ClassQuantity:
+        """The same quantity where the classes have these names; a named class then has its number among them."""
+        return self
+
     def identity(self) -> tuple[object, ...]:
         return (self.rate.identity(),)
 
@@ -88,26 +98,59 @@ class OfClass(ClassQuantity):
 
     Args:
         rate: A rate or metric such as `sp.recall`.
-        k: The number of the class, from 0 up.
+        label: The class: its number from 0 up, or its name. A named class has a value once its number is known, which
+            `problem.resolved(names)` sets.
+        number: The number of the class, where the names of all classes are known.
+
+    Raises:
+        BadProblem: If the class is neither a name nor a whole number from 0 up.
 
     Example:
         >>> import setpoint as sp
-        >>> problem = sp.minimize(sp.classes.Micro(sp.fnr), sp.classes.OfClass(sp.flagged, 2) <= 0.3)
-        >>> print(problem)
-        minimize micro fnr where flagged of class 2 <= 30%
+        >>> problem = sp.minimize(sp.error, sp.classes.OfClass(sp.flagged, "fraud") <= 0.02)
+        >>> print(problem.resolved(["fine", "fraud"]))
+        minimize error where coverage of class fraud <= 2%
     """
 
     rate: Rate | Metric
-    k: int
+    label: int | str
+    number: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 0:
-            raise BadProblem(f"classes are whole numbers from 0 up, but got class {self.k!r}")
+        named = isinstance(self.label, str) and self.label
+        if not named and (isinstance(self.label, bool) or not isinstance(self.label, int) or self.label < 0):
+            raise BadProblem(f"classes are names or whole numbers from 0 up, but got class {self.label!r}")
+
+    @property
+    def k(self) -> int:
+        """The number of the class; refused where only its name is known."""
+        if self.number is not None:
+            return self.number
+        if isinstance(self.label, str):
+            raise BadProblem(
+                f"{self} names a class whose number is not known; give the names of all classes in order, as in "
+                "problem.resolved(names)"
+            )
+        return self.label
+
+    def resolved(self, names: Sequence[str]) -> OfClass:
+        if str(self.label) in names:
+            return replace(self, number=list(names).index(str(self.label)))
+        # Where classes are named by numbers, a number is a name (2 is "2.0" too); elsewhere it is the place of a class.
+        values = [_value(name) for name in names]
+        if isinstance(self.label, int) and self.label in values:
+            return replace(self, number=values.index(self.label))
+        if isinstance(self.label, int) and self.label < len(names) and all(map(math.isnan, values)):
+            return replace(self, number=self.label)
+        near = difflib.get_close_matches(str(self.label), names, n=3, cutoff=0.5)
+        known = f"did you mean {' or '.join(map(repr, near))}?" if near else f"the classes are {_some(names)}"
+        raise BadProblem(f"{self} names a class that is not there; {known}")
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        return f"{self.rate} of class {self.k}"
+        rate = "coverage" if bool(self.rate == flagged) else self.rate
+        return f"{rate} of class {spelled(self.label) if isinstance(self.label, str) else self.label}"
 
     def __call__(self, counts: Tensor) -> Tensor:
         return self.rate(counts[..., self.k, :])
@@ -116,7 +159,7 @@ class OfClass(ClassQuantity):
         return self.rate.resolution(counts[..., self.k, :], heaviest)
 
     def identity(self) -> tuple[object, ...]:
-        return (self.rate.identity(), self.k)
+        return (self.rate.identity(), self.label)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -158,6 +201,7 @@ class Micro(ClassQuantity):
 
     Args:
         rate: A rate or metric such as `sp.fnr`.
+        called: Another name, such as `error` where an ask about classes says `error`.
 
     Example:
         >>> import setpoint as sp, torch
@@ -167,16 +211,47 @@ class Micro(ClassQuantity):
     """
 
     rate: Rate | Metric
+    called: str = ""
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        return f"micro {self.rate}"
+        return self.called or f"micro {self.rate}"
+
+    def identity(self) -> tuple[object, ...]:
+        return (self.rate.identity(), self.called)
 
     def __call__(self, counts: Tensor) -> Tensor:
         return self.rate(counts.sum(-2))
 
     def resolution(self, counts: Tensor, heaviest: float | Tensor) -> Tensor:
         return self.rate.resolution(counts.sum(-2), heaviest)
+
+
+def as_class_quantity(quantity: Quantity) -> ClassQuantity:
+    """A quantity of an ask about several classes: there `error` is the share of rows predicted as a wrong class."""
+    if isinstance(quantity, ClassQuantity):
+        return quantity
+    if bool(quantity == error):
+        return Micro(fnr, error.name)
+    if bool(quantity == accuracy):
+        return Micro(recall, accuracy.name)
+    if not isinstance(quantity, Rate | Metric):
+        raise BadProblem(f"{quantity} is about two classes and does not go together with several; drop it")
+    raise BadProblem(
+        f"{quantity} is not known of several classes together; say of which class: {quantity} of class NAME, or macro "
+        f"{quantity}"
+    )
+
+
+def _value(name: str) -> float:
+    try:
+        return float(name)
+    except ValueError:
+        return math.nan
+
+
+def _some(names: Sequence[str], most: int = 8) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def check_classes(scores: Any, labels: Any, weights: Any = None, *, n_classes: int | None = None) -> Sample:

@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from setpoint.errors import BadProblem, BadScores, BadWeights, MissingClass
+from setpoint.measure.classes import as_class_quantity
 from setpoint.measure.constraint import CUT, SLACK, Constraint, FlaggedRows, Quantity
+from setpoint.measure.in_first import InFirst
 from setpoint.measure.looks import constant_like
+from setpoint.measure.over_classes import ClassGap
 from setpoint.measure.rate import Gap, Range, Rate, flagged
 from setpoint.measure.sample import Sample
 from setpoint.measure.worth import Worth
@@ -53,7 +56,7 @@ class Problem:
     over: Range | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.objective, Quantity) or isinstance(self.objective, Gap | FlaggedRows):
+        if not isinstance(self.objective, Quantity) or isinstance(self.objective, Gap | ClassGap | FlaggedRows):
             raise BadProblem(f"the objective must be a rate such as sp.fnr or a metric, got {self.objective!r}")
         for constraint in self.constraints:
             if not isinstance(constraint, Constraint):
@@ -105,6 +108,11 @@ class Problem:
         """The columns whose values the quantities count, in order of appearance: row w of the counts is of the w-th."""
         named = (column for q in self.quantities if isinstance(q, Worth) for column in q.columns)
         return tuple(dict.fromkeys(named))
+
+    @property
+    def depth(self) -> int:
+        """The number of first rows of each list that the counts must tell apart; 0 where nothing is about lists."""
+        return max((q.k for q in self.quantities if isinstance(q, InFirst)), default=0)
 
     def _group_names(self) -> set[str]:
         return {c.quantity.group for c in self.constraints if isinstance(c.quantity, Gap)}
@@ -181,6 +189,31 @@ class Problem:
             for c in self.constraints
         ]
         return replace(self, constraints=tuple(bounds))
+
+    def resolved(self, names: Sequence[str]) -> Problem:
+        """The same problem about classes with these names: each class that is named gets its number among them.
+
+        An ask of errors alone, such as `minimize error`, becomes one about these classes.
+
+        Args:
+            names: The names of all classes, in the order of their numbers.
+
+        Returns:
+            The problem. It prints as before, and its quantities take counts `(..., K, 4)`.
+
+        Raises:
+            BadProblem: If a class is not among the names, or the ask is about two classes.
+
+        Example:
+            >>> import setpoint as sp
+            >>> problem = sp.ask("maximize recall of class melanoma").resolved(["mole", "melanoma"])
+            >>> problem.objective.k
+            1
+        """
+        if self.over is not None:
+            raise BadProblem(f"'{self}' is about two classes, but there are {len(names)}")
+        bounds = (replace(c, quantity=as_class_quantity(c.quantity).resolved(names)) for c in self.constraints)
+        return replace(self, objective=as_class_quantity(self.objective).resolved(names), constraints=tuple(bounds))
 
     def refuse_rows(self) -> None:
         """Refuse a bound in rows, which has a meaning only for the rows at hand."""

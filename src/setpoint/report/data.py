@@ -14,8 +14,8 @@ from setpoint.measure.rate import Gap, Rate, accuracy, flagged, fnr, fpr, precis
 from setpoint.measure.sample import Sample
 from setpoint.problem.evidence import interval
 from setpoint.problem.problem import Problem
-from setpoint.report.explained import MEANS
 from setpoint.report.material import Contender, Material
+from setpoint.report.meaning import MEANS
 from setpoint.report.positions import MOST, Positions, find_positions, limits, view
 from setpoint.report.words import is_counted, part_name
 

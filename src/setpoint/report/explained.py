@@ -12,47 +12,24 @@ from setpoint.decide.order import worth
 from setpoint.decide.samples_needed import allowed_share, needed, whole_of
 from setpoint.decide.settle import AUTO, USUAL
 from setpoint.errors import BadProblem, SetpointError
-from setpoint.measure.constraint import CUT, Constraint, Quantity, percent
-from setpoint.measure.rate import Gap, Rate
-from setpoint.measure.worth import Cost, Weighted
+from setpoint.measure.constraint import CUT, Constraint, percent
+from setpoint.measure.rate import Gap
 from setpoint.problem.problem import Problem
+from setpoint.report.meaning import meaning_of
 from setpoint.report.words import show_bound
 from setpoint.run.compare import Comparison, Standing
 
 CONFIDENCES = (0.9, 0.95, 0.99)
-#: Each rate in a few words, and in a sentence.
-MEANS = {
-    "fpr": "negatives flagged",
-    "fnr": "positives missed",
-    "recall": "positives found",
-    "tnr": "negatives passed over",
-    "precision": "flagged rows that are positive",
-    "npv": "rows not flagged that are negative",
-    "fdr": "flagged rows that are negative",
-    "for": "rows not flagged that are positive",
-    "flagged": "rows flagged",
-    "accuracy": "rows decided rightly",
-    "error": "rows decided wrongly",
-    "jaccard": "found, among flagged or positive",
+#: How rows are decided, by the kind of question: without bounds, and before the bounds.
+_FREE = {
+    CUT: "; the threshold is free, and the best one is part of the answer",
+    "classes": "; the shift of each class is free, and the best ones are part of the answer",
+    "lists": ", by the order of the rows in each list",
 }
-MEANING = {
-    "fpr": "of all negatives, the share that is flagged by mistake: fp / (fp + tn)",
-    "fnr": "of all positives, the share that is missed: fn / (tp + fn)",
-    "recall": "of all positives, the share that is found: tp / (tp + fn)",
-    "tnr": "of all negatives, the share that is rightly left alone: tn / (fp + tn)",
-    "precision": "of all that is flagged, the share that is positive: tp / (tp + fp)",
-    "npv": "of all that is not flagged, the share that is negative: tn / (fn + tn)",
-    "fdr": "of all that is flagged, the share that is negative: fp / (tp + fp)",
-    "for": "of all that is not flagged, the share that is positive: fn / (fn + tn)",
-    "flagged": "of all samples, the share that is flagged: (tp + fp) / all",
-    "accuracy": "of all samples, the share that is decided rightly: (tp + tn) / all",
-    "error": "of all samples, the share that is decided wrongly: (fp + fn) / all",
-    "jaccard": "the overlap of flagged and positive: tp / (tp + fp + fn)",
-    "g_mean": "the geometric mean of recall and tnr",
-    "mcc": "the correlation of decision and label, from -1 to 1",
-    "kappa": "agreement of decision and label beyond chance, 1 at best",
-    "balanced accuracy": "the mean of recall and tnr, from 0 to 1",
-    "lift": "precision divided by the share of positives: 1 if flagged rows are no more often positive than others",
+_WHERE = {
+    CUT: "at a threshold where",
+    "classes": "with a shift for each class so that",
+    "lists": "by an order of the rows in each list where",
 }
 
 
@@ -74,8 +51,9 @@ def meaning(problem: Problem) -> str:
             f"{percent(over.high)}; training looks at {over.points} of them."
         )
     if not problem.constraints:
-        return f"{text}; the threshold is free, and the best one is part of the answer."
-    return f"{text}, at a threshold where {' and '.join(map(_bound, problem.constraints))}."
+        return f"{text}{_FREE.get(problem.kind, _FREE[CUT])}."
+    where = _WHERE.get(problem.kind, _WHERE[CUT])
+    return f"{text}, {where} {' and '.join(map(_bound, problem.constraints))}."
 
 
 def _bound(constraint: Constraint) -> str:
@@ -90,25 +68,7 @@ def rates(problem: Problem) -> dict[str, str]:
     over = () if problem.over is None else (problem.over.rate,)
     gaps = [c.quantity.rate for c in problem.constraints if isinstance(c.quantity, Gap)]
     quantities = dict.fromkeys([problem.objective, *over, *(c.quantity for c in problem.constraints), *gaps])
-    return {str(quantity): _meaning(quantity) for quantity in quantities}
-
-
-def _meaning(quantity: Quantity) -> str:
-    if isinstance(quantity, Gap):
-        return f"the largest difference of {quantity.rate} between any two groups of the column {quantity.group!r}"
-    if isinstance(quantity, Rate) and quantity.name.startswith("f_score"):
-        times = quantity.whole[2] ** 0.5
-        return "the harmonic mean of precision and recall" + ("" if times == 1 else f", recall counting {times:g}-fold")
-    if isinstance(quantity, Rate) and quantity.name.startswith("cost("):
-        return f"the mean cost per row: {quantity.part[2]:g} for each miss, {quantity.part[1]:g} for each false alarm"
-    if isinstance(quantity, Cost):
-        miss, alarm = (f"the row's {c!r}" if isinstance(c, str) else f"{c:g}" for c in (quantity.miss, quantity.alarm))
-        return f"the mean cost per row: {miss} for each miss, {alarm} for each false alarm"
-    if isinstance(quantity, Weighted) and quantity.column is not None:
-        return f"{_meaning(quantity.rate)}, where every row counts as much as its {quantity.column!r}"
-    if isinstance(quantity, Weighted):
-        return _meaning(quantity.rate)
-    return MEANING.get(quantity.name, "a metric of your own")
+    return {str(quantity): meaning_of(quantity) for quantity in quantities}
 
 
 def certificate(problem: Problem) -> tuple[str | None, list[Need]]:
