@@ -21,18 +21,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from setpoint.errors import BadAsk, BadProblem
-<<<<<<< HEAD
-from setpoint.measure.band import review
-from setpoint.measure.constraint import Constraint, Quantity, Relation
-from setpoint.measure.rate import NAMED, Metric, Range, Rate, f_score, fpr, precision, recall
-from setpoint.measure.worth import Weighted, cost
-from setpoint.problem.near_misses import of_area, of_cut, of_gap
-=======
 from setpoint.measure.constraint import Constraint, Quantity
 from setpoint.measure.rate import Metric, Range, Rate
 from setpoint.problem.near_misses import of_area
 from setpoint.problem.phrases import AREAS, PER, Phrases
->>>>>>> words
 from setpoint.problem.problem import Problem
 
 _VERBS = {"minimize": False, "minimise": False, "min": False, "maximize": True, "maximise": True, "max": True}
@@ -80,14 +72,6 @@ def read_problem(problem: Problem | str, *, rows: bool = False) -> Problem:
 class _Reader(Phrases):
     """Reads one ask from left to right."""
 
-<<<<<<< HEAD
-    def __init__(self, text: str, metrics: dict[str, Metric]) -> None:
-        super().__init__(text)
-        self.known: dict[str, Rate | Metric] = {**NAMED, review.name: review, **metrics}
-        self.plain = {name.replace(" ", "_"): quantity for name, quantity in self.known.items()}
-
-=======
->>>>>>> words
     def problem(self) -> Problem:
         verb = self.take("word", "'minimize' or 'maximize'").lower()
         if verb not in _VERBS:

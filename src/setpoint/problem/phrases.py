@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Container
 from decimal import Decimal
 
+from setpoint.measure.band import review
 from setpoint.measure.classes import Macro, Micro, OfClass
 from setpoint.measure.constraint import Quantity, Relation
 from setpoint.measure.in_first import InFirst, hit
@@ -49,7 +50,7 @@ class Phrases(Tokens):
 
     def __init__(self, text: str, metrics: dict[str, Metric]) -> None:
         super().__init__(text)
-        self.known: dict[str, Rate | Metric] = {**NAMED, **metrics}
+        self.known: dict[str, Rate | Metric] = {**NAMED, review.name: review, **metrics}
         self.plain = {name.replace(" ", "_"): quantity for name, quantity in self.known.items()}
 
     def relation(self, quantity: Quantity) -> Relation:
