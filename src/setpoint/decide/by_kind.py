@@ -10,10 +10,12 @@ from setpoint.decide.certify import certify
 from setpoint.decide.certify_band import certify_band
 from setpoint.decide.certify_groups import certify_each_group, certify_gap
 from setpoint.decide.cut import find
+from setpoint.decide.worth import certify_worth, find_worth
 from setpoint.errors import BadProblem
 from setpoint.measure.band import BAND
 from setpoint.measure.constraint import CUT
 from setpoint.measure.sample import Sample
+from setpoint.measure.worth import WORTH
 from setpoint.problem.certificate import Certificate
 from setpoint.problem.problem import Problem
 from setpoint.problem.thresholds import Thresholds, thresholds_from
@@ -65,4 +67,5 @@ _DECIDERS = {
         lambda problem, sample, names: find_band(problem, sample),
         lambda problem, sample, confidence, names: certify_band(problem, sample, confidence),
     ),
+    WORTH: Decider(find_worth, certify_worth),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from setpoint.measure.sample import Sample, check_sample, name_groups
 from setpoint.problem.language import read_problem
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
+from setpoint.problem.reading import read_sample
 from setpoint.processes import Processes, ProcessGroup
 
 
@@ -39,7 +41,8 @@ def evaluate(
         problem: A problem, or the text of an ask.
         scores: Scores `(n,)`, as a tensor, an array or a list.
         labels: Labels `(n,)` of 0 and 1.
-        weights: Weights `(n,)`, if any.
+        weights: Weights `(n,)`, if any; for asks that name columns, such as `recall weighted by amount`, the values of
+            each column by its name.
         groups: The group of each sample, by name or number; needed when the problem compares groups.
         process_group: The processes whose data are judged together, as in `sp.calibrate`.
 
@@ -85,7 +88,8 @@ def calibrate(
         scores: Scores `(n,)`, as a tensor, an array or a list.
         labels: Labels `(n,)` of 0 and 1.
         confidence: The probability with which the bounds are to hold, such as 0.95.
-        weights: Weights `(n,)`, if any; unequal weights cannot be certified.
+        weights: Weights `(n,)`, if any; unequal weights cannot be certified. For asks that name columns, such as
+            `recall weighted by amount`, the values of each column by its name.
         groups: The group of each sample, by name or number; needed when the problem compares groups, and then each
             group gets a threshold.
         per_group: Give each group a threshold though the problem does not compare groups, and certify every bound in
@@ -140,7 +144,7 @@ def _judged_sample(
             why = f"'{problem}' compares groups of {problem.group}" if problem.group else "per_group is set"
             raise BadGroups(f"{why}; pass groups=, one per sample")
         groups, names = name_groups(groups)
-    wide = check_sample(scores, labels, weights, groups if names else None).double()
+    wide = read_sample(problem, scores, labels, weights, groups if names else None)
     problem.refuse_absent_classes(wide)
     if names:
         wide = replace(wide, n_groups=len(names))
@@ -151,6 +155,8 @@ def _gathered(scores: Any, labels: Any, weights: Any, groups: Any, processes: Pr
     """Scores, labels, weights and names of groups of all processes, by rank; an error in one is raised in all."""
     if processes.alone:
         return scores, labels, weights, groups
+    if isinstance(weights, Mapping):
+        raise BadSetting("values of columns are not gathered from several processes; calibrate on one of them")
     own: Any
     try:
         sample = check_sample(scores, labels, weights).double()

@@ -109,6 +109,7 @@ def difference(
     labels: Any,
     *,
     groups: Any = None,
+    values: Tensor | None = None,
     confidence: float = 0.95,
 ) -> Difference:
     """The difference of two points that were judged on the same rows, with an interval.
@@ -119,13 +120,14 @@ def difference(
         scores: The scores of the first model and those of the second.
         labels: 0 or 1 per row.
         groups: The group of each row, where each group has its own threshold.
+        values: The values of the columns that the ask names, `(n, C)`.
         confidence: The share of such intervals that hold the true difference.
 
     Returns:
         The difference and its interval.
     """
     problem, value = ours.problem, ours.objective - theirs.objective
-    samples = [check_sample(each, labels).double() for each in scores]
+    samples = [replace(check_sample(each, labels).double(), values=values) for each in scores]
     truth = samples[0].labels > 0
     if problem.kind != CUT:
         low, high, method = _of_rows((ours, theirs), samples, confidence)

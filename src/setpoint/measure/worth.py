@@ -17,6 +17,7 @@ from setpoint.errors import BadProblem
 from setpoint.measure.constraint import Quantity
 from setpoint.measure.rate import Metric, Rate, share, spelled
 
+WORTH = "worth"
 #: A miss or an alarm costs no more: sums of costs stay finite.
 MOST = 1e12
 
@@ -28,7 +29,7 @@ class Worth(Quantity, ABC):
     the columns of the whole problem, by `among`.
     """
 
-    kind = "worth"
+    kind = WORTH
     #: The columns of the counts, one for each row but row 0; empty for the own columns.
     order: tuple[str, ...]
 

@@ -7,7 +7,7 @@ the flagged samples (precision), given how many are flagged.
 from __future__ import annotations
 
 from itertools import permutations
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import scipy
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from setpoint.measure.constraint import Constraint, Quantity
 from setpoint.measure.rate import Gap, Rate, rate_within
+from setpoint.measure.worth import Weighted
 
 Numbers = NDArray[np.float64]
 #: The probability spent on narrowing down the common rate at which two groups are compared.
@@ -28,11 +29,16 @@ def is_testable(constraint: Constraint) -> bool:
     closed = constraint.relation == "==" and constraint.bound == 0
     if isinstance(quantity, Gap) and constraint.relation != "<=" and not closed:
         return False
-    rate = quantity.rate if isinstance(quantity, Gap) else quantity
+    rate = quantity.rate if isinstance(quantity, Gap) or _counts_rows(quantity) else quantity
     if not isinstance(rate, Rate) or not rate.is_share or not any(rate.part):
         return False
     unit = max(rate.whole)
     return all(weight in (0, unit) for weight in (*rate.part, *rate.whole))
+
+
+def _counts_rows(quantity: Quantity) -> TypeGuard[Weighted]:
+    """Whether a quantity is a plain rate beside others that count the values of columns."""
+    return isinstance(quantity, Weighted) and quantity.column is None
 
 
 def p_if_broken(constraint: Constraint, counts: Any) -> Numbers:
@@ -112,7 +118,10 @@ def interval(part: Any, whole: Any, confidence: float) -> tuple[Numbers, Numbers
 
 
 def _trials(quantity: Quantity, counts: Any) -> tuple[Numbers, Numbers]:
-    rate, values = rate_within(quantity), np.asarray(counts, dtype=np.float64)
+    values = np.asarray(counts, dtype=np.float64)
+    if isinstance(quantity, Weighted):
+        quantity, values = quantity.rate, values[..., 0, :]
+    rate = rate_within(quantity)
     unit = max(rate.whole)
     return np.rint(values @ np.array(rate.part) / unit), np.rint(values @ np.array(rate.whole) / unit)
 

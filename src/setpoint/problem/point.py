@@ -11,19 +11,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint.errors import BadFile, BadProblem
+from setpoint.errors import BadFile, BadProblem, BadWeights
 from setpoint.files import write_whole
 from setpoint.measure.band import BAND, review
 from setpoint.measure.constraint import Quantity
 from setpoint.measure.curve import curve, mean_over
 from setpoint.measure.rate import Gap, Metric, Rate, accuracy, error, flagged, fnr, fpr, npv, precision, recall, tnr
-from setpoint.measure.sample import Sample, check_sample, check_scores
+from setpoint.measure.sample import Sample, check_scores
+from setpoint.measure.worth import WORTH, Weighted
 from setpoint.plain import brief, listed, named, number, read_json, reason, text, truth
 from setpoint.problem.certificate import Certificate, Estimate, read_certificate, read_estimate
 from setpoint.problem.check import Check, check_counts
 from setpoint.problem.language import ask
 from setpoint.problem.problem import Problem
-from setpoint.problem.thresholds import Threshold, Thresholds, as_thresholds, read_thresholds
+from setpoint.problem.reading import read_sample
+from setpoint.problem.thresholds import Threshold, Thresholds, as_thresholds, heaviest_of, read_thresholds
 
 FORMAT = 1
 _SHOWN: tuple[Rate, ...] = (fpr, fnr, recall, tnr, precision, flagged, accuracy, error)
@@ -110,7 +112,7 @@ class OperatingPoint:
         """The true rates of a sample at the given thresholds."""
         counts = thresholds.count(sample)
         pooled = counts.sum(-2) if thresholds.by_group else counts
-        heaviest = 1.0 if sample.weights is None or not len(sample.weights) else float(sample.weights.max())
+        heaviest = heaviest_of(sample)
         if problem.over is None:
             objective = float(problem.objective(pooled)[0])
             quantities = dict.fromkeys([*problem.quantities, *_shown(problem)])
@@ -145,23 +147,26 @@ class OperatingPoint:
         sample = self._sample(scores, labels, weights, groups)
         return OperatingPoint.at(self.problem, self.thresholds, sample, self.certificate)
 
-    def check(self, scores: Any, labels: Any, *, groups: Any = None, level: float = 0.05) -> Check:
+    def check(self, scores: Any, labels: Any, *, weights: Any = None, groups: Any = None, level: float = 0.05) -> Check:
         """Test whether the bounds still hold on a later batch, each bound exactly, and all of them together.
 
         A promise that is kept is called broken with probability `level` at most per look. Twelve looks at a level of
-        0.05 are twelve chances of a false alarm: for twelve looks together use level=0.05 / 12.
+        0.05 are twelve chances of a false alarm: for twelve looks together use level=0.05 / 12. `weights` are the
+        values of the columns that the ask names, if it does; other weights are not tested.
         """
         self.problem.refuse_rows()
         if self.problem.over is not None:
             return check_counts(self.problem, torch.zeros(4), level=level)
-        sample = self._sample(scores, labels, None, groups, [c.quantity for c in self.problem.bounds])
+        if not self.problem.columns and weights is not None:
+            raise BadWeights("an exact test counts rows, so it takes no weights; leave them out")
+        sample = self._sample(scores, labels, weights, groups, [c.quantity for c in self.problem.bounds])
         return check_counts(self.problem, self.thresholds.count(sample)[0], self.thresholds.by_group, level=level)
 
     def _sample(
         self, scores: Any, labels: Any, weights: Any, groups: Any, asked: Sequence[Quantity] | None = None
     ) -> Sample:
         """Other data as a sample, with groups where each group has its own threshold."""
-        sample = check_sample(scores, labels, weights, self.thresholds.places(groups)).double()
+        sample = read_sample(self.problem, scores, labels, weights, self.thresholds.places(groups))
         self.problem.refuse_absent_classes(sample, asked)
         return replace(sample, n_groups=len(self.thresholds.by_group) or None)
 
@@ -231,6 +236,8 @@ class OperatingPoint:
 
 def _shown(problem: Problem) -> list[Quantity]:
     """The rates that every point shows, for the kind of its problem."""
+    if problem.kind == WORTH:
+        return [Weighted(rate, None) for rate in _SHOWN]
     if problem.kind == BAND:
         return [review, *map(review.adopt, (*_SHOWN, npv))]
     return list(_SHOWN)

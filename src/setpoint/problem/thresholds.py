@@ -7,8 +7,8 @@ kind (a shift per class, one per label) is another class here, and a line in `as
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -124,6 +124,14 @@ class OneThreshold(Thresholds):
 
     def tensor(self) -> Tensor:
         return torch.tensor([self.plain], dtype=torch.float64)
+
+    def count(self, sample: Sample) -> Tensor:
+        """True counts, `(1, 4)`; for a sample with values `(1, 1 + C, 4)`: of rows, then of each column."""
+        return _per_column(sample, super().count)
+
+    def soft_counts(self, sample: Sample, step: Step) -> Tensor:
+        """The same through a smooth step."""
+        return _per_column(sample, lambda own: super(OneThreshold, self).soft_counts(own, step))
 
     def describe(self, form: str = "") -> str:
         return f"{self.plain:.4g}"
@@ -253,6 +261,24 @@ def _with_review(counts: Tensor) -> Tensor:
     """The six counts of a band, `(1, 6)`, from the four counts at its upper cut and the four at its lower cut."""
     (tp, fp, _, _), (passed_tp, passed_fp, fn, tn) = counts.unbind(-2)[0].unbind(-1), counts.unbind(-2)[1].unbind(-1)
     return torch.stack([tp, fp, fn, tn, passed_tp - tp, passed_fp - fp], dim=-1).unsqueeze(0)
+
+
+def _per_column(sample: Sample, count_of: Callable[[Sample], Tensor]) -> Tensor:
+    """Counts of the rows, and of each column of values with the rows weighted by it: `(1, 1 + C, 4)`."""
+    if sample.values is None:
+        return count_of(sample)
+    plain = replace(sample, values=None)
+    weights = torch.ones_like(sample.values[:, 0]) if sample.weights is None else sample.weights.double()
+    each = [replace(plain, weights=weights * column) for column in sample.values.unbind(1)]
+    return torch.stack([count_of(own).double() for own in (plain, *each)], dim=1)
+
+
+def heaviest_of(sample: Sample) -> float | Tensor:
+    """The weight of the heaviest row; with values one number per row of the counts."""
+    if sample.values is None:
+        return 1.0 if sample.weights is None or not len(sample.weights) else float(sample.weights.max())
+    weights = torch.ones_like(sample.values[:, 0]) if sample.weights is None else sample.weights.double()
+    return torch.cat([weights.unsqueeze(-1), weights.unsqueeze(-1) * sample.values], dim=1).amax(0)
 
 
 def places_among(known: Iterable[str], groups: Any, column: str) -> Tensor:

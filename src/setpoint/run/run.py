@@ -19,6 +19,7 @@ from setpoint.errors import NotEnoughMemory
 from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
+from setpoint.problem.reading import weights_of
 from setpoint.processes import ALONE, Processes
 from setpoint.train.choose import Chosen
 from setpoint.train.default import Choice
@@ -120,22 +121,23 @@ class Run:
         """The operating point with its rates on one part."""
         if part not in self._judged:
             sample, groups = self.sample(part), self.groups(part)
-            self._judged[part] = self.point.judge(sample.scores, sample.labels, weights=sample.weights, groups=groups)
+            weights = weights_of(self.problem, sample)
+            self._judged[part] = self.point.judge(sample.scores, sample.labels, weights=weights, groups=groups)
         return self._judged[part]
 
     def against(self, other: Run, part: str = "test") -> Difference:
         """The difference from another run on the same rows, each at the thresholds that it ships with."""
         mine, theirs, groups = self.sample(part), other.sample(part), self.groups(part)
         points = self.judged(part), other.judged(part)
-        return difference(*points, (mine.scores, theirs.scores), mine.labels, groups=groups)
+        both = mine.scores, theirs.scores
+        return difference(*points, both, mine.labels, groups=groups, values=mine.values)
 
     def best(self, part: str) -> OperatingPoint:
         """The best cut of one part itself. It compares models independently of their thresholds."""
         if part not in self._best:
             sample, groups = self.sample(part), self.groups(part)
-            self._best[part] = evaluate(
-                self.problem, sample.scores, sample.labels, weights=sample.weights, groups=groups
-            )
+            weights = weights_of(self.problem, sample)
+            self._best[part] = evaluate(self.problem, sample.scores, sample.labels, weights=weights, groups=groups)
         return self._best[part]
 
 
@@ -187,7 +189,8 @@ def run(
     part = "held_out" if data.calibration is None else "calibration"
     sample = score_part(trained.model, getattr(data, part), work.processes)
     groups = named_groups(data, sample)
-    settled = settle(problem, sample.scores, sample.labels, confidence, weights=sample.weights, groups=groups)
+    weights = weights_of(problem, sample)
+    settled = settle(problem, sample.scores, sample.labels, confidence, weights=weights, groups=groups)
     seconds = work.store.spent_before + time.perf_counter() - started
     work.store.close()
     return Run(

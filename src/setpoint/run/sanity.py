@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
-from setpoint.decide.estimate import estimate_of_counts
+from setpoint.decide.estimate import estimate, estimate_of_counts
 from setpoint.decide.order import worth
 from setpoint.measure.constraint import CUT
 from setpoint.measure.rate import flagged
 from setpoint.problem.caution import Caution, cautions_of_ask
+from setpoint.problem.certificate import Estimate
 from setpoint.run.run import Run
 
 #: A part with fewer rows of a class says next to nothing about it.
@@ -53,9 +55,9 @@ def _few(sizes: Sizes) -> list[Caution]:
 
 
 def counts_at(run: Run, part: str) -> Tensor:
-    """The counts of a part at the thresholds that the run ships with: (tp, fp, fn, tn), of other kinds as they are."""
+    """The counts (tp, fp, fn, tn) of a part at the threshold that the run ships with; for bands all six counts."""
     if run.problem.kind != CUT:
-        return run.point.thresholds.count(run.sample(part).double())[0]
+        return run.point.thresholds.count(replace(run.sample(part).double(), values=None))[0]
     rates, labels = run.judged(part).rates, run.sample(part).labels
     positives, negatives = int(labels.sum()), len(labels) - int(labels.sum())
     found, alarms = round(rates["recall"] * positives), round(rates["fpr"] * negatives)
@@ -77,13 +79,20 @@ def _extreme_decisions(run: Run) -> list[Caution]:
     return []
 
 
+def _objective_on(run: Run, part: str) -> Estimate:
+    """The objective of a part with an interval, at the thresholds that the run ships with."""
+    if run.problem.columns:
+        return estimate(run.judged(part), run.sample(part).double(), SURE)[0]
+    return estimate_of_counts(run.problem.objective, counts_at(run, part), SURE)
+
+
 def _learned_by_heart(run: Run) -> list[Caution]:
     """A caution if the objective is far better on the training rows than on the test rows, at the same threshold."""
     objective, train, test = run.problem.objective, run.judged("train").objective, run.judged("test").objective
     if worth(run.problem, train) - worth(run.problem, test) < GAP:
         return []
     if run.problem.over is None:
-        ends = [estimate_of_counts(objective, counts_at(run, part), SURE) for part in ("train", "test")]
+        ends = [_objective_on(run, part) for part in ("train", "test")]
         apart = max(ends[0].low, ends[1].low) > min(ends[0].high, ends[1].high)
     else:
         labels = run.sample("test").labels

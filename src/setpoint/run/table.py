@@ -19,7 +19,7 @@ from setpoint.data.parts import Data
 from setpoint.data.reading import learn_readings
 from setpoint.data.rows import Rows
 from setpoint.data.scan import fingerprint
-from setpoint.data.schema import Schema, Target, group_names
+from setpoint.data.schema import Schema, Target, column_values, group_names
 from setpoint.data.sketch import row_hashes, sketch_of
 from setpoint.data.split import split
 from setpoint.decide.paired import Difference
@@ -178,7 +178,7 @@ class SplitTable:
     def _batches(self, part: str, work: Work, **how: Any) -> Batches:
         rows, shared = self.rows[part], None if not work.processes.alone else False
         loader = Batches(rows.x, rows.labels, groups=rows.groups, process_group=shared, **how)
-        return loader.known_as(part if self.named else None)
+        return loader.with_values(rows.values).known_as(part if self.named else None)
 
 
 def fit_table(
@@ -240,12 +240,14 @@ def fit_table(
     groups: list[str] = []
     if problem.group is not None:
         codes, groups = name_groups(group_names(frame, problem.group))
+    values = column_values(frame, problem.columns)
     seen = schema.notes()
     parts = {
         part: Rows(
             schema.encode(frames[part], notes=seen),
             labels[rows[part]],
             groups=None if codes is None else codes[rows[part]],
+            values=None if values is None else values[rows[part]],
         )
         for part in PARTS
     }

@@ -132,7 +132,7 @@ def read_rows(loaders: Iterable[Iterable[Any]], model: nn.Linear) -> tuple[Rows,
     zeros = torch.zeros(len(batch.labels), dtype=torch.float64)
     sample = check_sample(zeros, batch.labels, batch.weights, batch.groups)
     weights = torch.ones_like(sample.scores) if sample.weights is None else sample.weights
-    found = Rows(batch.x.flatten(1), sample.labels, weights, sample.groups)
+    found = Rows(batch.x.flatten(1), sample.labels, weights, sample.groups, values=batch.values)
     if not bool((weights > 0).all()):
         found = found.take(weights > 0)
         weights = found.weights_or_ones

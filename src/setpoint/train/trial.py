@@ -18,6 +18,7 @@ from setpoint.measure.count import count
 from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
+from setpoint.problem.reading import weights_of
 
 #: The number of random halves of the rows, in pairs, from which the noise of a difference is estimated.
 HALVES = 40
@@ -80,7 +81,8 @@ class Gain:
 def judge(problem: Problem, sample: Sample, rows: Tensor | None = None) -> OperatingPoint:
     """The operating point at the best threshold of a sample, or of some of its rows."""
     sample = sample if rows is None else sample.take(rows)
-    return evaluate(problem, sample.scores, sample.labels, weights=sample.weights, groups=sample.groups)
+    weights = weights_of(problem, sample)
+    return evaluate(problem, sample.scores, sample.labels, weights=weights, groups=sample.groups)
 
 
 def halves(sample: Sample) -> list[Tensor]:
