@@ -26,7 +26,8 @@ WORDS = (
     '"\\ud800"', "sex", "10", "٣", "٣%", "²", "", " ", "\n", "\0", "@", "at", "at most", "exactly",
     "subject to", "such that", "weighted", "by", "weighted by amount", "of class", "of class a", "of class 3", "macro",
     "micro", "gap between classes", "in the first", "5", "hit", "cost", "cost(miss=5, alarm=1)",
-    "cost(miss=amount, alarm=1)", "miss", "alarm", "percent", "per", "out of", "rows", "auc", "average precision", "is", "-", *SYNONYMS,
+    "cost(miss=amount, alarm=1)", "miss",
+    "alarm", "percent", "per", "out of", "rows", "auc", "average precision", "is", "-", *SYNONYMS,
 )  # fmt: skip
 texts = st.one_of(
     st.lists(st.sampled_from(WORDS), max_size=14).map(" ".join),
