@@ -541,6 +541,7 @@ library(
     "a rate without a meaning beside one in lists", lambda: sp.ask("maximize recall in the first 20 where fpr <= 1%")
 )
 library("counts of lists that are not deep enough", lambda: sp.rates.InFirst(sp.recall, 20)(torch.ones(3, 2, 4)))
+library("counts of rows without values", lambda: sp.rates.Weighted(sp.recall, "amount")(torch.ones(4)))
 library("a question that is none", lambda: sp.evaluate(None, SCORES, LABELS))
 library("groups asked for and not given", lambda: sp.evaluate(BY_GROUP, SCORES, LABELS))
 library("groups missing for some", lambda: sp.evaluate(BY_GROUP, SCORES, LABELS, groups=["a", NAN, "b", "b"]))

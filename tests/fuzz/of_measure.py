@@ -47,6 +47,8 @@ def rates_of_counts(draw: Draw) -> None:
         if quantity.is_share:
             assert bool(((value >= 0) & (value <= 1 + 1e-6)).all()), (quantity, value)
     finite(sp.recall.gap("sex")(draw(counts(2, 3))))
+    # The slope of the lift grows with the rows per positive squared, beyond single precision for the tiniest counts.
+    finite_gradient(sp.rates.lift(seen.double().clamp(max=1e9)), seen)
 
 
 @target

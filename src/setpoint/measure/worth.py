@@ -13,7 +13,7 @@ from numbers import Real
 import torch
 from torch import Tensor
 
-from setpoint.errors import BadProblem
+from setpoint.errors import BadProblem, ShapeMismatch
 from setpoint.measure.constraint import Quantity
 from setpoint.measure.rate import Metric, Rate, share, spelled
 
@@ -44,6 +44,11 @@ class Worth(Quantity, ABC):
 
     def row(self, counts: Tensor, column: str | None) -> Tensor:
         """The counts of one column, `(..., 4)`; of the samples themselves for None."""
+        rows = 1 + len(self.order or self.columns)
+        if counts.dim() < 2 or counts.shape[-2] < rows:
+            raise ShapeMismatch(
+                f"{self} needs counts (..., {rows}, 4), of rows and of values, got {tuple(counts.shape)}"
+            )
         return counts[..., self._place(column), :]
 
     def _place(self, column: str | None) -> int:

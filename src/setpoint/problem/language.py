@@ -9,7 +9,7 @@ relation  = "<=" | ">=" | "==" | "<" | ">" | "at most" | "at least" | "exactly" 
 quantity  = rate | rate ".gap(" column ")" | cost | rate "weighted by" column
           | rate "of class" class | ("macro" | "micro" | "weighted") rate | rate "gap between classes"
           | ( rate | "hit" ) ( "in the first" | "at" | "@" ) integer
-rate      = name | "f_score" "(" number ")"
+rate      = name | "f_score" "(" number ")" | "cost" "(" "miss" "=" number "," "alarm" "=" number ")"
 cost      = "cost" "(" "miss" "=" ( number | column ) "," "alarm" "=" ( number | column ) ")"
 number    = decimal [ "%" | "percent" ] | decimal ("per" | "in" | "out of") decimal
 column    = word | JSON string

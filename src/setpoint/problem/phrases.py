@@ -12,7 +12,7 @@ from setpoint.measure.constraint import Quantity, Relation
 from setpoint.measure.in_first import InFirst, hit
 from setpoint.measure.over_classes import ClassGap, Proportional
 from setpoint.measure.rate import NAMED, Metric, Rate, f_score, fpr, precision, recall
-from setpoint.measure.worth import Weighted, cost
+from setpoint.measure.worth import Cost, Weighted, cost
 from setpoint.problem.near_misses import SHORT, of_class, of_cut, of_gap
 from setpoint.problem.tokens import Tokens
 
@@ -89,17 +89,23 @@ class Phrases(Tokens):
         word = self.peek().lower()
         if word == "gap":
             raise self.error(of_gap(self))
-        if word == "cost" and self.peek(1) == "(":
-            return self.cost()
         if word in _OVER_CLASSES and self.peek(1).lower() != "by":
             self.place += 1
-            return _OVER_CLASSES[word](self.named())
+            rate = self.rate()
+            if isinstance(rate, Cost):
+                raise self.error(f"{rate} is about two classes; write the costs as numbers")
+            return _OVER_CLASSES[word](rate)
         if self.accept("hit rate", "hit-rate", "hits", "hit"):
             found = self.in_lists(hit)
             if found is None:
                 raise self.error("hit is about lists; did you mean 'hit in the first 5', or recall?")
             return found
-        return self.followed(self.named())
+        rate = self.rate()
+        return rate if isinstance(rate, Cost) else self.followed(rate)
+
+    def rate(self) -> Rate | Metric | Cost:
+        """A rate by its name, or a cost."""
+        return self.cost() if self.peek().lower() == "cost" and self.peek(1) == "(" else self.named()
 
     def followed(self, rate: Rate | Metric) -> Quantity:
         """A rate, with the words after it that make it one of groups, of a column, of classes or of lists."""
@@ -148,7 +154,7 @@ class Phrases(Tokens):
             raise self.error(f"{rate} has no gap between groups; use a rate such as recall")
         return rate.gap(column)
 
-    def cost(self) -> Quantity:
+    def cost(self) -> Rate | Cost:
         """The costs of a miss and of an alarm, in either order."""
         self.need("cost")
         self.need("(")
