@@ -91,7 +91,7 @@ class Page:
         return self.run(script)
 
     def mark(self, chart):
-        script = "['cx', 'cy', 'visibility'].map((name) => document.querySelector(arguments[0]).getAttribute(name))"
+        script = "['data-x', 'data-y', 'visibility'].map((name) => document.querySelector(arguments[0]).getAttribute(name))"
         return self.run(script, f"#{chart} .here")
 
     def errors(self):
