@@ -91,7 +91,9 @@ class Page:
         return self.run(script)
 
     def mark(self, chart):
-        script = "['data-x', 'data-y', 'visibility'].map((name) => document.querySelector(arguments[0]).getAttribute(name))"
+        script = (
+            "['data-x', 'data-y', 'visibility'].map((name) => document.querySelector(arguments[0]).getAttribute(name))"
+        )
         return self.run(script, f"#{chart} .here")
 
     def errors(self):
