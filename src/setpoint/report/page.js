@@ -33,7 +33,7 @@ function put(host, text, value) {
 }
 
 function showCounts(counts) {
-  const words = ['found (tp)', 'false alarms (fp)', 'missed (fn)', 'left alone (tn)', 'to review', 'to review'];
+  const words = ['found (tp)', 'false alarms (fp)', 'missed (fn)', 'left alone (tn)', 'reviewed', 'reviewed'];
   ['tp', 'fp', 'fn', 'tn', 'rp', 'rn'].forEach((name, i) => {
     if (!find(name)) return;
     put(find(name), whole(counts[i]), counts[i]);

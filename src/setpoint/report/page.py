@@ -165,7 +165,7 @@ def _solvers(material: Material) -> str:
     broken = '<p class="note">&#9888; beyond the bound on those rows.</p>' if "&#9888;" in rows else ""
     return (
         '<div class="wide" tabindex="0" role="region" aria-label="All solvers"><table class="solvers"><thead>'
-        f'<tr><th scope="col" rowspan="2">solver</th>{above}<th scope="col" rowspan="2" class="n">{noun}</th>'
+        f'<tr><th scope="col" rowspan="2">solver</th>{above}<th scope="col" rowspan="2" class="n each few">{noun}</th>'
         f'<th scope="col" rowspan="2" class="n">seconds</th></tr><tr>{below}</tr></thead>'
         f"<tbody>\n{rows}\n</tbody></table></div>{broken}"
     )
@@ -177,7 +177,8 @@ def _solver_row(material: Material, contender: Contender) -> str:
     cells = [show_value(objective, j["objective"]) if j else "" for j in judged.values()]
     cells += [_bounded(c, j) if j else "" for c in material.problem.constraints for j in judged.values()]
     row = "".join(f'<td class="n">{cell}</td>' for cell in cells)
-    each = " each" if contender.thresholds.single is None else ""
+    few = "" if contender.thresholds.by_group else " few"
+    each = "" if contender.thresholds.single is not None else f" each{few}"
     row += f'<td class="n{each}">{escape(contender.thresholds.describe(GROUP))}</td>'
     row += f'<td class="n">{"" if contender.seconds is None else f"{contender.seconds:.1f}"}</td>'
     return f'<tr><th scope="row">{escape(contender.name)}</th>{row}</tr>'

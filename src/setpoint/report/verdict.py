@@ -84,7 +84,8 @@ def _held(run: TableRun) -> list[str]:
     if not held and own.problem.group is None and any(c.relation == "==" for c in bounds):
         counts = counts_at(own, "test")
         held = all(holds_on(constraint, counts) for constraint in bounds)
-    verdict = f"The bound {'held' if held else 'did not hold'} on test"
+    one = "The bound held" if held else "The bound did not hold"
+    verdict = f"{one if len(bounds) == 1 else 'All bounds held' if held else 'Not all bounds held'} on test"
     if not is_certifiable(own.problem):
         return [f"{verdict}; no data can certify such a bound."]
     if held:
