@@ -127,6 +127,28 @@ def band_counts(scores, labels, weights, low, high):
     return counts
 
 
+#: Rates of the six counts (tp, fp, fn, tn, reviewed positives, reviewed negatives), written out by hand.
+BAND_RATES = {
+    "review": lambda tp, fp, fn, tn, rp, rn: (rp + rn, tp + fp + fn + tn + rp + rn),
+    "precision": lambda tp, fp, fn, tn, rp, rn: (tp, tp + fp),
+    "npv": lambda tp, fp, fn, tn, rp, rn: (tn, fn + tn),
+    "recall": lambda tp, fp, fn, tn, rp, rn: (tp, tp + fn + rp),
+    "fnr": lambda tp, fp, fn, tn, rp, rn: (fn, tp + fn + rp),
+    "fpr": lambda tp, fp, fn, tn, rp, rn: (fp, fp + tn + rn),
+    "tnr": lambda tp, fp, fn, tn, rp, rn: (tn, fp + tn + rn),
+    "error": lambda tp, fp, fn, tn, rp, rn: (fp + fn, tp + fp + fn + tn + rp + rn),
+    "accuracy": lambda tp, fp, fn, tn, rp, rn: (tp + tn, tp + fp + fn + tn + rp + rn),
+    "flagged": lambda tp, fp, fn, tn, rp, rn: (tp + fp, tp + fp + fn + tn + rp + rn),
+    "cost(miss=5, alarm=1)": lambda tp, fp, fn, tn, rp, rn: (fp + 5 * fn, tp + fp + fn + tn + rp + rn),
+}
+
+
+def band_rate(name, counts):
+    """A rate of three decisions; 0 of no rows."""
+    part, whole = BAND_RATES[name](*counts)
+    return part / whole if whole > 0 else 0.0
+
+
 def class_counts(predicted, labels, weights, n_classes):
     """(tp, fp, fn, tn) of each class against the rest."""
     found = []

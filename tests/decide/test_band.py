@@ -11,8 +11,9 @@ from scipy.stats import norm
 
 import setpoint as sp
 from marks import slow
-from reference import band_counts
+from reference import band_counts, band_rate
 from setpoint.decide.band import find_band, range_minimum
+from setpoint.decide.by_kind import decider
 from setpoint.errors import BadProblem, TooFewSamples
 from setpoint.measure.sample import check_sample
 
@@ -28,25 +29,6 @@ ASKS = (
     "maximize npv where review <= 30% and flagged <= 40%",
     "minimize review where accuracy >= 60%",
 )
-#: Rates of the six counts (tp, fp, fn, tn, reviewed positives, reviewed negatives), written out by hand.
-BY_HAND = {
-    "review": lambda tp, fp, fn, tn, rp, rn: (rp + rn, tp + fp + fn + tn + rp + rn),
-    "precision": lambda tp, fp, fn, tn, rp, rn: (tp, tp + fp),
-    "npv": lambda tp, fp, fn, tn, rp, rn: (tn, fn + tn),
-    "recall": lambda tp, fp, fn, tn, rp, rn: (tp, tp + fn + rp),
-    "fnr": lambda tp, fp, fn, tn, rp, rn: (fn, tp + fn + rp),
-    "fpr": lambda tp, fp, fn, tn, rp, rn: (fp, fp + tn + rn),
-    "tnr": lambda tp, fp, fn, tn, rp, rn: (tn, fp + tn + rn),
-    "error": lambda tp, fp, fn, tn, rp, rn: (fp + fn, tp + fp + fn + tn + rp + rn),
-    "accuracy": lambda tp, fp, fn, tn, rp, rn: (tp + tn, tp + fp + fn + tn + rp + rn),
-    "flagged": lambda tp, fp, fn, tn, rp, rn: (tp + fp, tp + fp + fn + tn + rp + rn),
-    "cost(miss=5, alarm=1)": lambda tp, fp, fn, tn, rp, rn: (fp + 5 * fn, tp + fp + fn + tn + rp + rn),
-}
-
-
-def by_hand(name, counts):
-    part, whole = BY_HAND[name](*counts)
-    return part / whole if whole > 0 else 0.0
 
 
 def best_of_all_pairs(problem, scores, labels, weights):
@@ -57,9 +39,9 @@ def best_of_all_pairs(problem, scores, labels, weights):
     for place, high in enumerate(cuts):
         for low in cuts[place:]:
             counts = band_counts(scores, labels, weights, low, high)
-            rates = [(c, by_hand(str(c.quantity), counts)) for c in problem.constraints]
+            rates = [(c, band_rate(str(c.quantity), counts)) for c in problem.constraints]
             if all(rate <= c.bound + 1e-9 if c.relation == "<=" else rate >= c.bound - 1e-9 for c, rate in rates):
-                value = by_hand(str(problem.objective), counts)
+                value = band_rate(str(problem.objective), counts)
                 better = best is None or (value > best if problem.maximize else value < best)
                 best = value if better else best
     return best
@@ -82,7 +64,7 @@ def test_the_best_band_is_the_best_of_all_pairs(ask, seed, tied, weighted):
     counts = band_counts(scores, labels, weights, cuts["low"], cuts["high"])
     assert cuts["low"] <= cuts["high"]
     for name, value in point.rates.items():
-        assert value == pytest.approx(by_hand(name, counts), abs=1e-9)
+        assert value == pytest.approx(band_rate(name, counts), abs=1e-9)
 
 
 @given(values=st.lists(st.integers(-5, 5), min_size=1, max_size=20), data=st.data())
@@ -186,3 +168,41 @@ def test_too_few_rows_for_a_band_are_refused_with_the_bound():
     labels = np.repeat([0, 1], 10)
     with pytest.raises(TooFewSamples, match=r"^review <= 10% at confidence 0\.95"):
         sp.calibrate("minimize error where review <= 10%", np.linspace(0, 1, 20), labels, confidence=0.95)
+
+
+@pytest.mark.parametrize(
+    ("ask", "of_each"),
+    [
+        ("minimize review where fpr <= 5% and fnr <= 5%", 2),
+        ("minimize review where fpr <= 5%", 2),
+        ("minimize error where review <= 5%", 1),
+    ],
+)
+def test_the_fewest_samples_of_a_certificate_are_just_enough(ask, of_each):
+    """On scores that separate the classes, one sample fewer is refused."""
+    problem = sp.ask(ask)
+    enough = decider(problem).needed(problem, problem.constraints[0], 0.95)
+    for size, certified in ((enough, True), (enough - 1, False)):
+        labels = np.arange(of_each * size) % 2
+        scores = np.random.default_rng(0).random(len(labels)) + 2 * labels
+        if certified:
+            assert sp.calibrate(problem, scores, labels, confidence=0.95).certificate.confidence == 0.95
+        else:
+            with pytest.raises(TooFewSamples):
+                sp.calibrate(problem, scores, labels, confidence=0.95)
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        ("minimize review where npv >= 99.9%", r"npv >= 99\.9% .* samples that are not flagged to judge it by"),
+        ("minimize review where fnr <= 0.1%", r"fnr <= 0\.1% at confidence 0\.95 needs 2995 positives, but there are"),
+        ("minimize review where tnr >= 99.9%", r"tnr >= 99\.9% .* negatives"),
+        ("minimize review where precision >= 99.9% and review <= 90%", "flagged samples to judge it by"),
+    ],
+)
+def test_a_refusal_names_the_rows_that_the_bound_is_a_share_of(ask, words):
+    labels = np.arange(400) % 2
+    scores = np.random.default_rng(0).normal(size=400) + 2 * labels
+    with pytest.raises(TooFewSamples, match=words):
+        sp.calibrate(ask, scores, labels, confidence=0.95)

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from setpoint.decide.band import find_band
 from setpoint.decide.certify import certify
-from setpoint.decide.certify_band import certify_band
+from setpoint.decide.certify_band import certify_band, needed_for_band
 from setpoint.decide.certify_groups import certify_each_group, certify_gap
 from setpoint.decide.cut import find
+from setpoint.decide.samples_needed import allowed_share, needed
 from setpoint.decide.worth import certify_worth, find_worth
 from setpoint.errors import BadProblem
 from setpoint.measure.band import BAND
-from setpoint.measure.constraint import CUT
+from setpoint.measure.constraint import CUT, Constraint
 from setpoint.measure.sample import Sample
 from setpoint.measure.worth import WORTH
 from setpoint.problem.certificate import Certificate
@@ -28,10 +29,12 @@ class Decider:
     Args:
         best: Finds the best decision on a sample, whose groups have these names, if any.
         certify: Finds the best decision at which all bounds hold with a given confidence, likewise.
+        needed: The fewest samples, of those that a bound is a share of, with which it can be certified.
     """
 
     best: Callable[[Problem, Sample, Sequence[str] | None], Thresholds]
     certify: Callable[[Problem, Sample, float, Sequence[str] | None], tuple[Thresholds, Certificate]]
+    needed: Callable[[Problem, Constraint, float], int] = lambda _, bound, sure: needed(allowed_share(bound), sure)
 
 
 def decider(problem: Problem) -> Decider:
@@ -66,6 +69,7 @@ _DECIDERS = {
     BAND: Decider(
         lambda problem, sample, names: find_band(problem, sample),
         lambda problem, sample, confidence, names: certify_band(problem, sample, confidence),
+        needed_for_band,
     ),
     WORTH: Decider(find_worth, certify_worth),
 }

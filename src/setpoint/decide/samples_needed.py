@@ -17,12 +17,18 @@ from setpoint.problem.evidence import p_if_broken, p_if_gap_exceeds, trials
 from setpoint.problem.problem import Problem
 
 Counts = NDArray[np.float64]
-#: The samples that a rate is a share of, by its weights on (tp, fp, fn, tn).
+#: The samples that a rate is a share of, by its weights on (tp, fp, fn, tn), and for a band on reviewed rows too.
 WHOLES: dict[tuple[float, ...], str] = {
     (0, 1, 0, 1): "negatives",
     (1, 0, 1, 0): "positives",
     (1, 1, 1, 1): "samples",
     (1, 1, 0, 0): "flagged",
+    (0, 0, 1, 1): "not flagged",
+    (0, 1, 0, 1, 0, 1): "negatives",
+    (1, 0, 1, 0, 1, 0): "positives",
+    (1, 1, 1, 1, 1, 1): "samples",
+    (1, 1, 0, 0, 0, 0): "flagged",
+    (0, 0, 1, 1, 0, 0): "not flagged",
 }
 #: Beyond two to this power no number of samples is named.
 _MOST = 24
@@ -47,7 +53,7 @@ def safe_side(constraint: Constraint) -> int:
 def counted(constraint: Constraint) -> str:
     """The samples that the bound is a share of, in a word."""
     kind = WHOLES.get(tuple(int(weight > 0) for weight in rate_within(constraint.quantity).whole), "samples")
-    return "flagged samples" if kind == "flagged" else kind
+    return {"flagged": "flagged samples", "not flagged": "samples that are not flagged"}.get(kind, kind)
 
 
 def whole_of(constraint: Constraint) -> str:

@@ -87,7 +87,8 @@ class OperatingPoint:
         together = " together" if len(bounds) > 1 else ""
         names = [f"{c.quantity} " if together else "" for c in bounds]
         nearest = ", ".join(f"{name}{self.rates[str(c.quantity)]:.6g}" for name, c in zip(names, bounds))
-        return f"infeasible: no threshold meets {' and '.join(map(str, bounds))}{together} (nearest: {nearest})"
+        asked = f"no {self.thresholds.noun} meets {' and '.join(map(str, bounds))}{together}"
+        return f"infeasible: {asked} (nearest: {nearest})"
 
     def predict(self, scores: Any, groups: Any = None) -> Any:
         """Decide each row: 1 where the score is strictly above the threshold, else 0; -1 for a row to review.

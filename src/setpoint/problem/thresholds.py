@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -37,6 +37,8 @@ class Thresholds(ABC):
 
     #: The plain value: a float, a tuple with one float per bound, or a dict with one float per group.
     plain: Threshold
+    #: What is set, in words.
+    noun: ClassVar[str] = "threshold"
 
     @abstractmethod
     def tensor(self) -> Tensor:
@@ -82,16 +84,21 @@ class Thresholds(ABC):
         return None
 
     def count(self, sample: Sample) -> Tensor:
-        """True counts of a sample at these thresholds: `(m, 4)`, or by group `(1, G, 4)`."""
-        return count(
+        """True counts of a sample at these thresholds: `(m, 4)`, by group `(1, G, 4)`, of a band `(1, 6)`."""
+        counts = count(
             sample.scores, sample.labels, self.tensor(), weights=sample.weights,
             groups=sample.groups if self.by_group else None, n_groups=sample.n_groups,
         )  # fmt: skip
+        return self.joined(counts)
 
     def soft_counts(self, sample: Sample, step: Step) -> Tensor:
-        """Counts of a sample through a smooth step, all groups together: `(m, 4)`."""
+        """Counts of a sample through a smooth step, all groups together: `(m, 4)`, of a band `(1, 6)`."""
         scores, own = self.lowered(sample.scores.double(), self.places(sample.groups))
-        return count(scores, sample.labels, own, step, weights=sample.weights)
+        return self.joined(count(scores, sample.labels, own, step, weights=sample.weights))
+
+    def joined(self, counts: Tensor) -> Tensor:
+        """The counts of the decision, from the counts at each of the thresholds of `tensor`."""
+        return counts
 
     def lowered(self, scores: Tensor, places: Tensor | None) -> tuple[Tensor, Tensor]:
         """Scores that share thresholds, and those: scores less the thresholds of their groups, if any, share a 0."""
@@ -100,6 +107,10 @@ class Thresholds(ABC):
     def describe(self, form: str = "{group} {value:.4g}") -> str:
         """The thresholds in words: of groups each in the given form if there is one, else the lowest and highest."""
         return f"{min(self.values):.4g} ... {max(self.values):.4g}"
+
+    def rule(self, form: str = "{group} {value:.4g}") -> str:
+        """The decision rule as an instruction, with the thresholds in the form of `describe`."""
+        return f"Run at threshold {self.describe(form)}"
 
 
 @dataclass(frozen=True)
@@ -228,6 +239,7 @@ class Band(Thresholds):
 
     low: float
     high: float
+    noun: ClassVar[str] = "pair of cuts"
 
     @property
     def plain(self) -> dict[str, float]:  # type: ignore[override]
@@ -247,20 +259,18 @@ class Band(Thresholds):
     def passes(self, scores: Tensor, groups: Any = None) -> Tensor:
         return scores > self.high
 
-    def count(self, sample: Sample) -> Tensor:
-        return _with_review(super().count(sample))
-
-    def soft_counts(self, sample: Sample, step: Step) -> Tensor:
-        return _with_review(super().soft_counts(sample, step))
+    def joined(self, counts: Tensor) -> Tensor:
+        """The six counts of a band, `(1, 6)`, from the four counts at its upper cut and the four at its lower cut."""
+        (tp, fp, _, _), (passed_tp, passed_fp, fn, tn) = (at_cut.unbind(-1) for at_cut in counts.unbind(-2))
+        return torch.stack([tp, fp, fn, tn, passed_tp - tp, passed_fp - fp], dim=-1).unsqueeze(0)
 
     def describe(self, form: str = "") -> str:
         return f"{self.low:.4g} and {self.high:.4g}"
 
-
-def _with_review(counts: Tensor) -> Tensor:
-    """The six counts of a band, `(1, 6)`, from the four counts at its upper cut and the four at its lower cut."""
-    (tp, fp, _, _), (passed_tp, passed_fp, fn, tn) = counts.unbind(-2)[0].unbind(-1), counts.unbind(-2)[1].unbind(-1)
-    return torch.stack([tp, fp, fn, tn, passed_tp - tp, passed_fp - fp], dim=-1).unsqueeze(0)
+    def rule(self, form: str = "") -> str:
+        if self.low == self.high:
+            return f"Flag above {self.high:.4g}, review nothing"
+        return f"Flag above {self.high:.4g}, review from {self.low:.4g} to {self.high:.4g}"
 
 
 def _per_column(sample: Sample, count_of: Callable[[Sample], Tensor]) -> Tensor:

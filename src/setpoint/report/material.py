@@ -18,6 +18,7 @@ from setpoint.problem.caution import Caution
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.problem.thresholds import Thresholds, places_among
+from setpoint.report.decision import Decision, decision_of
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,11 @@ class Material:
         return self.point.problem
 
     @property
+    def decision(self) -> Decision:
+        """How the page shows the decisions of the point."""
+        return decision_of(self.point)
+
+    @property
     def parts(self) -> list[str]:
         return list(self.labels)
 
@@ -131,7 +137,8 @@ class Material:
         sample, own = self.sample(contender, part)
         groups = None if self.problem.group is None else sample.groups
         thresholds = torch.tensor(own, dtype=torch.float64)
-        return count(sample.scores, sample.labels, thresholds, groups=groups, n_groups=sample.n_groups)
+        counts = count(sample.scores, sample.labels, thresholds, groups=groups, n_groups=sample.n_groups)
+        return contender.thresholds.joined(counts)
 
     def judge(self, contender: Contender, part: str) -> OperatingPoint:
         """The contender's own threshold on the rows of a part."""
