@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from setpoint.errors import BadProblem, BadSetting
 from setpoint.measure.constraint import Constraint, percent
 from setpoint.measure.rate import Gap, Rate, rate_within
+from setpoint.measure.worth import plain_of
 from setpoint.problem.evidence import p_if_broken, p_if_gap_exceeds, trials
 from setpoint.problem.problem import Problem
 
@@ -46,19 +47,20 @@ def allowed_share(constraint: Constraint) -> float:
 
 def safe_side(constraint: Constraint) -> int:
     """+1 if a higher threshold can only help the bound, -1 if a lower one, 0 if either may break it."""
-    direction = constraint.quantity.direction if isinstance(constraint.quantity, Rate) else 0
+    rate = plain_of(constraint.quantity)
+    direction = rate.direction if isinstance(rate, Rate) else 0
     return direction if constraint.relation == "<=" else -direction
 
 
 def counted(constraint: Constraint) -> str:
     """The samples that the bound is a share of, in a word."""
-    kind = WHOLES.get(tuple(int(weight > 0) for weight in rate_within(constraint.quantity).whole), "samples")
+    kind = WHOLES.get(tuple(int(weight > 0) for weight in rate_within(plain_of(constraint.quantity)).whole), "samples")
     return {"flagged": "flagged samples", "not flagged": "samples that are not flagged"}.get(kind, kind)
 
 
 def whole_of(constraint: Constraint) -> str:
     """The samples that the bounded rate is a share of; empty where these are no plain count of samples."""
-    rate = constraint.quantity
+    rate = plain_of(constraint.quantity)
     return WHOLES.get(rate.whole, "") if isinstance(rate, Rate) else ""
 
 

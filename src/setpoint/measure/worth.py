@@ -126,6 +126,11 @@ class Weighted(Worth):
         return self.rate.is_share
 
 
+def plain_of(quantity: Quantity) -> Quantity:
+    """The plain rate that stands beside quantities of values; any other quantity as it is."""
+    return quantity.rate if isinstance(quantity, Weighted) and quantity.column is None else quantity
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Cost(Worth):
     """The mean cost per sample, where the cost of a miss or of a false alarm is the value of a column.

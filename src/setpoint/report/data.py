@@ -12,6 +12,7 @@ from torch import Tensor
 from setpoint.measure.constraint import SLACK, Constraint, Quantity, percent
 from setpoint.measure.rate import Gap, Rate
 from setpoint.measure.sample import Sample
+from setpoint.measure.worth import Worth, plain_of
 from setpoint.problem.evidence import interval
 from setpoint.problem.problem import Problem
 from setpoint.report.decision import Decision
@@ -66,7 +67,7 @@ def page_data(material: Material, most: int = MOST) -> dict[str, Any]:
 def shown_quantities(problem: Problem, decision: Decision) -> list[Quantity]:
     """The quantities of the problem, then those that people usually look at."""
     asked = [problem.objective, *(c.quantity for c in problem.bounds)]
-    return list(dict.fromkeys([*asked, *decision.rates]))
+    return list(dict.fromkeys([*map(plain_of, asked), *decision.rates]))
 
 
 def group_rates(problem: Problem, decision: Decision) -> list[Quantity]:
@@ -81,7 +82,7 @@ def _bound(constraint: Constraint, shown: Sequence[Quantity]) -> dict[str, Any]:
     upper, lower = constraint.relation == "<=", constraint.relation == ">="
     return {
         "text": str(constraint),
-        "quantity": shown.index(constraint.quantity),
+        "quantity": shown.index(plain_of(constraint.quantity)),
         "most": constraint.bound + SLACK if upper else None,
         "least": constraint.bound - SLACK if lower else None,
     }
@@ -93,7 +94,7 @@ def _quantity(quantity: Quantity, problem: Problem) -> dict[str, Any]:
         "means": MEANS.get(str(quantity), ""),
         "share": quantity.is_share,
         "counted": is_counted(quantity),
-        "asked": bool(quantity == problem.objective) or any(quantity == c.quantity for c in problem.bounds),
+        "asked": any(quantity == plain_of(q) for q in (problem.objective, *(c.quantity for c in problem.bounds))),
     }
     if isinstance(quantity, Rate):
         plain |= {"part": list(quantity.part), "whole": list(quantity.whole)}
@@ -102,8 +103,14 @@ def _quantity(quantity: Quantity, problem: Problem) -> dict[str, Any]:
 
 def held_at(positions: Positions, problem: Problem) -> list[str]:
     """Whether each bound holds at each position, as a text of 0 and 1."""
-    seen = {c: positions.by_group if isinstance(c.quantity, Gap) else positions.counts for c in problem.constraints}
-    return [_flags(c.holds(_given(seen[c]))) for c in problem.constraints]
+    return [_flags(c.holds(_seen_by(c.quantity, positions))) for c in problem.constraints]
+
+
+def _seen_by(quantity: Quantity, positions: Positions) -> Tensor:
+    """The counts at each position that a quantity takes: by group for gaps, of values for columns."""
+    if isinstance(quantity, Gap):
+        return _given(positions.by_group)
+    return _given(positions.of_values) if isinstance(quantity, Worth) else positions.counts
 
 
 def positions_data(positions: Positions, shown: Sequence[Quantity], group_names: Sequence[str]) -> dict[str, Any]:
@@ -111,9 +118,7 @@ def positions_data(positions: Positions, shown: Sequence[Quantity], group_names:
     counts = positions.counts
     split = positions.by_group
     values = {
-        str(q): [round(v, 12) for v in q(_given(split) if isinstance(q, Gap) else counts).tolist()]
-        for q in shown
-        if not isinstance(q, Rate)
+        str(q): [round(v, 12) for v in q(_seen_by(q, positions)).tolist()] for q in shown if not isinstance(q, Rate)
     }
     plain: dict[str, Any] = {
         "threshold": positions.thresholds.tolist(),
@@ -207,5 +212,5 @@ def _flags(held: Tensor) -> str:
 
 
 def _given(counts: Tensor | None) -> Tensor:
-    assert counts is not None, "a gap is asked for, so there are groups"
+    assert counts is not None, "a gap or a column is asked for, so there are groups or values"
     return counts

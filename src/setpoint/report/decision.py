@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from setpoint.measure.band import BAND, review
 from setpoint.measure.constraint import CUT, Quantity
 from setpoint.measure.rate import accuracy, error, flagged, fnr, fpr, npv, precision, recall, tnr
+from setpoint.measure.worth import WORTH
 from setpoint.problem.point import OperatingPoint
 
 
@@ -113,7 +114,7 @@ _BAND = Decision(
     bare="the cuts are the bare cuts",
     at_bare=("the bare cuts", "those cuts"),
 )
-_BY_KIND = {CUT: _ONE, BAND: _BAND}
+_BY_KIND = {CUT: _ONE, WORTH: _ONE, BAND: _BAND}
 
 
 def decision_of(point: OperatingPoint) -> Decision:

@@ -16,6 +16,7 @@ from setpoint.errors import BadProblem, SetpointError
 from setpoint.measure.band import BAND, BandRate, is_one_sided
 from setpoint.measure.constraint import CUT, Constraint, percent
 from setpoint.measure.rate import Gap
+from setpoint.measure.worth import WORTH
 from setpoint.problem.problem import Problem
 from setpoint.report.meaning import meaning_of
 from setpoint.report.words import show_bound
@@ -39,6 +40,7 @@ _WHERE = {
 _DECIDED = {BAND: " Rows above the upper cut are flagged, rows between the cuts are reviewed, the rest is not flagged."}
 #: The kinds of questions whose certificate is foretold from the ask alone, and where a mistake falls.
 _WRONG_SIDE = {CUT: "the threshold; more of them allow a better one", BAND: "its cut; more of them allow better cuts"}
+_WRONG_SIDE[WORTH] = _WRONG_SIDE[CUT]
 
 
 @dataclass(frozen=True)

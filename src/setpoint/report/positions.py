@@ -36,6 +36,8 @@ class Positions:
     own: list[int]
     kept: int
     cuts: int
+    #: Counts of the rows and of the values of each column, `(m, 1 + C, 4)`, where the ask names columns.
+    of_values: Tensor | None = None
 
 
 def find_positions(sample: Sample, own: Sequence[float], most: int = MOST) -> Positions:
@@ -56,7 +58,11 @@ def find_positions(sample: Sample, own: Sequence[float], most: int = MOST) -> Po
         by_group = torch.stack([count_sorted(sample.scores[w], sample.labels[w], thresholds) for w in within], dim=1)
     counts = count_sorted(sample.scores, sample.labels, thresholds)
     places = torch.searchsorted(thresholds, mine).tolist()
-    return Positions(thresholds, counts, by_group, places, len(kept), cuts)
+    of_values = None
+    if sample.values is not None:
+        each = [count_sorted(sample.scores, sample.labels, thresholds, own) for own in sample.values.unbind(1)]
+        of_values = torch.stack([counts, *each], dim=1)
+    return Positions(thresholds, counts, by_group, places, len(kept), cuts, of_values)
 
 
 def _spread(cuts: int, centres: Tensor, most: int) -> Tensor:

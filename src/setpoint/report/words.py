@@ -14,6 +14,7 @@ from torch import Tensor
 from setpoint.decide.samples_needed import allowed_share, needed, whole_of
 from setpoint.measure.constraint import Constraint, Quantity, percent
 from setpoint.measure.rate import Gap, Rate
+from setpoint.measure.worth import plain_of
 from setpoint.problem.check import Check
 from setpoint.problem.evidence import interval, is_testable, p_if_kept
 from setpoint.problem.point import OperatingPoint
@@ -191,6 +192,8 @@ def _what_it_takes(problem: Problem, calibration_labels: Any) -> str:
 
 def _with_interval(quantity: Quantity, judged: OperatingPoint, counts: Tensor) -> str:
     shown = show_value(quantity, judged.rates[str(quantity)])
+    counts = counts if plain_of(quantity) is quantity else counts[..., 0, :]
+    quantity = plain_of(quantity)
     if not isinstance(quantity, Rate) or not is_counted(quantity):
         return shown
     part = counts[0] @ counts.new_tensor(quantity.part)

@@ -155,7 +155,7 @@ class BestKind:
         contest.add(PLAIN, self._linear(data, Only("CrossEntropy", attrgetter("plain"), penalty)))
         contest.add(TREES, self._trees.cross_fit)
         if problem.kind != CUT:
-            contest.leave_out(ASKED, "the cuts of this ask are set after training")
+            contest.leave_out(ASKED, "asks of this kind are decided after training")
         elif problem.group is not None:
             contest.leave_out(ASKED, "groups are evened out by their thresholds, not by training")
         elif contest.is_behind(PLAIN, TREES, REACH):
