@@ -24,6 +24,18 @@ def step_cost(figures: dict[str, Any]) -> str:
     return table(["step, as a ratio to cross-entropy", "ratio", "target", "met"], rows)
 
 
+def trees_predict(figures: dict[str, Any]) -> str:
+    rows = [
+        [row["columns"], f"{row['rows']:,}", f"{row['boosters']}, {row['trees']:,} trees",
+         f"{row['seconds of LightGBM']:.1f}", *(f"{row[name]:.2f}" for name in ("model", "frame")),
+         f"<= {row['target']}", verdict(row["met"])]
+        for row in figures["rows"]
+    ]  # fmt: skip
+    head = ["columns", "rows", "boosters", "LightGBM alone, s", "ratio from features", "ratio from the table", "target",
+            "met"]  # fmt: skip
+    return table(head, rows)
+
+
 def kernels(figures: dict[str, Any]) -> str:
     rows = [
         [row["what"], f"{row['n']:,}", f"{row['figure']:.3g} {row['unit']}", row["target"], verdict(row["met"])]
