@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from setpoint.capacity import refuse_beyond_memory
@@ -232,8 +233,9 @@ def fit_table(
     classes = Target.of(frame, target, positive)
     labels = classes.labels(frame)
     rows = dict(zip(PARTS, split(labels, settings.shares, settings.seed)))
-    frames = {part: frame[index.numpy()] for part, index in rows.items()}
-    schema = Schema.of(frames["train"].drop(left_out), classes, readings, settings.kinds)
+    # The parts one behind the other, so that each column is encoded once.
+    in_parts = frame[torch.cat([*rows.values()]).numpy()]
+    schema = Schema.of(in_parts[: len(rows["train"])].drop(left_out), classes, readings, settings.kinds)
     schema = replace(schema, dropped=(*schema.dropped, *left_out.items()))
     _refuse_wide_tables(frame.height, schema)
     codes: Tensor | None = None
@@ -242,14 +244,15 @@ def fit_table(
         codes, groups = name_groups(group_names(frame, problem.group))
     values = column_values(frame, problem.columns)
     seen = schema.notes()
+    encoded = schema.encode(in_parts, notes=seen).split([len(own) for own in rows.values()])
     parts = {
         part: Rows(
-            schema.encode(frames[part], notes=seen),
-            labels[rows[part]],
-            groups=None if codes is None else codes[rows[part]],
-            values=None if values is None else values[rows[part]],
+            x,
+            labels[own],
+            groups=None if codes is None else codes[own],
+            values=None if values is None else values[own],
         )
-        for part in PARTS
+        for (part, own), x in zip(rows.items(), encoded)
     }
     settings = settings.settled(len(rows["train"]))
     words = [
