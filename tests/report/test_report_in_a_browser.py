@@ -343,6 +343,20 @@ def test_the_keys_move_each_handle_of_a_band_and_they_cannot_cross(band):
     assert band.errors() == []
 
 
+def test_a_bound_of_two_cuts_that_is_just_met_holds_and_is_broken_one_row_further(browser, tmp_path):
+    page = Page(
+        browser, tmp_path / "report.html", material("minimize error where review <= 10% and npv >= 50%", rows=300)
+    )
+    rows = page.data["contenders"][0]["parts"]["test"]
+    passed = [tp + fp for tp, fp in zip(rows["tp"], rows["fp"])]
+    page.move(len(passed) - 30)
+    for reviewed, held in ((29, True), (30, True), (31, False)):
+        page.move(passed.index(passed[page.places[1]] + reviewed), handle=0)
+        assert page.value("rp-rn") == reviewed
+        assert page.held()[0] is held
+        assert page.is_true_of_a_band()
+
+
 def test_each_handle_of_a_band_can_be_reached_and_has_a_name(band):
     band.run("document.querySelector('#part input:checked').focus()")
     reached = []

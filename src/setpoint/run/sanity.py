@@ -65,16 +65,18 @@ def counts_at(run: Run, part: str) -> Tensor:
 
 
 def _extreme_decisions(run: Run) -> list[Caution]:
-    # Reviewed rows are neither flagged nor left alone.
-    tp, fp, fn, tn = (int(count) for count in counts_at(run, "test")[:4])
+    # Reviewed rows, the last two counts of a band, are neither flagged nor left alone.
+    tp, fp, fn, tn, *reviewed = (int(count) for count in counts_at(run, "test"))
+    positives, negatives = (sum(rows) for rows in ((tp, fn, *reviewed[:1]), (fp, tn, *reviewed[1:])))
+    noun = run.point.thresholds.noun
     # A bound on the flagged share may allow no more than a few of the positives to be found.
     most = [c.bound for c in run.problem.constraints if bool(c.quantity == flagged) and c.relation != ">="]
     reach = min(most, default=1.0) * (tp + fp + fn + tn) / max(tp + fn, 1)
     if tp + fp == 0 or (tp <= NEARLY * (tp + fn) and reach > NEARLY):
-        said = f"at its threshold the model finds {tp} of {tp + fn} positives on the test rows: it flags nearly nothing"
+        said = f"at its {noun} the model finds {tp} of {positives} positives on the test rows: it flags nearly nothing"
         return [Caution("flags-nearly-nothing", f"{said}, so a bound that holds is no merit")]
     if tn <= NEARLY * (fp + tn):
-        said = f"at its threshold the model leaves {tn} of {fp + tn} negatives alone on the test rows"
+        said = f"at its {noun} the model leaves {tn} of {negatives} negatives alone on the test rows"
         return [Caution("flags-nearly-everything", f"{said}: it flags nearly everything")]
     return []
 
