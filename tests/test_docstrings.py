@@ -14,7 +14,7 @@ import griffe
 import pytest
 
 import setpoint
-from setpoint.decide import calibrate, shift_point, tally
+from setpoint.decide import calibrate, tally
 from setpoint.lp import closed, forms
 from setpoint.measure import constraint
 from setpoint.run.fit import FitSettings
@@ -95,7 +95,7 @@ def lacks(thing: object) -> list[str]:
 
 def test_public_names_have_every_section():
     things = public_things()
-    assert {calibrate.calibrate, shift_point.ShiftPoint, tally.ScoreTally, constraint.Constraint} <= set(things)
+    assert {calibrate.calibrate, tally.ScoreTally, constraint.Constraint} <= set(things)
     assert {setpoint.fit, setpoint.Tuned, setpoint.methods.Race, setpoint.lp.solve, closed.auc, forms.auc} <= set(
         things
     )

@@ -1,6 +1,5 @@
 """Several classes or labels: rates of classes, shifts per class and the solvers that learn them."""
 
-from setpoint.decide.shift_point import ShiftPoint, evaluate_shifts
 from setpoint.measure.classes import Macro, Micro, OfClass
 from setpoint.measure.over_classes import ClassGap, Proportional
 from setpoint.solve.augmented_multiclass import AugmentedMulticlass, EveryOutput, OwnOutput
@@ -18,6 +17,4 @@ __all__ = [
     "OneVsRest",
     "OwnOutput",
     "Proportional",
-    "ShiftPoint",
-    "evaluate_shifts",
 ]

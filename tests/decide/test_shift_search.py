@@ -8,8 +8,8 @@ import torch
 from torch.nn import functional as F
 
 import setpoint as sp
-from setpoint.decide.shift_point import evaluate_shifts
 from setpoint.decide.shift_search import class_cuts, search_shifts
+from setpoint.decide.shifts import starts_for
 from setpoint.measure.classes import Macro, Micro, OfClass, check_classes, count_classes
 
 
@@ -74,7 +74,7 @@ def test_the_search_finds_the_best_of_all_shifts_nearly_always(objective):
     problem, ratios = sp.maximize(objective), []
     for seed in range(8):
         sample = tiny(seed, 7, 3)
-        shifts = search_shifts(problem, sample)
+        shifts = search_shifts(problem, sample, starts_for(sample))
         counts = count_classes(sample.scores, sample.labels, shifts, weights=sample.weights)
         ratios.append(float(problem.cost(counts.unsqueeze(0))) / best_of_all_shifts(problem, sample))
     assert max(ratios) <= 1 + 1e-9
@@ -88,7 +88,7 @@ def test_of_two_classes_the_search_is_exact_and_of_more_no_single_move_improves_
     problem = sp.maximize(objective)
     for seed, n_classes in itertools.product(range(5), (2, 5)):
         sample = tiny(seed, 40, n_classes)
-        shifts = search_shifts(problem, sample)
+        shifts = search_shifts(problem, sample, starts_for(sample))
         counts = count_classes(sample.scores, sample.labels, shifts, weights=sample.weights)
         reached = float(problem.cost(counts.unsqueeze(0)))
         for k in range(n_classes):
@@ -98,7 +98,7 @@ def test_of_two_classes_the_search_is_exact_and_of_more_no_single_move_improves_
 def test_the_point_holds_its_bounds_on_its_data_and_can_be_run_elsewhere():
     x, labels, _, theta = world(size=400)
     problem = sp.minimize(ERROR, cover(0) <= 0.15, cover(1) == 0.4, cover(2) >= 0.3)
-    point = evaluate_shifts(problem, (x @ theta).numpy(), labels.tolist())
+    point = sp.evaluate(problem, (x @ theta).numpy(), labels.tolist())
     assert point.feasible
     assert point.violation <= 1 / 400
     predicted = point.predict(x @ theta)
@@ -109,17 +109,17 @@ def test_the_point_holds_its_bounds_on_its_data_and_can_be_run_elsewhere():
     assert (predicted == 2).sum() >= 120
     assert (point.predict((x @ theta).tolist()) == predicted.numpy()).all()
     other = point.judge(x[:50] @ theta, labels[:50])
-    assert other.shifts == point.shifts
+    assert other.thresholds == point.thresholds
     assert other.objective == pytest.approx(float((predicted[:50] != labels[:50]).double().mean()))
 
 
 def test_shifts_for_macro_recall_pay_and_yield_to_bounds():
     x, labels, _, theta = world(size=400)
-    free = evaluate_shifts(sp.maximize(RECALL), x @ theta, labels)
+    free = sp.evaluate(sp.maximize(RECALL), x @ theta, labels)
     counts = count_classes(x @ theta, labels).unsqueeze(0)
     assert free.objective > float(RECALL(counts))
     for share in (0.05, 0.1, 0.2, 0.4):
-        bound = evaluate_shifts(sp.maximize(RECALL, cover(0) == share), x @ theta, labels)
+        bound = sp.evaluate(sp.maximize(RECALL, cover(0) == share), x @ theta, labels)
         assert bound.feasible
         assert bound.rates["coverage of class 0"] == pytest.approx(share)
         assert bound.objective <= free.objective
@@ -127,6 +127,6 @@ def test_shifts_for_macro_recall_pay_and_yield_to_bounds():
 
 def test_ties_that_no_shifts_can_part_are_called_infeasible():
     problem = sp.minimize(ERROR, cover(0) == 0.5)
-    point = evaluate_shifts(problem, torch.zeros(10, 3), torch.zeros(10, dtype=torch.long))
+    point = sp.evaluate(problem, torch.zeros(10, 3), torch.zeros(10, dtype=torch.long))
     assert not point.feasible
     assert point.violation == pytest.approx(0.5)

@@ -189,8 +189,8 @@ def mixing(draw: Draw) -> None:
 def shifting(draw: Draw) -> None:
     n_classes = draw(st.integers(2, 3))
     given = draw(tensors(n_classes, max_size=8))
-    point = sp.classes.evaluate_shifts(draw(class_problems()), given.scores, given.labels, weights=given.weights)
-    assert isinstance(point, sp.classes.ShiftPoint)
+    point = sp.evaluate(draw(class_problems()), given.scores, given.labels, weights=given.weights)
+    assert isinstance(point, sp.OperatingPoint)
     finite([point.shifts, point.objective, point.rates, point.violation])
     chosen = point.predict(given.scores)
     assert bool(((chosen >= 0) & (chosen < n_classes)).all())

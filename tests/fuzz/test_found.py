@@ -66,7 +66,7 @@ def test_weights_whose_sums_or_quotients_overflow(weight):
     with pytest.raises(BadWeights, match="divide them by their mean"):
         check_sample(np.array(SCORES), LABELS, [weight, 1.0, 1.0, 0.0])
     with pytest.raises(BadWeights, match="divide them by their mean"):
-        sp.classes.evaluate_shifts(sp.minimize(sp.classes.Micro(sp.fnr)), np.eye(4), LABELS, weights=[weight, 1, 1, 1])
+        sp.evaluate(sp.minimize(sp.classes.Micro(sp.fnr)), np.eye(4), LABELS, weights=[weight, 1, 1, 1])
 
 
 def test_weights_beyond_half_precision():

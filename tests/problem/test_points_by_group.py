@@ -12,7 +12,8 @@ from setpoint.errors import BadFile, BadGroups
 from setpoint.measure.sample import Sample
 from setpoint.problem.certificate import Certificate
 from setpoint.problem.point import FORMAT
-from setpoint.problem.thresholds import OneThreshold, thresholds_from
+from setpoint.problem.read_thresholds import thresholds_from
+from setpoint.problem.thresholds import OneThreshold
 
 SCORES = [0.9, 0.7, 0.5, 0.1, 0.8, 0.6, 0.4, 0.2]
 LABELS = [1, 1, 0, 0, 1, 0, 1, 0]

@@ -9,14 +9,9 @@ import torch
 import setpoint as sp
 from setpoint.errors import BadGroups
 from setpoint.measure.sample import Sample
-from setpoint.problem.thresholds import (
-    MOST_THRESHOLDS,
-    OneThreshold,
-    PerBound,
-    PerGroup,
-    as_thresholds,
-    read_thresholds,
-)
+from setpoint.problem.read_thresholds import MOST_THRESHOLDS, as_thresholds, read_thresholds
+from setpoint.problem.shifts import Shifts
+from setpoint.problem.thresholds import OneThreshold, PerBound, PerGroup
 
 PLAIN = sp.ask("minimize fnr where fpr <= 10%")
 AREA = sp.ask("maximize recall over fpr in [0%, 30%] with 3 points")
@@ -85,6 +80,36 @@ def test_data_that_are_no_thresholds(data, problem, says):
     with pytest.raises(TypeError) as refusal:
         read_thresholds(data, problem)
     assert str(refusal.value) == says
+
+
+SHIFTS, CLASSES = Shifts(("a", "b", "c"), (0.0, -0.5, 0.25)), sp.ask("maximize macro recall")
+
+
+def test_shifts_decide_count_and_store_themselves():
+    draw = np.random.default_rng(0)
+    scores, labels, weights = draw.integers(0, 3, (40, 3)) / 4, draw.integers(0, 3, 40), draw.random(40)
+    sample = Sample(torch.tensor(scores), torch.tensor(labels), torch.tensor(weights))
+    # Ties on purpose: they go to the first class.
+    slow = [max(range(3), key=lambda k: (row[k] - SHIFTS.shifts[k], -k)) for row in scores]
+    assert SHIFTS.decide(sample.scores).tolist() == slow
+    assert SHIFTS.written(np.array([2, 0])).tolist() == ["c", "a"]
+    counts = np.zeros((3, 4))
+    table = np.zeros((3, 3))
+    for predicted, label, weight in zip(slow, labels, weights):
+        table[label, predicted] += weight
+        for k in range(3):
+            counts[k, (0 if label == k else 1) + (0 if predicted == k else 2)] += weight
+    np.testing.assert_allclose(SHIFTS.count(sample), counts[None], atol=1e-12)
+    np.testing.assert_allclose(SHIFTS.kinds(sample), table.ravel(), atol=1e-12)
+    sharp = SHIFTS.soft_counts(sample, sp.steps.SigmoidStep(1e4))
+    assert sharp.shape == (1, 3, 4)
+    np.testing.assert_allclose(sharp.sum(-1), counts.sum(-1)[None], atol=1e-9)
+    assert read_thresholds(json.loads(json.dumps(SHIFTS.stored())), CLASSES) == SHIFTS
+    assert as_thresholds(SHIFTS.plain, CLASSES) == SHIFTS
+    assert SHIFTS.describe() == "a 0, b -0.5, c 0.25"
+    assert SHIFTS.describe("") == "-0.5 ... 0.25"
+    with pytest.raises(TypeError, match="expected a shift per class, found a dict of 1"):
+        read_thresholds({"a": 0.5}, CLASSES)
 
 
 def test_words():

@@ -11,7 +11,6 @@ from torch.nn import functional as F
 import setpoint as sp
 import worlds_of_many
 from marks import quick_first
-from setpoint.decide.shift_point import evaluate_shifts
 from setpoint.errors import BadLabels, BadProblem, BadScores, BadSetting, ShapeMismatch
 from setpoint.measure.classes import Macro, Micro, OfClass, check_classes, class_shares, count_classes, predict_class
 from setpoint.solve import shifts as module
@@ -257,7 +256,7 @@ def test_shifts_are_searched_every_so_many_steps_and_prices_at_each():
         (lambda: ImplicitShifts(sp.minimize(ERROR), 1), BadSetting),
         (lambda: ImplicitShifts(sp.minimize(ERROR), 3, temperature=-1.0), BadSetting),
         (lambda: ImplicitShifts(sp.minimize(ERROR), 3, every=0), BadSetting),
-        (lambda: evaluate_shifts(sp.minimize(ERROR), torch.zeros(0, 3), torch.zeros(0)), BadScores),
+        (lambda: sp.evaluate(sp.minimize(ERROR), torch.zeros(0, 3), torch.zeros(0)), BadScores),
     ],
 )
 def test_what_cannot_be_asked_is_refused(build, error):
@@ -306,7 +305,7 @@ def test_two_desks(seed):
     plain = cross_entropy(x, labels)
     ours = implicit(x, labels, plain, problem, seed)
     with torch.no_grad():
-        lost, won = (evaluate_shifts(problem, model(fresh), truth) for model in (plain, ours))
+        lost, won = (sp.evaluate(problem, model(fresh), truth) for model in (plain, ours))
     optimum = worlds_of_many.two_desks_optimum()
     print(f"two desks: optimum {optimum:.4f}, implicit {won.objective:.4f}, cross-entropy {lost.objective:.4f}")
     assert optimum == pytest.approx(0.1266, abs=1e-4)

@@ -71,8 +71,8 @@ def main(
         values = saved.schema.values(frame, problem.columns)
         here = point.judge(scores, labels, weights=values, groups=groups)
         check = point.check(scores, labels, weights=values, groups=groups, level=level)
-        best = evaluate(problem, scores, labels, weights=values, groups=groups)
-        size = (len(labels), int(labels.sum()))
+        best = evaluate(problem, scores, labels, weights=values, groups=groups, classes=point.classes or None)
+        size = (len(labels), int(labels.sum()) if not point.classes else 0)
     if strict and unlike_training(notes.alarms()):
         return BROKEN
     code = 0 if check.holds else BROKEN
@@ -83,7 +83,7 @@ def main(
             {
                 "ask": str(problem),
                 "rows": size[0],
-                "positives": size[1],
+                **({} if point.classes else {"positives": size[1]}),
                 "threshold": here.threshold,
                 "objective": here.objective,
                 "rates": here.rates,
@@ -98,7 +98,8 @@ def main(
         )
         return code
     screen = console(quiet=quiet)
-    say(screen, f"{problem}, on {size[0]} rows, {size[1]} of them positive:")
+    positive = "" if point.classes else f", {size[1]} of them positive"
+    say(screen, f"{problem}, on {size[0]} rows{positive}:")
     screen.print(grid(["rate", "when set", "here", "best cut\nhere"], _rates(point, here, best)))
     if check.bounds:
         screen.print(grid(["bound", "here", "samples", "p-value"], [_bound(problem, row) for row in check.bounds]))

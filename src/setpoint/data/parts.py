@@ -27,6 +27,7 @@ class Data:
         calibration: Rows to set the threshold on; None sets it on the held-out rows.
         test: Rows to judge the result on.
         group_names: The names of the groups that the rows number.
+        class_names: The names of the classes that the labels number; none where labels are 0 and 1.
         seen: Training rows to judge on, if `train` is too large to be kept; None judges on all of `train`.
         blocks: The features that come from one value of a row, as `Schema.blocks` gives them; none if all features are
             amounts.
@@ -46,6 +47,12 @@ class Data:
     group_names: tuple[str, ...] = ()
     seen: Iterable[Any] | None = None
     blocks: tuple[Block, ...] = ()
+    class_names: tuple[str, ...] = ()
+
+    @property
+    def outputs(self) -> int:
+        """The number of scores per row that a model is to give: one, or one per class."""
+        return len(self.class_names) or 1
 
     @property
     def comes_whole(self) -> bool:

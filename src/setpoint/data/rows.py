@@ -71,7 +71,10 @@ class Rows:
     @property
     def weights_or_ones(self) -> Tensor:
         """The weight of each row."""
-        return self.labels.new_ones(len(self.labels)) if self.weights is None else self.weights
+        if self.weights is not None:
+            return self.weights
+        number = self.labels.dtype if self.labels.is_floating_point() else torch.get_default_dtype()
+        return self.labels.new_ones(len(self.labels), dtype=number)
 
     @property
     def n_groups(self) -> int | None:

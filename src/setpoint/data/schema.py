@@ -30,7 +30,7 @@ _YES = ("1", "true", "t", "yes", "y", "positive", "pos")
 
 @dataclass(frozen=True)
 class Target:
-    """The column to predict and its two classes: one class against another, or against the rest.
+    """The column to predict and its two classes: one class against another, or against the rest; or all its classes.
 
     Attributes:
         name: The name of the column.
@@ -39,6 +39,8 @@ class Target:
         why: How the positive class was chosen, in words.
         reading: How the column is read.
         rest: The other negative classes.
+        classes: All classes by name, in the order of their numbers, where the ask is about classes. Then there is no
+            positive and no negative class.
 
     Example:
         >>> import polars as pl
@@ -54,6 +56,32 @@ class Target:
     why: str
     reading: Reading
     rest: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+
+    @classmethod
+    def of_classes(cls, frame: Frame, name: str) -> Target:
+        """The target of a column with all its classes, numbers in their order and words in that of the alphabet.
+
+        Args:
+            frame: The table.
+            name: The name of the column.
+
+        Raises:
+            BadTable: If there is no such column, it holds no class in some row, a single class or too many.
+        """
+        refuse_odd_target(frame, name)
+        readings, read = learn_readings(frame.select(name))
+        found, reading = Levels().add(read[name]).found(MOST_CLASSES), readings[name]
+        if found.missing:
+            raise missing_labels(name, found.missing, frame.height)
+        if not 2 <= found.different <= MOST_CLASSES:
+            few = found.different < 2
+            remedy = (
+                "add rows of another class" if few else f"join the rare ones; at most {MOST_CLASSES} are told apart"
+            )
+            raise BadTable(f"target {name!r} holds {found.different} classes; {remedy}")
+        classes = sorted(found.times, key=float) if reading.kind == "number" else sorted(found.times)
+        return cls(name, "", "", "all classes", reading, classes=tuple(classes))
 
     @classmethod
     def of(cls, frame: Frame, name: str, positive: str | None = None) -> Target:
@@ -110,17 +138,19 @@ class Target:
         return ", ".join(map(repr, (self.negative, *self.rest)))
 
     def labels(self, frame: Frame) -> Tensor:
-        """1 for the positive class, 0 for the other, float32."""
+        """1 for the positive class, 0 for the other, float32; or the number of the class, int64."""
         refuse_odd_target(frame, self.name)
         read = self.reading.read(frame[self.name])
-        known = (self.negative, self.positive, *self.rest)
+        known = self.classes or (self.negative, self.positive, *self.rest)
         codes = level_codes(read, known)
         if missing := int((codes == len(known)).sum()):
             raise missing_labels(self.name, missing, frame.height)
         if (codes < 0).any():
             unknown = levels(read)[int((codes < 0).argmax())]
-            held = f"{self.negatives} and {self.positive!r}"
+            held = ", ".join(map(repr, self.classes)) or f"{self.negatives} and {self.positive!r}"
             raise BadTable(f"target {self.name!r} holds {unknown!r}; known are {held}")
+        if self.classes:
+            return torch.from_numpy(codes.astype(np.int64))
         return torch.from_numpy((codes == 1).astype(np.float32))
 
 
@@ -251,7 +281,7 @@ class Schema(Columns):
         try:
             about = dict(data["target"])
             reading = Reading(**about.pop("reading"))
-            rest = tuple(typed(str, level) for level in about.pop("rest", ()))
+            rest, classes = (tuple(typed(str, level) for level in about.pop(each, ())) for each in ("rest", "classes"))
             columns = tuple(read_column(**column) for column in data["columns"])
             readings = {name: Reading(**how) for name, how in data["readings"].items()}
             _refuse_other_readings(columns, readings)
@@ -259,7 +289,12 @@ class Schema(Columns):
                 columns,
                 tuple((name, typed(str, why)) for name, why in data["dropped"].items()),
                 readings,
-                Target(**{name: typed(str, value) for name, value in about.items()}, reading=reading, rest=rest),
+                Target(
+                    **{name: typed(str, value) for name, value in about.items()},
+                    reading=reading,
+                    rest=rest,
+                    classes=classes,
+                ),
             )
         except (KeyError, TypeError, AttributeError, ValueError) as cause:
             raise BadFile(f"damaged schema: {cause!r}") from cause

@@ -19,7 +19,9 @@ from setpoint.errors import BadSetting, TooFewSamples
 
 def strata(labels: Tensor, groups: Tensor | None = None) -> list[Tensor]:
     """The row numbers of each class, or of each class in each group."""
-    kinds = labels.long() if groups is None else 2 * groups.long() + labels.long()
+    codes = labels.long()
+    n_classes = max(2, int(codes.max()) + 1) if groups is not None and len(codes) else 2
+    kinds = codes if groups is None else n_classes * groups.long() + codes
     return [(kinds == kind).nonzero().squeeze(-1) for kind in kinds.unique()]
 
 
@@ -28,10 +30,13 @@ def every_other(kinds: list[Tensor], side: int) -> Tensor:
     return torch.cat([rows[side::2] for rows in kinds])
 
 
-def split(labels: Tensor, shares: Sequence[float], seed: int, groups: Tensor | None = None) -> list[Tensor]:
+def split(
+    labels: Tensor, shares: Sequence[float], seed: int, groups: Tensor | None = None, names: Sequence[str] = ()
+) -> list[Tensor]:
     """Row numbers of one part per share, in ascending order, drawn at random from each class (in each group) apart.
 
-    A class (of a group) with too few rows for one in each part that has a share is refused.
+    A class (of a group) with too few rows for one in each part that has a share is refused; by its name, if the classes
+    have `names`.
 
     Example:
         >>> import torch
@@ -49,8 +54,10 @@ def split(labels: Tensor, shares: Sequence[float], seed: int, groups: Tensor | N
             if start >= end and shares[place] > 0:
                 held = f"{len(rows)} row{'' if len(rows) == 1 else 's'}{'' if groups is None else ' in one group'}"
                 parts = [share for share in shares if share > 0]
+                two = "positive class" if labels[rows[0]] > 0 else "negative class"
+                which = f"class {names[int(labels[rows[0]])]!r}" if names else f"the {two}"
                 raise TooFewSamples(
-                    f"the {'positive' if labels[rows[0]] > 0 else 'negative'} class has {held}, too few to split into "
+                    f"{which} has {held}, too few to split into "
                     f"{len(parts)} parts with at least one in each; {math.ceil(1 / min(parts))} are enough"
                 )
             part_of[rows[start:end]] = place

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,11 +15,11 @@ from setpoint.decide.estimate import estimate
 from setpoint.decide.samples_needed import refuse_confidence
 from setpoint.errors import BadGroups, BadSetting, SetpointError
 from setpoint.measure.constraint import CUT
-from setpoint.measure.sample import Sample, check_sample, name_groups
+from setpoint.measure.sample import Sample, name_groups
 from setpoint.problem.language import read_problem
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
-from setpoint.problem.reading import read_sample
+from setpoint.problem.read_sample import about_scores, read_sample, refuse_absent
 from setpoint.processes import Processes, ProcessGroup
 
 
@@ -30,25 +30,31 @@ def evaluate(
     *,
     weights: Any = None,
     groups: Any = None,
+    classes: Sequence[Any] | None = None,
     process_group: ProcessGroup = False,
 ) -> OperatingPoint:
     """Find the best threshold on these very data: a point of their curve, not a promise for other data.
+
+    For several classes it is a shift per class, subtracted from the scores before the largest is chosen: exact for two
+    classes and for asks about one class alone, found by search otherwise.
 
     A bound in rows such as `flagged == 100 rows` is about these rows: the 100 highest scores pass. Rows with tied
     scores all pass or none does, so the nearest possible number is taken.
 
     Args:
         problem: A problem, or the text of an ask.
-        scores: Scores `(n,)`, as a tensor, an array or a list.
-        labels: Labels `(n,)` of 0 and 1.
+        scores: Scores `(n,)`, as a tensor, an array or a list; `(n, K)` for K classes.
+        labels: Labels `(n,)` of 0 and 1; for K classes their numbers, or their names where `classes` has them.
         weights: Weights `(n,)`, if any; for asks that name columns, such as `recall weighted by amount`, the values of
             each column by its name.
         groups: The group of each sample, by name or number; needed when the problem compares groups.
+        classes: The names of the K classes, in the order of the columns of the scores; None names them by their
+            numbers, from 0 up.
         process_group: The processes whose data are judged together, as in `sp.calibrate`.
 
     Returns:
-        The threshold, or one per group, with the true rates there. If no threshold meets the bounds, `feasible` is
-        False and the threshold breaks them least.
+        The threshold, or one per group or class, with the true rates there. If no threshold meets the bounds,
+        `feasible` is False and the threshold breaks them least.
 
     Raises:
         MissingClass: If a rate of the problem has no samples to be a share of.
@@ -59,9 +65,9 @@ def evaluate(
         >>> point.threshold, point.rates["fpr"], point.rates["fnr"]
         (0.4, 0.25, 0.0)
     """
-    problem = read_problem(problem, rows=True)
-    columns = _gathered(scores, labels, weights, groups, Processes.of(process_group))
-    sample, names = _judged_sample(problem, *columns)
+    problem, known = about_scores(read_problem(problem, rows=True), scores, classes)
+    columns = _gathered(problem, known, scores, labels, weights, groups, Processes.of(process_group))
+    sample, names = _judged_sample(problem, known, *columns)
     return OperatingPoint.at(problem, decider(problem).best(problem, sample, names), sample)
 
 
@@ -73,6 +79,7 @@ def calibrate(
     confidence: float | None = None,
     weights: Any = None,
     groups: Any = None,
+    classes: Sequence[Any] | None = None,
     per_group: bool = False,
     process_group: ProcessGroup = False,
 ) -> OperatingPoint:
@@ -85,13 +92,15 @@ def calibrate(
 
     Args:
         problem: A problem, or the text of an ask.
-        scores: Scores `(n,)`, as a tensor, an array or a list.
-        labels: Labels `(n,)` of 0 and 1.
+        scores: Scores `(n,)`, as a tensor, an array or a list; `(n, K)` for K classes.
+        labels: Labels `(n,)` of 0 and 1; for K classes their numbers, or their names where `classes` has them.
         confidence: The probability with which the bounds are to hold, such as 0.95.
         weights: Weights `(n,)`, if any; unequal weights cannot be certified. For asks that name columns, such as
             `recall weighted by amount`, the values of each column by its name.
         groups: The group of each sample, by name or number; needed when the problem compares groups, and then each
             group gets a threshold.
+        classes: The names of the K classes, in the order of the columns of the scores; None names them by their
+            numbers, from 0 up.
         per_group: Give each group a threshold though the problem does not compare groups, and certify every bound in
             every group at once.
         process_group: The processes whose data are taken together; True for the default group. Each process calls
@@ -99,8 +108,8 @@ def calibrate(
             counted once per process, and the certificate would be false.
 
     Returns:
-        The threshold, or one per group, with the true rates there, and with a certificate or estimates if `confidence`
-        is given.
+        The threshold, or one per group or class, with the true rates there, and with a certificate or estimates if
+        `confidence` is given. Without it, `limit` says what no shifts of classes could pass, where that is known.
 
     Raises:
         TooFewSamples: If the samples cannot certify the bounds; the message says how many are needed, and which
@@ -114,17 +123,17 @@ def calibrate(
         >>> print(point.certificate)
         fpr <= 1% with confidence 95%, from 700 samples (order statistic of the calibration scores)
     """
-    problem = read_problem(problem)
-    columns = _gathered(scores, labels, weights, groups, Processes.of(process_group))
+    problem, known = about_scores(read_problem(problem), scores, classes)
+    columns = _gathered(problem, known, scores, labels, weights, groups, Processes.of(process_group))
     plain = problem.group is None and problem.over is None and problem.kind == CUT
     if per_group and (not plain or confidence is None):
         raise BadSetting(
             "per_group certifies plain bounds in every group: it needs confidence=, and no gap, area or review"
         )
-    sample, names = _judged_sample(problem, *columns, by_group=per_group)
+    sample, names = _judged_sample(problem, known, *columns, by_group=per_group)
     ways, certificate = decider(problem), None
     if confidence is None:
-        return OperatingPoint.at(problem, ways.best(problem, sample, names), sample)
+        return OperatingPoint.at(problem, ways.bounded(problem, sample, ways.best(problem, sample, names)), sample)
     refuse_confidence(confidence)
     if not is_certifiable(problem) and not any(c.relation == "==" for c in problem.constraints):
         thresholds = ways.best(problem, sample, names)
@@ -135,23 +144,25 @@ def calibrate(
 
 
 def _judged_sample(
-    problem: Problem, scores: Any, labels: Any, weights: Any, groups: Any, *, by_group: bool = False
+    problem: Problem, known: list[str], scores: Any, labels: Any, weights: Any, groups: Any, *, by_group: bool = False
 ) -> tuple[Sample, list[str] | None]:
-    """A sample in float64 that holds every class the problem is a share of, and the names of its groups."""
+    """A sample in float64 that holds every class the problem is a share of, and the names of its groups or classes."""
     names = None
     if problem.group is not None or by_group:
         if groups is None:
             why = f"'{problem}' compares groups of {problem.group}" if problem.group else "per_group is set"
             raise BadGroups(f"{why}; pass groups=, one per sample")
         groups, names = name_groups(groups)
-    wide = read_sample(problem, scores, labels, weights, groups if names else None)
-    problem.refuse_absent_classes(wide)
+    wide = read_sample(problem, scores, labels, weights, groups if names else None, known)
+    refuse_absent(problem, wide)
     if names:
         wide = replace(wide, n_groups=len(names))
-    return wide, names
+    return wide, names or known or None
 
 
-def _gathered(scores: Any, labels: Any, weights: Any, groups: Any, processes: Processes) -> tuple[Any, Any, Any, Any]:
+def _gathered(
+    problem: Problem, known: list[str], scores: Any, labels: Any, weights: Any, groups: Any, processes: Processes
+) -> tuple[Any, Any, Any, Any]:
     """Scores, labels, weights and names of groups of all processes, by rank; an error in one is raised in all."""
     if processes.alone:
         return scores, labels, weights, groups
@@ -159,7 +170,7 @@ def _gathered(scores: Any, labels: Any, weights: Any, groups: Any, processes: Pr
         raise BadSetting("values of columns are not gathered from several processes; calibrate on one of them")
     own: Any
     try:
-        sample = check_sample(scores, labels, weights).double()
+        sample = read_sample(problem, scores, labels, weights, None, known)
         names = None
         if groups is not None:
             codes, known = name_groups(groups)
@@ -180,6 +191,8 @@ def _gathered(scores: Any, labels: Any, weights: Any, groups: Any, processes: Pr
     return (
         torch.cat([part[0] for part in parts]),
         torch.cat([part[1] for part in parts]),
-        torch.cat([torch.ones_like(p[0]) if p[2] is None else p[2].cpu() for p in parts]) if some_weights else None,
+        torch.cat([torch.ones(len(p[0])).double() if p[2] is None else p[2].cpu() for p in parts])
+        if some_weights
+        else None,
         np.concatenate([part[3] for part in parts]) if some_groups else None,
     )

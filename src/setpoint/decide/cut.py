@@ -57,11 +57,17 @@ def find_among(problem: Problem, cuts: Curve, heaviest: float | Tensor = 1.0) ->
         active = torch.ones(len(chosen), dtype=torch.bool, device=counts.device)
         return Found(cuts.thresholds(chosen), counts[chosen], problem.holding(counts), active)
     violations = problem.violations_per_cut(counts)
-    best = _first_best(criteria(problem, violations, problem.costs(counts), violations))
+    best = best_cut(problem, counts)
     chosen = best.view(1)
     equality = constant(tuple(c.relation == "==" for c in problem.constraints), torch.bool, counts.device)
     active = equality | (violations[:, cuts.beside(best)] > SLACK).any(1)
     return Found(cuts.thresholds(chosen), counts[chosen], problem.holding(counts[chosen], heaviest), active)
+
+
+def best_cut(problem: Problem, counts: Tensor) -> Tensor:
+    """The place of the best of some cuts, from the counts at each."""
+    violations = problem.violations_per_cut(counts)
+    return _first_best(criteria(problem, violations, problem.costs(counts), violations))
 
 
 def criteria(problem: Problem, violations: Tensor, cost: Tensor, farthest: Tensor) -> list[Tensor]:

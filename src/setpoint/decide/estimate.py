@@ -1,11 +1,12 @@
 """Intervals for quantities without an exact test: estimates, not promises.
 
-At a threshold each row is of one of four kinds, tp, fp, fn or tn, and counts for its weight w. The influence of a row
-of kind k on a quantity q of the counts is w dq/dk, and the squares of all influences add up to the variance of q,
-whatever the weights are. The interval is q plus and minus that standard error times a quantile of Student's t, on the
-scale of log-odds where q is a share. The degrees of freedom are as many as there are rows that decide: (sum of
-squares)^2 / (sum of fourth powers), as far as that is owed to unequal weights. They are few when a few heavy rows
-decide, and the interval is then wide; with equal weights Student's t is the normal distribution.
+At a threshold each row is of one of four kinds, tp, fp, fn or tn (of K classes: of one of K^2, its class and the class
+that it is given), and counts for its weight w. The influence of a row of kind k on a quantity q of the counts is
+w dq/dk, and the squares of all influences add up to the variance of q, whatever the weights are. The interval is q plus
+and minus that standard error times a quantile of Student's t, on the scale of log-odds where q is a share. The degrees
+of freedom are as many as there are rows that decide: (sum of squares)^2 / (sum of fourth powers), as far as that is
+owed to unequal weights. They are few when a few heavy rows decide, and the interval is then wide; with equal weights
+Student's t is the normal distribution.
 
 The rates at a threshold that was found on the same rows are too good, so the rows are then counted in five parts, each
 at the threshold that the other four give. Areas have no threshold; their interval is that of a bootstrap of the rows.
@@ -14,6 +15,7 @@ at the threshold that the other four give. Areas have no threshold; their interv
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,6 +24,7 @@ import torch
 from torch import Tensor
 
 from setpoint.decide.by_kind import decider
+from setpoint.measure.classes import ClassQuantity, counts_of
 from setpoint.measure.constraint import Quantity
 from setpoint.measure.curve import curve, mean_over
 from setpoint.measure.rate import CATALOGUE, Gap
@@ -67,7 +70,10 @@ def estimate(point: OperatingPoint, sample: Sample, confidence: float) -> tuple[
 
 
 def estimate_of_counts(quantity: Quantity, counts: Tensor, confidence: float) -> Estimate:
-    """The estimate of a quantity from true counts `(4,)` of rows that all weigh the same, at a fixed threshold."""
+    """The estimate of a quantity from rows of each kind, which all weigh the same, at a fixed threshold.
+
+    The kinds are the true counts `(4,)`, or those of `Thresholds.kinds`.
+    """
     return _Kinds(counts, counts, counts, counts).interval(quantity, confidence, "Student's t, at a fixed threshold")
 
 
@@ -86,19 +92,20 @@ class _Kinds:
 
     @classmethod
     def at(cls, thresholds: Thresholds, sample: Sample) -> _Kinds:
-        weights = torch.ones_like(sample.scores) if sample.weights is None else sample.weights
-        powers = (thresholds.count(replace(sample, weights=weights**p)) for p in (0, 1, 2, 4))
-        return cls(*(each.reshape(-1, each.shape[-1]).sum(0) for each in powers))
+        weights = torch.ones(len(sample.scores)).double() if sample.weights is None else sample.weights
+        return cls(*(thresholds.kinds(replace(sample, weights=weights**p)) for p in (0, 1, 2, 4)))
 
     def __add__(self, other: _Kinds) -> _Kinds:
         return _Kinds(*(mine + theirs for mine, theirs in zip(vars(self).values(), vars(other).values())))
 
     def interval(self, quantity: Quantity, confidence: float, method: str) -> Estimate:
-        value, samples = float(quantity(self.counts)), int(self.rows.sum())
-        # Half a row of the mean weight to each kind: without it, nothing is known of a kind that was not seen.
+        value, samples = float(_value(quantity, self.counts)), int(self.rows.sum())
+        # Half a row of the mean weight to each kind: without it, nothing is known of a kind that was not seen. The many
+        # kinds of K classes get less, K rows in all.
         mean = float(self.counts.sum()) / samples
-        counts, squares = self.counts + 0.5 * mean, self.squares + 0.5 * mean**2
-        middle, slopes = float(quantity(counts)), _slopes(quantity, counts)
+        more = len(self.counts) ** -0.5 if isinstance(quantity, ClassQuantity) else 0.5
+        counts, squares = self.counts + more * mean, self.squares + more * mean**2
+        middle, slopes = float(_value(quantity, counts)), _slopes(quantity, counts)
         quantile = float(scipy.special.stdtrit(self._freedom(slopes), (1 + confidence) / 2))
         error = quantile * float(slopes**2 @ squares) ** 0.5
         if quantity.is_share and 0 < middle < 1:
@@ -141,8 +148,19 @@ def _inverse_number(slopes: Tensor, squares: Tensor, fourths: Tensor) -> float:
     return float(slopes**4 @ fourths) / squared if squared > 0 else 0.0
 
 
+def _value(quantity: Quantity, kinds: Tensor) -> Tensor:
+    """The value of a quantity where there are so many rows of each kind."""
+    if not isinstance(quantity, ClassQuantity):
+        return quantity(kinds)
+    n_classes = math.isqrt(kinds.shape[-1])
+    return quantity(counts_of(kinds.unflatten(-1, (n_classes, n_classes))))
+
+
 def _slopes(quantity: Quantity, counts: Tensor) -> Tensor:
     """The derivative by each of the counts."""
+    if isinstance(quantity, ClassQuantity):
+        leaf = counts.clone().requires_grad_()
+        return torch.autograd.grad(_value(quantity, leaf), leaf)[0]
     step = 1e-6 * counts.sum()
     return (quantity(counts + step * torch.eye(len(counts), dtype=counts.dtype)) - quantity(counts)) / step
 
@@ -151,7 +169,7 @@ def _folds(sample: Sample) -> Tensor | None:
     """The part of each row, drawn at random with each class in every part; None where a class has too few rows."""
     draw = torch.Generator().manual_seed(0x5E7)
     folds = torch.zeros(len(sample.scores), dtype=torch.long)
-    for label in (0, 1):
+    for label in (0, 1) if sample.scores.dim() == 1 else sample.labels.unique().tolist():
         rows = (sample.labels == label).nonzero().squeeze(-1)
         if len(rows) < 2 * FOLDS:
             return None

@@ -25,10 +25,11 @@ from setpoint.decide.order import worth
 from setpoint.measure.constraint import CUT
 from setpoint.measure.curve import curve, mean_over
 from setpoint.measure.rate import Rate
-from setpoint.measure.sample import Sample, check_sample
+from setpoint.measure.sample import Sample
 from setpoint.problem.evidence import interval
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
+from setpoint.problem.read_sample import read_sample
 
 #: The part of the error probability that is spent on how many rows are decided differently.
 _SPENT = 0.2
@@ -127,7 +128,8 @@ def difference(
         The difference and its interval.
     """
     problem, value = ours.problem, ours.objective - theirs.objective
-    samples = [replace(check_sample(each, labels).double(), values=values) for each in scores]
+    given = None if values is None else dict(zip(problem.columns, values.unbind(1)))
+    samples = [read_sample(problem, each, labels, given, names=ours.classes) for each in scores]
     truth = samples[0].labels > 0
     if problem.kind != CUT:
         low, high, method = _of_rows((ours, theirs), samples, confidence)

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from setpoint.errors import BadProblem, BadSetting
+from setpoint.measure.classes import OfClass
 from setpoint.measure.constraint import Constraint, percent
 from setpoint.measure.rate import Gap, Rate, rate_within
 from setpoint.measure.worth import plain_of
@@ -48,6 +49,7 @@ def allowed_share(constraint: Constraint) -> float:
 def safe_side(constraint: Constraint) -> int:
     """+1 if a higher threshold can only help the bound, -1 if a lower one, 0 if either may break it."""
     rate = plain_of(constraint.quantity)
+    rate = rate.rate if isinstance(rate, OfClass) else rate
     direction = rate.direction if isinstance(rate, Rate) else 0
     return direction if constraint.relation == "<=" else -direction
 
@@ -55,6 +57,10 @@ def safe_side(constraint: Constraint) -> int:
 def counted(constraint: Constraint) -> str:
     """The samples that the bound is a share of, in a word."""
     kind = WHOLES.get(tuple(int(weight > 0) for weight in rate_within(plain_of(constraint.quantity)).whole), "samples")
+    if isinstance(constraint.quantity, OfClass):
+        name = constraint.quantity.label
+        own = {"negatives": f"samples of other classes than {name}", "positives": f"samples of class {name}"}
+        return own.get(kind, f"samples predicted as class {name}" if kind == "flagged" else "samples")
     return {"flagged": "flagged samples", "not flagged": "samples that are not flagged"}.get(kind, kind)
 
 
@@ -141,9 +147,8 @@ def _seen(constraint: Constraint, counts: Counts, of: list[str], level: float) -
     times = next((m for m in 1.25 ** np.arange(1, 20) if p_if_broken(constraint, np.rint(m * counts)) <= level), None)
     more = f"some {times:.2g} times as many would do" if times else "there it is broken, so ask for less"
     there = " and ".join(f"{size} {kind}{group}" for size, group in zip(sizes, of))
-    return (
-        f"at the most promising threshold there are {there} to judge it by; {more}{_could(constraint, counts, level)}"
-    )
+    where = "shifts" if isinstance(constraint.quantity, OfClass) else "threshold"
+    return f"at the most promising {where} there are {there} to judge it by; {more}{_could(constraint, counts, level)}"
 
 
 def _could(constraint: Constraint, counts: Counts, level: float) -> str:

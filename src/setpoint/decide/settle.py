@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,14 +72,21 @@ def demanded(confidence: Confidence) -> float | None:
 
 
 def settle(
-    problem: Problem, scores: Any, labels: Any, confidence: Confidence, *, weights: Any = None, groups: Any = None
+    problem: Problem,
+    scores: Any,
+    labels: Any,
+    confidence: Confidence,
+    *,
+    weights: Any = None,
+    groups: Any = None,
+    classes: Sequence[str] | None = None,
 ) -> Settled:
     """Calibrate with a certificate if the rows allow one; otherwise without one, and say why in a sentence.
 
     So a trained model is not lost when it cannot be certified. With "auto" nothing is said of asks without bounds and
     of bounds that no data can certify (areas, F-scores, equalities).
     """
-    rows: dict[str, Any] = {"weights": weights, "groups": groups}
+    rows: dict[str, Any] = {"weights": weights, "groups": groups, "classes": classes}
     bare = calibrate(problem, scores, labels, **rows)
     if confidence is None or (confidence == AUTO and not is_certifiable(problem)):
         return Settled(bare)
@@ -95,7 +103,12 @@ def settle(
 
 
 def _decides_nothing(point: OperatingPoint) -> bool:
-    """Whether a point flags all rows that it was set on, or none, or leaves all of them to be reviewed."""
+    """Whether a point flags all rows that it was set on, or none, or leaves all of them to be reviewed.
+
+    One of several classes that is given to every row is nothing decided, too.
+    """
+    if point.classes:
+        return any(name.startswith("coverage of class") and value == 1.0 for name, value in point.rates.items())
     return point.rates.get("review", point.rates["flagged"]) == 1.0 or point.rates["flagged"] in (0.0, 1.0)
 
 

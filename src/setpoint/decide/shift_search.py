@@ -1,93 +1,257 @@
-"""The best shifts for an objective: the best of all cuts of one class at a time, until no move improves it.
+"""The best shifts of K classes for any objective and bounds: the best cut of one class at a time.
 
-A class k is predicted where its margin over its best rival, s_k - max_j(s_j - t_j), lies above t_k. All n + 1 cuts
-of that margin are counted from one sort and one cumulative sum, whatever the objective.
+A class k is predicted where its margin over its best rival, s_k - max_j(s_j - t_j), lies above t_k. All cuts of that
+margin are counted from one sort and one cumulative sum, whatever is asked. Bounds are priced, first low, then ever
+higher, so that the search moves along the trade-off before it settles within the bounds.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from setpoint.decide.by_rank import EQUAL
-from setpoint.decide.coverage import true_correction
-from setpoint.measure.classes import count_classes
+from setpoint.measure.classes import OfClass, count_classes
+from setpoint.measure.constraint import SLACK
 from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
 
+#: Gives the shifts at which a search starts, from the rows that it is made on.
+Start = Callable[[Sample], Tensor]
+#: Units of the objective per unit of all violations, one after the other.
+PRICES = (1.0, 10.0, 1e4)
+#: Margins that differ by less than this share of the largest are equal but for rounding.
+TIED = 1e-12
+#: The most cuts of a class that are compared at once; the best of them is then looked at more closely.
+COARSE = 128
+#: Of so many rows one is looked at around the cut of a class, when all rows are many.
+NEAREST = 8
+#: The most rows from which the search starts; it ends on all rows.
+FEW = 20_000
+#: The most visits of each class, and those on all rows when they are many.
+SWEEPS, LAST_SWEEPS = 20, 2
+#: The most classes with bounds that are moved in pairs.
+MOST_PAIRED = 6
 
-@torch.no_grad()
-def search_shifts(problem: Problem, sample: Sample, start: Tensor | None = None, sweeps: int = 20) -> Tensor:
-    """The best shifts `(K,)` found for the objective, bounds aside, in float64.
 
-    The search begins at `start`. Without one it begins three times: with no shifts, with those at which each class is
-    predicted as often as it occurs, and with those at which all classes are predicted equally often; the best end is
-    taken. No move of a single shift improves the result (unless `sweeps` ran out), which for two classes makes it the
-    optimum; for more classes it may be a local one.
+@dataclass(frozen=True)
+class Line:
+    """All cuts of some classes against the others, whose shifts differ by one number that is added to them.
+
+    The rows are in the order of their margins, the best of these classes over the best of the others at present.
+
+    Args:
+        sample: The sample, in float64.
+        shifts: The present shifts `(K,)`.
+        classes: The classes that move together; usually one.
+        nearest: The number of rows around the present cut that may change sides; None for all rows.
     """
-    wide = replace(sample.double(), labels=sample.labels)
-    n_classes = wide.scores.shape[1]
-    if start is None:
-        weights = torch.ones_like(wide.scores[:, 0]) if wide.weights is None else wide.weights
-        shares = weights @ F.one_hot(wide.labels, n_classes).double() / weights.sum()
-        even = torch.full_like(shares, 1 / n_classes)
-        starts = [torch.zeros_like(shares)]
-        starts += [true_correction(wide.scores, asked, asked, wide.weights) for asked in (shares, even)]
-    else:
-        starts = [start.double()]
-    ends = [_descend(problem, wide, shifts, sweeps) for shifts in starts]
-    return min(ends, key=lambda end: end[0])[1]
+
+    sample: Sample
+    shifts: Tensor
+    classes: tuple[int, ...]
+    nearest: int | None = None
+
+    @cached_property
+    def _sorted(self) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+        """Of each row, by falling margin: the margin, its rival, its winner, its class, its weight; and the counts."""
+        shifted, labels, weights = self.sample.scores - self.shifts, self.sample.labels, self.sample.weights
+        if len(self.classes) == 1:
+            (k,) = self.classes
+            own, winner = shifted[:, k].clone(), torch.full_like(labels, k)
+        else:
+            chosen = torch.tensor(self.classes, device=labels.device)
+            own, place = shifted[:, chosen].max(-1)
+            winner = chosen[place]
+        shifted[:, list(self.classes)] = -torch.inf
+        strongest, rival = shifted.max(-1)
+        margin, predicted = own - strongest, rival
+        kept = torch.ones_like(margin, dtype=torch.bool)
+        if self.nearest is not None and self.nearest < len(margin):
+            # The others stay where they are: with their winners, or with their rivals.
+            inside = margin.abs().topk(self.nearest, largest=False, sorted=False).indices
+            low, high = margin[inside].min(), margin[inside].max()
+            predicted = torch.where(margin > high, winner, rival)
+            kept = (margin >= low) & (margin <= high)
+        base = self._both(predicted, labels, weights)
+        weights = torch.ones_like(margin) if weights is None else weights
+        margin, rival, winner, labels, weights = (each[kept] for each in (margin, rival, winner, labels, weights))
+        margin, order = margin.sort(descending=True)
+        return margin, rival[order], winner[order], labels[order], weights[order], base
+
+    def _both(self, predicted: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
+        """The weight that is predicted as each class, and the part of it that belongs there, `(2, K)`."""
+        size = self.sample.scores.shape[1]
+        right = (predicted == labels).double() if weights is None else weights * (predicted == labels)
+        return torch.stack([torch.bincount(predicted, each, size).double() for each in (weights, right)])
+
+    @cached_property
+    def places(self) -> Tensor:
+        """The cuts that part no tied rows, by the number of rows above them."""
+        padded = self._padded
+        # Margins that only rounding tells apart are tied.
+        return (padded[:-1] - padded[1:] > TIED * padded.abs().max()).nonzero().squeeze(-1)
+
+    @cached_property
+    def _padded(self) -> Tensor:
+        margin = self._sorted[0]
+        step = (margin[:1] - margin[-1:]) / len(margin) + 1e-6 * margin.abs().max() + 1e-12
+        return torch.cat([margin[:1] + 2 * step, margin, margin[-1:] - 2 * step])
+
+    def values(self, places: Tensor) -> Tensor:
+        """The number that is added to the shifts at each cut: half way between two margins, so that no row is tied."""
+        return self._padded[places] / 2 + self._padded[places + 1] / 2
+
+    def counts(self, places: Tensor) -> Tensor:
+        """The counts at cuts, given in ascending order, `(c, K, 4)`."""
+        margin, rival, winner, labels, weights, base = self._sorted
+        sizes = class_sizes(self.sample)
+        n_classes = len(sizes)
+        # A row that passes a cut leaves its rival for its winner.
+        first = n_classes * torch.searchsorted(places, torch.arange(len(margin), device=places.device), right=True)
+        moves = torch.zeros(2, (len(places) + 1) * n_classes, dtype=torch.float64, device=margin.device)
+        for to, sign in ((rival, -weights), (winner, weights)):
+            moves[0].index_add_(0, first + to, sign)
+            moves[1].index_add_(0, first + to, sign * (labels == to))
+        flagged, hits = base.unsqueeze(1) + moves.view(2, -1, n_classes)[:, :-1].cumsum(1)
+        counts = torch.stack([hits, flagged - hits, sizes - hits, sizes.sum() - sizes - flagged + hits], dim=-1)
+        return counts.clamp(min=0)
 
 
-def _descend(problem: Problem, sample: Sample, shifts: Tensor, sweeps: int) -> tuple[float, Tensor]:
-    shifts = shifts.clone()
-    counts = count_classes(sample.scores, sample.labels, shifts, weights=sample.weights)
-    lowest = float(problem.cost(counts.unsqueeze(0)))
-    for _ in range(sweeps):
-        before = lowest
-        for k in range(len(shifts)):
-            thresholds, counts = class_cuts(sample, shifts, k)
-            costs = problem.costs(counts)
-            if float(costs.min()) < lowest - EQUAL:
-                equal = costs <= costs.min() + EQUAL
-                # Among equally good cuts the nearest.
-                distance = (thresholds - shifts[k]).abs().masked_fill(~equal, torch.inf)
-                shifts[k] = thresholds[distance.argmin()]
-                lowest = float(costs.min())
-        if lowest >= before:
-            break
-    return lowest, shifts
+def class_sizes(sample: Sample) -> Tensor:
+    """The weight of each class, `(K,)`."""
+    return torch.bincount(sample.labels, sample.weights, sample.scores.shape[1]).double()
 
 
 def class_cuts(sample: Sample, shifts: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """All cuts of class k, the other shifts held: its shift at each, `(c,)`, and the counts there, `(c, K, 4)`.
 
-    Cut 0 predicts the class nowhere, the last one everywhere. A shift lies half way between two margins, so that
-    no sample is tied.
+    Cut 0 predicts the class nowhere, the last one everywhere.
     """
-    scores, labels = sample.scores, sample.labels
-    n_classes = scores.shape[1]
-    rivals = (scores - shifts).index_fill(1, torch.tensor([k], device=scores.device), -torch.inf)
-    strongest, rival = rivals.max(-1)
-    margin, order = (scores[:, k] - strongest).sort(descending=True)
-    rival, labels = rival[order], labels[order]
-    weights = torch.ones_like(margin) if sample.weights is None else sample.weights[order]
-    mass = weights.unsqueeze(-1)
-    members = mass * F.one_hot(labels, n_classes)
-    to_rival = mass * F.one_hot(rival, n_classes)
-    to_class = torch.zeros_like(to_rival)
-    to_class[:, k] = weights
-    truly = (members > 0).to(mass.dtype)
-    # A sample that passes the cut leaves its rival for class k.
-    flagged = to_rival.sum(0) + F.pad((to_class - to_rival).cumsum(0), (0, 0, 1, 0))
-    hits = (to_rival * truly).sum(0) + F.pad(((to_class - to_rival) * truly).cumsum(0), (0, 0, 1, 0))
-    size, whole = members.sum(0), weights.sum()
-    counts = torch.stack([hits, flagged - hits, size - hits, whole - size - flagged + hits], dim=-1)
-    step = (margin[:1] - margin[-1:]) / len(margin) + 1e-6 * margin.abs().max() + 1e-12
-    padded = torch.cat([margin[:1] + 2 * step, margin, margin[-1:] - 2 * step])
-    thresholds = padded[1:] / 2 + padded[:-1] / 2
-    apart = padded[1:] < padded[:-1]
-    return thresholds[apart], counts.clamp(min=0)[apart]
+    line = Line(sample, shifts, (k,))
+    return shifts[k] + line.values(line.places), line.counts(line.places)
+
+
+def priced(problem: Problem, counts: Tensor, price: float) -> Tensor:
+    """The objective at each of m cuts with the sign of a loss, and the price of all broken bounds, `(m,)`."""
+    cost = problem.costs(counts)
+    if not problem.constraints:
+        return cost
+    return cost + price * (problem.violations_per_cut(counts) - SLACK).clamp(min=0).sum(0)
+
+
+@dataclass
+class Descent:
+    """A search from one start: the shifts so far, and what they are worth at a price."""
+
+    problem: Problem
+    sample: Sample
+    shifts: Tensor
+    price: float = PRICES[-1]
+
+    def __post_init__(self) -> None:
+        self.shifts = self.shifts.double().clone()
+        self.value = self._value()
+
+    def _value(self) -> float:
+        sample = self.sample
+        counts = count_classes(sample.scores, sample.labels, self.shifts, weights=sample.weights)
+        return float(priced(self.problem, counts.unsqueeze(0), self.price)[0])
+
+    def at(self, price: float) -> None:
+        """Go on at another price."""
+        self.price = price
+        self.value = self._value()
+
+    def visit(self, classes: tuple[int, ...], *, all_cuts: bool = False) -> None:
+        """Move some classes together to their best cut, if that is better than where they are."""
+        rows = len(self.sample.labels)
+        line = Line(self.sample, self.shifts, classes, rows // NEAREST if rows > 2 * FEW else None)
+        places = line.places
+        while True:
+            looked = places if all_cuts or len(places) <= COARSE else places[_spread(len(places))]
+            value = priced(self.problem, line.counts(looked), self.price)
+            best = int(value.argmin())
+            if len(looked) == len(places):
+                break
+            around = looked[max(best - 1, 0)], looked[min(best + 1, len(looked) - 1)]
+            places = places[(places >= around[0]) & (places <= around[1])]
+        lowest = float(value[best])
+        if lowest < self.value - EQUAL:
+            moves = line.values(looked)
+            # Among equally good cuts the nearest.
+            distance = moves.abs().masked_fill(value > lowest + EQUAL, torch.inf)
+            self.shifts[list(classes)] += moves[distance.argmin()]
+            self.value = lowest
+
+    def sweep(self, sweeps: int, *, all_cuts: bool = False) -> None:
+        """Visit all classes, again and again until none moves; classes with bounds also together."""
+        together = moved_together(self.problem, len(self.shifts))
+        for _ in range(sweeps):
+            before = self.value
+            for classes in (*((k,) for k in range(len(self.shifts))), *together):
+                self.visit(classes, all_cuts=all_cuts)
+            if self.value >= before - EQUAL:
+                break
+
+
+def moved_together(problem: Problem, n_classes: int) -> list[tuple[int, ...]]:
+    """The classes with bounds, all together and in pairs: where two of them compete, only both together gain."""
+    named = sorted({c.quantity.k for c in problem.constraints if isinstance(c.quantity, OfClass)})
+    sets = [tuple(named), *combinations(named, 2)] if len(named) <= MOST_PAIRED else [tuple(named)]
+    return [each for each in dict.fromkeys(sets) if 1 < len(each) < n_classes]
+
+
+def _spread(size: int) -> Tensor:
+    return torch.linspace(0, size - 1, COARSE, dtype=torch.float64).round().long()
+
+
+@torch.no_grad()
+def search_shifts(problem: Problem, sample: Sample, starts: Sequence[Start]) -> Tensor:
+    """The best shifts `(K,)` found for the objective within the bounds, in float64.
+
+    The search begins at each of the starts, with many rows on some of them. No move of a single shift improves the
+    result, which for two classes makes it the optimum; for more classes it may be a local one.
+    """
+    wide = sample.double()
+    few = _some(wide)
+    best = min((_from(problem, few, start(few)) for start in starts), key=lambda end: end.value)
+    found = Descent(problem, wide, best.shifts)
+    found.sweep(SWEEPS if wide is few else LAST_SWEEPS, all_cuts=wide is few)
+    return found.shifts
+
+
+@torch.no_grad()
+def nearby_shifts(problem: Problem, sample: Sample, start: Tensor) -> Tensor:
+    """The shifts after a few moves from good shifts of a problem that differs little."""
+    way = Descent(problem, _some(sample.double()), start)
+    way.sweep(LAST_SWEEPS)
+    return way.shifts
+
+
+def _from(problem: Problem, sample: Sample, start: Tensor) -> Descent:
+    way = Descent(problem, sample, start)
+    for price in PRICES if problem.constraints else PRICES[-1:]:
+        way.at(price)
+        way.sweep(SWEEPS)
+    return way
+
+
+def _some(sample: Sample) -> Sample:
+    """Evenly spread rows of each class, about as many of every class, each with the weight of those it stands for."""
+    if len(sample.labels) <= 2 * FEW:
+        return sample
+    share = -(-FEW // sample.scores.shape[1])
+    weights = torch.ones_like(sample.scores[:, 0]) if sample.weights is None else sample.weights
+    rows, mass = [], []
+    for k in range(sample.scores.shape[1]):
+        own = (sample.labels == k).nonzero().squeeze(-1)
+        taken = own[:: max(1, len(own) // share)]
+        rows.append(taken)
+        mass.append(weights[taken] * (weights[own].sum() / weights[taken].sum().clamp(min=1e-300)))
+    return replace(sample.take(torch.cat(rows)), weights=torch.cat(mass))

@@ -29,7 +29,7 @@ from setpoint.measure.sample import Sample, check_sample
 from setpoint.problem.language import read_problem
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
-from setpoint.problem.thresholds import thresholds_from
+from setpoint.problem.read_thresholds import thresholds_from
 from setpoint.processes import Processes
 
 BITS = 20

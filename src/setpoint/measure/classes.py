@@ -52,6 +52,8 @@ def count_classes(
 
     Hard counts are added up in float64, soft ones in the precision of the scores, float32 at least.
     """
+    if temperature is None:
+        return counts_of(confusion(predict_class(scores, shifts), labels, scores.shape[-1], weights))
     shares = class_shares(scores, shifts, temperature)
     members = F.one_hot(labels, scores.shape[-1]).to(shares.dtype)
     others = 1 - members
@@ -62,10 +64,30 @@ def count_classes(
     return torch.stack([part.sum(0) for part in four], dim=-1)
 
 
+def confusion(predicted: Tensor, labels: Tensor, n_classes: int, weights: Tensor | None = None) -> Tensor:
+    """The weight of the samples of each class (rows) that are predicted as each class (columns), `(K, K)`, float64."""
+    own = None if weights is None else weights.detach().double()
+    table = torch.bincount(labels * n_classes + predicted, own, minlength=n_classes**2)
+    return table.double().view(n_classes, n_classes)
+
+
+def counts_of(table: Tensor) -> Tensor:
+    """The one-against-the-rest counts of a confusion matrix, `(..., K, K) -> (..., K, 4)`."""
+    hits = table.diagonal(dim1=-2, dim2=-1)
+    wrong = table - torch.diag_embed(hits)
+    fp, fn = wrong.sum(-2), wrong.sum(-1)
+    rest = table.sum((-2, -1)).unsqueeze(-1) - hits - fp - fn
+    return torch.stack([hits, fp, fn, rest.clamp(min=0)], dim=-1)
+
+
+#: The kind of question about one of several classes, which shifts per class answer.
+CLASSES = "classes"
+
+
 class ClassQuantity(Quantity, ABC):
     """A function of the counts of K classes, `(..., K, 4) -> (...)`, made of a rate of each class."""
 
-    kind = "classes"
+    kind = CLASSES
     rate: Rate | Metric
 
     def __post_init__(self) -> None:

@@ -234,8 +234,8 @@ class Gap(Quantity):
 
 
 def rate_within(quantity: Quantity) -> Rate:
-    """The rate that a gap compares between groups; any other quantity must be a rate itself."""
-    rate = quantity.rate if isinstance(quantity, Gap) else quantity
+    """The rate that a gap compares between groups or that is one of classes; otherwise the quantity, a rate itself."""
+    rate = quantity if isinstance(quantity, Rate) else getattr(quantity, "rate", quantity)
     assert isinstance(rate, Rate)
     return rate
 

@@ -32,6 +32,8 @@ SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-12, 1e12
 class Sample:
     """Scores, labels (0 or 1, in the dtype of the scores), and, where given, weights and groups.
 
+    For K classes scores are `(n, K)` and labels are class numbers, int64.
+
     With several `processes` each holds a part of the sample, and the properties below are those of that part.
     """
 
@@ -103,9 +105,10 @@ class Sample:
         return replace(self, scores=self.scores.to(self.dtype), labels=labels, weights=weights)
 
     def double(self) -> Sample:
-        """The sample detached and in float64, in which everything is judged."""
+        """The sample detached and in float64, in which everything is judged; class numbers stay whole numbers."""
         weights = None if self.weights is None else self.weights.double()
-        scores, labels = self.scores.detach().double(), self.labels.double()
+        scores = self.scores.detach().double()
+        labels = self.labels.double() if scores.dim() == 1 else self.labels.long()
         return replace(self, scores=scores, labels=labels, weights=weights, processes=ALONE)
 
 

@@ -7,20 +7,23 @@ the flagged samples (precision), given how many are flagged.
 from __future__ import annotations
 
 from itertools import permutations
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from setpoint.measure.classes import ClassQuantity, Micro, OfClass
 from setpoint.measure.constraint import Constraint, Quantity
 from setpoint.measure.rate import Gap, Rate, rate_within
-from setpoint.measure.worth import Weighted
+from setpoint.measure.worth import Weighted, plain_of
 
 Numbers = NDArray[np.float64]
 #: The probability spent on narrowing down the common rate at which two groups are compared.
 _BOOS = 1e-3
 _GRID = 33
+#: The wholes of rates of all classes together in which every row counts once: by its class, or by its decision.
+_EACH_ROW_ONCE = ((1, 0, 1, 0), (1, 1, 0, 0))
 
 
 def is_testable(constraint: Constraint) -> bool:
@@ -29,26 +32,24 @@ def is_testable(constraint: Constraint) -> bool:
     closed = constraint.relation == "==" and constraint.bound == 0
     if isinstance(quantity, Gap) and constraint.relation != "<=" and not closed:
         return False
-    rate = quantity.rate if isinstance(quantity, Gap) or _counts_rows(quantity) else quantity
+    rate = plain_of(quantity)
+    rate = rate.rate if isinstance(rate, Gap | OfClass | Micro) else rate
     if not isinstance(rate, Rate) or not rate.is_share or not any(rate.part):
+        return False
+    if isinstance(quantity, Micro) and rate.whole not in _EACH_ROW_ONCE:
         return False
     unit = max(rate.whole)
     return all(weight in (0, unit) for weight in (*rate.part, *rate.whole))
 
 
-def _counts_rows(quantity: Quantity) -> TypeGuard[Weighted]:
-    """Whether a quantity is a plain rate beside others that count the values of columns."""
-    return isinstance(quantity, Weighted) and quantity.column is None
-
-
 def p_if_broken(constraint: Constraint, counts: Any) -> Numbers:
     """The probability of counts this good if the bound were broken: a small one is evidence *for* the bound.
 
-    Counts `(..., 4)`, or `(G, 4)` for a gap. Equalities cannot be shown to hold: 1. A gap is that of all groups, so
-    nothing speaks for it while one of them has no samples: 1.
+    Counts `(..., 4)`, `(G, 4)` for a gap, or `(..., K, 4)` for K classes. Equalities cannot be shown to hold: 1. A gap
+    is that of all groups, so nothing speaks for it while one of them has no samples: 1.
     """
     if constraint.relation == "==":
-        return np.ones(np.shape(counts)[:-1])
+        return np.ones(np.shape(counts)[: -2 if isinstance(constraint.quantity, ClassQuantity) else -1])
     part, whole = _trials(constraint.quantity, counts)
     if isinstance(constraint.quantity, Gap):
         return np.asarray(p_if_gap_exceeds(part, whole, constraint.bound))
@@ -122,6 +123,10 @@ def _trials(quantity: Quantity, counts: Any) -> tuple[Numbers, Numbers]:
     if isinstance(quantity, Weighted):
         quantity, values = quantity.rate, values[..., 0, :]
     rate = rate_within(quantity)
+    if isinstance(quantity, OfClass):
+        values = values[..., quantity.k, :]
+    elif isinstance(quantity, Micro):
+        values = values.sum(-2)
     unit = max(rate.whole)
     return np.rint(values @ np.array(rate.part) / unit), np.rint(values @ np.array(rate.whole) / unit)
 

@@ -14,9 +14,24 @@ from torch import Tensor
 from setpoint.errors import BadFile, BadProblem, BadWeights
 from setpoint.files import write_whole
 from setpoint.measure.band import BAND, review
+from setpoint.measure.classes import CLASSES, Macro, OfClass, as_class_quantity
 from setpoint.measure.constraint import Quantity
 from setpoint.measure.curve import curve, mean_over
-from setpoint.measure.rate import Gap, Metric, Rate, accuracy, error, flagged, fnr, fpr, npv, precision, recall, tnr
+from setpoint.measure.rate import (
+    Gap,
+    Metric,
+    Rate,
+    accuracy,
+    error,
+    f_score,
+    flagged,
+    fnr,
+    fpr,
+    npv,
+    precision,
+    recall,
+    tnr,
+)
 from setpoint.measure.sample import Sample, check_scores
 from setpoint.measure.worth import WORTH, Weighted
 from setpoint.plain import brief, listed, named, number, read_json, reason, text, truth
@@ -24,11 +39,15 @@ from setpoint.problem.certificate import Certificate, Estimate, read_certificate
 from setpoint.problem.check import Check, check_counts
 from setpoint.problem.language import ask
 from setpoint.problem.problem import Problem
-from setpoint.problem.reading import read_sample
-from setpoint.problem.thresholds import Threshold, Thresholds, as_thresholds, heaviest_of, read_thresholds
+from setpoint.problem.read_sample import read_sample, refuse_absent
+from setpoint.problem.read_thresholds import as_thresholds, read_thresholds
+from setpoint.problem.shifts import Shifts
+from setpoint.problem.thresholds import Threshold, Thresholds, heaviest_of
 
 FORMAT = 1
 _SHOWN: tuple[Rate, ...] = (fpr, fnr, recall, tnr, precision, flagged, accuracy, error)
+_SHOWN_OF_ALL_CLASSES = (as_class_quantity(error), Macro(recall), Macro(precision), Macro(f_score(1)))
+_SHOWN_OF_EACH_CLASS: tuple[Rate, ...] = (recall, precision, flagged)
 
 
 @dataclass(frozen=True)
@@ -37,9 +56,10 @@ class OperatingPoint:
 
     Args:
         problem: the question that the point answers.
-        thresholds: a score passes when it is strictly above its threshold. A plain value (a number, a tuple with one
-            number per bound of an area, a dict with one number per group) is taken too. When no threshold meets the
-            bounds, these break the bounds least.
+        thresholds: a score passes when it is strictly above its threshold; for K classes a shift per class, subtracted
+            from its scores before the largest is chosen. A plain value (a number, a tuple with one number per bound of
+            an area, a dict with one number per group or class) is taken too. When no threshold meets the bounds, these
+            break the bounds least.
         objective: the true (hard) value on the data that the point was found on.
         rates: the true rates on the same data by name, those of a group as `recall[a]`. A group without samples to
             count a rate among (no positives, for recall) has no such rate.
@@ -72,8 +92,18 @@ class OperatingPoint:
 
     @property
     def threshold(self) -> Threshold:
-        """The thresholds as a plain value: a number, one per bound of an area, or one per group by its name."""
+        """The thresholds as a plain value: a number, one per bound of an area, or one per group or class by name."""
         return self.thresholds.plain
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes, in the order of their numbers; empty where rows are flagged or not."""
+        return self.thresholds.names if isinstance(self.thresholds, Shifts) else ()
+
+    @property
+    def limit(self) -> float | None:
+        """The value that the objective cannot pass on the rows of the point, whatever the shifts, if it is known."""
+        return self.thresholds.limit if isinstance(self.thresholds, Shifts) else None
 
     @property
     def outcome(self) -> str:
@@ -87,14 +117,18 @@ class OperatingPoint:
         together = " together" if len(bounds) > 1 else ""
         names = [f"{c.quantity} " if together else "" for c in bounds]
         nearest = ", ".join(f"{name}{self.rates[str(c.quantity)]:.6g}" for name, c in zip(names, bounds))
-        asked = f"no {self.thresholds.noun} meets {' and '.join(map(str, bounds))}{together}"
-        return f"infeasible: {asked} (nearest: {nearest})"
+        # The search over shifts of several classes may miss some.
+        searched = isinstance(self.thresholds, Shifts)
+        none = "no shifts were found that meet" if searched else f"no {self.thresholds.noun} meets"
+        return f"infeasible: {none} {' and '.join(map(str, bounds))}{together} (nearest: {nearest})"
 
     def predict(self, scores: Any, groups: Any = None) -> Any:
         """Decide each row: 1 where the score is strictly above the threshold, else 0; -1 for a row to review.
 
+        For K classes the decision is the number of the class; `classes` has their names.
+
         Args:
-            scores: one score per row.
+            scores: one score per row, or K scores per row.
             groups: the group of each row, where each group has its own threshold.
 
         Returns:
@@ -118,7 +152,7 @@ class OperatingPoint:
             objective = float(problem.objective(pooled)[0])
             quantities = dict.fromkeys([*problem.quantities, *_shown(problem)])
             rates = {str(q): float(q(counts if isinstance(q, Gap) else pooled)[0]) for q in quantities}
-            rates |= _rates_by_group(problem, thresholds, counts)
+            rates |= _rates_by_group(problem, thresholds, counts) | _rates_by_class(thresholds, counts)
         else:
             over = problem.over
             objective = float(mean_over(curve(sample.scores, sample.labels, sample.weights), problem.objective, over))
@@ -134,8 +168,8 @@ class OperatingPoint:
         """The same thresholds on other data.
 
         Args:
-            scores: one score per row.
-            labels: 0 or 1 per row.
+            scores: one score per row, or K scores per row.
+            labels: 0 or 1 per row; for K classes the number or the name of the class.
             weights: one weight per row, if rows do not all count the same.
             groups: the group of each row, where each group has its own threshold.
 
@@ -167,13 +201,16 @@ class OperatingPoint:
         self, scores: Any, labels: Any, weights: Any, groups: Any, asked: Sequence[Quantity] | None = None
     ) -> Sample:
         """Other data as a sample, with groups where each group has its own threshold."""
-        sample = read_sample(self.problem, scores, labels, weights, self.thresholds.places(groups))
-        self.problem.refuse_absent_classes(sample, asked)
+        places = self.thresholds.places(groups)
+        sample = read_sample(self.problem, scores, labels, weights, places, self.classes)
+        refuse_absent(self.problem, sample, asked)
         return replace(sample, n_groups=len(self.thresholds.by_group) or None)
 
     def __str__(self) -> str:
         shown = ", ".join(f"{name} {value:.4g}" for name, value in self.rates.items())
-        return f"{self.problem}: {self.outcome}, threshold {self.threshold}, {shown}"
+        kind = "shifts" if self.classes else "threshold"
+        most = "" if self.limit is None else f" (no shifts pass {self.limit:.4g} on these rows)"
+        return f"{self.problem}: {self.outcome}, {kind} {self.threshold}, {shown}{most}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
@@ -181,6 +218,7 @@ class OperatingPoint:
             "format": FORMAT,
             "ask": str(self.problem),
             "threshold": self.thresholds.stored(),
+            **({"classes": list(self.classes), "limit": self.limit} if self.classes else {}),
             "objective": self.objective,
             "rates": self.rates,
             "feasible": self.feasible,
@@ -198,13 +236,13 @@ class OperatingPoint:
             found = brief(data["format"])
             raise BadFile(f"operating point of format {found}, this version reads {FORMAT}; upgrade setpoint")
         try:
-            problem = ask(text(data["ask"]), metrics)
+            problem, thresholds = _read_decision(data, metrics)
             rates = named(data["rates"], number)
             for bound in problem.constraints:
                 rates[str(bound.quantity)]
             return cls(
                 problem=problem,
-                thresholds=read_thresholds(data["threshold"], problem),
+                thresholds=thresholds,
                 objective=number(data["objective"]),
                 rates=rates,
                 feasible=truth(data["feasible"]),
@@ -235,10 +273,34 @@ class OperatingPoint:
         return cls.from_dict(data, metrics)
 
 
+def _read_decision(data: Mapping[str, Any], metrics: Iterable[Metric]) -> tuple[Problem, Thresholds]:
+    """The problem, which has the numbers of its classes if it is about classes, and the thresholds."""
+    problem = ask(text(data["ask"]), metrics)
+    if "classes" not in data:
+        return problem, read_thresholds(data["threshold"], problem)
+    names = listed(data["classes"], text)
+    problem = problem.resolved(names)
+    shifts = read_thresholds(data["threshold"], problem)
+    if not isinstance(shifts, Shifts) or list(shifts.names) != names:
+        raise TypeError(f"the shifts {brief(data['threshold'])} are not those of its classes")
+    return problem, replace(shifts, limit=None if data.get("limit") is None else number(data["limit"]))
+
+
+def _rates_by_class(thresholds: Thresholds, counts: Tensor) -> dict[str, float]:
+    """The rates of each class that every point shows."""
+    if not isinstance(thresholds, Shifts):
+        return {}
+    labels = [int(name) if name.isdecimal() else name for name in thresholds.names]
+    each = {rate: rate(counts[0]).tolist() for rate in _SHOWN_OF_EACH_CLASS}
+    return {str(OfClass(rate, label)): each[rate][k] for k, label in enumerate(labels) for rate in each}
+
+
 def _shown(problem: Problem) -> list[Quantity]:
     """The rates that every point shows, for the kind of its problem."""
     if problem.kind == WORTH:
         return [Weighted(rate, None) for rate in _SHOWN]
+    if problem.kind == CLASSES:
+        return list(_SHOWN_OF_ALL_CLASSES)
     if problem.kind == BAND:
         return [review, *map(review.adopt, (*_SHOWN, npv))]
     return list(_SHOWN)

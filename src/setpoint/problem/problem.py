@@ -226,12 +226,9 @@ class Problem:
 
     def refuse_absent_classes(self, sample: Sample, asked: Sequence[Quantity] | None = None) -> None:
         """Refuse a sample without weight in a class that a rate is a share of: a rate that is `asked`, or any."""
-        if len(sample.scores) == 0:
-            raise BadScores("no scores to judge; pass at least one sample of each class")
+        self.refuse_nothing(sample)
         weights = torch.ones_like(sample.scores) if sample.weights is None else sample.weights
         positives, everything = float((weights * sample.labels).sum()), float(weights.sum())
-        if everything <= 0:
-            raise BadWeights("all weights are 0, so that nothing is left to count; give some samples a weight above 0")
         # Flag nothing: then all positives are missed and all negatives passed over.
         counts = torch.tensor([0.0, 0.0, positives, everything - positives], dtype=torch.float64)
         asked = [self.objective, *(c.quantity for c in self.bounds)] if asked is None else asked
@@ -241,6 +238,13 @@ class Problem:
                 raise MissingClass(
                     f"{quantity} needs {kind} samples, but these {len(sample.scores)} hold none; add some of that class"
                 )
+
+    def refuse_nothing(self, sample: Sample) -> None:
+        """Refuse a sample without rows, or without weight."""
+        if len(sample.scores) == 0:
+            raise BadScores("no scores to judge; pass at least one sample of each class")
+        if sample.weights is not None and float(sample.weights.sum()) <= 0:
+            raise BadWeights("all weights are 0, so that nothing is left to count; give some samples a weight above 0")
 
     def pool(self, counts: Counts) -> Counts:
         """Counts of all groups together, `(m, 4)`."""

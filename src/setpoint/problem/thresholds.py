@@ -1,13 +1,13 @@
 """The thresholds of an operating point: one, one per bound of an area, one per group, or two with a review band.
 
-Each kind applies itself to scores, counts a sample, describes itself in words and stores itself as plain data. Another
-kind (a shift per class, one per label) is another class here, and a line in `as_thresholds` and `read_thresholds`.
+Each kind applies itself to scores, counts a sample, describes itself in words and stores itself as plain data. Shifts
+per class are in `problem/shifts.py`. Another kind is another class, and a line in `problem/read_thresholds.py`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -17,17 +17,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from setpoint.errors import BadGroups
-from setpoint.measure.band import BAND
 from setpoint.measure.count import count, count_sorted
 from setpoint.measure.sample import Sample, name_groups
 from setpoint.measure.step import Step
-from setpoint.plain import brief, listed, named, number
-from setpoint.problem.problem import Problem
 
 #: The decision to review a row.
 REVIEW = -1
-#: More thresholds than this are read from no file.
-MOST_THRESHOLDS = 100_000
 #: Thresholds as a user meets them: a number, one per bound of an area, or one per group by its name.
 Threshold = float | tuple[float, ...] | dict[str, float]
 
@@ -90,6 +85,11 @@ class Thresholds(ABC):
             groups=sample.groups if self.by_group else None, n_groups=sample.n_groups,
         )  # fmt: skip
         return self.joined(counts)
+
+    def kinds(self, sample: Sample) -> Tensor:
+        """How many rows of a sample are of each kind, `(4,)`: a row is of one kind, all groups and cuts together."""
+        counts = self.count(sample)
+        return counts.reshape(-1, counts.shape[-1]).sum(0)
 
     def soft_counts(self, sample: Sample, step: Step) -> Tensor:
         """Counts of a sample through a smooth step, all groups together: `(m, 4)`, of a band `(1, 6)`."""
@@ -299,53 +299,3 @@ def places_among(known: Iterable[str], groups: Any, column: str) -> Tensor:
         if name not in places:
             raise BadGroups(f"no threshold for {column} {name!r}; known are {', '.join(places)}")
     return torch.tensor([places[name] for name in names], dtype=torch.long)[codes]
-
-
-def as_thresholds(value: Thresholds | Threshold, problem: Problem) -> Thresholds:
-    """The thresholds that a plain value stands for, of the groups that the problem compares if it does."""
-    if isinstance(value, Thresholds):
-        return value
-    if problem.kind == BAND and isinstance(value, dict):
-        return Band(value["low"], value["high"])
-    if isinstance(value, dict):
-        return PerGroup(value, problem.group or "group")
-    return PerBound(value) if isinstance(value, tuple) else OneThreshold(value)
-
-
-def thresholds_from(found: Tensor, problem: Problem, names: Sequence[str] | None = None) -> Thresholds:
-    """The thresholds that a search found.
-
-    Args:
-        found: the thresholds, `(m,)`, or `(1, G)` for G groups.
-        problem: the problem that the thresholds answer.
-        names: the names of the groups; without names the groups are numbered.
-
-    Example:
-        >>> import torch, setpoint as sp
-        >>> from setpoint.problem.thresholds import thresholds_from
-        >>> thresholds_from(torch.tensor([[0.25, 0.5]]), sp.ask("minimize error where recall.gap(site) <= 5%"))
-        PerGroup(plain={'0': 0.25, '1': 0.5}, column='site')
-    """
-    if found.dim() == 2:
-        return as_thresholds(dict(zip(names or map(str, range(found.shape[1])), found[0].tolist())), problem)
-    return OneThreshold(float(found[0])) if problem.over is None else PerBound(tuple(found.tolist()))
-
-
-def read_thresholds(data: Any, problem: Problem) -> Thresholds:
-    """The thresholds that `Thresholds.stored` gave.
-
-    Raises:
-        TypeError: the data are of another kind or number than the problem asks for.
-    """
-    if problem.kind == BAND:
-        low, high = number(data["low"]), number(data["high"])
-        if not low <= high or len(data) != 2:
-            raise TypeError(f"expected a lower and an upper cut, found {brief(data)}")
-        return Band(low, high)
-    if problem.over is not None:
-        if problem.n_thresholds > MOST_THRESHOLDS or not isinstance(data, list) or len(data) != problem.n_thresholds:
-            raise TypeError(f"expected {problem.n_thresholds} thresholds, found {brief(data)}")
-        return PerBound(tuple(listed(data, number)))
-    if isinstance(data, dict) and data:
-        return as_thresholds(named(data, number, MOST_THRESHOLDS), problem)
-    return OneThreshold(number(data))

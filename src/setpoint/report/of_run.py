@@ -13,11 +13,11 @@ from setpoint.files import write_whole
 from setpoint.lock import locked
 from setpoint.plain import number, reason, text, whole_number
 from setpoint.problem.caution import Caution
-from setpoint.problem.thresholds import read_thresholds
+from setpoint.problem.read_thresholds import read_thresholds
 from setpoint.report.figure import draw_figure
 from setpoint.report.material import Contender, Material
 from setpoint.report.page import make_page
-from setpoint.report.words import part_name
+from setpoint.report.words import listed_classes, part_name
 from setpoint.run.artefact import HISTORY, REPORTS, SavedRun, load_run, load_scores
 
 #: In the order in which they are read.
@@ -117,15 +117,21 @@ def _epoch(row: Any) -> dict[str, Any]:
 
 def _facts(saved: SavedRun) -> list[tuple[str, str]]:
     about, target, settings = saved.about, saved.schema.target, saved.about["settings"]
+    kind = (
+        ("Classes", f"{listed_classes(target.classes)} of {target.name!r}")
+        if target.classes
+        else ("Positive class", f"{target.positive!r} in {target.name!r}, {target.why}; against {target.negatives}")
+    )
     sizes = [
-        f"{size['rows']:,} {part_name(part)} ({size['positives']:,} positive)" for part, size in about["rows"].items()
+        f"{size['rows']:,} {part_name(part)}" + (f" ({size['positives']:,} positive)" if "positives" in size else "")
+        for part, size in about["rows"].items()
     ]
     members = f", {settings['ensemble']} members" if settings["ensemble"] > 1 else ""
     members += ", each on another split" if settings.get("over_splits") else ""
     confidence = settings["confidence"]
     return [
         ("Rows", ", ".join(sizes)),
-        ("Positive class", f"{target.positive!r} in {target.name!r}, {target.why}; against {target.negatives}"),
+        kind,
         ("Columns", f"{len(saved.schema.columns)} used, as {len(saved.schema.features)} features"),
         *(("Dropped", f"{name!r}: {why}") for name, why in saved.schema.dropped),
         ("Model", f"{settings['model']}{members}"),

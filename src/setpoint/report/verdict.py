@@ -7,7 +7,16 @@ from setpoint.decide.paired import Difference
 from setpoint.measure.constraint import percent
 from setpoint.problem.point import OperatingPoint
 from setpoint.report.decision import decision_of
-from setpoint.report.words import cost, holds_on, part_name, show_bound, show_objective, show_points, show_value
+from setpoint.report.words import (
+    cost,
+    holds_on,
+    listed_classes,
+    part_name,
+    show_bound,
+    show_objective,
+    show_points,
+    show_value,
+)
 from setpoint.run.run import Run
 from setpoint.run.sanity import counts_at
 from setpoint.run.table import TableRun
@@ -48,7 +57,9 @@ def sentences(run: TableRun) -> list[str]:
     ]
     return [
         f"Rows: {rows}{star if constraints else ''}.",
-        f"Positive is {target.positive!r} in {target.name!r}, {target.why}{change}.",
+        f"Positive is {target.positive!r} in {target.name!r}, {target.why}{change}."
+        if not target.classes
+        else f"The {len(target.classes)} classes of {target.name!r} are {listed_classes(target.classes)}.",
         *shipped_instead(own.why_shipped),
         *_kept(own),
         f"{own.point.thresholds.rule()}: {show_objective(test)} on test{''.join(bounds)}.",

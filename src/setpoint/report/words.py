@@ -5,7 +5,7 @@ Sentences about an ask, its certificate and a comparison of solvers are in `expl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -41,6 +41,11 @@ def is_counted(quantity: Quantity) -> bool:
 def show_share(value: float) -> str:
     """Percent with two decimals, and two digits where that would hide a small share."""
     return f"{100 * value:.2f}%" if value == 0 or abs(value) >= 0.001 else f"{100 * value:.2g}%"
+
+
+def listed_classes(names: Sequence[str], most: int = 8) -> str:
+    """The names of classes, the first of them where they are many."""
+    return ", ".join(map(repr, names[:most])) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def show_value(quantity: Quantity, value: float) -> str:
@@ -94,7 +99,8 @@ def checked(point: OperatingPoint, check: Check, best: OperatingPoint) -> list[s
     elif point.problem.constraints:
         lines.append("It was never certified; setpoint fit says what a certificate of its bounds takes.")
     if not best.feasible:
-        return [*lines, f"No {best.thresholds.noun} meets the bounds on these rows."]
+        none = "No shifts were found that meet" if point.classes else f"No {best.thresholds.noun} meets"
+        return [*lines, f"{none} the bounds on these rows."]
     return [
         *lines,
         f"The best {best.thresholds.noun} of these rows, {best.thresholds.describe()}, has {show_objective(best)}; it "

@@ -49,7 +49,7 @@ except ImportError as cause:
     raise missing("safetensors", "table", cause) from None
 
 #: The first number grows when older versions cannot read the artefact, the second when something is added.
-FORMAT = "3.0"
+FORMAT = "3.1"
 MODEL, ABOUT, HISTORY = "model.safetensors", "setpoint.json", "history.jsonl"
 SCORES, REPORTS = "scores.safetensors", ("report.html", "report.png")
 UNFINISHED, NEW, WHOLE = "unfinished", ".new", ".whole"
@@ -120,7 +120,7 @@ class SavedRun:
             notes: Collects values that training never saw; `schema.notes()` makes an empty one.
 
         Returns:
-            One score per row.
+            One score per row, or one per row and class.
 
         Raises:
             BadTable: If a column is missing, unknown, or of another kind than in training.
@@ -137,7 +137,8 @@ class SavedRun:
             notes: Collects values that training never saw; `schema.notes()` makes an empty one.
 
         Returns:
-            1 for every row that is flagged and 0 for every other; one column per threshold for an ask over a range.
+            1 for every row that is flagged and 0 for every other; one column per threshold for an ask over a range. For
+            several classes the number of the class, whose name is in `point.classes`.
 
         Raises:
             BadTable: If a column is missing, unknown, or of another kind than in training.
@@ -312,11 +313,15 @@ def load_scores(path: str | os.PathLike[str]) -> SavedScores:
                 {"labels": saved.labels, "groups": saved.groups, "values": saved.values}[kind][part] = values
         for by_part in (*saved.scores.values(), saved.groups):
             for part, values in by_part.items():
-                if values.shape != saved.labels[part].shape:
+                if values.shape[:1] != saved.labels[part].shape or values.dim() > 1 + (by_part is not saved.groups):
                     raise ValueError(f"the {part} rows differ in number")
         for part, labels in saved.labels.items():
-            if labels.dim() != 1 or labels.dtype != torch.uint8 or labels.unique().tolist() != [0, 1]:
+            widths = {1 if each[part].dim() == 1 else each[part].shape[1] for each in saved.scores.values()}
+            known = labels.dim() == 1 and labels.dtype == torch.uint8
+            if widths == {1} and not (known and labels.unique().tolist() == [0, 1]):
                 raise ValueError(f"the labels of the {part} rows are not 0 and 1")
+            if len(widths) != 1 or not known or (widths != {1} and int(labels.max()) >= max(widths)):
+                raise ValueError(f"the labels of the {part} rows are not those of the scores")
         for values in (values for by_part in saved.scores.values() for values in by_part.values()):
             if values.dtype != torch.float32 or not bool(values.isfinite().all()):
                 raise ValueError("it holds scores that are not finite numbers in single precision")
@@ -365,7 +370,10 @@ def load_run(path: str | os.PathLike[str]) -> SavedRun:
         files = _checked(path, about)
         schema, point = Schema.from_dict(about["schema"]), OperatingPoint.from_dict(about["point"])
         kind, members = check_description(about, point, len(schema.features))
-        model = restore_model(kind, len(schema.features), members, load(files[MODEL]))
+        outputs = len(point.classes) or 1
+        if point.classes != schema.target.classes:
+            raise BadFile("its operating point and its target have different classes")
+        model = restore_model(kind, len(schema.features), members, load(files[MODEL]), outputs)
         if not all(bool(torch.isfinite(part).all()) for part in model.state_dict().values()):
             raise BadFile(f"{MODEL} holds parameters that are not finite")
     except (ValueError, LookupError, TypeError, AttributeError, RuntimeError, OSError, SafetensorError) as cause:

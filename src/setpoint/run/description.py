@@ -15,7 +15,9 @@ from setpoint.errors import BadFile
 from setpoint.plain import brief, listed, named, number, share, text, truth, whole_number
 from setpoint.problem.caution import Caution
 from setpoint.problem.point import OperatingPoint
-from setpoint.problem.thresholds import Thresholds, read_thresholds
+from setpoint.problem.read_thresholds import read_thresholds
+from setpoint.problem.shifts import Shifts
+from setpoint.problem.thresholds import Thresholds
 from setpoint.run.settings import PARTS
 from setpoint.train.kinds import KINDS
 
@@ -55,7 +57,12 @@ def check_description(about: Mapping[str, Any], point: OperatingPoint, width: in
     listed(about["notes"], text)
     for part in PARTS:
         size = about["rows"][part]
-        whole_number(size["positives"], 0, whole_number(size["rows"], 1))
+        rows = whole_number(size["rows"], 1)
+        if point.classes:
+            counts = named(size["classes"], whole_number)
+            _agree("classes", tuple(counts), point.classes)
+        else:
+            whole_number(size["positives"], 0, rows)
     _agree("number of parts", len(named(about["rows"], dict)), len(PARTS))
     results = named(about["results"], lambda result: _result(result, point), 1000)
     if not results or next(iter(results.values())) != point.thresholds:
@@ -83,6 +90,8 @@ def _result(result: Any, point: OperatingPoint) -> Thresholds:
         for constraint in point.problem.constraints:
             rates[str(constraint.quantity)]
     thresholds = read_thresholds(result["threshold"], point.problem)
+    if isinstance(thresholds, Shifts) and thresholds.names != point.classes:
+        raise BadFile("its results have shifts of other classes than the point")
     if list(thresholds.by_group) != list(point.thresholds.by_group):
         raise BadFile("its results have thresholds of other groups than the point")
     for value in thresholds.values:

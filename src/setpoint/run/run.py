@@ -19,7 +19,7 @@ from setpoint.errors import NotEnoughMemory
 from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
-from setpoint.problem.reading import weights_of
+from setpoint.problem.read_sample import weights_of
 from setpoint.processes import ALONE, Processes
 from setpoint.train.choose import Chosen
 from setpoint.train.default import Choice
@@ -189,8 +189,10 @@ def run(
     part = "held_out" if data.calibration is None else "calibration"
     sample = score_part(trained.model, getattr(data, part), work.processes)
     groups = named_groups(data, sample)
-    weights = weights_of(problem, sample)
-    settled = settle(problem, sample.scores, sample.labels, confidence, weights=weights, groups=groups)
+    settled = settle(
+        problem, sample.scores, sample.labels, confidence,
+        weights=weights_of(problem, sample), groups=groups, classes=data.class_names or None,
+    )  # fmt: skip
     seconds = work.store.spent_before + time.perf_counter() - started
     work.store.close()
     return Run(

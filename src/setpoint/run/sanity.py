@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from setpoint.decide.estimate import estimate, estimate_of_counts
 from setpoint.decide.order import worth
+from setpoint.measure.classes import CLASSES
 from setpoint.measure.constraint import CUT
 from setpoint.measure.rate import flagged
 from setpoint.problem.caution import Caution, cautions_of_ask
@@ -28,19 +30,21 @@ SURE = 0.99
 #: A bound that holds is no good news beside one of these.
 IN_DOUBT = ("cannot-bind", "trivial", "flags-nearly-nothing", "flags-nearly-everything")
 
-#: The number of `rows` and of `positives` of each part.
-Sizes = Mapping[str, Mapping[str, int]]
+#: The number of `rows` and of `positives` (or of each of its `classes`) of each part.
+Sizes = Mapping[str, Mapping[str, Any]]
 
 
 def cautions_of_run(run: Run, sizes: Sizes) -> tuple[Caution, ...]:
     """All cautions about a run: of its ask, its rows, its decisions on test rows, and its fall from train to test."""
     found = [*cautions_of_ask(run.problem), *_few(sizes)]
-    if run.problem.over is None:
+    if run.problem.over is None and run.problem.kind != CLASSES:
         found += _extreme_decisions(run)
     return (*found, *_learned_by_heart(run))
 
 
 def _few(sizes: Sizes) -> list[Caution]:
+    if "classes" in sizes["train"]:
+        return _few_of_a_class(sizes)
     found = []
     for kind in ("positives", "negatives"):
         there = {
@@ -54,10 +58,23 @@ def _few(sizes: Sizes) -> list[Caution]:
     return found
 
 
+def _few_of_a_class(sizes: Sizes) -> list[Caution]:
+    least = {part: min(size["classes"], key=size["classes"].get) for part, size in sizes.items()}
+    few = [
+        f"{sizes[part]['classes'][name]} of class {name!r} among the {part.replace('_', '-')} rows"
+        for part, name in least.items()
+        if sizes[part]["classes"][name] < FEWEST
+    ]
+    if not few:
+        return []
+    said = f"fewer than {FEWEST} rows of a class in a part ({', '.join(few)})"
+    return [Caution("few-of-a-class", f"{said}: rates of so few are uncertain by tens of points")]
+
+
 def counts_at(run: Run, part: str) -> Tensor:
-    """The counts (tp, fp, fn, tn) of a part at the threshold that the run ships with; for bands all six counts."""
+    """The rows of each kind of a part at the thresholds that the run ships with: (tp, fp, fn, tn), or other kinds."""
     if run.problem.kind != CUT:
-        return run.point.thresholds.count(replace(run.sample(part).double(), values=None))[0]
+        return run.point.thresholds.kinds(replace(run.sample(part).double(), values=None))
     rates, labels = run.judged(part).rates, run.sample(part).labels
     positives, negatives = int(labels.sum()), len(labels) - int(labels.sum())
     found, alarms = round(rates["recall"] * positives), round(rates["fpr"] * negatives)

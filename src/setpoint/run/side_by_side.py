@@ -41,7 +41,7 @@ MODEL = "model "
 
 
 def entries(
-    kind: str, names: Sequence[str], width: int, seed: int, given: Mapping[str, Any] | None = None
+    kind: str, names: Sequence[str], width: int, seed: int, given: Mapping[str, Any] | None = None, outputs: int = 1
 ) -> list[Entry]:
     """The ways to train a kind of model, by the names of solvers; "model trees" names another kind, by its default.
 
@@ -54,7 +54,7 @@ def entries(
         own = kind_of(shape).method
         if own is None or solver == BASELINE:
             shape = shape if own is None else "linear"
-            return Entry(name, lambda: build_model(shape, width, seed), lambda case: make_solver(solver, case))
+            return Entry(name, lambda: build_model(shape, width, seed, outputs), lambda case: make_solver(solver, case))
         if solver != "default":
             raise BadSetting(
                 f"model {shape!r} is trained by its own method, so it takes no solver; leave out {solver!r}, or choose "

@@ -30,6 +30,7 @@ from setpoint.data.scan import CHUNK, Scan, learn_readings_of
 from setpoint.data.schema import MOST_CLASSES, Schema, Target, missing_labels, refuse_odd_target
 from setpoint.data.stream import JOINED, MOST_ROWS, Division, Labelled, StreamedBatches
 from setpoint.errors import BadSetting, TooFewSamples
+from setpoint.measure.classes import CLASSES
 from setpoint.problem.problem import Problem
 from setpoint.run.settings import PARTS, Settings
 from setpoint.run.side_by_side import Told
@@ -74,6 +75,8 @@ def fit_stream(
         raise BadSetting(f"'{problem}' counts the values of columns, which --stream does not; leave --stream out")
     if problem.group is not None:
         raise BadSetting(f"'{problem}' compares groups, which --stream does not; leave out --stream or the gap")
+    if problem.kind == CLASSES:
+        raise BadSetting(f"'{problem}' is about several classes, which --stream does not train; leave out --stream")
     left_out, rows_read = settings.left_out(scan.columns, target), scan.rows
     scan = Labelled(scan, target) if settings.drop_missing_target else scan
     division = Division.of(scan.rows, settings.shares, settings.seed)

@@ -24,7 +24,9 @@ from setpoint.data.schema import Schema, Target, column_values, group_names
 from setpoint.data.sketch import row_hashes, sketch_of
 from setpoint.data.split import split
 from setpoint.decide.paired import Difference
-from setpoint.errors import TooFewSamples
+from setpoint.errors import BadSetting, BadTable, TooFewSamples
+from setpoint.measure.classes import CLASSES
+from setpoint.measure.rate import accuracy, error
 from setpoint.measure.sample import name_groups
 from setpoint.problem.caution import Caution
 from setpoint.problem.problem import Problem
@@ -48,7 +50,7 @@ class TableRun:
             it to the default. The last of the runs beside it is the one it is judged against.
         settings: The settings, with epochs and batch size chosen.
         schema: How each column is read and encoded.
-        sizes: The number of rows and positives of each part.
+        sizes: The number of rows of each part, and of its positives or of each of its classes.
         notes: Sentences about columns, values and choices that a user should know of.
         data: The fingerprint of the table.
         sketch: Hashes of a few rows that were trained on or set the threshold, as `sketch_of` gives them.
@@ -65,7 +67,7 @@ class TableRun:
     chosen: Run
     settings: Settings
     schema: Schema
-    sizes: dict[str, dict[str, int]]
+    sizes: dict[str, dict[str, Any]]
     notes: tuple[str, ...]
     data: dict[str, Any]
     sketch: tuple[int, ...] = ()
@@ -147,6 +149,7 @@ class SplitTable:
     Args:
         rows: The rows of each part. The training rows of a stream are a sample, to judge by.
         group_names: The names of the groups, where groups are compared.
+        class_names: The names of the classes, where the ask is about classes.
         named: Whether the name of a part identifies its rows, because the run stores the fingerprint of the table.
         stream: Gives a loader of the streamed training rows, from a batch size and a seed.
         streamed: The number of streamed training rows.
@@ -155,6 +158,7 @@ class SplitTable:
 
     rows: Mapping[str, Rows]
     group_names: tuple[str, ...] = ()
+    class_names: tuple[str, ...] = ()
     named: bool = False
     stream: Callable[[int, int], Loader] | None = None
     streamed: int = 0
@@ -171,7 +175,8 @@ class SplitTable:
         train: Any = self._batches("train", work, batch_size=size, shuffle=size < self.train_rows, seed=settings.seed)
         held_out, calibration, test = (self._batches(part, work) for part in PARTS[1:])
         if self.stream is None:
-            return Data(train, held_out, calibration, test, self.group_names, blocks=self.blocks)
+            classes = self.class_names
+            return Data(train, held_out, calibration, test, self.group_names, blocks=self.blocks, class_names=classes)
         seen = self._batches("train", work)
         train = self.stream(size, settings.seed)
         return Data(train, held_out, calibration, test, self.group_names, seen, self.blocks)
@@ -230,9 +235,9 @@ def fit_table(
     readings, frame = learn_readings(frame)
     left_out, rows_read = settings.left_out(frame.columns, target), frame.height
     frame = with_labels(frame, target) if settings.drop_missing_target else frame
-    classes = Target.of(frame, target, positive)
+    problem, classes = about_target(problem, frame, target, positive)
     labels = classes.labels(frame)
-    rows = dict(zip(PARTS, split(labels, settings.shares, settings.seed)))
+    rows = dict(zip(PARTS, split(labels, settings.shares, settings.seed, names=classes.classes)))
     # The parts one behind the other, so that each column is encoded once.
     in_parts = frame[torch.cat([*rows.values()]).numpy()]
     schema = Schema.of(in_parts[: len(rows["train"])].drop(left_out), classes, readings, settings.kinds)
@@ -261,15 +266,60 @@ def fit_table(
         if readings[column.name].kind == "words" and (odd := spelling_note(frame[column.name]))
     ]
     work.identity = {"data": about, "target": target, "positive": positive, "solvers": list(solvers)}
-    cut = SplitTable(parts, tuple(groups), named=True, blocks=tuple(schema.blocks))
+    cut = SplitTable(parts, tuple(groups), classes.classes, named=True, blocks=tuple(schema.blocks))
     run = fit_parts(cut, problem, settings, solvers, on_row=on_row, work=work)
     again = ["the model was retrained on training and held-out rows together; --no-refit turns that off"]
     told = (*chosen(schema, rows_read - frame.height), *schema.spellings(), *words)
     notes = (*told, *seen.sentences(ranges=False), *instead(run, settings))
     notes = (*notes, *(again if run.trained.again else ()))
-    sizes = {name: {"rows": len(p.labels), "positives": int(p.labels.sum())} for name, p in parts.items()}
+    sizes = {name: sizes_of(part.labels, classes) for name, part in parts.items()}
     seen_rows = [row_hashes(parts[part].x, parts[part].labels) for part in PARTS[:3]]
     return TableRun(run, settings, schema, sizes, notes, about, sketch_of(np.concatenate(seen_rows)))
+
+
+def about_target(problem: Problem, frame: Frame, target: str, positive: str | None) -> tuple[Problem, Target]:
+    """The target with the classes that the problem is about, and the problem with the numbers of its classes.
+
+    An ask of errors, such as `minimize error`, is about all classes where the target holds more than two.
+
+    Raises:
+        BadSetting: If a positive class is named, but the problem is about classes.
+        BadTable: If the target cannot be used.
+    """
+    if problem.kind == CLASSES and positive is not None:
+        raise BadSetting(
+            f"--positive sets one class against the rest, but '{problem}' is about all classes; leave out --positive"
+        )
+    if problem.kind != CLASSES:
+        try:
+            return problem, Target.of(frame, target, positive)
+        except BadTable as cause:
+            found = _classes_of(frame, target) if positive is None and _is_of_errors(problem) else None
+            if found is None or len(found.classes) < 3:
+                raise cause
+    else:
+        found = Target.of_classes(frame, target)
+    return problem.resolved(found.classes), found
+
+
+def _is_of_errors(problem: Problem) -> bool:
+    """Whether a problem has a meaning for two classes and for more: all its quantities are errors."""
+    return problem.over is None and all(bool(q == error) or bool(q == accuracy) for q in problem.quantities)
+
+
+def _classes_of(frame: Frame, target: str) -> Target | None:
+    try:
+        return Target.of_classes(frame, target)
+    except BadTable:
+        return None
+
+
+def sizes_of(labels: Tensor, target: Target) -> dict[str, Any]:
+    """The number of rows of a part, and of its positives or of each of its classes."""
+    if not target.classes:
+        return {"rows": len(labels), "positives": int(labels.sum())}
+    counts = torch.bincount(labels, minlength=len(target.classes)).tolist()
+    return {"rows": len(labels), "classes": dict(zip(target.classes, counts))}
 
 
 def chosen(schema: Schema, unlabelled: int) -> list[str]:
@@ -315,11 +365,13 @@ def fit_parts(
     work.once("begun", lambda: True)
     n_groups = len(parts.group_names) if problem.group is not None else None
     whole = (settings.batch_size or 0) >= parts.train_rows
-    case = Case(problem, False, whole, parts.train_rows, n_groups, settings.tune, settings.seed)
+    n_classes = len(parts.class_names)
+    case = Case(problem, False, whole, parts.train_rows, n_groups, n_classes, settings.tune, settings.seed)
     members = Splits(settings.ensemble) if settings.over_splits else settings.ensemble
     how = How(settings.epochs or 1, refit=settings.refit, ensemble=members, seed=settings.seed)
     names = [*(name for name in dict.fromkeys([settings.solver, *solvers]) if name != BASELINE), BASELINE]
-    ways = entries(settings.model, names, parts.rows["train"].x.shape[1], settings.seed, settings.of_the_method)
+    width, outputs = parts.rows["train"].x.shape[1], n_classes or 1
+    ways = entries(settings.model, names, width, settings.seed, settings.of_the_method, outputs)
     together = SideBySide(problem, lambda: parts.data(settings, work), case, how, settings.confidence, on_row)
     with one_thread():
         found = together.run(ways, work)

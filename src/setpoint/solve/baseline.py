@@ -9,12 +9,15 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from setpoint.errors import BadSetting
+from setpoint.measure.classes import check_classes
 from setpoint.measure.sample import Sample
 from setpoint.solve.solver import Solver
 
 
 class CrossEntropy(Solver):
-    """Binary cross-entropy of logits, with positives weighed by `pos_weight`.
+    """Cross-entropy of logits: of two classes, with positives weighed by `pos_weight`, or of K classes.
+
+    Scores of K classes are `(n, K)`, and their labels are class numbers.
 
     Weights are scaled to a mean of 1 over the data seen so far, so that the loss, and with it the fit of the learning
     rate and of any penalty, does not grow with the weight.
@@ -48,7 +51,20 @@ class CrossEntropy(Solver):
         self.pos_weight = pos_weight
         self.register_buffer("seen", torch.zeros(2, dtype=torch.float64))
 
+    def check(self, scores: Tensor, labels: Tensor, weights: Tensor | None, groups: Tensor | None) -> Sample:
+        """Scores `(n,)` with labels of 0 and 1, or `(n, K)` with class numbers."""
+        if not isinstance(scores, Tensor) or scores.dim() != 2:
+            return super().check(scores, labels, weights, groups)
+        if self.pos_weight is not None:
+            raise BadSetting("pos_weight weighs the positives of two classes; leave it out for more")
+        return check_classes(scores, labels, weights)
+
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
+        if batch.scores.dim() == 2:
+            losses = F.cross_entropy(batch.scores.to(batch.dtype), batch.labels, reduction="none")
+            assert batch.weights is not None
+            mass = batch.processes.sum(batch.weights.to(batch.dtype).sum())
+            return batch.processes.sum((batch.weights.to(batch.dtype) * losses).sum()) / torch.where(mass > 0, mass, 1)
         if self.pos_weight is None and batch.weights is None and len(batch.scores) and batch.processes.alone:
             # Every weight is 1, whatever has been seen.
             return F.binary_cross_entropy_with_logits(batch.scores.to(batch.dtype), batch.labels.to(batch.dtype))

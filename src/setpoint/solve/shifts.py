@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from setpoint.decide.coverage import coverage_bounds
-from setpoint.decide.shift_point import check_class_problem, find_shifts
-from setpoint.measure.classes import check_classes, class_shares, count_classes
+from setpoint.decide.coverage import coverage_bounds, soft_correction, true_correction
+from setpoint.decide.shift_search import Descent, search_shifts
+from setpoint.decide.shifts import log_shares, no_shifts
+from setpoint.errors import BadProblem
+from setpoint.measure.classes import ClassQuantity, Micro, check_classes, class_shares, count_classes
 from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
 from setpoint.solve.memory import Memory, memory_size
 from setpoint.solve.price import Damping, expand, solve_prices
 from setpoint.solve.refuse import whole_number
 from setpoint.solve.solver import Solver, settle_temperature, temperature_buffer
+
+#: Classes whose shifts are searched anew in a step; all take their turn.
+AT_ONCE = 4
 
 
 class ImplicitShifts(Solver):
@@ -69,7 +75,7 @@ class ImplicitShifts(Solver):
         damping: Damping | None = None,
     ) -> None:
         super().__init__()
-        check_class_problem(problem)
+        _refuse_other_problems(problem)
         self.problem, self.n_classes = problem, whole_number("n_classes", n_classes, least=2)
         self.every, self.soft = whole_number("every", every), soft
         self.damping = damping or Damping()
@@ -125,12 +131,14 @@ class ImplicitShifts(Solver):
         if self.training and int(self.steps) % self.every:
             self.steps += 1
             return self.shifts, self.sides
-        device = self.shifts.device
-        before = (self.base.double(), (self.shifts - self.base).double()) if int(self.steps) else None
-        base, correction = find_shifts(
-            self.problem, reference, self.low.to(device), self.high.to(device),
-            start=before, temperature=temperature if self.soft else None,
-        )  # fmt: skip
+        base = self._best_alone(reference.detach())
+        low, high = self.low.to(base.device), self.high.to(base.device)
+        start = (self.shifts - self.base).double() if int(self.steps) else None
+        scores = reference.scores.detach().double() - base
+        if self.soft:
+            correction = soft_correction(scores, low, high, temperature, reference.weights, start)
+        else:
+            correction = true_correction(scores, low, high, reference.weights, start)
         shifts, sides = base + correction, correction.sign()
         if self.training:
             self.base.copy_(base)
@@ -139,8 +147,28 @@ class ImplicitShifts(Solver):
             self.steps += 1
         return shifts, sides
 
+    def _best_alone(self, reference: Sample) -> Tensor:
+        """The best shifts for the objective alone; after the first step some classes in turn, from the last shifts."""
+        if isinstance(self.problem.objective, Micro):
+            return torch.zeros_like(self.base, dtype=torch.float64)
+        free = replace(self.problem, constraints=())
+        if not int(self.steps):
+            return search_shifts(free, reference, [no_shifts, log_shares])
+        way = Descent(free, reference.double(), self.base)
+        first = AT_ONCE * (int(self.steps) // self.every)
+        for k in range(first, first + min(AT_ONCE, self.n_classes)):
+            way.visit((k % self.n_classes,))
+        return way.shifts
+
     def status(self) -> dict[str, Any]:
         return {"shifts": self.shifts.tolist(), "prices": self.prices.tolist(), "temperature": float(self.temperature)}
+
+
+def _refuse_other_problems(problem: Problem) -> None:
+    if not isinstance(problem, Problem):
+        raise BadProblem(f"expected a problem, got {problem!r}; make one with sp.minimize or sp.maximize")
+    if not isinstance(problem.objective, ClassQuantity) or problem.over is not None:
+        raise BadProblem(f"many classes need an objective such as Micro(sp.fnr) or Macro(sp.recall), not '{problem}'")
 
 
 def _count(sample: Sample, shifts: Tensor, temperature: Tensor) -> Tensor:

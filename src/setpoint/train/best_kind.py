@@ -14,17 +14,19 @@ from setpoint.data.batch import batches_like, in_batches, resident
 from setpoint.data.parts import Data
 from setpoint.data.rows import Rows
 from setpoint.errors import BadSetting
+from setpoint.measure.classes import CLASSES
 from setpoint.measure.constraint import CUT
 from setpoint.problem.problem import Problem
 from setpoint.solve.baseline import CrossEntropy
 from setpoint.train.by_epochs import ByEpochs
 from setpoint.train.class_weights import lean_weight
-from setpoint.train.contest import ASKED, NETWORK, PLAIN, TREES, Contest
+from setpoint.train.contest import ASKED, NETWORK, PLAIN, STACK, TREES, Contest
 from setpoint.train.cross_fit import CrossFit, folds_of, pools, rows_to_fold
 from setpoint.train.full_batch import FullBatch, penalty_once, read_rows
 from setpoint.train.linear import cross_entropy
 from setpoint.train.method import Method, Trained, expected_rows
 from setpoint.train.models import drawn, linear, mlp
+from setpoint.train.multinomial import Multinomial
 from setpoint.train.recipes import Only, Recipes, Ridge
 from setpoint.train.scoring import score_rows
 from setpoint.train.trees import LEAVES, Trees
@@ -129,15 +131,17 @@ class BestKind:
         return Trees(seed=self.seed, pool=self.pool, seconds=seconds)
 
     def _linear(self, data: Data, recipe: Any) -> CrossFit:
-        member = OnLogits(FullBatch(partial(linear, _width(data)), recipe))
+        member: Method = OnLogits(FullBatch(partial(linear, _width(data)), recipe))
+        if data.outputs > 1:
+            member = Multinomial(partial(linear, _width(data), data.outputs))
         return CrossFit((member,) * FOLDS, self.seed, self.pool)
 
     def _network(self, problem: Problem, data: Data, rows: int) -> CrossFit:
         epochs = min(max(STEPS * BATCH // rows, 10), MOST_EPOCHS)
         members = (
             ByEpochs(
-                partial(drawn, mlp, _width(data), self.seed + place), CrossEntropy(lean_weight(problem)), epochs,
-                patience=8, by_loss=True,
+                partial(drawn, mlp, _width(data), self.seed + place, data.outputs), CrossEntropy(lean_weight(problem)),
+                epochs, patience=8, by_loss=True,
             )
             for place in range(FOLDS)
         )  # fmt: skip
@@ -148,12 +152,15 @@ class BestKind:
         work.once("begun", lambda: True)
         rows = rows_to_fold(data, self.pool)
         contest = Contest(problem, data, work, self.minutes)
-        every = batches_like(data.in_memory, rows, self.seed)
-        standardised, _ = read_rows([every], nn.Linear(_width(data), 1))
+        recipe: Any = None
         with contest.meanwhile(TREES, self._trees.cross_fit):
-            # One penalty for all folds: the choice of one number tells a fold nothing of its labels.
-            penalty = penalty_once(standardised, work, caution=self.caution)
-            contest.add(PLAIN, self._linear(data, Only("CrossEntropy", attrgetter("plain"), penalty)))
+            if problem.kind != CLASSES:
+                every = batches_like(data.in_memory, rows, self.seed)
+                standardised, _ = read_rows([every], nn.Linear(_width(data), 1))
+                # One penalty for all folds: the choice of one number tells a fold nothing of its labels.
+                penalty = penalty_once(standardised, work, caution=self.caution)
+                recipe = Only("CrossEntropy", attrgetter("plain"), penalty)
+            contest.add(PLAIN, self._linear(data, recipe))
         contest.add(TREES, self._trees.cross_fit)
         if problem.kind != CUT:
             contest.leave_out(ASKED, "asks of this kind are decided after training")
@@ -169,7 +176,10 @@ class BestKind:
             # Batches of the same size for every table: the loader may give all rows at once, to the recipes.
             small = replace(data, train=in_batches(data.in_memory, BATCH, self.seed))
             contest.add(NETWORK, self._network(problem, data, len(rows.labels)), small, unless_behind=TREES)
-        contest.stack(folds_of(rows, FOLDS, self.seed))
+        if problem.kind == CLASSES:
+            contest.leave_out(STACK, "models of several classes are not stacked")
+        else:
+            contest.stack(folds_of(rows, FOLDS, self.seed))
         return replace(contest.choose(self.caution, self), again=pools(data, self.pool))
 
 

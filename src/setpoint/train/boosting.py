@@ -66,11 +66,9 @@ class Boosted(nn.Module):
         return [_text(getattr(self, f"booster_{place}")) for place in range(len(self.boosters))]
 
     def forward(self, x: Tensor) -> Tensor:
-        """The mean logit per row `(n,)`."""
+        """The mean logit per row `(n,)`, or per row and class `(n, K)`."""
         values = self.layout.values(x.detach().cpu().numpy())
-        total: NDArray[np.float64] = np.zeros(len(values))
-        for booster in self.boosters:
-            total += booster.predict(values, raw_score=True)
+        total: NDArray[np.float64] = sum(booster.predict(values, raw_score=True) for booster in self.boosters)
         return torch.from_numpy(total / len(self.boosters)).to(x)
 
     @classmethod
@@ -158,8 +156,9 @@ class Boosting:
         unknown = [name for name in self.monotone if name not in names]
         if unknown:
             raise BadSetting(f"monotone names {unknown[0]!r}, which is no column; the columns are {', '.join(names)}")
+        kind = {"objective": "binary"} if data.outputs == 1 else {"objective": "multiclass", "num_class": data.outputs}
         settings = {
-            "objective": "binary", "num_leaves": self.leaves, "learning_rate": self.rate, "seed": self.seed,
+            **kind, "num_leaves": self.leaves, "learning_rate": self.rate, "seed": self.seed,
             "min_data_in_leaf": self.least, "verbosity": -1, "num_threads": 1, "deterministic": True,
             "force_col_wise" if len(names) > WIDE else "force_row_wise": True, **self.more,
         }  # fmt: skip

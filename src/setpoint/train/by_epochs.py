@@ -14,6 +14,7 @@ from setpoint.data.batch import index_across
 from setpoint.data.parts import Data, Pooled
 from setpoint.data.rows import Rows
 from setpoint.decide.order import preference
+from setpoint.measure.classes import CLASSES
 from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
 from setpoint.processes import Processes
@@ -97,7 +98,7 @@ class ByEpochs:
         stepper = make([*model.parameters(), *solver.parameters()])
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(stepper, self.epochs) if self.optimizer is None else None
         warm_epochs = 0 if solver.starts_cold else round(self.warm_start * self.epochs)
-        warm = CrossEntropy(pos_weight="balanced").to(device)
+        warm = CrossEntropy(pos_weight="balanced" if problem.kind != CLASSES else None).to(device)
 
         processes, store = work.processes, work.store
         for criterion in (solver, warm):

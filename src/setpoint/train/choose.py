@@ -10,6 +10,7 @@ from torch import nn
 
 from setpoint.data.parts import Data
 from setpoint.errors import BadSetting, NotEnoughMemory
+from setpoint.measure.classes import CLASSES
 from setpoint.measure.constraint import CUT
 from setpoint.problem.problem import Problem
 from setpoint.processes import Processes
@@ -27,6 +28,7 @@ from setpoint.train.full_batch import IN_BATCHES, FullBatch
 from setpoint.train.head import Head
 from setpoint.train.identity import work_identity
 from setpoint.train.method import InPlace, Method, expected_rows, is_method
+from setpoint.train.multinomial import Multinomial
 from setpoint.train.on_first import OnFirst
 from setpoint.train.race import Race
 from setpoint.train.recipes import Anchored, ClassWeights, Ridge, is_linear
@@ -152,10 +154,11 @@ def _method(model: nn.Module | None, problem: Problem, named: Choice, choice: An
             lacking = "no refit, which trains every member on all rows" if refit else "calibration= data"
             raise BadSetting(f"an ensemble over splits trains on the held-out rows too, so it takes {lacking}")
         refit = False
+    method: Method
     if is_method(choice):
         if hasattr(choice, "pool"):
             # Trained on all rows by itself.
-            method: Method = replace(choice, pool=choice.pool and refit is not False)  # type: ignore[type-var]
+            method = replace(choice, pool=choice.pool and refit is not False)  # type: ignore[type-var]
         else:
             method = Refit(choice) if refit else choice
         return method if made_of == Seeds(1) else Ensembled(method, made_of, how.seed)
@@ -165,7 +168,10 @@ def _method(model: nn.Module | None, problem: Problem, named: Choice, choice: An
     if isinstance(choice, Auto) and choice.tune:
         check_optuna()
 
-    method = _plain_method(InPlace(model), choice, how, linear=is_linear(model), by_us=by_us, again=again)
+    if problem.kind == CLASSES and isinstance(model, nn.Linear) and isinstance(choice, Ridge):
+        method = Multinomial(InPlace(model))
+    else:
+        method = _plain_method(InPlace(model), choice, how, linear=is_linear(model), by_us=by_us, again=again)
     if again and not isinstance(method, Race):
         method = Refit(method, required=refit is not None)
     elif by_us and calibrated and problem.group is None and problem.kind == CUT and isinstance(method, ByEpochs):

@@ -16,6 +16,7 @@ from setpoint.data.parts import Data
 from setpoint.data.rows import Rows
 from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
+from setpoint.train.class_loss import class_losses
 from setpoint.train.cross_fit import CrossFit, Folded
 from setpoint.train.history import History
 from setpoint.train.linear import cross_entropy
@@ -155,6 +156,8 @@ def _gap(one: Folded, other: Folded) -> str | None:
 
 def _loss(sample: Sample) -> Tensor:
     """The log-loss of each row, times its weight, after the best rescaling of the scores."""
+    if sample.scores.dim() == 2:
+        return class_losses(sample)
     weights = torch.ones(len(sample.labels)) if sample.weights is None else sample.weights
     weights, labels = weights.double(), sample.labels.double()
     x = torch.stack([sample.scores.double(), torch.ones_like(labels)], dim=1)

@@ -117,7 +117,7 @@ class Folded:
             with self.in_threads():
                 pass
         runs = self._in_turn()
-        scores = torch.zeros(len(self.rows.labels))
+        scores = torch.zeros(len(self.rows.labels), *self.scores(0).shape[1:])
         history: History = []
         starts: list[int] = []
         for member, run in zip(members, runs):

@@ -13,15 +13,18 @@ from torch import nn
 
 from setpoint.decide.samples_needed import allowed_share, whole_of
 from setpoint.errors import BadSetting
+from setpoint.measure.classes import CLASSES, OfClass
 from setpoint.measure.constraint import CUT
 from setpoint.problem.problem import Problem
 from setpoint.solve.augmented import AugmentedLagrangian
+from setpoint.solve.augmented_multiclass import AugmentedMulticlass
 from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.implicit import ImplicitThreshold
 from setpoint.solve.lagrangian import Lagrangian
 from setpoint.solve.pairwise import PairwiseArea
 from setpoint.solve.program import program_for
 from setpoint.solve.sample_prices import ByArea, Growth
+from setpoint.solve.shifts import ImplicitShifts
 from setpoint.solve.solver import Solver
 from setpoint.train.auto import Auto
 from setpoint.train.class_weights import lean_weight
@@ -34,6 +37,8 @@ BASELINE = "cross-entropy"
 TUNED = "tuned"
 #: Solvers that train for no threshold, and so go with every kind of question.
 PLAIN = ("default", "weighted")
+#: Solvers for problems about several classes; auto is the default there.
+OF_CLASSES = ("default", "auto", "implicit", "augmented", BASELINE)
 #: What can be named as a way to train. None leaves the choice to the library, several are tried in turn until one
 #: does not refuse the data.
 Choice = Solver | Anchored | Ridge | ClassWeights | Auto | Method | tuple[Solver | Ridge | Auto, ...] | None
@@ -49,6 +54,7 @@ class Case:
         whole: Whether all training rows come in one batch.
         rows: The number of training rows.
         n_groups: The number of groups, where groups are compared.
+        n_classes: The number of classes, where the ask is about classes.
         tune: The number of trials that `Auto` adds by optuna.
         seed: The seed of these trials.
     """
@@ -58,6 +64,7 @@ class Case:
     whole: bool = False
     rows: int = 1
     n_groups: int | None = None
+    n_classes: int = 0
     tune: int = 0
     seed: int = 0
 
@@ -75,11 +82,21 @@ class Case:
         return Auto(tune=self.tune, seed=self.seed)
 
     def implicit(self) -> Solver:
-        """Implicit thresholds."""
+        """Implicit thresholds, or implicit shifts of classes."""
+        if self.n_classes:
+            return ImplicitShifts(self.problem, self.n_classes, memory=self.memory)
         return ImplicitThreshold(self.problem, n_groups=self.n_groups, memory=self.memory)
 
     def augmented(self, growth: Growth) -> Solver:
-        """The augmented Lagrangian over cross-entropy."""
+        """The augmented Lagrangian over cross-entropy; of K classes those that the ask names are critical."""
+        if self.n_classes:
+            named = sorted({q.k for q in self.problem.quantities if isinstance(q, OfClass)})
+            if not 0 < len(named) < self.n_classes:
+                raise BadSetting(
+                    f"solver 'augmented' prices the rows of the classes that the ask names, but '{self.problem}' names "
+                    "none or all of them; name the critical class, as in recall of class NAME"
+                )
+            return AugmentedMulticlass(CrossEntropy(), n_samples=self.rows, critical=named, mu=1e-3, growth=growth)
         return AugmentedLagrangian(CrossEntropy(), n_samples=self.rows, problem=self.problem, mu=1e-3, growth=growth)
 
 
@@ -104,6 +121,13 @@ def make_solver(name: str, case: Case) -> Choice:
     Raises:
         BadSetting: If the solver trains for one threshold, and the ask is decided otherwise.
     """
+    if case.problem.kind == CLASSES:
+        if name not in OF_CLASSES:
+            raise BadSetting(
+                f"solver {name!r} is for two classes, but '{case.problem}' is about several; leave the solver out, or "
+                f"choose {', '.join(OF_CLASSES[2:-1])} or {OF_CLASSES[-1]}"
+            )
+        return SOLVERS["default" if name == "auto" else name](case)
     if case.problem.kind != CUT and name not in (*PLAIN, BASELINE, TUNED):
         raise BadSetting(
             f"solver {name!r} trains for plain rates at one threshold, and '{case.problem}' asks for more; leave the "
@@ -128,6 +152,8 @@ def default_choices(model: nn.Module | None, problem: Problem, whole: bool) -> l
     with early stopping (`benchmarks.studies.networks`), under the class weight of `lean_weight`. A recipe that needs
     all rows in memory is replaced by training in batches.
     """
+    if problem.kind == CLASSES and isinstance(model, nn.Linear):
+        return [Ridge(), CrossEntropy()]
     if model is None or not is_linear(model):
         return [CrossEntropy(lean_weight(problem))]
     if problem.group is None and problem.kind == CUT:

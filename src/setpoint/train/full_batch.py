@@ -18,6 +18,7 @@ from setpoint.data.rows import Rows, SparseRows, read_batches
 from setpoint.data.standardise import Standardiser
 from setpoint.decide.order import preference
 from setpoint.errors import BadFeatures, BadSetting, ShapeMismatch
+from setpoint.measure.classes import check_classes
 from setpoint.measure.sample import check_sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
@@ -130,8 +131,11 @@ def read_rows(loaders: Iterable[Iterable[Any]], model: nn.Linear) -> tuple[Rows,
     batch = _join([batch for loader in loaders for batch in read_batches(loader, torch.device("cpu"))])
     _refuse_too_large(len(batch.x), batch.x[:1].numel())
     zeros = torch.zeros(len(batch.labels), dtype=torch.float64)
-    sample = check_sample(zeros, batch.labels, batch.weights, batch.groups)
-    weights = torch.ones_like(sample.scores) if sample.weights is None else sample.weights
+    if model.out_features == 1:
+        sample = check_sample(zeros, batch.labels, batch.weights, batch.groups)
+    else:
+        sample = check_classes(zeros.unsqueeze(-1).expand(-1, model.out_features), batch.labels, batch.weights)
+    weights = torch.ones_like(zeros) if sample.weights is None else sample.weights
     found = Rows(batch.x.flatten(1), sample.labels, weights, sample.groups, values=batch.values)
     if not bool((weights > 0).all()):
         found = found.take(weights > 0)

@@ -42,12 +42,14 @@ class Kind:
 
 
 def _linear(state: Mapping[str, Tensor]) -> nn.Module:
-    return _loaded(linear(state["weight"].shape[1]), state)
+    outputs, width = state["weight"].shape
+    return _loaded(linear(width, outputs), state)
 
 
 def _mlps(state: Mapping[str, Tensor]) -> nn.Module:
     folds = 1 + max(int(name.split(".")[1]) for name in state)
-    return _loaded(Ensemble(mlp(state["members.0.0.weight"].shape[1]) for _ in range(folds)), state)
+    width, last = state["members.0.0.weight"].shape[1], max(name for name in state if name.endswith("bias"))
+    return _loaded(Ensemble(mlp(width, outputs=len(state[last])) for _ in range(folds)), state)
 
 
 def _loaded(model: nn.Module, state: Mapping[str, Tensor]) -> nn.Module:
@@ -104,20 +106,20 @@ def kind_of(name: str) -> Kind:
     return KINDS[name]
 
 
-def build_model(kind: str, width: int, seed: int = 0) -> nn.Module:
+def build_model(kind: str, width: int, seed: int = 0, outputs: int = 1) -> nn.Module:
     """A new model with parameters drawn from the seed; the global random state is left alone."""
     make = kind_of(kind).make
     if make is None:
         raise BadSetting(f"a model of kind {kind!r} is made by its own method")
-    return drawn(make, width, seed)
+    return drawn(make, width, seed, outputs)
 
 
-def restore_model(kind: str, width: int, members: int, state: Mapping[str, Tensor]) -> nn.Module:
+def restore_model(kind: str, width: int, members: int, state: Mapping[str, Tensor], outputs: int = 1) -> nn.Module:
     """The model with a stored `state_dict`; several members make an ensemble."""
     restore = kind_of(kind).restore
     if restore is None:
-        model = build_model(kind, width) if members == 1 else Ensemble(build_model(kind, width) for _ in range(members))
-        return _loaded(model, state)
+        each = [build_model(kind, width, outputs=outputs) for _ in range(members)]
+        return _loaded(each[0] if members == 1 else Ensemble(each), state)
     if members == 1:
         return restore(state)
     of_each: list[dict[str, Tensor]] = [{} for _ in range(members)]

@@ -44,10 +44,12 @@ class Stack(nn.Module):
         self.register_buffer("bias", torch.tensor(bias))
 
     def forward(self, x: Tensor) -> Tensor:
-        """The weighted sum per row `(n,)`."""
-        total = self.bias.expand(len(x))
+        """The weighted sum per row `(n,)`, or per row and class `(n, K)`."""
+        total = self.bias
         for name, member in self.members.items():
-            total = total + getattr(self, f"weight of {name}") * member(x).reshape(len(x))
+            scores = member(x)
+            own = scores.squeeze(-1) if scores.dim() == 2 and scores.shape[1] == 1 else scores
+            total = total + getattr(self, f"weight of {name}") * own
         return total
 
     @classmethod

@@ -14,12 +14,13 @@ from setpoint.data.split import strata
 from setpoint.decide.calibrate import evaluate
 from setpoint.decide.cut import find
 from setpoint.decide.order import BROKEN_PRICE, merit, worth
+from setpoint.measure.classes import CLASSES
 from setpoint.measure.constraint import CUT
 from setpoint.measure.count import count
 from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
-from setpoint.problem.reading import weights_of
+from setpoint.problem.read_sample import weights_of
 
 #: The number of random halves of the rows, in pairs, from which the noise of a difference is estimated.
 HALVES = 40
@@ -111,7 +112,13 @@ class Judged:
     @cached_property
     def merits(self) -> Tensor:
         """The merit of the best threshold of each random half of the rows."""
-        found = [_merit(self.problem, self.sample.take(half)) for half in halves(self.sample)]
+        rows = halves(self.sample)
+        if self.problem.kind == CLASSES:
+            # The shifts of all rows: they are costly to search for, and their own noise is common to all halves.
+            shifts, wide = self.point.thresholds, self.sample.double()
+            found = [merit(OperatingPoint.at(self.problem, shifts, wide.take(half))) for half in rows]
+        else:
+            found = [_merit(self.problem, self.sample.take(half)) for half in rows]
         return torch.tensor(found, dtype=torch.float64)
 
 

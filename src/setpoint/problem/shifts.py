@@ -1,0 +1,86 @@
+"""Shifts: a threshold per class, subtracted from the scores before the largest is chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from setpoint.errors import ShapeMismatch
+from setpoint.measure.classes import confusion, count_classes, predict_class
+from setpoint.measure.sample import Sample
+from setpoint.measure.step import Step
+from setpoint.problem.thresholds import Thresholds
+
+#: Longer lists of shifts are described by their ends.
+_MOST_NAMED = 6
+
+
+@dataclass(frozen=True)
+class Shifts(Thresholds):
+    """One shift per class: a row is of the class with the largest `score - shift`, among tied classes the first.
+
+    Args:
+        names: the names of the classes, in the order of the columns of the scores.
+        shifts: the shift of each class.
+        limit: no shifts at all give a better objective than this on the rows that these were set on, where that is
+            known.
+
+    Example:
+        >>> import torch
+        >>> from setpoint.problem.shifts import Shifts
+        >>> Shifts(("cat", "dog"), (0.0, 0.5)).decide(torch.tensor([[1.0, 1.2], [1.0, 1.6]]).double()).tolist()
+        [0, 1]
+    """
+
+    noun: ClassVar[str] = "set of shifts"
+    names: tuple[str, ...]
+    shifts: tuple[float, ...]
+    limit: float | None = field(default=None, compare=False)
+
+    @property
+    def plain(self) -> dict[str, float]:  # type: ignore[override]
+        return dict(zip(self.names, self.shifts))
+
+    def tensor(self) -> Tensor:
+        return torch.tensor([self.shifts], dtype=torch.float64)
+
+    def decide(self, scores: Tensor, groups: Any = None) -> Tensor:
+        """The number of the class of each row."""
+        if scores.dim() != 2 or scores.shape[1] != len(self.shifts):
+            expected = f"one column of scores per class, (n, {len(self.shifts)})"
+            raise ShapeMismatch(f"scores have shape {tuple(scores.shape)}; give {expected}")
+        return predict_class(scores, self.tensor().to(scores.device))
+
+    def written(self, decisions: NDArray[np.int64]) -> NDArray[Any]:
+        """The names of the classes."""
+        return np.array(self.names)[decisions]
+
+    def count(self, sample: Sample) -> Tensor:
+        """True counts of a sample, each class against the rest: `(1, K, 4)`."""
+        return self._counts(sample, None)
+
+    def kinds(self, sample: Sample) -> Tensor:
+        """How many rows of each class are given each class, `(K * K,)`."""
+        predicted = self.decide(sample.scores.double())
+        return confusion(predicted, sample.labels.long(), len(self.names), sample.weights).flatten()
+
+    def soft_counts(self, sample: Sample, step: Step) -> Tensor:
+        """Counts of a sample through the softmax at the temperature of a step: `(1, K, 4)`."""
+        return self._counts(sample, float(getattr(step, "temperature", 1.0)))
+
+    def _counts(self, sample: Sample, temperature: float | None) -> Tensor:
+        scores, shifts = sample.scores.double(), self.tensor().to(sample.scores.device)
+        return count_classes(scores, sample.labels.long(), shifts, temperature, weights=sample.weights).unsqueeze(0)
+
+    def describe(self, form: str = "{group} {value:.4g}") -> str:
+        if not form or len(self.names) > _MOST_NAMED:
+            return super().describe()
+        return ", ".join(form.format(group=name, value=value) for name, value in self.plain.items())
+
+    def rule(self, form: str = "{group} {value:.4g}") -> str:
+        return f"Run at shifts {self.describe(form)}"
