@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from setpoint.measure.band import BAND, review
+from setpoint.measure.classes import CLASSES
 from setpoint.measure.constraint import CUT, Quantity
 from setpoint.measure.rate import accuracy, error, flagged, fnr, fpr, npv, precision, recall, tnr
 from setpoint.measure.worth import WORTH
@@ -114,7 +115,9 @@ _BAND = Decision(
     bare="the cuts are the bare cuts",
     at_bare=("the bare cuts", "those cuts"),
 )
-_BY_KIND = {CUT: _ONE, WORTH: _ONE, BAND: _BAND}
+#: No page moves the shifts of classes yet; these are the words of the terminal.
+_SHIFTS = replace(_ONE, handles=(), bare="the shifts are the bare shifts", at_bare=("the bare shifts", "those shifts"))
+_BY_KIND = {CUT: _ONE, WORTH: _ONE, BAND: _BAND, CLASSES: _SHIFTS}
 
 
 def decision_of(point: OperatingPoint) -> Decision:
