@@ -12,6 +12,7 @@ from torch import nn
 
 from setpoint.data.batch import in_order
 from setpoint.data.parts import Data
+from setpoint.decide.by_kind import decider
 from setpoint.decide.calibrate import evaluate
 from setpoint.decide.paired import Difference, difference
 from setpoint.decide.settle import Confidence, cost_of_certificate, settle
@@ -176,6 +177,7 @@ def run(
         >>> run.point.feasible, run.judged("held_out").feasible
         (True, True)
     """
+    decider(problem)  # A question that cannot be decided is refused before any work.
     work, started = work or Work(), time.perf_counter()
     if isinstance(method, Chosen):
         chosen = method
