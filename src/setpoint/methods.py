@@ -17,6 +17,7 @@ from setpoint.train.full_batch import FullBatch
 from setpoint.train.head import Head, head_features
 from setpoint.train.kinds import register
 from setpoint.train.method import Method, Trained, trained_once
+from setpoint.train.multinomial import Multinomial
 from setpoint.train.on_first import OnFirst
 from setpoint.train.race import Race
 from setpoint.train.recipes import ClassWeights
@@ -44,6 +45,7 @@ __all__ = [
     "FullBatch",
     "Head",
     "Method",
+    "Multinomial",
     "OnFirst",
     "Race",
     "Refit",

@@ -29,7 +29,12 @@ DRAWN, QUICK = 2, 100_000
 
 
 def find_shifts(
-    problem: Problem, sample: Sample, names: Sequence[str] | None = None, start: Tensor | None = None
+    problem: Problem,
+    sample: Sample,
+    names: Sequence[str] | None = None,
+    start: Tensor | None = None,
+    *,
+    quick: bool = False,
 ) -> Shifts:
     """The best shifts that were found to meet all bounds; if none were, those that break the bounds least.
 
@@ -38,6 +43,7 @@ def find_shifts(
         sample: Scores `(n, K)`, class numbers and weights.
         names: The names of the classes; None names them by their numbers.
         start: Good shifts of a problem that differs little, from which a few moves are made.
+        quick: Make a few moves from no shifts alone, to follow a training from epoch to epoch.
     """
     sample, n_classes = sample.double(), sample.scores.shape[1]
     own = tuple(names or map(str, range(n_classes)))
@@ -48,8 +54,8 @@ def find_shifts(
         found[1] = shifts[best_cut(problem, counts)]
     elif alone is not None:
         found[alone] = find(of_one_class(problem), against_the_rest(sample, alone)).thresholds[0]
-    elif start is not None:
-        found = nearby_shifts(problem, sample, start)
+    elif start is not None or quick:
+        found = nearby_shifts(problem, sample, found if start is None else start)
     else:
         more: list[Start] = [partial(_for_coverages, problem)] if _bounds_coverages(problem) else []
         found = search_shifts(problem, sample, [*starts_for(sample), *more])

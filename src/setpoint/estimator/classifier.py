@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, softmax
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,14 +21,17 @@ from setpoint.estimator.features import Scorer, read_features
 from setpoint.estimator.module import Network
 from setpoint.estimator.rows import (
     check_shares,
+    classes_for,
+    names_of,
     positive_place,
     read_ask,
     read_groups,
     read_weights,
+    refuse_positive,
     set_aside,
-    two_classes,
 )
 from setpoint.estimator.training import AUTO, Part, Parts, Training, comparison, refuse_device
+from setpoint.measure.classes import CLASSES
 from setpoint.problem.caution import warn_of_ask
 from setpoint.problem.problem import Problem
 from setpoint.problem.thresholds import OneThreshold
@@ -51,7 +54,8 @@ class SetpointClassifier(DecidesAtPoint):
         solver: A name that `setpoint fit --solver` takes, a recipe (`sp.Anchored()`), a solver, or a function that
             makes one from a problem.
         module: None for a linear model, "mlp", or an `nn.Module` class. Parameters `module__x` go to its constructor,
-            and so does the number of features if it takes `in_features` or `n_features`.
+            and so does the number of features if it takes `in_features` or `n_features`, and for an ask about classes
+            their number if it takes `out_features` or `n_classes`.
         epochs: The largest number of passes over the training rows; None chooses by the number of rows.
         batch_size: The rows per batch; None chooses by the number of rows.
         confidence: The probability with which the bounds are to hold on new data. "auto" is 0.95 where the calibration
@@ -73,7 +77,7 @@ class SetpointClassifier(DecidesAtPoint):
         comparison_: One dict per candidate; plain cross-entropy is always among them.
         history_: One dict per epoch or candidate.
         model_: The trained torch module, on raw features; for frames with words or gaps, on encoded ones.
-        classes_: The two classes, sorted.
+        classes_: The two classes, sorted; all classes, where the ask is about classes.
 
     Example:
         >>> import numpy as np, setpoint as sp
@@ -167,25 +171,32 @@ class SetpointClassifier(DecidesAtPoint):
         rows = x.shape[0]
         weights, groups = read_weights(sample_weight, rows), read_groups(problem, groups, rows)
         kept = np.ones(rows, dtype=bool) if weights is None else weights > 0
-        self.classes_, codes = two_classes(y[kept])
-        place = positive_place(self.classes_, self.positive)
-        labels = np.zeros(rows, dtype=np.float32)
-        labels[kept] = codes == place
+        problem, self.classes_, codes = classes_for(problem, y[kept])
+        refuse_positive(problem, self.positive)
+        names: tuple[str, ...] = ()
+        if problem.kind == CLASSES:
+            names, labels = tuple(names_of(self.classes_)), np.zeros(rows, dtype=np.int64)
+            labels[kept] = codes
+        else:
+            labels = np.zeros(rows, dtype=np.float32)
+            labels[kept] = codes == positive_place(self.classes_, self.positive)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         parts = self._split(Part(x, labels, weights, groups).take(kept), seed)
         aside = parts.calibration
         # Whether a demanded bound can be certified depends only on the number of samples: say so before training.
-        calibrate(
-            problem, np.zeros(len(aside.labels)), aside.labels, confidence=demanded(self.confidence),
-            weights=aside.weights, groups=aside.groups,
-        )  # fmt: skip
+        if not names:
+            calibrate(
+                problem, np.zeros(len(aside.labels)), aside.labels, confidence=demanded(self.confidence),
+                weights=aside.weights, groups=aside.groups,
+            )  # fmt: skip
         # Without held-out rows there is nothing to choose by, so "auto" is the simplest candidate.
         by_name = isinstance(self.solver, str) and self.solver == AUTO
         solver = BASELINE if by_name and parts.held_out is parts.train else self.solver
         parts = replace(parts, train=parts.train.repeated())
         # No certificate covers rows that the model was trained on or chosen by.
         sure = self.confidence if parts.own_calibration else None
-        encoding, found = self._training(problem, len(parts.train.labels), seed, sure).run(solver, parts)
+        training = self._training(problem, len(parts.train.labels), seed, sure)
+        encoding, found = replace(training, classes=names).run(solver, parts)
         if self.confidence is not None and is_certifiable(problem) and not self.calibration:
             warn_of_refusal("a certificate needs rows of its own; set calibration to a share such as 0.2")
         warn_of_refusal(found.refusal)
@@ -203,14 +214,17 @@ class SetpointClassifier(DecidesAtPoint):
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The logistic function of `decision_function`, one column per class; 0.5 is the operating point.
 
-        These are not calibrated probabilities; wrap the classifier in `CalibratedClassifierCV` for that.
+        Of several classes it is their softmax. These are not calibrated probabilities; wrap the classifier in
+        `CalibratedClassifierCV` for that.
 
         Args:
             X: The features.
 
         Returns:
-            An array `(n, 2)`.
+            An array `(n, 2)`, or `(n, K)` for K classes.
         """
+        if len(self.classes_) > 2:
+            return np.asarray(softmax(self.decision_function(X), axis=1))
         second = expit(self.decision_function(X))
         return np.stack([1 - second, second], axis=1)
 

@@ -10,16 +10,22 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from setpoint.decide.calibrate import evaluate
-from setpoint.errors import BadProblem
-from setpoint.estimator.rows import known_codes, positive_place, read_groups, read_weights
+from setpoint.errors import BadProblem, SetpointError
+from setpoint.estimator.rows import known_codes, positive_place, read_ask, read_groups, read_weights
+from setpoint.measure.classes import CLASSES
 from setpoint.problem.check import Check
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.thresholds import Threshold
 
 
 class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A binary classifier that flags a row when its score is strictly above the threshold of `operating_point_`."""
+    """A classifier that decides at the thresholds of `operating_point_`.
 
+    One of two classes is given to rows whose score is strictly above the threshold. Of several classes, where the ask
+    is about classes, a row is given the one with the largest score less its shift.
+    """
+
+    ask: Any
     positive: Any
     classes_: NDArray[Any]
     operating_point_: OperatingPoint
@@ -40,16 +46,21 @@ class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The scores, larger for `classes_[1]`, as scikit-learn expects.
 
-        If `positive` is `classes_[0]`, the scores have the opposite sign.
+        If `positive` is `classes_[0]`, the scores have the opposite sign. For an ask about classes the scores are those
+        of each class less its shift, so that the largest is that of the predicted class; of two classes it is the
+        difference.
 
         Args:
             X: The features.
 
         Returns:
-            One score per row.
+            One score per row, or one per row and class.
         """
         check_is_fitted(self)
         scores = self._scores(X)
+        if self.operating_point_.classes:
+            shifted: NDArray[np.float64] = scores - self.operating_point_.thresholds.tensor().numpy()
+            return np.asarray(shifted[:, 1] - shifted[:, 0]) if shifted.shape[1] == 2 else shifted
         return scores if self._positive_place == 1 else -scores
 
     def predict(self, X: Any, groups: Any = None) -> NDArray[Any]:
@@ -75,12 +86,14 @@ class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         scores = self._scores(X)
         groups = read_groups(self.operating_point_.problem, groups, len(scores))
+        if self.operating_point_.classes:
+            return np.asarray(self.classes_[self.operating_point_.predict(scores)])
         passed = self.operating_point_.predict(scores, groups) == 1
         place = self._positive_place
         return self.classes_[np.where(passed, place, 1 - place)]
 
     def decide(self, X: Any, groups: Any = None) -> NDArray[np.int64]:
-        """The decision on each row: 1 for flagged, 0 for not flagged, -1 for a row to review.
+        """The decision on each row: 1 for flagged, 0 for not flagged, -1 for a row to review; or its class number.
 
         Args:
             X: The features.
@@ -150,12 +163,25 @@ class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_consistent_length(scores, y)
         return {
             "scores": scores,
-            "labels": known_codes(y, self.classes_) == self._positive_place,
+            "labels": self._labels(y),
             "weights": read_weights(sample_weight, len(scores)),
             "groups": read_groups(self.operating_point_.problem, groups, len(scores)),
         }
 
+    def _labels(self, y: Any) -> NDArray[Any]:
+        """The number of each row's class for an ask about classes, otherwise whether the row is positive."""
+        codes = known_codes(y, self.classes_)
+        return codes if self.operating_point_.classes else codes == self._positive_place
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = _is_about_classes(self.ask)
         return tags
+
+
+def _is_about_classes(ask: Any) -> bool:
+    try:
+        problem = read_ask(ask)
+    except SetpointError:
+        return False
+    return problem.kind == CLASSES or problem.is_of_errors

@@ -151,8 +151,9 @@ class Scorer(nn.Module):
         self.register_buffer("threshold", torch.zeros((), dtype=torch.float64))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Scores `(n,)` of raw features `(n, d)`."""
-        scores: Tensor = self.network(self.encoding(x)).reshape(len(x))
+        """Scores `(n,)`, or `(n, K)` for K classes, of raw features `(n, d)`."""
+        scores: Tensor = self.network(self.encoding(x))
+        scores = scores.squeeze(-1) if scores.dim() == 2 and scores.shape[1] == 1 else scores
         return (scores - self.threshold).to(scores.dtype)
 
     def score(self, x: Any) -> NDArray[np.float64]:

@@ -16,6 +16,8 @@ from setpoint.train.method import Method
 
 #: Parameters of a module's constructor that are set to the number of features, unless the user sets them.
 WIDTH_NAMES = ("in_features", "n_features")
+#: Those that are set to the number of classes, where the ask is about classes.
+OUTPUT_NAMES = ("out_features", "n_classes", "outputs")
 
 
 @dataclass(frozen=True)
@@ -35,11 +37,13 @@ class Network:
         """The own method of a kind of model, or None if solvers train it."""
         return KINDS[self.module].method if isinstance(self.module, str) and self.module in KINDS else None
 
-    def build(self, width: int, seed: int) -> nn.Module:
+    def build(self, width: int, seed: int, outputs: int = 1) -> nn.Module:
         """A new network for `width` features, drawn from the seed; the global random state is left alone."""
         make, name = self._maker()
         accepted = inspect.signature(make).parameters
         told = {word: width for word in WIDTH_NAMES if word in accepted and word not in self.parameters}
+        if outputs > 1:
+            told |= {word: outputs for word in OUTPUT_NAMES if word in accepted and word not in self.parameters}
         arguments = {**told, **self.parameters}
         try:
             inspect.signature(make).bind(**arguments)

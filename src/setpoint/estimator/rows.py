@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from setpoint.data.split import split, strata
 from setpoint.errors import BadGroups, BadLabels, BadProblem, BadSetting, BadWeights, ShapeMismatch, TooFewSamples
+from setpoint.measure.classes import CLASSES
 from setpoint.measure.sample import name_groups
 from setpoint.problem.language import read_problem
 from setpoint.problem.problem import Problem
@@ -37,6 +38,33 @@ def read_ask(question: Any) -> Problem:
     return problem
 
 
+def classes_for(problem: Problem, y: NDArray[Any]) -> tuple[Problem, NDArray[Any], Numbers]:
+    """The problem with the numbers of its classes, the sorted classes of `y`, and the place of each row's among them.
+
+    Two classes, unless the ask is about classes, or about errors alone, which more than two classes have as well.
+    """
+    many = problem.is_of_errors and len(np.unique(y)) > 2
+    if problem.kind != CLASSES and not many:
+        return problem, *two_classes(y)
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) == 1:
+        raise BadLabels(f"y holds one class, {classes.tolist()[0]!r}; hand over rows of more than one class")
+    return problem.resolved(names_of(classes)), classes, codes
+
+
+def names_of(classes: NDArray[Any]) -> list[str]:
+    """The names by which an ask knows classes: 1 and 1.0 are the same."""
+    values = classes.tolist()
+    return [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in values]
+
+
+def refuse_positive(problem: Problem, positive: Any) -> None:
+    """Refuse a positive class beside an ask about classes."""
+    if problem.kind == CLASSES and positive is not None:
+        raise BadSetting(f"positive sets one class against the rest, but '{problem}' is about all; leave it out")
+
+
 def two_classes(y: NDArray[Any]) -> tuple[NDArray[Any], Numbers]:
     """The two classes of `y`, sorted, and the place of each row's class among them."""
     check_classification_targets(y)
@@ -56,8 +84,8 @@ def known_codes(y: Any, classes: NDArray[Any]) -> Numbers:
     for place, name in enumerate(classes.tolist()):
         codes[values == name] = place
     if (codes < 0).any():
-        first, second = classes.tolist()
-        raise BadLabels(f"y holds {values[codes < 0][0]!r}, but the classes are {first!r} and {second!r}")
+        *most, last = map(repr, classes.tolist())
+        raise BadLabels(f"y holds {values[codes < 0][0]!r}, but the classes are {', '.join(most)} and {last}")
     return codes
 
 
@@ -122,10 +150,13 @@ def set_aside(
             return [rows.numpy() for rows in parts]
     except TooFewSamples:
         pass
-    positives = int(labels.sum())
+    positives = int((labels > 0).sum())
     aside = " and ".join(f"{share:g} for {name}" for name, share in shares.items())
+    held = f"{positives} positive and {len(labels) - positives} negative rows are"
+    if labels.max(initial=0) > 1:
+        held = f"{np.bincount(labels.astype(int)).min()} rows of the rarest class are"
     shortage = (
-        f"{positives} positive and {len(labels) - positives} negative rows are too few to set aside {aside} (each part "
+        f"{held} too few to set aside {aside} (each part "
         f"needs {FEWEST} of either class{'' if groups is None else ', and both classes of every group'})"
     )
     if confidence is not None:

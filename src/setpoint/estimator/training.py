@@ -37,10 +37,10 @@ AUTO = "auto"
 
 @dataclass(frozen=True)
 class Part:
-    """Some of the rows: raw features, labels of 0 and 1, and weights and groups if there are any."""
+    """Some of the rows: raw features, labels of 0 and 1 or class numbers, and weights and groups if there are any."""
 
     x: Any
-    labels: NDArray[np.float32]
+    labels: NDArray[Any]
     weights: NDArray[np.float64] | None = None
     groups: NDArray[Any] | None = None
 
@@ -98,6 +98,7 @@ class Training:
         settings: The epochs, the batch size, the seed and the confidence.
         device: The device to train on.
         ensemble: The number of members, or `Splits`.
+        classes: The names of the classes, where the ask is about classes.
     """
 
     problem: Problem
@@ -105,6 +106,7 @@ class Training:
     settings: Settings
     device: str
     ensemble: Any = 1
+    classes: tuple[str, ...] = ()
 
     def run(self, solver: Any, parts: Parts) -> tuple[Any, Run]:
         """Train by the solver; cross-entropy is trained beside it unless it was one of the candidates."""
@@ -117,11 +119,12 @@ class Training:
         def make_data() -> Data:
             train = parts.train.batches(encoding, batch_size=size, shuffle=size < rows, seed=self.settings.seed)
             held_out, calibration = parts.held_out.batches(encoding), parts.calibration.batches(encoding)
-            return Data(train, held_out, calibration, group_names=names, blocks=tuple(encoding.blocks))
+            blocks = tuple(encoding.blocks)
+            return Data(train, held_out, calibration, group_names=names, blocks=blocks, class_names=self.classes)
 
         width = sum(block.width for block in encoding.blocks)
         n_groups = len(names) if self.problem.group is not None else None
-        case = Case(self.problem, False, size >= rows, rows, n_groups)
+        case = Case(self.problem, False, size >= rows, rows, n_groups, len(self.classes))
         left_alone = not parts.apart or parts.train.is_sparse
         how = How(
             self.settings.epochs or 1, refit=False if left_alone else None, ensemble=self.ensemble,
@@ -140,7 +143,7 @@ class Training:
             solver, network = with_settings(own(), given), Network()
 
         def build() -> nn.Module:
-            return network.build(width, self.settings.seed).to(self.device)
+            return network.build(width, self.settings.seed, len(self.classes) or 1).to(self.device)
 
         name = self.network.module if own is not None else name_of(solver)
         first = Entry(name, build, lambda case: self._choice(solver, case))

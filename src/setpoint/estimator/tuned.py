@@ -23,16 +23,22 @@ from setpoint.estimator.decision import DecidesAtPoint
 from setpoint.estimator.rows import (
     Numbers,
     check_shares,
+    classes_for,
     known_codes,
+    names_of,
     read_ask,
     read_groups,
     read_weights,
+    refuse_positive,
     set_aside,
-    two_classes,
 )
+from setpoint.measure.classes import CLASSES
 from setpoint.problem.point import OperatingPoint
+from setpoint.problem.problem import Problem
 
 PREFIT = "prefit"
+#: Probabilities below this are taken as this, since they have no logarithm.
+SMALLEST = 1e-12
 
 
 def _model_has(method: str) -> Callable[[Tuned], bool]:
@@ -44,7 +50,7 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
 
     A fitted model is never fitted again: the rows given to `fit` only set the threshold, so they must be rows that the
     model has not seen. A model that is not fitted is cloned and fitted. Scores are those of `decision_function`, or if
-    there is none, the probability of the positive class.
+    there is none, the probability of the positive class. Asks about several classes give each class a shift.
 
     Args:
         estimator: The classifier.
@@ -61,7 +67,7 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
         estimator_: The fitted model.
         operating_point_: The threshold, its true rates, and the certificate if there is one.
         threshold_: The threshold of the scores.
-        classes_: The two classes, sorted.
+        classes_: The two classes, sorted; all classes, where the ask is about classes.
 
     Example:
         >>> import numpy as np, setpoint as sp
@@ -111,34 +117,41 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
         X, y = _read_rows(X, y)
         weights, groups = read_weights(sample_weight, len(y)), read_groups(problem, groups, len(y))
         prefit = self._is_prefit()
-        self.classes_ = _classes_of(self.estimator) if prefit else two_classes(y)[0]
-        labels = known_codes(y, self.classes_) == self._positive_place
+        problem, self.classes_, _ = classes_for(problem, _classes_of(self.estimator) if prefit else y)
+        refuse_positive(problem, self.positive)
+        known = names_of(self.classes_) if problem.kind == CLASSES else None
+        codes = known_codes(y, self.classes_)
+        labels = codes if known else codes == self._positive_place
+        width = (len(known),) if known else ()
 
         def point(rows: Numbers, scores: NDArray[np.float64]) -> OperatingPoint:
             own, names = (None if values is None else values[rows] for values in (weights, groups))
-            return calibrate(problem, scores, labels[rows], confidence=self.confidence, weights=own, groups=names)
+            return calibrate(
+                problem, scores, labels[rows], confidence=self.confidence, weights=own, groups=names, classes=known
+            )
 
         everything = np.arange(len(y))
         if prefit:
             if fit_params:
                 raise BadSetting(f"the model is fitted already, so {', '.join(fit_params)} would have no effect")
             self.estimator_ = self.estimator
-            self.operating_point_ = point(everything, self._scores(X))
+            self.operating_point_ = point(everything, self._scores_of(X, problem))
         elif self.cv is None:
             train, calibration = self._set_aside(labels, groups)
             # Whether a bound can be certified depends only on the number of samples: say so before training.
-            point(calibration, np.zeros(len(calibration)))
+            if not known:
+                point(calibration, np.zeros(len(calibration)))
             self.estimator_ = self._fitted(X, y, train, self._for_model(weights, groups, fit_params))
-            self.operating_point_ = point(calibration, self._scores(_safe_indexing(X, calibration)))
+            self.operating_point_ = point(calibration, self._scores_of(_safe_indexing(X, calibration), problem))
         else:
             if self.confidence is not None:
                 raise BadSetting("no certificate covers out-of-fold scores; leave cv=None, or fit the model elsewhere")
             params = self._for_model(weights, groups, fit_params)
-            scores = np.full(len(y), np.nan)
+            scores = np.full((len(y), *width), np.nan)
             for train, test in self._folds(X, y):
                 self.estimator_ = self._fitted(X, y, train, params)
-                scores[test] = self._scores(_safe_indexing(X, test))
-            scored = np.flatnonzero(~np.isnan(scores))
+                scores[test] = self._scores_of(_safe_indexing(X, test), problem)
+            scored = np.flatnonzero(~np.isnan(scores).reshape(len(y), -1).any(1))
             self.operating_point_ = point(scored, scores[scored])
             self.estimator_ = self._fitted(X, y, everything, params)
         for name in ("n_features_in_", "feature_names_in_"):
@@ -154,12 +167,17 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
             X: The features.
 
         Returns:
-            An array `(n, 2)`.
+            An array `(n, 2)`, or `(n, K)` for K classes.
         """
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict_proba(X))
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
+        return self._scores_of(X, self.operating_point_.problem)
+
+    def _scores_of(self, X: Any, problem: Problem) -> NDArray[np.float64]:
+        if problem.kind == CLASSES:
+            return _scores_per_class(self.estimator_, X, len(self.classes_))
         if hasattr(self.estimator_, "decision_function"):
             scores = np.asarray(self.estimator_.decision_function(X), dtype=np.float64)
             return scores if self._positive_place == 1 else -scores
@@ -234,6 +252,20 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
         return tags
 
 
+def _scores_per_class(model: Any, X: Any, n_classes: int) -> NDArray[np.float64]:
+    """One score per class: of `decision_function`, or the logarithms of the probabilities."""
+    if hasattr(model, "decision_function"):
+        scores = np.asarray(model.decision_function(X), dtype=np.float64)
+        scores = np.stack([np.zeros_like(scores), scores], axis=1) if scores.ndim == 1 else scores
+    elif hasattr(model, "predict_proba"):
+        scores = np.log(np.clip(np.asarray(model.predict_proba(X), dtype=np.float64), SMALLEST, None))
+    else:
+        scores = np.zeros((0, 0))
+    if scores.ndim != 2 or scores.shape[1] != n_classes:
+        raise BadSetting(f"{type(model).__name__} gives no score for each of its {n_classes} classes to shift")
+    return scores
+
+
 def _has_one_per_row(value: Any, size: int) -> bool:
     return not isinstance(value, str | bytes | dict) and hasattr(value, "__len__") and len(value) == size
 
@@ -251,7 +283,7 @@ def _read_rows(X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
 
 def _classes_of(model: Any) -> NDArray[Any]:
     classes = np.asarray(getattr(model, "classes_", ()))
-    if classes.shape != (2,):
+    if classes.ndim != 1 or len(classes) < 2:
         kind = type(model).__name__
-        raise BadLabels(f"Only binary classification is supported. This {kind} knows {classes.size} classes, not two")
+        raise BadLabels(f"{kind} knows {classes.size} classes in its classes_; it must know two or more")
     return classes

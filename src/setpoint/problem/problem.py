@@ -17,7 +17,7 @@ from setpoint.measure.constraint import CUT, SLACK, Constraint, FlaggedRows, Qua
 from setpoint.measure.in_first import InFirst
 from setpoint.measure.looks import constant_like
 from setpoint.measure.over_classes import ClassGap
-from setpoint.measure.rate import Gap, Range, Rate, flagged
+from setpoint.measure.rate import Gap, Range, Rate, accuracy, error, flagged
 from setpoint.measure.sample import Sample
 from setpoint.measure.worth import Worth
 
@@ -102,6 +102,11 @@ class Problem:
     def kind(self) -> str:
         """The kind of question, which says how rows are decided: "cut" by a threshold, "classes" by shifts, ..."""
         return next((q.kind for q in self.quantities if q.kind != CUT), CUT)
+
+    @property
+    def is_of_errors(self) -> bool:
+        """Whether the ask has a meaning for two classes and for more: all its quantities are errors."""
+        return self.over is None and all(bool(q == error) or bool(q == accuracy) for q in self.quantities)
 
     @property
     def columns(self) -> tuple[str, ...]:

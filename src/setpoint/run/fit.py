@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
@@ -14,10 +14,13 @@ from typing_extensions import Unpack
 
 from setpoint.data.batch import resident
 from setpoint.data.parts import Data
+from setpoint.data.rows import read_batch
 from setpoint.data.split import halves
 from setpoint.decide.samples_needed import refuse_confidence
 from setpoint.decide.settle import warn_of_refusal
 from setpoint.errors import BadSetting, SharedData
+from setpoint.measure.classes import CLASSES, OfClass
+from setpoint.measure.constraint import Quantity
 from setpoint.problem.caution import warn_of_ask
 from setpoint.problem.language import read_problem
 from setpoint.problem.point import OperatingPoint
@@ -108,8 +111,8 @@ def fit(
     checkpoint.
 
     Args:
-        model: The model, one score per row, trained in place. None if `solver` is a method that makes its own model; or
-            the name of a kind of model, such as "trees" or "auto".
+        model: The model, one score per row (or one per row and class), trained in place. None if `solver` is a method
+            that makes its own model; or the name of a kind of model, such as "trees" or "auto".
         problem: The problem, or the text of an ask.
         train: Batches to train on: any iterable of `(x, labels)`, `(x, labels, weights)` or mappings; see `sp.Batches`.
         held_out: Batches that choose the epoch, the recipe or the candidate.
@@ -172,7 +175,7 @@ def fit(
     if isinstance(solver, str):
         raise BadSetting(f"a solver is an object such as sp.ImplicitThreshold(problem), got the text {solver!r}")
     if isinstance(model, str):
-        model, solver = named_model(model, train, solver)
+        model, solver = named_model(model, train, solver, len(_about_classes(problem, [train, held_out])[1]) or 1)
     if confidence is not None:
         refuse_confidence(confidence)
         if calibration is None:
@@ -185,9 +188,10 @@ def fit(
             stacklevel=2,
         )
         calibration = None
+    problem, names = _about_classes(problem, [train, held_out])
     store = Checkpoint.of(checkpoint)
     store.processes = processes
-    data, work = Data(train, held_out, calibration), Work(store, processes=processes, tell=tell)
+    data, work = Data(train, held_out, calibration, class_names=names), Work(store, processes=processes, tell=tell)
     method = method_for(model, problem, solver, how, data, processes)
     found = run(problem, data, method, confidence=confidence, work=work)
     warn_of_refusal(found.refusal)
@@ -199,7 +203,26 @@ def fit(
     return FitResult(found.model, found.point, trained.history, used, trained.best, trained.trials)
 
 
-def named_model(kind: str, train: Iterable[Any], solver: Choice) -> tuple[nn.Module | None, Choice]:
+def _about_classes(problem: Problem, loaders: Sequence[Iterable[Any]]) -> tuple[Problem, tuple[str, ...]]:
+    """The problem with the numbers of its classes, and their names, where it is about classes or the labels are."""
+    if problem.kind != CLASSES and not problem.is_of_errors:
+        return problem, ()
+    in_memory = [rows.labels for loader in loaders if (rows := resident(loader)) is not None]
+    if not in_memory and problem.kind == CLASSES:
+        in_memory = [read_batch(item).labels for item in loaders[-1]]
+    n_classes = max([int(labels.max()) + 1 for labels in in_memory if len(labels)], default=0)
+    if problem.kind != CLASSES and n_classes < 3:
+        return problem, ()
+    known = [q.k + 1 for q in problem.quantities if isinstance(q, OfClass)]
+    names = tuple(map(str, range(max([2, n_classes, *known]))))
+    return (problem if all(map(_is_numbered, problem.quantities)) else problem.resolved(names)), names
+
+
+def _is_numbered(quantity: Quantity) -> bool:
+    return quantity.kind == CLASSES and not (isinstance(quantity, OfClass) and quantity.number is None)
+
+
+def named_model(kind: str, train: Iterable[Any], solver: Choice, outputs: int = 1) -> tuple[nn.Module | None, Choice]:
     """The model of a kind, and the method that trains it if it has its own."""
     own = kind_of(kind).method
     if own is not None:
@@ -209,7 +232,7 @@ def named_model(kind: str, train: Iterable[Any], solver: Choice) -> tuple[nn.Mod
     rows = resident(train)
     if rows is None:
         raise BadSetting(f"{kind!r} needs the number of features from sp.Batches; pass a model instead of its name")
-    return build_model(kind, rows.x.shape[1]), solver
+    return build_model(kind, rows.x.shape[1], outputs=outputs), solver
 
 
 def _refuse_unknown(settings: Mapping[str, Any]) -> None:

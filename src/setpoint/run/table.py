@@ -26,7 +26,6 @@ from setpoint.data.split import split
 from setpoint.decide.paired import Difference
 from setpoint.errors import BadSetting, BadTable, TooFewSamples
 from setpoint.measure.classes import CLASSES
-from setpoint.measure.rate import accuracy, error
 from setpoint.measure.sample import name_groups
 from setpoint.problem.caution import Caution
 from setpoint.problem.problem import Problem
@@ -294,17 +293,12 @@ def about_target(problem: Problem, frame: Frame, target: str, positive: str | No
         try:
             return problem, Target.of(frame, target, positive)
         except BadTable as cause:
-            found = _classes_of(frame, target) if positive is None and _is_of_errors(problem) else None
+            found = _classes_of(frame, target) if positive is None and problem.is_of_errors else None
             if found is None or len(found.classes) < 3:
                 raise cause
     else:
         found = Target.of_classes(frame, target)
     return problem.resolved(found.classes), found
-
-
-def _is_of_errors(problem: Problem) -> bool:
-    """Whether a problem has a meaning for two classes and for more: all its quantities are errors."""
-    return problem.over is None and all(bool(q == error) or bool(q == accuracy) for q in problem.quantities)
 
 
 def _classes_of(frame: Frame, target: str) -> Target | None:

@@ -16,6 +16,7 @@ from setpoint.data.rows import Rows
 from setpoint.decide.order import preference
 from setpoint.measure.classes import CLASSES
 from setpoint.measure.sample import Sample
+from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.processes import Processes
 from setpoint.solve.baseline import CrossEntropy
@@ -123,7 +124,8 @@ class ByEpochs:
                 schedule.step()
             share_state(model, processes, parameters=False)
             judged = score(judged_model, data.held_out, processes)
-            on_train, on_held_out = judge(problem, seen), judge(problem, judged)
+            on_held_out = judge(problem, judged)
+            on_train = _judge_like(on_held_out, seen)
             criterion.look()
             status = {"loss": loss, **criterion.status()}
             merit = preference(on_held_out)
@@ -175,6 +177,14 @@ def _train_epoch(
         progress.saw(loss, of_parts(scores, parts or [batch]))
     seen = join_all(progress.seen, progress.processes)
     return float(progress.loss or 0.0) / max(progress.steps, 1), seen
+
+
+def _judge_like(on_held_out: OperatingPoint, seen: Sample) -> OperatingPoint:
+    """The training rows at their best threshold; classes at the shifts of the held-out rows, to search only once."""
+    problem = on_held_out.problem
+    if problem.kind != CLASSES:
+        return judge(problem, seen)
+    return OperatingPoint.at(problem, on_held_out.thresholds, seen.double())
 
 
 def of_parts(scores: Tensor, parts: list[Rows]) -> list[Sample]:

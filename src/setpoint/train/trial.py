@@ -14,13 +14,14 @@ from setpoint.data.split import strata
 from setpoint.decide.calibrate import evaluate
 from setpoint.decide.cut import find
 from setpoint.decide.order import BROKEN_PRICE, merit, worth
+from setpoint.decide.shifts import find_shifts
 from setpoint.measure.classes import CLASSES
 from setpoint.measure.constraint import CUT
 from setpoint.measure.count import count
 from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
-from setpoint.problem.read_sample import weights_of
+from setpoint.problem.read_sample import read_sample, weights_of
 
 #: The number of random halves of the rows, in pairs, from which the noise of a difference is estimated.
 HALVES = 40
@@ -81,8 +82,14 @@ class Gain:
 
 
 def judge(problem: Problem, sample: Sample, rows: Tensor | None = None) -> OperatingPoint:
-    """The operating point at the best threshold of a sample, or of some of its rows."""
+    """The operating point at the best threshold of a sample, or of some of its rows.
+
+    Shifts of several classes are found by a quick search: it is made after every epoch.
+    """
     sample = sample if rows is None else sample.take(rows)
+    if problem.kind == CLASSES:
+        wide = read_sample(problem, sample.scores, sample.labels, sample.weights)
+        return OperatingPoint.at(problem, find_shifts(problem, wide, quick=True), wide)
     weights = weights_of(problem, sample)
     return evaluate(problem, sample.scores, sample.labels, weights=weights, groups=sample.groups)
 
