@@ -217,6 +217,27 @@ command("one class", lambda: fit_table(table(y=[1] * 200)))
 command("one row", lambda: fit_table(table(1)))
 command("three classes", lambda: fit_table(table(y=np.arange(200) % 3)))
 command("a label between the classes", lambda: fit_table(table(y=np.where(np.arange(200) == 4, 0.5, Y))))
+SEVERAL = "maximize macro recall"
+LETTERS = np.array(["a", "b"])[Y]
+command(
+    "a positive class for an ask about classes",
+    lambda: fit_table(table(y=np.arange(200) % 3), "--positive", "1", ask=SEVERAL),
+)
+command("one class for an ask about classes", lambda: fit_table(table(y=[1] * 200), ask=SEVERAL))
+command("more classes than are told apart", lambda: fit_table(table(y=np.arange(200) % 120), ask=SEVERAL))
+command(
+    "a class with fewer rows than parts need",
+    lambda: fit_table(table(y=np.where(np.arange(200) < 2, "rare", LETTERS)), ask=SEVERAL),
+)
+command(
+    "an ask for a class that the table has not",
+    lambda: fit_table(table(y=LETTERS), ask="maximize recall of class c"),
+)
+command("several classes, streamed", lambda: fit_table(table(y=np.arange(200) % 3), "--stream", ask=SEVERAL))
+command(
+    "a solver of two classes for several",
+    lambda: [*fit_table(table(y=np.arange(200) % 3), ask=SEVERAL), "--solver", "lagrangian"],
+)
 command("a target of lists", lambda: fit_parquet(table(y=[[int(y)] for y in Y])))
 command("fewer positives than parts need", lambda: fit_table(table(y=(np.arange(200) < 3).astype(int))))
 
@@ -532,6 +553,27 @@ library(
     lambda: sp.ask("maximize recall of class melanoma").objective(torch.ones(2, 4)),
 )
 library("an area where there are several classes", lambda: sp.ask("maximize auc").resolved(["mole", "melanoma"]))
+EYE = np.eye(3)[[0, 1, 2, 0]]
+library("one score per row for several classes", lambda: sp.evaluate("maximize macro recall", SCORES, LABELS))
+library(
+    "rows of scores of different lengths",
+    lambda: sp.evaluate("maximize macro recall", [[0.1, 0.9], [0.5]], [0, 1]),
+)
+library(
+    "names for other columns of scores than there are",
+    lambda: sp.evaluate("maximize macro recall", EYE, [0, 1, 2, 0], classes=["a", "b"]),
+)
+library(
+    "labels that name no class",
+    lambda: sp.evaluate("maximize macro recall", EYE[:, :2], ["a", "b", "c", "a"], classes=["a", "b"]),
+)
+library("class numbers beyond the last", lambda: sp.evaluate("maximize macro recall", EYE, [0, 1, 7, 0]))
+library("no samples of a class that is asked for", lambda: sp.evaluate("maximize recall of class 2", EYE, [0, 1, 0, 0]))
+library(
+    "decisions from too few columns of scores",
+    lambda: sp.evaluate("maximize macro recall", EYE, [0, 1, 2, 0]).predict(EYE[:2, :2]),
+)
+library("a class weight for several classes", lambda: sp.CrossEntropy(2.0)(torch.eye(3), torch.arange(3)))
 library("a class that is no class", lambda: sp.classes.OfClass(sp.recall, -1))
 library("two kinds of questions at once", lambda: sp.ask("maximize macro recall where fpr weighted by amount <= 1%"))
 library("a rate that lists do not have", lambda: sp.rates.InFirst(sp.fpr, 5))

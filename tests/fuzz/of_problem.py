@@ -191,7 +191,7 @@ def shifting(draw: Draw) -> None:
     given = draw(tensors(n_classes, max_size=8))
     point = sp.evaluate(draw(class_problems()), given.scores, given.labels, weights=given.weights)
     assert isinstance(point, sp.OperatingPoint)
-    finite([point.shifts, point.objective, point.rates, point.violation])
+    finite([list(point.threshold.values()), point.objective, point.rates, point.violation])
     chosen = point.predict(given.scores)
     assert bool(((chosen >= 0) & (chosen < n_classes)).all())
     finite(point.judge(given.scores, given.labels).rates)

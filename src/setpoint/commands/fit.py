@@ -22,7 +22,7 @@ from setpoint.problem.language import read_problem
 from setpoint.processes import ALONE, Processes
 from setpoint.report.verdict import first_line, sentences
 from setpoint.run.settings import Settings
-from setpoint.run.stream import memory_note
+from setpoint.run.stream import memory_note, refuse_to_stream
 from setpoint.run.table import TableRun
 from setpoint.run.unfinished import Plan, begin, how_to_go_on
 from setpoint.run.unfinished import resume as go_on
@@ -110,7 +110,9 @@ def _plan(
     if not data or target is None or ask is None:
         lacking = "a table" if not data else "--target" if target is None else "--ask"
         raise BadSetting(f"{lacking} is missing; see setpoint fit --help")
-    read_problem(ask)
+    problem = read_problem(ask)
+    if stream:
+        refuse_to_stream(problem)
     layout, paths = TextFormat(separator, encoding, not no_header), tuple(map(str, data))
     return Plan(paths, target, ask, read_settings(**how), positive, checkpoint_seconds, stream, layout)
 

@@ -36,6 +36,9 @@ def about_scores(problem: Problem, scores: Any, classes: Sequence[Any] | None = 
         classes: The names of the K classes; None names them by their numbers.
     """
     shape = tuple(scores.shape) if hasattr(scores, "shape") else _shape(scores)
+    if problem.kind == CLASSES and shape is None:
+        raise ShapeMismatch("scores are rows of different lengths; give each row one score per class")
+    shape = shape or ()
     width = shape[1] if len(shape) == 2 else 0
     if problem.kind != CLASSES and classes is None and width < 3:
         return problem, []
@@ -55,11 +58,11 @@ def _has_numbers(problem: Problem, n_classes: int) -> bool:
     return problem.kind == CLASSES and all(q.number is not None and q.number < n_classes for q in named)
 
 
-def _shape(scores: Any) -> tuple[int, ...]:
+def _shape(scores: Any) -> tuple[int, ...] | None:
     try:
-        return np.shape(scores)
+        return tuple(map(int, np.shape(scores)))
     except ValueError:
-        raise ShapeMismatch("scores are rows of different lengths; give each row one score per class") from None
+        return None
 
 
 def read_sample(

@@ -14,6 +14,7 @@ from setpoint.lock import locked
 from setpoint.plain import number, reason, text, whole_number
 from setpoint.problem.caution import Caution
 from setpoint.problem.read_thresholds import read_thresholds
+from setpoint.report.class_page import make_class_page
 from setpoint.report.figure import draw_figure
 from setpoint.report.material import Contender, Material
 from setpoint.report.page import make_page
@@ -63,8 +64,11 @@ def write_report(
     inside = Path(run).is_dir() and page.parent.is_dir() and page.parent.samefile(run)
     with locked(Path(run)) if inside else contextlib.nullcontext():
         material = read_material(run)
+        if png and material.point.classes:
+            raise BadSetting("a run of several classes has no picture yet; leave out --png")
         picture = [draw_figure(material, page.with_suffix(".png"))] if png else []
-        write_whole(page, make_page(material).encode())
+        make = make_class_page if material.point.classes else make_page
+        write_whole(page, make(material).encode())
     return [page, *picture]
 
 

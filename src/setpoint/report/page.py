@@ -44,15 +44,15 @@ def make_page(material: Material, most: int = MOST) -> str:
         '<!doctype html>'
     """
     data, decision = page_data(material, most), material.decision
-    style = _asset("style.css")
-    script = "'use strict';\n(() => {\n" + "\n".join(_asset(name) for name in SCRIPTS) + "})();\n"
-    return Template(_asset("page.html")).substitute(
+    style = asset("style.css")
+    script = "'use strict';\n(() => {\n" + "\n".join(asset(name) for name in SCRIPTS) + "})();\n"
+    return Template(asset("page.html")).substitute(
         title=escape(f"{material.problem} - setpoint report"),
         ask=escape(str(material.problem)),
         answer=f'<p class="answer">{escape(answer(material))}</p>',
         verdicts="\n".join(f'<p class="verdict {kind}">{escape(said)}</p>' for kind, said in verdicts(material)),
-        cautions=_cautions(material),
-        rival=_rival(material),
+        cautions=cautions_list(material),
+        rival=rival_lines(material),
         promise=escape(promise(material)),
         promise_kind="kept" if material.point.certificate else "open",
         explore=escape(decision.title),
@@ -62,14 +62,14 @@ def make_page(material: Material, most: int = MOST) -> str:
         help=escape(decision.help),
         counts=_counts(decision),
         groups=_groups(material),
-        solvers=_solvers(material),
+        solvers=solvers_table(material),
         history_note=_history_note(material),
-        facts=_facts(material),
-        notes=_notes(material),
+        facts=facts_list(material),
+        notes=notes_list(material),
         style=style,
-        style_hash=_hash(style),
+        style_hash=hash_of(style),
         script=script,
-        script_hash=_hash(script),
+        script_hash=hash_of(script),
         data=as_json(data),
     )
 
@@ -80,16 +80,18 @@ def as_json(data: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """The text of a file of this room."""
     return resources.files("setpoint.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def _hash(text: str) -> str:
+def hash_of(text: str) -> str:
     """The hash by which the policy of the page allows this text, and no script inside a name, to run."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _cautions(material: Material) -> str:
+def cautions_list(material: Material) -> str:
+    """The warnings, in a box."""
     told = [
         (c.code, c.sentence[:1].upper() + c.sentence[1:] + ("" if c.sentence.endswith("?") else "."))
         for c in material.cautions
@@ -98,7 +100,7 @@ def _cautions(material: Material) -> str:
     return f'<aside class="cautions" aria-label="Warnings"><h2>Warnings</h2><ul>{rows}</ul></aside>' if rows else ""
 
 
-def _rival(material: Material) -> str:
+def rival_lines(material: Material) -> str:
     """The shipped model against its rival on the first part, and behind it the best cuts of that part."""
     part = material.parts[0]
     found = material.against(part)
@@ -154,7 +156,8 @@ def _groups(material: Material) -> str:
     )
 
 
-def _solvers(material: Material) -> str:
+def solvers_table(material: Material) -> str:
+    """One row per contender: the objective and each bounded rate on every part."""
     problem = material.problem
     over = "" if problem.over is None else f", mean over {problem.over.rate}"
     heads = [f"{problem.objective}{over}", *map(str, problem.constraints)]
@@ -199,11 +202,13 @@ def _history_note(material: Material) -> str:
     )
 
 
-def _facts(material: Material) -> str:
+def facts_list(material: Material) -> str:
+    """The facts about the run."""
     rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in material.facts)
     return f"<dl>{rows}</dl>" if rows else ""
 
 
-def _notes(material: Material) -> str:
+def notes_list(material: Material) -> str:
+    """The notes on the run."""
     rows = "".join(f"<li>{escape(note)}</li>" for note in material.notes)
     return f'<h3>Notes</h3><ul class="notes">{rows}</ul>' if rows else ""

@@ -57,6 +57,12 @@ def memory_note(paths: Sequence[str]) -> str:
     return f"streaming {', '.join(paths)}, {amount(size)}, with a budget of about {amount(MEMORY)} of memory"
 
 
+def refuse_to_stream(problem: Problem) -> None:
+    """Refuse problems about several classes, which are trained in memory alone."""
+    if problem.kind == CLASSES:
+        raise BadSetting(f"'{problem}' is about several classes, which --stream does not train; leave out --stream")
+
+
 def fit_stream(
     scan: Scan,
     target: str,
@@ -75,8 +81,7 @@ def fit_stream(
         raise BadSetting(f"'{problem}' counts the values of columns, which --stream does not; leave --stream out")
     if problem.group is not None:
         raise BadSetting(f"'{problem}' compares groups, which --stream does not; leave out --stream or the gap")
-    if problem.kind == CLASSES:
-        raise BadSetting(f"'{problem}' is about several classes, which --stream does not train; leave out --stream")
+    refuse_to_stream(problem)
     left_out, rows_read = settings.left_out(scan.columns, target), scan.rows
     scan = Labelled(scan, target) if settings.drop_missing_target else scan
     division = Division.of(scan.rows, settings.shares, settings.seed)

@@ -1,0 +1,139 @@
+"""The page of a run of several classes: its answer, a table per class and the confusion matrix of each part."""
+
+from __future__ import annotations
+
+from html import escape
+from string import Template
+
+import torch
+from torch import Tensor
+
+from setpoint.measure.rate import flagged, precision, recall
+from setpoint.measure.sample import Sample
+from setpoint.problem.evidence import interval
+from setpoint.problem.read_sample import read_sample
+from setpoint.report.material import Contender, Material
+from setpoint.report.page import asset, cautions_list, facts_list, hash_of, notes_list, rival_lines, solvers_table
+from setpoint.report.words import part_name, promise, show_objective, show_share, show_value
+
+_PAGE = Template("""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src '$style_hash'">
+<meta name="color-scheme" content="light dark">
+<link rel="icon" href="data:,">
+<title>$title</title>
+<style>$style</style>
+</head>
+<body>
+<main>
+<header>
+<p class="kicker">setpoint report</p>
+<h1>$ask</h1>
+<p class="answer">$answer</p>
+$verdicts
+<p class="promise $promise_kind">$promise</p>
+<div class="rival">$rival</div>
+$cautions
+</header>
+$parts
+<section aria-labelledby="solvers-title"><h2 id="solvers-title">All solvers</h2>$solvers</section>
+<section aria-labelledby="facts-title"><h2 id="facts-title">About the run</h2>$facts$notes</section>
+</main>
+</body>
+</html>
+""")
+
+
+def make_class_page(material: Material) -> str:
+    """Make the report of a run of several classes as one self-contained HTML file, without a script.
+
+    Args:
+        material: Everything that the report shows.
+
+    Returns:
+        The text of the file.
+
+    Example:
+        >>> import setpoint as sp, torch
+        >>> from setpoint.report.class_page import make_class_page
+        >>> from setpoint.report.material import Contender, Material
+        >>> scores, labels = torch.eye(3).repeat(4, 1), torch.arange(3).repeat(4)
+        >>> point = sp.calibrate("maximize macro recall", scores, labels)
+        >>> mine = Contender("mine", point.thresholds, {"test": scores})
+        >>> "<h2>Each class, test rows</h2>" in make_class_page(Material(point, [mine], {"test": labels}))
+        True
+    """
+    problem, part, chosen, style = material.problem, material.parts[0], material.contenders[0], asset("style.css")
+    judged = material.judge(chosen, part)
+    rows = f"{len(material.labels[part]):,} {part_name(part)} rows"
+    return _PAGE.substitute(
+        title=escape(f"{problem} - setpoint report"),
+        ask=escape(str(problem)),
+        answer=escape(f"Run it at the shifts {chosen.thresholds.describe()}. On the {rows}: {show_objective(judged)}."),
+        verdicts="\n".join(_verdict(material, chosen, part)),
+        promise=escape(promise(material)),
+        promise_kind="kept" if material.point.certificate else "open",
+        rival=rival_lines(material),
+        cautions=cautions_list(material),
+        parts="\n".join(_part(material, chosen, each) for each in material.parts),
+        solvers=solvers_table(material),
+        facts=facts_list(material),
+        notes=notes_list(material),
+        style=style,
+        style_hash=hash_of(style),
+    )
+
+
+def _verdict(material: Material, chosen: Contender, part: str) -> list[str]:
+    """Whether each bound held on a part."""
+    counts, judged = chosen.thresholds.count(_sample(material, chosen, part)), material.judge(chosen, part)
+    told = []
+    for c in material.problem.constraints:
+        held = bool(c.holds(counts).all())
+        value = show_value(c.quantity, judged.rates[str(c.quantity)])
+        said = f"The bound {c} {'held' if held else 'did not hold'} on {part_name(part)}: {c.quantity} is {value}."
+        told.append(f'<p class="verdict {"holds" if held else "broken"}">{escape(said)}</p>')
+    return told
+
+
+def _sample(material: Material, contender: Contender, part: str) -> Sample:
+    names = material.point.classes
+    return read_sample(material.problem, torch.as_tensor(contender.scores[part]), material.labels[part], names=names)
+
+
+def _part(material: Material, chosen: Contender, part: str) -> str:
+    """The rates of each class on a part, and how often each class is given to rows of each class."""
+    names, sample = material.point.classes, _sample(material, chosen, part)
+    counts, table = chosen.thresholds.count(sample)[0], chosen.thresholds.kinds(sample).view(len(names), -1)
+    shifts = chosen.thresholds.values
+    each = "".join(_row(name, own, shift) for name, own, shift in zip(names, counts, shifts))
+    heads = "".join(f'<th scope="col" class="n">{escape(name)}</th>' for name in names)
+    given = "".join(_cells(name, [f"{int(n):,}" for n in own]) for name, own in zip(names, table.tolist()))
+    title = f"{part_name(part)} rows"
+    return (
+        f"<section><h2>Each class, {title}</h2>"
+        f'<div class="wide" tabindex="0" role="region" aria-label="Each class, {title}"><table class="rates">'
+        '<thead><tr><th scope="col">class</th><th scope="col" class="n">rows</th><th scope="col" class="n">recall</th>'
+        '<th scope="col" class="n">95% interval</th><th scope="col" class="n">precision</th><th scope="col" class="n">'
+        'coverage</th><th scope="col" class="n">shift</th></tr></thead>'
+        f"<tbody>{each}</tbody></table></div>"
+        f'<h3>Rows of each class (down) by the class they are given (across)</h3><div class="wide" tabindex="0" '
+        f'role="region" aria-label="Confusion matrix, {title}"><table class="confusion"><thead><tr><td></td>{heads}'
+        f"</tr></thead><tbody>{given}</tbody></table></div></section>"
+    )
+
+
+def _row(name: str, counts: Tensor, shift: float) -> str:
+    found, size = round(float(counts[0])), round(float(counts[0] + counts[2]))
+    low, high = (show_share(float(end)) for end in interval(found, size, 0.95))
+    rates = [show_share(float(rate(counts))) for rate in (recall, precision, flagged)]
+    cells = [f"{size:,}", rates[0], f"{low} to {high}", rates[1], rates[2], f"{shift:.4g}"]
+    return _cells(name, cells)
+
+
+def _cells(name: str, cells: list[str]) -> str:
+    shown = "".join(f'<td class="n">{cell}</td>' for cell in cells)
+    return f'<tr><th scope="row">{escape(name)}</th>{shown}</tr>'
