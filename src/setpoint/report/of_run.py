@@ -75,11 +75,6 @@ def write_report(
 def read_material(run: str | os.PathLike[str]) -> Material:
     """The material of a report, from a directory that `setpoint fit` wrote."""
     saved = load_run(run)
-    if saved.point.classes:
-        raise BadSetting(
-            f"the report shows one score per row, and '{saved.point.problem}' has one per class; setpoint evaluate "
-            "shows the rates of every class"
-        )
     kept = load_scores(run)
     rows = _history(Path(run) / HISTORY)
     try:
