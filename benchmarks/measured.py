@@ -18,6 +18,7 @@ from benchmarks.studies.lp_programs import page as lp_programs
 from benchmarks.studies.mq2008 import page as mq2008
 from benchmarks.studies.promises import page as promises
 from benchmarks.studies.promises_tables import page as promises_tables
+from benchmarks.studies.regularised import page as regularised
 
 PAGE = ROOT / "docs" / "measured.md"
 #: By the name of the result, in the order of the page.
@@ -27,6 +28,7 @@ SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "certificates": (certificates.TITLE, certificates.section),
     "promises": (promises.TITLE, promises.section),
     "promises_tables": (promises_tables.TITLE, promises_tables.section),
+    "regularised": (regularised.TITLE, regularised.section),
     "letter": (letter.TITLE, letter.section),
     "mq2008": (mq2008.TITLE, mq2008.section),
     "step_cost": ("What a step costs", speed.step_cost),
@@ -37,6 +39,7 @@ SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "lp_gradients": (lp_gradients.TITLE, lp_gradients.section),
     "lp_speed": ("Linear programs: speed and memory", speed.lp_speed),
     "scale": ("Large tables", page_scale.scale),
+    "trees_predict": ("Scores of trees", speed.trees_predict),
     "before_after": ("Speed since version 0.1.0", speed.before_after),
     "spine_after": ("Where the time of a fit goes", speed.spine),
 }

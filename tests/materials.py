@@ -9,6 +9,7 @@ from setpoint import ask, calibrate
 from setpoint.report.material import Contender, Material
 
 ASK = "minimize fnr where fpr <= 5%"
+BAND = "minimize review where precision >= 80% and npv >= 90%"
 
 
 def draw(rows, seed, quality=1.5, decimals=None, share=0.3):

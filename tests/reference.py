@@ -114,6 +114,41 @@ def mean_cost(scores, labels, weights, misses, alarms, threshold):
     return share(spent, whole)
 
 
+def band_counts(scores, labels, weights, low, high):
+    """The weight of flagged, unflagged and reviewed rows of each class: (tp, fp, fn, tn, rp, rn)."""
+    counts = [0.0] * 6
+    for score, label, weight in zip(scores, labels, weights):
+        if score > high:
+            counts[0 if label else 1] += weight
+        elif score > low:
+            counts[4 if label else 5] += weight
+        else:
+            counts[2 if label else 3] += weight
+    return counts
+
+
+#: Rates of the six counts (tp, fp, fn, tn, reviewed positives, reviewed negatives), written out by hand.
+BAND_RATES = {
+    "review": lambda tp, fp, fn, tn, rp, rn: (rp + rn, tp + fp + fn + tn + rp + rn),
+    "precision": lambda tp, fp, fn, tn, rp, rn: (tp, tp + fp),
+    "npv": lambda tp, fp, fn, tn, rp, rn: (tn, fn + tn),
+    "recall": lambda tp, fp, fn, tn, rp, rn: (tp, tp + fn + rp),
+    "fnr": lambda tp, fp, fn, tn, rp, rn: (fn, tp + fn + rp),
+    "fpr": lambda tp, fp, fn, tn, rp, rn: (fp, fp + tn + rn),
+    "tnr": lambda tp, fp, fn, tn, rp, rn: (tn, fp + tn + rn),
+    "error": lambda tp, fp, fn, tn, rp, rn: (fp + fn, tp + fp + fn + tn + rp + rn),
+    "accuracy": lambda tp, fp, fn, tn, rp, rn: (tp + tn, tp + fp + fn + tn + rp + rn),
+    "flagged": lambda tp, fp, fn, tn, rp, rn: (tp + fp, tp + fp + fn + tn + rp + rn),
+    "cost(miss=5, alarm=1)": lambda tp, fp, fn, tn, rp, rn: (fp + 5 * fn, tp + fp + fn + tn + rp + rn),
+}
+
+
+def band_rate(name, counts):
+    """A rate of three decisions; 0 of no rows."""
+    part, whole = BAND_RATES[name](*counts)
+    return part / whole if whole > 0 else 0.0
+
+
 def class_counts(predicted, labels, weights, n_classes):
     """(tp, fp, fn, tn) of each class against the rest."""
     found = []
@@ -134,3 +169,34 @@ def over_classes(name, kind, predicted, labels, weights, n_classes):
         return share(sum(value * size for value, size in zip(values, sizes)), sum(sizes))
     present = [value for value, size in zip(values, sizes) if size > 0]
     return max(present) - min(present) if present else 0.0
+
+
+def list_counts(lists, depths):
+    """Counts of each list when its first d rows are flagged, for d = 1 ... depths; lists of labels, best row first."""
+    found = []
+    for d in range(1, depths + 1):
+        row = []
+        for labels in lists:
+            tp, fn = sum(labels[:d]), sum(labels[d:])
+            row.append((tp, len(labels[:d]) - tp, fn, len(labels[d:]) - fn))
+        found.append(row)
+    return found
+
+
+def in_first(name, lists, k):
+    """The mean over lists of labels, best row first, of a rate among the first k; an empty place is a miss."""
+    values = []
+    for labels in lists:
+        hits, positives = sum(labels[:k]), sum(labels)
+        precision, recall = hits / k, share(hits, positives)
+        values.append(
+            {
+                "precision": precision,
+                "recall": recall,
+                "fnr": share(positives - hits, positives),
+                "hit": float(hits > 0),
+                "f_score(1)": share(2 * precision * recall, precision + recall),
+                "f_score(2)": share(5 * precision * recall, 4 * precision + recall),
+            }[name]
+        )
+    return sum(values) / len(values)

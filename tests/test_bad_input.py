@@ -293,6 +293,8 @@ command("one rate at a value of another", lambda: fit_table(table(), ask="maximi
 command("an area with a bound", lambda: fit_table(table(), ask="maximize auc where fpr <= 1%"))
 command("a bound on an area", lambda: fit_table(table(), ask="minimize fnr where auc >= 90%"))
 command("a class without the word class", lambda: fit_table(table(), ask="maximize recall of melanoma"))
+command("one letter for a rate in lists", lambda: fit_table(table(), ask="maximize p@5"))
+command("a list without its length", lambda: fit_table(table(), ask="maximize precision@k"))
 command("costs without names", lambda: fit_table(table(), ask="minimize cost(5, 1)"))
 command(
     "groups of a column that is not there", lambda: fit_table(table(), ask="minimize fnr where recall.gap(sex) <= 1%")
@@ -574,6 +576,14 @@ library(
 library("a class weight for several classes", lambda: sp.CrossEntropy(2.0)(torch.eye(3), torch.arange(3)))
 library("a class that is no class", lambda: sp.classes.OfClass(sp.recall, -1))
 library("two kinds of questions at once", lambda: sp.ask("maximize macro recall where fpr weighted by amount <= 1%"))
+library("a rate that lists do not have", lambda: sp.rates.InFirst(sp.fpr, 5))
+library("the first 0 rows of lists", lambda: sp.rates.InFirst(sp.recall, 0))
+library("a plain rate beside one in lists", lambda: sp.ask("maximize recall in the first 20 where precision >= 30%"))
+library(
+    "a rate without a meaning beside one in lists", lambda: sp.ask("maximize recall in the first 20 where fpr <= 1%")
+)
+library("counts of lists that are not deep enough", lambda: sp.rates.InFirst(sp.recall, 20)(torch.ones(3, 2, 4)))
+library("counts of rows without values", lambda: sp.rates.Weighted(sp.recall, "amount")(torch.ones(4)))
 library("a question that is none", lambda: sp.evaluate(None, SCORES, LABELS))
 library("groups asked for and not given", lambda: sp.evaluate(BY_GROUP, SCORES, LABELS))
 library("groups missing for some", lambda: sp.evaluate(BY_GROUP, SCORES, LABELS, groups=["a", NAN, "b", "b"]))

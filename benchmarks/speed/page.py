@@ -24,6 +24,19 @@ def step_cost(figures: dict[str, Any]) -> str:
     return table(["step, as a ratio to cross-entropy", "ratio", "target", "met"], rows)
 
 
+def trees_predict(figures: dict[str, Any]) -> str:
+    ways = ("model", "frame")
+    rows = [
+        [row["columns"], f"{row['rows']:,}", f"{row['boosters']}, {row['trees']:,} trees",
+         f"{row['seconds of LightGBM']:.1f}", *(f"{row[name]:.2f} ({row[f'{name}, processor']:.2f})" for name in ways),
+         f"<= {row['target']}", verdict(row["met"])]
+        for row in figures["rows"]
+    ]  # fmt: skip
+    head = ["columns", "rows", "boosters", "LightGBM alone, s", "ratio from features (of the processor)",
+            "ratio from the table (of the processor)", "target", "met"]  # fmt: skip
+    return table(head, rows)
+
+
 def kernels(figures: dict[str, Any]) -> str:
     rows = [
         [row["what"], f"{row['n']:,}", f"{row['figure']:.3g} {row['unit']}", row["target"], verdict(row["met"])]

@@ -5,12 +5,17 @@
 The model is that of `setpoint fit --model trees` on 20,000 rows of twenty numbers, and the same with four columns of
 words and missing values in two numbers: five boosters. LightGBM predicts with each booster on the same rows as it takes
 them, an array of numbers or a pandas frame with categories, and the five are averaged. `model` starts from encoded
-features, `frame` from the table, as `SavedRun.scores` does. The two take turns; the ratio is the median.
+features, `frame` from the table, as `SavedRun.scores` does. The three take turns, and each ratio is the median over the
+turns, on the wall and by the time of the processor: other programs on the machine disturb the wall alone. The claim is
+judged on the wall.
 """
 
 from __future__ import annotations
 
 import argparse
+import statistics
+import time
+from collections.abc import Callable
 from typing import Any
 
 import lightgbm
@@ -19,7 +24,7 @@ import pandas as pd
 import polars as pl
 
 import setpoint as sp
-from benchmarks.common.harness import ratio, seconds, write_result
+from benchmarks.common.harness import seconds, write_result
 from setpoint.run.settings import Settings
 from setpoint.run.table import fit_table
 from setpoint.train.scoring import score_rows
@@ -66,7 +71,7 @@ def own_boosters(frame: pl.DataFrame, like: list[lightgbm.Booster]) -> list[ligh
     return found
 
 
-def one(mixed: bool, rows: int, repeats: int) -> dict[str, Any]:
+def one(mixed: bool, rows: int, turns: int) -> dict[str, Any]:
     seen, new = table(TRAINED, mixed, 0), table(rows, mixed, 1)
     run = fit_table(seen, "y", sp.ask("minimize fnr where fpr <= 5%"), Settings(model="trees"))
     model, schema = run.chosen.model, run.schema
@@ -76,13 +81,23 @@ def one(mixed: bool, rows: int, repeats: int) -> dict[str, Any]:
     def lightgbm_alone() -> Any:
         return sum(booster.predict(theirs, raw_score=True) for booster in boosters) / len(boosters)
 
-    return {
+    ways = {"model": lambda: score_rows(model, features), "frame": lambda: score_rows(model, schema.encode(x))}
+    taken = [{"alone": spent(lightgbm_alone), **{name: spent(way) for name, way in ways.items()}} for _ in range(turns)]
+    found: dict[str, Any] = {
         "columns": "numbers and words" if mixed else "numbers", "rows": rows, "boosters": len(boosters),
-        "trees": sum(booster.num_trees() for booster in boosters),
-        "model": ratio(lambda: score_rows(model, features), lightgbm_alone, repeats),
-        "frame": ratio(lambda: score_rows(model, schema.encode(x)), lightgbm_alone, repeats),
-        "seconds of LightGBM": seconds(lightgbm_alone), "target": TARGET,
+        "trees": sum(booster.num_trees() for booster in boosters), "target": TARGET,
+        "seconds of LightGBM": min(turn["alone"][0] for turn in taken),
     }  # fmt: skip
+    for name in ways:
+        for clock, place in (("", 0), (", processor", 1)):
+            found[name + clock] = statistics.median(turn[name][place] / turn["alone"][place] for turn in taken)
+    return found
+
+
+def spent(work: Callable[[], Any]) -> tuple[float, float]:
+    """The seconds of one call on the wall and of the processor."""
+    processor = time.process_time()
+    return seconds(work), time.process_time() - processor
 
 
 def main() -> None:

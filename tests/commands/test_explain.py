@@ -54,6 +54,9 @@ def test_explain_in_words(capsys):
         ("minimize error where recall.gap(sex) <= 2%", "between any two groups of the column 'sex'"),
         ("maximize precision where flagged == 2%", "certif"),
         ("maximize mcc", "the correlation of decision and label"),
+        ("maximize precision in the first 5", "tp / (tp + fp); flagged means among the first 5 of its list"),
+        ("maximize hit in the first 5", "1 for a list with a positive that is flagged, 0 for any other"),
+        ("maximize hit in the first 5 where recall in the first 9 >= 3%", "by an order of the rows in each list where"),
         ("minimize cost(miss=5, alarm=1)", "the mean cost per row: 5 for each miss, 1 for each false alarm"),
         ("minimize cost(miss=amount, alarm=1)", "the value of 'amount' for each miss, 1 for each false alarm"),
         ("maximize recall weighted by amount", "tp / (tp + fn), where every row counts as much as its 'amount'"),
@@ -73,4 +76,45 @@ def test_every_rate_of_the_language_has_a_meaning():
     from setpoint.measure.rate import NAMED  # noqa: PLC0415
     from setpoint.report.meaning import MEANING  # noqa: PLC0415
 
-    assert set(MEANING) == set(NAMED)
+    assert set(MEANING) == {*NAMED, "review"}
+
+
+def test_explain_says_how_a_band_decides_and_counts_the_samples_of_each_cut(capsys):
+    text = "minimize review where precision >= 99% and npv >= 99.9%"
+    main_ok("explain", text, "--json")
+    needs = json.loads(capsys.readouterr().out)["certificate"]["needs"]
+    assert [(need["bound"], need["of"]) for need in needs] == [
+        ("precision >= 99%", "flagged"), ("npv >= 99.9%", "not flagged"),
+    ]  # fmt: skip
+    for need, allowed in zip(needs, (0.01, 0.001)):
+        for confidence, needed in need["samples"].items():
+            # The two cuts share the error probability.
+            level = (1 - float(confidence)) / 2
+            assert scipy.stats.binom.cdf(0, needed, allowed) <= level < scipy.stats.binom.cdf(0, needed - 1, allowed)
+    main_ok("explain", text)
+    heard = " ".join(capsys.readouterr().out.split())
+    for words in (
+        "Make review as low as it can be, at two cuts where precision is at least 99% and npv is at least 99.9%.",
+        "Rows above the upper cut are flagged, rows between the cuts are reviewed, the rest is not flagged.",
+        "review: of all samples, the share between the two cuts, which people review",
+        "precision >= 99% 299 368 528 flagged",
+        "none may fall on the wrong side of its cut",
+        "Each cut is certified by itself, the upper cut by precision and the lower cut by npv",
+    ):
+        assert words in heard
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("minimize error where review <= 5%", "a quarter of the calibration rows choose pairs of cuts to try"),
+        ("minimize error where review <= 5%", "review <= 5% 60 79 120 samples"),
+        ("minimize review where fnr <= 1%", "fnr: of all positives, the share that is missed: fn / all positives, rev"),
+        ("minimize review where fnr <= 1%", "Only the lower cut is bounded; the other cut is chosen freely."),
+        ("minimize review", "both cuts are free, and the best ones are part of the answer"),
+        ("maximize recall where npv >= 99%", "How many rows are not flagged depends on the model"),
+    ],
+)
+def test_explain_of_other_bands(capsys, text, words):
+    main_ok("explain", text)
+    assert words in " ".join(capsys.readouterr().out.split())

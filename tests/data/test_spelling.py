@@ -12,10 +12,24 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from setpoint.data.frame import read_table
+from setpoint.data.frame import read_table, tidy
 from setpoint.data.reading import Guess, Reading, learn_readings
 from setpoint.data.scan import learn_readings_of, scan_table
 from setpoint.data.schema import Schema, Target
+from setpoint.data.spelling import (
+    DAY_FIRST,
+    DOTTED,
+    is_word,
+    odd_numbers,
+    parse_boolean,
+    parse_clock,
+    parse_list,
+    parse_number,
+    parse_plain,
+    parse_time,
+    parse_zoned,
+    to_iso,
+)
 from setpoint.errors import BadTable
 
 POINT, COMMA = "1,234.5", "1.234,5"
@@ -224,3 +238,26 @@ def test_a_table_of_such_columns_in_memory_and_in_chunks(tmp_path):
         "c": [datetime.date(2024, 3, i % 28 + 1) for i in range(1, 101)],
     })  # fmt: skip
     assert torch.equal(schema.encode(plain), together)
+
+
+@given(st.text("aeinfNAtruls[]-+.%$ \u2212\u0665x9", min_size=1, max_size=8))
+@settings(max_examples=200, deadline=None)
+def test_a_text_that_is_seen_to_be_a_word_spells_nothing_else(text):
+    column = tidy(pl.Series("a", [text]))
+    if is_word(text) and column.null_count() == 0:
+        parsed = [parse_plain, parse_boolean, parse_time, parse_zoned, parse_clock, parse_list]
+        found = [parse(column) for parse in parsed] + [parse_number(column, form)[0] for form in (POINT, COMMA)]
+        found += [to_iso(column, form) for form in (DAY_FIRST, DOTTED)]
+        assert all(values.null_count() == 1 for values in found)
+
+
+def test_words_are_seen_at_once_and_words_for_numbers_are_not():
+    assert all(map(is_word, ("north", "n/o", "Zürich", "-")))
+    assert not any(map(is_word, ("2nd", "Inf", "-inf", "TRUE", "false", "[a]", "\u0665")))
+
+
+def test_a_column_of_few_different_words_is_no_column_of_odd_numbers():
+    """Codes are words on purpose; from thirteen different ones on they are remarked on."""
+    codes = pl.Series("a", [f"{i % 12 + 1}%" for i in range(60)] + ["x"])
+    assert odd_numbers(codes, 13) is None
+    assert odd_numbers(codes, 11) == (1, "x")

@@ -20,7 +20,7 @@ RATES = (
     sp.fpr, sp.fnr, sp.recall, sp.tnr, sp.precision, sp.npv, sp.rates.fdr, sp.rates.false_omission, sp.flagged,
     sp.accuracy, sp.error, sp.jaccard,
 )  # fmt: skip
-METRICS = (sp.g_mean, sp.mcc, sp.kappa, sp.rates.balanced_accuracy, sp.rates.lift)
+METRICS = (sp.g_mean, sp.mcc, sp.kappa, sp.rates.balanced_accuracy)
 ODD = (math.nan, math.inf, -math.inf)
 
 #: Any number at all, as a setting.

@@ -47,6 +47,8 @@ def rates_of_counts(draw: Draw) -> None:
         if quantity.is_share:
             assert bool(((value >= 0) & (value <= 1 + 1e-6)).all()), (quantity, value)
     finite(sp.recall.gap("sex")(draw(counts(2, 3))))
+    # The slope of the lift grows with the rows per positive squared, beyond single precision for the tiniest counts.
+    finite_gradient(sp.rates.lift(seen.double().clamp(max=1e9)), seen)
 
 
 @target
@@ -75,6 +77,17 @@ def rates_of_worth(draw: Draw) -> None:
         placed = sp.minimize(quantity, sp.rates.Weighted(sp.fpr, "fee") <= 0.5).objective
         finite_gradient(placed(seen), seen)
         finite(placed.resolution(seen, 1.0).detach())
+
+
+@target
+def rates_in_first(draw: Draw) -> None:
+    seen, k = draw(counts(2, 3, 2)), draw(st.one_of(st.integers(1, 3), numbers))
+    rate = draw(st.one_of(quantities, st.sampled_from([sp.precision, sp.recall, sp.fnr, sp.rates.hit])))
+    quantity = sp.rates.InFirst(rate, k)
+    # Whole counts of lists: at most d rows are found among the first d.
+    seen = torch.minimum(seen, torch.arange(1.0, 4.0).view(3, 1, 1).to(seen))
+    finite_gradient(quantity(seen), seen)
+    finite(quantity.resolution(seen, 1.0).detach())
 
 
 @target

@@ -16,20 +16,31 @@ from fuzz.laws import Draw, finite, target
 from fuzz.mutate import mutated_json
 from setpoint.measure.constraint import Constraint
 from setpoint.problem.check import Check
-from setpoint.problem.language import SYNONYMS
+from setpoint.problem.phrases import SYNONYMS
 from setpoint.problem.point import Certificate, Estimate
 
 WORDS = (
     "minimize", "maximize", "min", "max", "where", "over", "in", "and", "with", "points", "fpr", "fnr", "recall", "tnr",
     "precision", "flagged", "f_score", "f1", "f2", "f0", "f99999999999999999999", "gap", "(", ")", "[", "]", ",", ".",
     "<=", ">=", "==", "=", "<", "≤", "1%", "0.01", "95 %", "1e-3", "1e999", "-1", "1e999999999%", "%", '"sex"', '"\\x"',
-    '"\\ud800"', "sex", "10", "٣", "٣%", "²", "", " ", "\n", "\0", *SYNONYMS,
+    '"\\ud800"', "sex", "10", "٣", "٣%", "²", "", " ", "\n", "\0", "@", "at", "at most", "exactly",
+    "subject to", "such that", "weighted", "by", "weighted by amount", "of class", "of class a", "of class 3", "macro",
+    "micro", "gap between classes", "in the first", "5", "hit", "cost", "cost(miss=5, alarm=1)",
+    "cost(miss=amount, alarm=1)", "miss",
+    "alarm", "percent", "per", "out of", "rows", "auc", "average precision", "is", "-", *SYNONYMS,
 )  # fmt: skip
 texts = st.one_of(
     st.lists(st.sampled_from(WORDS), max_size=14).map(" ".join),
     st.lists(st.sampled_from(WORDS), max_size=14).map("".join),
     st.text(max_size=40),
     problems().map(str),
+    st.sampled_from(
+        [
+            "minimize cost(miss=amount, alarm=5) where recall weighted by fee >= 90% and fpr <= 2%",
+            "minimize error where coverage of class fraud <= 2% and recall gap between classes <= 10%",
+            "maximize recall in the first 20 where precision in the first 5 >= 30%",
+        ]
+    ),
 )
 
 
@@ -63,7 +74,7 @@ def asking(draw: Draw) -> None:
 
 @target
 def cut_asks(draw: Draw) -> None:
-    whole = str(draw(problems()))
+    whole = draw(texts)
     place, more = draw(st.integers(0, len(whole))), draw(st.sampled_from(WORDS))
     cut = draw(st.integers(0, 8))
     assert sp.ask(whole[:place] + more + whole[place + cut :]) is not None

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import reference
 import setpoint as sp
 from cases import cases
-from setpoint.errors import BadProblem
+from setpoint.errors import BadProblem, ShapeMismatch
 from setpoint.measure.rate import NAMED
 from setpoint.measure.worth import Cost, Weighted
 
@@ -118,6 +118,11 @@ def test_names_identities_and_shares():
     assert not Cost(AMOUNT, 0.5).is_share
     assert Weighted(sp.recall, AMOUNT).is_share
     assert not Weighted(sp.mcc, AMOUNT).is_share
+
+
+def test_counts_without_values_are_refused():
+    with pytest.raises(ShapeMismatch, match=r"needs counts \(\.\.\., 2, 4\), of rows and of values, got \(4,\)"):
+        Weighted(sp.recall, AMOUNT)(torch.ones(4))
 
 
 @pytest.mark.parametrize(

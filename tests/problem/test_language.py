@@ -1,5 +1,7 @@
+import re
+
 import pytest
-from hypothesis import given
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 import setpoint as sp
@@ -10,42 +12,104 @@ from setpoint.measure.rate import Rate
 from setpoint.problem.language import read_problem
 
 SHARES = st.floats(0, 1, allow_nan=False)
-
-
+COSTS = st.floats(0, 1e12)
+#: Names of columns and classes: any text; one column of groups per problem.
+NAMES = st.text(min_size=1)
+GROUP = st.shared(NAMES, key="column")
 NAMED = st.one_of(
     st.sampled_from(list(CATALOGUE.values())),
     st.floats(1e-6, 1e6).map(sp.f_score),
+    st.builds(lambda miss, alarm: sp.cost(miss=miss, alarm=alarm), COSTS, COSTS.filter(bool)),
 )
-
-
 RATES = NAMED.filter(lambda q: isinstance(q, Rate))
+IN_LISTS = st.one_of(
+    st.sampled_from([sp.precision, sp.recall, sp.fnr, sp.rates.hit]), st.floats(1e-6, 1e6).map(sp.f_score)
+)
+#: The quantities of each kind, and those that only a bound may have.
+WORTH = st.one_of(
+    st.builds(sp.rates.Weighted, NAMED, NAMES),
+    st.builds(sp.rates.Cost, NAMES, st.one_of(NAMES, COSTS)),
+    st.builds(sp.rates.Cost, COSTS, NAMES),
+)
+OF_CLASSES = st.one_of(
+    st.builds(sp.classes.OfClass, NAMED, st.one_of(NAMES, st.integers(0, 10**6))),
+    *(st.builds(kind, NAMED) for kind in (sp.classes.Macro, sp.classes.Micro, sp.classes.Proportional)),
+)
+LISTS = st.builds(sp.rates.InFirst, IN_LISTS, st.integers(1, 10**6))
+#: Of each kind: objectives that make the kind, plain rates that may stand beside, and what else may be bounded.
+KINDS = {
+    "cut": (NAMED, NAMED, st.builds(Rate.gap, RATES, GROUP)),
+    "worth": (WORTH, NAMED, WORTH),
+    "classes": (OF_CLASSES, st.sampled_from([sp.error, sp.accuracy]), st.builds(sp.classes.ClassGap, NAMED)),
+    "lists": (LISTS, LISTS, LISTS),
+}
 
 
 @st.composite
-def constraints(draw):
-    quantity = draw(NAMED)
-    if draw(st.booleans()) and isinstance(quantity, Rate):
-        quantity = quantity.gap(draw(st.shared(st.text(min_size=1), key="column")))
+def constraints(draw, quantities):
+    quantity = draw(quantities)
     relation = draw(st.sampled_from(["<=", ">=", "=="]))
     bound = draw(SHARES if quantity.is_share else st.floats(allow_nan=False, allow_infinity=False))
     return Constraint(quantity, relation, bound)
 
 
 @st.composite
-def problems(draw):
+def problems(draw, kind=None):
     make = draw(st.sampled_from([sp.minimize, sp.maximize]))
-    if draw(st.booleans()):
+    if kind == "area":
         rate = draw(st.sampled_from([sp.fpr, sp.fnr, sp.recall, sp.tnr, sp.flagged]))
         objective = draw(NAMED.filter(lambda q: q != rate))
         low, high = sorted(draw(st.tuples(SHARES, SHARES).filter(lambda pair: pair[0] != pair[1])))
         return make(objective, over=rate.between(low, high, points=draw(st.integers(1, 100))))
-    bounds = draw(st.lists(constraints(), max_size=3, unique_by=lambda c: c.quantity))
-    return make(draw(NAMED), *bounds)
+    own, plain, others = KINDS[kind]
+    bounds = draw(st.lists(constraints(st.one_of(own, plain, others)), max_size=3, unique_by=lambda c: c.quantity))
+    try:
+        return make(draw(own), *bounds)
+    except BadProblem as refusal:
+        if "contradict each other" not in str(refusal):
+            raise
+        reject()
 
 
-@given(problems())
-def test_a_problem_written_and_read_is_the_same(problem):
-    assert sp.ask(str(problem)) == problem
+@pytest.mark.parametrize("kind", ["area", *KINDS])
+def test_a_problem_written_and_read_is_the_same(kind):
+    @given(problems(kind))
+    def law(problem):
+        assert sp.ask(str(problem)) == problem
+        assert str(sp.ask(str(problem))) == str(problem)
+        assert problem.kind == ("cut" if kind == "area" else kind)
+
+    law()
+
+
+OTHER_WORDS = {
+    "minimize": ["min", "Minimise"], "maximize": ["max", "MAXIMISE"],
+    "where": ["subject to", "such that", "with", "given"], "<=": ["≤", "<", "at most", "no more than"],
+    ">=": ["≥", ">", "at least", "no less than"], "==": ["=", "exactly"], "and": [",", "AND"],
+    "%": [" %", " percent"], "recall": ["tpr", "true positive rate"], "fpr": ["fall-out"],
+    "in the first": ["@", "at", "in the top"], "of class": ["for class"], "balanced accuracy": ["balanced_accuracy"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "minimize fnr where fpr <= 1% and recall >= 5% and balanced accuracy >= 0.5",
+        "maximize recall over fpr in [0%, 5%] with 3 points",
+        "minimize cost(miss=amount, alarm=5) where recall weighted by fee >= 90% and flagged == 2%",
+        "minimize error where coverage of class fraud <= 2% and recall of class 3 >= 10%",
+        "maximize macro recall where recall gap between classes <= 10% and accuracy >= 50%",
+        "maximize recall in the first 20 where precision in the first 5 >= 30% and hit in the first 1 >= 10%",
+    ],
+)
+@given(data=st.data())
+def test_other_words_read_as_the_same(text, data):
+    written = text
+    for word, others in OTHER_WORDS.items():
+        other = data.draw(st.sampled_from([word, *others]))
+        kept = word if word == "where" and " over " in text else other
+        written = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", kept, written)
+    assert sp.ask(written) == sp.ask(text)
 
 
 @pytest.mark.parametrize(

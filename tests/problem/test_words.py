@@ -5,7 +5,8 @@ import pytest
 import setpoint as sp
 from setpoint.errors import BadAsk
 from setpoint.measure.classes import OfClass
-from setpoint.problem.language import SYNONYMS
+from setpoint.measure.in_first import InFirst
+from setpoint.problem.phrases import SYNONYMS
 
 OTHER = {
     "tpr": sp.recall, "sensitivity": sp.recall, "true_positive_rate": sp.recall, "specificity": sp.tnr,
@@ -25,6 +26,7 @@ LIKE = "; an ask reads like 'minimize fnr where fpr <= 1%'"
 
 GAP = "a gap between groups is written as a word of the rate; did you mean 'recall.gap(sex)'?"
 AT = "a rate at a value of another is a bound; did you mean '{}'?"
+FIRST = "a list is cut after a whole number of rows; did you mean 'precision in the first 5'?"
 COSTS = "expected the costs of a miss and of an alarm, as in cost(miss=5, alarm=1),"
 
 
@@ -48,6 +50,10 @@ COSTS = "expected the costs of a miss and of an alarm, as in cost(miss=5, alarm=
         ("npv of class non-fraud", OfClass(sp.npv, "non-fraud")),
         ("macro recall", sp.classes.Macro(sp.recall)), ("MICRO f_score(2)", sp.classes.Micro(sp.f_score(2))),
         ("macro balanced accuracy", sp.classes.Macro(sp.rates.balanced_accuracy)),
+        ("precision in the first 5", InFirst(sp.precision, 5)), ("recall in the top 20", InFirst(sp.recall, 20)),
+        ("precision@5", InFirst(sp.precision, 5)), ("precision at 5", InFirst(sp.precision, 5)),
+        ("f1 among the first 5", InFirst(sp.f_score(1), 5)), ("Hit in first 3", InFirst(sp.rates.hit, 3)),
+        ("hit rate @ 3", InFirst(sp.rates.hit, 3)), ("tpr in the first 5", InFirst(sp.recall, 5)),
         ("weighted precision", sp.classes.Proportional(sp.precision)),
         ("f1", sp.f_score(1)), ("F2", sp.f_score(2)), ("f_score(3)", sp.f_score(3)),
         ("F_SCORE( 50% )", sp.f_score(0.5)), ("Recall", sp.recall), ("MCC", sp.mcc),
@@ -187,6 +193,12 @@ def test_a_single_point_may_be_written_in_the_singular():
         ("maximize recall of class 2.5", "expected the name or the number of a class after 'of class'"),
         ('maximize recall of class "\\q"', 'cannot read the class "\\q"'),
         ("maximize macro", "expected a rate such as fpr or recall at the end"),
+        ("maximize precision@k", FIRST), ("maximize precision at 2.5", FIRST), ("maximize precision at", FIRST),
+        ("maximize p@5", "'p' is not a rate; did you mean 'precision in the first 5'?"),
+        ("maximize R@k", "'R' is not a rate; did you mean 'recall in the first 5'?"),
+        ("maximize recall in the first", "expected a whole number of rows, such as 5 at the end"),
+        ("maximize recall in the first 5%", "expected a whole number of rows, such as 5, but found '5%'"),
+        ("maximize hit where fpr <= 1%", "hit is about lists; did you mean 'hit in the first 5', or recall?"),
         ("minimize cost(5, 1)", COSTS), ("minimize cost(miss=5, miss=1)", COSTS), ("minimize cost()", COSTS),
         ("minimize cost(miss=5)", "expected ',' but found ')'"),
         ("minimize cost(miss 5, alarm=1)", "expected '=' but found '5'"),

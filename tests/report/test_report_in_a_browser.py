@@ -12,10 +12,13 @@ import pytest
 import torch
 from scipy.stats import binomtest
 from selenium import webdriver
+from selenium.webdriver.common.actions.action_builder import ActionBuilder
+from selenium.webdriver.common.actions.pointer_input import PointerInput
 from selenium.webdriver.common.keys import Keys
 
 from marks import slow
-from materials import material
+from materials import BAND, material
+from reference import BAND_RATES, band_counts, band_rate
 from setpoint.measure.count import count
 from setpoint.measure.rate import CATALOGUE, fpr, recall
 from setpoint.report.data import page_data
@@ -59,7 +62,8 @@ class Page:
         self.size(1200)
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
         browser.get(path.as_uri())
-        self.slider = browser.find_element("id", "threshold")
+        self.sliders = [browser.find_element("id", handle["key"]) for handle in self.data["handles"]]
+        self.slider = self.sliders[-1]
 
     def run(self, script, *arguments):
         return self.browser.execute_script(f"return {script}", *arguments)
@@ -72,14 +76,20 @@ class Page:
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
 
-    def move(self, place):
+    def move(self, place, handle=-1):
         self.run(
-            "(arguments[0].value = arguments[1], arguments[0].dispatchEvent(new Event('input')))", self.slider, place
+            "(arguments[0].value = arguments[1], arguments[0].dispatchEvent(new Event('input')))",
+            self.sliders[handle],
+            place,
         )
 
     @property
     def place(self):
         return int(self.slider.get_property("value"))
+
+    @property
+    def places(self):
+        return [int(slider.get_property("value")) for slider in self.sliders]
 
     def value(self, name):
         return float(self.run("document.getElementById(arguments[0]).dataset.value", name))
@@ -91,7 +101,13 @@ class Page:
         return self.run(script)
 
     def mark(self, chart):
-        script = "['cx', 'cy', 'visibility'].map((name) => document.querySelector(arguments[0]).getAttribute(name))"
+        script = (
+            "['data-x', 'data-y', 'visibility'].map((name) => document.querySelector(arguments[0]).getAttribute(name))"
+        )
+        return self.run(script, f"#{chart} .here")
+
+    def marks(self, chart):
+        script = "[...document.querySelectorAll(arguments[0])].map((m) => [m.dataset.x, m.dataset.y].map(Number))"
         return self.run(script, f"#{chart} .here")
 
     def errors(self):
@@ -111,8 +127,29 @@ class Page:
                 n = round(float(rate.size(counts)))
                 exact = binomtest(round(value * n), n).proportion_ci(0.95, "exact") if n else None
                 assert (low, high) == pytest.approx((exact.low, exact.high) if n else (0, 1), abs=1e-6), name
-        held = self.run("[...document.querySelectorAll('#bounds span')].map((s) => s.dataset.holds === 'true')")
-        assert held == [bool(c.holds(counts)) for c in self.told.problem.constraints]
+        assert self.held() == [bool(c.holds(counts)) for c in self.told.problem.constraints]
+        return True
+
+    def held(self):
+        return self.run("[...document.querySelectorAll('#bounds span')].map((s) => s.dataset.holds === 'true')")
+
+    def is_true_of_a_band(self, contender=0, part="test"):
+        """Whether everything that is shown is what a plain loop and scipy make of these two cuts."""
+        chosen, labels = self.told.contenders[contender], self.told.labels[part].tolist()
+        low, high = self.value("low-value"), self.value("high-value")
+        assert low <= high
+        counts = band_counts(chosen.scores[part].double().tolist(), labels, [1] * len(labels), low, high)
+        assert [self.value(name) for name in ("tp", "fp", "fn", "tn", "rp", "rn")] == counts
+        assert [self.value(name) for name in ("tp-fp", "rp-rn", "fn-tn")] == [
+            counts[0] + counts[1], counts[4] + counts[5], counts[2] + counts[3],
+        ]  # fmt: skip
+        for name, (value, lowest, highest) in self.rates().items():
+            part_of, whole = map(int, BAND_RATES[name](*counts))
+            assert value == pytest.approx(band_rate(name, counts), abs=1e-12), name
+            exact = binomtest(part_of, whole).proportion_ci(0.95, "exact") if whole else None
+            assert (lowest, highest) == pytest.approx((exact.low, exact.high) if whole else (0, 1), abs=1e-6), name
+        bounds = [(c.relation, c.bound, band_rate(str(c.quantity), counts)) for c in self.told.problem.constraints]
+        assert self.held() == [v <= b + 1e-9 if relation == "<=" else v >= b - 1e-9 for relation, b, v in bounds]
         return True
 
 
@@ -277,12 +314,155 @@ def test_an_area_has_a_button_for_each_of_its_thresholds(browser, tmp_path):
         assert page.is_true()
 
 
+@pytest.fixture
+def band(browser, tmp_path):
+    return Page(browser, tmp_path / "report.html", material(BAND, rows=300))
+
+
+def test_a_band_starts_at_its_own_cuts_and_tells_the_truth(band):
+    own = band.told.point.threshold
+    assert (band.value("low-value"), band.value("high-value")) == (own["low"], own["high"])
+    assert band.is_true_of_a_band()
+    button = band.browser.find_element("css selector", "#own button")
+    assert (button.text, button.get_property("disabled")) == ("These are the run's own cuts", True)
+    assert band.errors() == []
+
+
+def test_the_keys_move_each_handle_of_a_band_and_they_cannot_cross(band):
+    low, high = band.places
+    last = int(band.slider.get_property("max"))
+    for handle, key, expected in (
+        (0, Keys.ARROW_LEFT, [low - 1, high]), (1, Keys.ARROW_RIGHT, [low - 1, high + 1]),
+        (0, Keys.END, [high + 1, high + 1]), (0, Keys.ARROW_RIGHT, [high + 1, high + 1]),
+        (1, Keys.ARROW_LEFT, [high + 1, high + 1]), (1, Keys.END, [high + 1, last]),
+        (0, Keys.HOME, [0, last]), (1, Keys.HOME, [0, 0]), (1, Keys.ARROW_UP, [0, 1]),
+    ):  # fmt: skip
+        band.sliders[handle].send_keys(key)
+        assert band.places == expected
+        assert band.is_true_of_a_band()
+    assert band.errors() == []
+
+
+def test_a_bound_of_two_cuts_that_is_just_met_holds_and_is_broken_one_row_further(browser, tmp_path):
+    page = Page(
+        browser, tmp_path / "report.html", material("minimize error where review <= 10% and npv >= 50%", rows=300)
+    )
+    rows = page.data["contenders"][0]["parts"]["test"]
+    passed = [tp + fp for tp, fp in zip(rows["tp"], rows["fp"])]
+    page.move(len(passed) - 30)
+    for reviewed, held in ((29, True), (30, True), (31, False)):
+        page.move(passed.index(passed[page.places[1]] + reviewed), handle=0)
+        assert page.value("rp-rn") == reviewed
+        assert page.held()[0] is held
+        assert page.is_true_of_a_band()
+
+
+def test_each_handle_of_a_band_can_be_reached_and_has_a_name(band):
+    band.run("document.querySelector('#part input:checked').focus()")
+    reached = []
+    for _ in range(2):
+        band.browser.switch_to.active_element.send_keys(Keys.TAB)
+        reached.append(band.run("document.activeElement.id"))
+    assert reached == ["low", "high"]
+    names = [band.run("arguments[0].labels[0].textContent", slider) for slider in band.sliders]
+    assert names[0].startswith("Review above")
+    assert names[1].startswith("Flag above")
+    for slider in band.sliders:
+        shown = band.value(f"{slider.get_property('id')}-value")
+        assert slider.get_attribute("aria-valuetext").startswith(f"{shown:.4g}, review ")
+
+
+def test_the_mouse_takes_the_handle_that_it_is_on_even_where_both_meet(band):
+    place = band.places[0]
+    band.move(place, handle=1)
+    assert band.places == [place, place]
+    low, high = (
+        band.run("(() => { const b = arguments[0].getBoundingClientRect(); return [b.left, b.width]; })()", slider)
+        for slider in band.sliders
+    )
+    share, thumb = place / int(band.slider.get_property("max")), high[0] - low[0]
+    seam = high[0] + share * (high[1] - thumb)
+    for handle, side, away in ((0, -1, -60), (1, 1, 60)):
+        before = band.places
+        box = band.run("(() => { const b = arguments[0].getBoundingClientRect(); return b.top + b.height / 2; })()",
+                       band.slider)  # fmt: skip
+        pointer = ActionBuilder(band.browser, mouse=PointerInput("mouse", "mouse"), duration=20)
+        pointer.pointer_action.move_to_location(round(seam + side * thumb / 2), round(box)).pointer_down()
+        pointer.pointer_action.move_to_location(round(seam + side * thumb / 2) + away, round(box)).pointer_up()
+        pointer.perform()
+        assert band.places[1 - handle] == before[1 - handle]
+        assert (band.places[handle] - before[handle]) * side > 5
+        assert band.is_true_of_a_band()
+    assert band.errors() == []
+
+
+def test_a_click_on_the_track_or_the_histogram_takes_the_nearest_handle(band):
+    low, high = band.places
+    box = band.run("(() => { const b = document.getElementById('track').getBoundingClientRect(); "
+                   "return [b.left, b.width, b.top + b.height / 2]; })()")  # fmt: skip
+    click = (
+        "document.querySelector(arguments[0]).dispatchEvent(new MouseEvent('click', "
+        "{clientX: arguments[1], clientY: arguments[2], bubbles: true}))"
+    )
+    last = int(band.slider.get_property("max"))
+    for share, handle in ((0.05, 0), (0.98, 1)):
+        band.run(click, "#track", box[0] + share * box[1], box[2])
+        assert abs(band.places[handle] - share * last) <= 1
+        assert band.run("document.activeElement.id") == ("low", "high")[handle]
+        assert band.is_true_of_a_band()
+    band.run("document.querySelector('#own button').click()")
+    assert band.places == [low, high]
+    band.run("document.getElementById('histogram').scrollIntoView({block: 'center'})")
+    box = band.run(
+        "(() => { const b = document.querySelector('#histogram .band').getBoundingClientRect(); "
+        "return [b.left, b.right, b.top + 9]; })()"
+    )
+    band.run(click, "#histogram svg", box[0] - 20, box[2])
+    assert (band.places[0] < low, band.places[1]) == (True, high)
+    band.run(click, "#histogram svg", box[1] + 20, box[2])
+    assert band.places[1] > high
+    assert band.is_true_of_a_band()
+
+
+def test_a_band_is_shaded_between_its_cuts_and_marked_twice_on_each_curve(band):
+    shade = (
+        "(() => { const r = document.querySelector('#histogram .band'), x = Number(r.getAttribute('x')); "
+        "return [x, x + Number(r.getAttribute('width'))]; })()"
+    )
+    rules = "[...document.querySelectorAll('#histogram .rule')].map((r) => Number(r.getAttribute('x1')))"
+    band.run("document.querySelector('#zoom input[value=all]').click()")
+    axis = [float(band.run(f"document.querySelector('#roc .axis').getAttribute('{end}')")) for end in ("x1", "x2")]
+    for _ in range(2):
+        assert band.run(shade) == pytest.approx(band.run(rules))
+        curve = band.data["contenders"][0]["parts"]["test"]
+        expected = [curve["fp"][place] / curve["negatives"] for place in band.places]
+        shown = [(x - axis[0]) / (axis[1] - axis[0]) for x, _ in band.marks("roc")]
+        assert shown == pytest.approx(expected, abs=1e-6)
+        assert len(band.marks("pr")) == 2
+        band.move(band.places[0] - 25, handle=0)
+        band.move(band.places[1] + 12, handle=1)
+    band.move(int(band.slider.get_property("max")))
+    assert "nothing is flagged" in band.browser.find_element("id", "pr").text
+
+
+def test_the_other_solver_and_the_other_rows_of_a_band(band):
+    band.run("document.querySelectorAll('#contender input')[1].click()")
+    assert band.value("high-value") == band.told.contenders[1].thresholds.high
+    assert band.is_true_of_a_band(1)
+    band.run("document.querySelectorAll('#part input')[1].click()")
+    assert band.is_true_of_a_band(1, "calibration")
+    assert "flatter them" in band.browser.find_element("id", "part-note").text
+
+
 WIDE = {
     "bounds": lambda: material(
         "maximize recall where fpr <= 5% and precision >= 50%", names=("Anchored(0.25)", "cross-entropy", "x" * 80),
     ),
     "groups": lambda: material(rows=200, groups=["a", "b" * 60, "c d"], notes=["y" * 300], facts=[("Rows", "z" * 200)]),
     "gap": lambda: material("minimize error where recall.gap(sex) <= 5%", groups=["f", "m", "not stated"]),
+    "band": lambda: material(
+        "minimize review where precision >= 80% and npv >= 90% and fnr <= 20%", names=("default: Cross", "x" * 80),
+    ),
     "area": lambda: material("maximize precision over recall in [50%, 90%] with 10 points", rows=40),
 }  # fmt: skip
 
@@ -304,6 +484,13 @@ def test_paper_has_no_slider_and_is_white_in_the_dark(page):
     assert not page.slider.is_displayed()
     assert page.browser.find_element("id", "threshold-value").is_displayed()
     assert page.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+
+
+def test_paper_shows_the_cuts_of_a_band_without_their_handles(band):
+    band.media("print")
+    assert not any(slider.is_displayed() for slider in band.sliders)
+    assert not band.browser.find_element("id", "track").is_displayed()
+    assert band.browser.find_element("id", "high-value").is_displayed()
 
 
 def luminance(colour):

@@ -11,15 +11,16 @@ from scipy.stats import binomtest
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import confusion_matrix, roc_curve
 
-from materials import ASK, draw, history, material
+from materials import ASK, BAND, draw, history, material
+from reference import band_counts, band_rate
 from setpoint import ask
 from setpoint.measure.count import count
 from setpoint.measure.sample import Sample
-from setpoint.problem.thresholds import OneThreshold
+from setpoint.problem.thresholds import Band, OneThreshold
 from setpoint.report.data import histogram, history_data, page_data, reliability
 from setpoint.report.material import Contender
 from setpoint.report.positions import MOST, find_positions, limits
-from setpoint.report.words import answer, promise, show_share, verdicts
+from setpoint.report.words import answer, checked, promise, show_share, verdicts
 
 
 def sample_of(rows, seed=0, decimals=None):
@@ -124,6 +125,32 @@ def test_counts_and_verdicts_of_the_page_are_those_of_the_point():
     assert [data["quantities"][b["quantity"]]["name"] for b in data["bounds"]] == ["fpr", "precision", "flagged"]
 
 
+@pytest.mark.parametrize("question", [BAND, "minimize error where review <= 10% and fnr <= 20%"])
+def test_two_handles_count_what_a_plain_loop_counts(question):
+    """A page takes the six counts of a band from the counts at its two places, and judges the bounds by the values."""
+    told = material(question, rows=90, decimals=1)
+    data = page_data(told)
+    assert [handle["key"] for handle in data["handles"]] == ["low", "high"]
+    for contender, plain in zip(told.contenders, data["contenders"]):
+        rows, scores, labels = plain["parts"]["test"], contender.scores["test"].double(), told.labels["test"]
+        assert [rows["threshold"][i] for i in rows["own"]] == [contender.thresholds.high, contender.thresholds.low]
+        for high in range(0, len(rows["threshold"]), 3):
+            for low in range(0, high + 1, 4):
+                above = rows["tp"][high], rows["fp"][high]
+                below = rows["positives"] - rows["tp"][low], rows["negatives"] - rows["fp"][low]
+                counts = [*above, *below, rows["tp"][low] - above[0], rows["fp"][low] - above[1]]
+                cuts = rows["threshold"][low], rows["threshold"][high]
+                assert counts == band_counts(scores.tolist(), labels.tolist(), [1] * 90, *cuts)
+                values = [np.dot(q["part"], counts) / max(np.dot(q["whole"], counts), 1) for q in data["quantities"]]
+                assert values == pytest.approx([band_rate(q["name"], counts) for q in data["quantities"]])
+                held = Band(*cuts).count(Sample(scores, labels.double()))
+                for bound, constraint in zip(data["bounds"], told.problem.constraints):
+                    value = values[bound["quantity"]]
+                    kept = value <= bound["most"] if bound["least"] is None else value >= bound["least"]
+                    assert kept == bool(constraint.holds(held))
+        assert rows["holds"] == []
+
+
 def test_a_metric_comes_with_its_values():
     told = material("maximize mcc", rows=100)
     rows = page_data(told)["contenders"][0]["parts"]["test"]
@@ -146,6 +173,15 @@ def test_groups_add_up_and_are_counted_one_by_one():
     expected = count(scores, labels, torch.tensor(rows["threshold"], dtype=torch.float64))
     assert rows["groups"][0]["tp"] == expected[:, 0].tolist()
     assert rows["groups"][0]["fp"] == expected[:, 1].tolist()
+
+
+def test_groups_beside_a_band_show_rates_of_three_decisions():
+    told = material(BAND, rows=300, groups=["north", "south"], group_by="region")
+    data = page_data(told)
+    rows = data["contenders"][0]["parts"]["test"]
+    assert [q["name"] for q in data["group_rates"]] == ["review", "precision", "npv", "recall"]
+    assert all(len(q["part"]) == 6 for q in data["group_rates"])
+    assert np.sum([group["tp"] for group in rows["groups"]], axis=0).tolist() == rows["tp"]
 
 
 def test_thresholds_of_groups_move_together_and_start_at_the_point():
@@ -180,7 +216,8 @@ def test_the_view_is_where_the_ask_lives():
 @pytest.mark.parametrize(
     "question",
     [ASK, "minimize fpr where recall >= 90%", "maximize f1", "maximize precision where flagged == 5%",
-     "maximize recall where precision >= 70%", "maximize precision over recall in [50%, 90%] with 3 points"],
+     "maximize recall where precision >= 70%", "maximize precision over recall in [50%, 90%] with 3 points", BAND,
+     "minimize error where review <= 10%"],
 )  # fmt: skip
 def test_the_own_points_lie_in_the_view(question):
     data = page_data(material(question))
@@ -200,6 +237,8 @@ def test_bounds_are_drawn_on_their_axis_and_their_side():
     assert [(line["axis"], round(line["at"], 9), line["broken"]) for line in lines] == [
         ("recall", 0.9, -1), ("fpr", 0.02, 1), ("precision", 0.3, -1),
     ]  # fmt: skip
+    band = limits(ask("minimize review where fnr <= 10% and fpr <= 2% and npv >= 99%"))
+    assert [(line["axis"], line["lower"]) for line in band] == [("recall", True), ("fpr", False)]
     area = limits(ask("maximize precision over recall in [50%, 100%] with 2 points"))
     assert [(line["axis"], line["at"], line["broken"]) for line in area] == [("recall", 0.5, -1)]
 
@@ -244,3 +283,51 @@ def test_the_sentences_tell_the_numbers_of_the_test_rows():
 )
 def test_what_is_promised_or_missing(question, confidence, words):
     assert words in promise(material(question, confidence=confidence))
+
+
+def test_the_sentences_of_a_band_name_two_cuts():
+    told = material(BAND)
+    point, (low, high) = told.judge(told.contenders[0], "test"), told.point.threshold.values()
+    counts = band_counts(told.contenders[0].scores["test"].tolist(), told.labels["test"].tolist(), [1] * 400, low, high)
+    assert answer(told).startswith(
+        f"Flag above {high:.4g}, review from {low:.4g} to {high:.4g}. On the 400 test rows review is "
+        f"{show_share(band_rate('review', counts))} (95% interval "
+    )
+    for (kind, said), name in zip(verdicts(told), ("precision", "npv"), strict=True):
+        part, whole = {"precision": (counts[0], sum(counts[:2])), "npv": (counts[3], sum(counts[2:4]))}[name]
+        exact = binomtest(int(part), int(whole)).proportion_ci(0.95, method="exact")
+        assert f"{name} is {show_share(part / whole)} (95% interval {show_share(exact.low)} to" in said
+        assert (kind == "broken") == ("did not hold" in said)
+    later = point.check(told.contenders[0].scores["test"], told.labels["test"])
+    best = told.best(told.contenders[0], "test")
+    assert (
+        f"The best pair of cuts of these rows, {best.thresholds.describe()}, has review "
+        in checked(told.point, later, best)[-1]
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "confidence", "words"),
+    [
+        (
+            BAND,
+            None,
+            "Not certified: the pair of cuts merely meets its bounds on the calibration rows, and on new rows",
+        ),
+        (BAND, None, "such a pair of cuts breaks each of them about half the time"),
+        ("minimize review where precision >= 60% and npv >= 70%", 0.9, "Certified: precision >= 60% and npv >= 70%"),
+        ("minimize review where precision >= 60% and npv >= 70%", 0.9, "(two walks that share the error probability: "),
+        (
+            "minimize error where review <= 20%",
+            0.9,
+            "(fixed-sequence test along a path that 100 samples set aside chose)",
+        ),
+        ("minimize error where review <= 0% and recall >= 99% and fpr <= 1%", None, "no pair of cuts meets"),
+    ],
+)
+def test_what_is_promised_of_a_band(question, confidence, words):
+    assert words in promise(material(question, confidence=confidence))
+
+
+def test_a_band_without_a_review_says_so():
+    assert Band(0.5, 0.5).rule() == "Flag above 0.5, review nothing"

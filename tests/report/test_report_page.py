@@ -19,7 +19,7 @@ from PIL import Image
 
 import setpoint
 from marks import slow
-from materials import ASK, material
+from materials import ASK, BAND, material
 from setpoint.cli import main
 from setpoint.errors import BadFile, BadGroups, SetpointError, ShapeMismatch
 from setpoint.problem.language import ask
@@ -28,6 +28,7 @@ from setpoint.report.data import page_data
 from setpoint.report.material import Contender
 from setpoint.report.of_run import read_material, write_report
 from setpoint.report.page import as_json, make_page
+from setpoint.report.verdict import first_line, sentences
 from setpoint.run.artefact import check_place, load_scores, save_run
 from setpoint.run.settings import Settings
 from setpoint.run.table import fit_table
@@ -139,6 +140,28 @@ def test_every_kind_of_ask_has_a_page(question):
     assert len(data["contenders"][0]["parts"]["test"]["own"]) == ask(question).n_thresholds
 
 
+def test_a_band_has_two_handles_and_three_decisions():
+    page = make_page(material(BAND))
+    outline = Outline(page)
+    handles = [a["id"] for tag, a in outline.elements if tag == "input" and a["type"] == "range"]
+    labelled = [a["for"] for tag, a in outline.elements if tag == "label" and "for" in a]
+    assert handles == labelled == ["low", "high"]
+    cells = [a.get("id") for tag, a in outline.elements if tag == "td"]
+    assert cells[1:10] == ["tp", "rp", "fn", "fp", "rn", "tn", "tp-fp", "rp-rn", "fn-tn"]
+    text = " ".join(piece for pieces in outline.text.values() for piece in pieces)
+    for words in ("Move the two cuts", "Review above", "Flag above", "pair of cuts", "each at its own cuts"):
+        assert words in text
+    # Nothing else on the page speaks of a threshold; the last is about all models.
+    said = {piece for tag in ("p", "h2", "th", "label") for piece in outline.text[tag] if "threshold" in piece}
+    assert [piece[:31] for piece in said] == ["Rows by predicted probability, "]
+
+
+def test_one_threshold_has_one_handle_and_two_decisions():
+    outline = Outline(make_page(material()))
+    assert [a["id"] for tag, a in outline.elements if tag == "input" and a["type"] == "range"] == ["threshold"]
+    assert [a.get("id") for tag, a in outline.elements if tag == "td"][1:5] == ["tp", "fn", "fp", "tn"]
+
+
 def test_separable_and_constant_scores_have_a_page():
     told = material(rows=60)
     labels = told.labels["test"]
@@ -210,6 +233,23 @@ def test_a_run_that_compared_groups_shows_them(tmp_path):
     assert rows["values"]["recall.gap(married)"][rows["own"][0]] == pytest.approx(gap_there)
 
 
+def test_the_report_of_a_run_with_a_band(tmp_path):
+    question = ask("minimize review where precision >= 60% and npv >= 60%")
+    run = fit_table(loans(), "default", question, Settings(solver="cross-entropy", epochs=2))
+    own = run.chosen.point.thresholds
+    told = sentences(run)
+    assert any(line.startswith(f"{own.rule()}: review ") for line in told)
+    assert not any("threshold" in line for line in [*first_line(run), *told])
+    (path,) = write_report(save_run(tmp_path / "run", run))
+    rows = data_of(path.read_text())["contenders"][0]["parts"]["test"]
+    high, low = rows["own"]
+    assert (rows["threshold"][low], rows["threshold"][high]) == (own.low, own.high)
+    reviewed = rows["tp"][low] + rows["fp"][low] - rows["tp"][high] - rows["fp"][high]
+    everything = rows["positives"] + rows["negatives"]
+    assert reviewed / everything == pytest.approx(run.chosen.judged("test").rates["review"])
+    assert f"{own.rule()}. On the {everything} test rows review is " in path.read_text()
+
+
 def test_a_refused_certificate_says_why():
     assert "Not certified: too few of them.</p>" in make_page(material(refusal="too few of them"))
 
@@ -233,7 +273,7 @@ def test_the_picture_shows_something(place, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "question", [ASK, "maximize recall over fpr in [0%, 5%]", "minimize error where recall.gap(x) <= 9%"]
+    "question", [ASK, "maximize recall over fpr in [0%, 5%]", "minimize error where recall.gap(x) <= 9%", BAND]
 )
 def test_every_kind_of_run_has_a_picture(tmp_path, question):
     from setpoint.report.figure import draw_figure  # noqa: PLC0415

@@ -110,3 +110,12 @@ def test_warnings_are_printed_explained_and_stored(tmp_path, monkeypatch, capsys
     assert f"warning: {told[0]['sentence']}" in capsys.readouterr().out
     main_ok("explain", question, "--json")
     assert json.loads(capsys.readouterr().out)["warnings"] == [told[0]]
+
+
+def test_reviewed_positives_count_among_the_positives_that_are_not_found():
+    question = ask("minimize review where fpr <= 0.1% and fnr <= 90%")
+    run = fit_table(noise(2000, 2), "y", question, Settings(solver="cross-entropy", confidence=None))
+    (caution,) = [one for one in run.cautions if one.code == "flags-nearly-nothing"]
+    found = round(run.chosen.judged("test").rates["recall"] * run.sizes["test"]["positives"])
+    said = f"at its pair of cuts the model finds {found} of {run.sizes['test']['positives']} positives on the test rows"
+    assert caution.sentence.startswith(said)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+from contextlib import nullcontext
 
 import numpy as np
 import polars as pl
@@ -21,6 +23,9 @@ from setpoint.run.artefact import load_run, save_run
 from setpoint.run.settings import Settings
 from setpoint.run.stream import fit_stream
 from setpoint.run.table import fit_table
+from setpoint.train.boosting import Boosting
+from setpoint.train.contest import Contest
+from setpoint.train.full_batch import FullBatch
 from setpoint.train.stack import Stack, stacked
 
 ASK = "minimize fnr where fpr <= 10%"
@@ -103,6 +108,28 @@ def test_a_network_joins_where_it_is_not_behind_and_its_run_is_saved(tmp_path):
     saved = load_run(save_run(tmp_path / "run", table))
     x = table.schema.encode(frame)
     assert torch.equal(saved.model(x), table.chosen.model(x))
+
+
+def test_trees_beside_the_first_model_are_those_after_it(monkeypatch):
+    def trained():
+        train, held_out, rest = (sp.Batches(*tilted(seed=seed)) for seed in range(3))
+        result = sp.fit("auto", ASK, train, held_out, calibration=rest)
+        return result.history, [(trial.name, trial.note) for trial in result.comparison], result.point.thresholds
+
+    beside = trained()
+    monkeypatch.setattr(Contest, "meanwhile", lambda *_: nullcontext())
+    assert trained() == beside
+
+
+@pytest.mark.parametrize(("place", "method"), [(Boosting, "train"), (FullBatch, "train")])
+def test_an_error_in_trees_or_beside_them_ends_both(monkeypatch, place, method):
+    def fail(*_):
+        raise BadSetting("on purpose")
+
+    monkeypatch.setattr(place, method, fail)
+    with pytest.raises(BadSetting, match="on purpose"):
+        sp.fit("auto", ASK, *parts(2), calibration=parts()[2])
+    assert not [thread for thread in threading.enumerate() if "ThreadPool" in thread.name]
 
 
 def test_minutes_leave_candidates_out_and_say_so():

@@ -116,9 +116,7 @@ def section(figures: dict[str, Any]) -> str:
         "into train, held-out, calibration and test rows, the same for all methods. Rivals train on train and held-out "
         "rows; every threshold is set on calibration rows without a certificate, except that of "
         "`TunedThresholdClassifierCV`, which cross-validates on all three parts. Splits 0 to 2 were looked at while "
-        "the default was built, and are not in the figures. The figures are those of an earlier state of `auto`: since "
-        "then its penalty of linear models is chosen with less caution, and its time has fallen. They are to be taken "
-        "again on fresh splits.",
+        "the default was built, and splits 10 to 12 with an earlier state of it; neither are in the figures.",
         "Cells won and lost by two standard errors of the paired difference over the splits; a cell with fewer than "
         f"{LEAST_SPLITS} splits is shown in the table of cells, but not counted:",
         count_table(figures),

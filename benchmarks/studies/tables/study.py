@@ -15,8 +15,8 @@ Design, fixed before the first result was seen:
   and an ask. A cell is left out if the test rows have fewer negatives than one over the bound on the FPR (1,000, 100,
   20), fewer than 20 positives for recall 95 %, or fewer than 10 rows of a class.
 - *Splits*: 50/15/15/20 into train, held-out, calibration and test, by the splitter and the seed of `setpoint fit`
-  itself, so that every method has the same rows. Seeds 0 to 2 (`--screen`) are for looking at while `auto` is built;
-  seeds 10 to 19 confirm, and nothing is changed after them.
+  itself, so that every method has the same rows. Seeds 0 to 2 (`--screen`) are for looking at while `auto` is built.
+  Seeds 10 to 12 were looked at once, with an earlier `auto`; seeds 20 to 29 confirm, and nothing is changed after them.
 - *Judged* on test rows at the best cut of the test curve, which compares models, and at the threshold that calibration
   rows set, without a certificate, which compares what is shipped. An area has no single threshold.
 - *Rivals* (`rivals.py`) train on train and held-out rows: LightGBM with 31 leaves (the yardstick of time); LightGBM
@@ -58,7 +58,7 @@ from setpoint.train.boosting import Boosting
 from setpoint.train.by_epochs import ByEpochs
 from setpoint.train.class_weights import lean_weight
 
-SCREENING_SEEDS, SEEDS = range(3), range(10, 20)
+SCREENING_SEEDS, SEEDS = range(3), range(20, 30)
 #: The ask whose time is measured.
 TIMED = "minimize fnr where fpr <= 5%"
 MODELS = ("linear", "trees", "auto")
@@ -235,5 +235,6 @@ def main() -> None:
         journal.fold()
         sizes = {one: size_of(TABLES[one](folders)) for one in tables}
         planned = (*BOOSTED, *LOGISTIC, "FLAML", *MODELS, "cross-entropy")
-        figures = summary(list(journal.rows.values()), sizes, planned, len(SEEDS))
+        confirming = [row for row in journal.rows.values() if row["seed"] in SEEDS or options.quick]
+        figures = summary(confirming, sizes, planned, len(SEEDS))
         print(write_result("tables", figures, options.quick))

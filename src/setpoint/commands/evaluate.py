@@ -68,9 +68,10 @@ def main(
         known.look(frame)
         labels, scores = saved.schema.labels(frame), saved.scores(frame, ignore_extra=ignore_extra, notes=notes)
         groups = None if problem.group is None else saved.schema.groups(frame, problem.group)
-        here = point.judge(scores, labels, groups=groups)
-        check = point.check(scores, labels, groups=groups, level=level)
-        best = evaluate(problem, scores, labels, groups=groups, classes=point.classes or None)
+        values = saved.schema.values(frame, problem.columns)
+        here = point.judge(scores, labels, weights=values, groups=groups)
+        check = point.check(scores, labels, weights=values, groups=groups, level=level)
+        best = evaluate(problem, scores, labels, weights=values, groups=groups, classes=point.classes or None)
         size = (len(labels), int(labels.sum()) if not point.classes else 0)
     if strict and unlike_training(notes.alarms()):
         return BROKEN
@@ -157,8 +158,9 @@ def _in_chunks(
     """The point judged and checked, the best cut, and the number of rows and positives: exact, in two passes."""
     point, problem = saved.point, saved.point.problem
     threshold = point.thresholds.single
-    if threshold is None:
-        raise BadSetting(f"'{problem}' has several thresholds, which --stream does not judge; leave it out")
+    if threshold is None or problem.columns:
+        what = "counts the values of columns" if problem.columns else "has several thresholds"
+        raise BadSetting(f"'{problem}' {what}, which --stream does not judge; leave it out")
 
     def scored(told: Notes | None = None) -> Iterator[tuple[Tensor, Tensor]]:
         for frame in frames:

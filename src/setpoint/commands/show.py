@@ -81,7 +81,7 @@ def progress(screen: Console) -> Iterator[Callable[..., None]]:
 
 def result_table(run: TableRun) -> Table:
     """One row per solver: the objective and each bounded rate on every part, and the threshold."""
-    problem = run.problem
+    problem, noun = run.problem, run.chosen.point.thresholds.noun
     names = [str(problem.objective), *(f"{c.quantity}\n{c.relation} {show_bound(c)}" for c in problem.constraints)]
     rows: list[list[str | Text]] = []
     for one in run.runs:
@@ -89,7 +89,7 @@ def result_table(run: TableRun) -> Table:
         objectives = [show_value(problem.objective, point.objective) for point in judged]
         bounded = [_bounded(constraint, point) for constraint in problem.constraints for point in judged]
         rows.append([one.method.replace(": ", ":\n"), *objectives, *bounded, one.point.thresholds.describe("")])
-    table = grid(["solver", *(f"{name}\n{part_name(part)}" for name in names for part in SHOWN), "threshold"], rows)
+    table = grid(["solver", *(f"{name}\n{part_name(part)}" for name in names for part in SHOWN), noun], rows)
     table.title, table.title_justify = escape(str(problem)), "left"
     return table
 

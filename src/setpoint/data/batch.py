@@ -98,6 +98,12 @@ class Batches:
         self.content: str | None = None
         self.on_each = False
 
+    def with_values(self, values: Tensor | None) -> Batches:
+        """The same rows with the values of the columns that the ask names, `(n, C)`."""
+        rows = copy.copy(self)
+        rows.resident = replace(self.resident, values=values)
+        return rows
+
     @property
     def rows(self) -> int:
         """The number of rows."""

@@ -21,6 +21,7 @@ from setpoint.data.spelling import (
     MONTH_FIRST,
     POINT,
     UNITS,
+    is_word,
     may_be_number,
     parse_boolean,
     parse_clock,
@@ -157,6 +158,9 @@ class Guess:
         if not known:
             return column
         first = text.filter(text.is_not_null())[:1]
+        if is_word(first[0]):
+            self.possible = []
+            return column.cast(pl.String)
         read: Column | None = None
         fitted: Reading | None = None
         if parse_plain(first).null_count() == 0:

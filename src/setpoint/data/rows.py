@@ -16,7 +16,7 @@ from setpoint.errors import ShapeMismatch
 from setpoint.measure.sample import Sample
 
 #: Names of a batch that is a mapping.
-_NAMES = ("x", "labels", "weights", "groups", "index")
+_NAMES = ("x", "labels", "weights", "groups", "index", "values")
 #: Rows that are made dense together, unless told.
 DENSE_AT_ONCE = 4096
 
@@ -57,7 +57,7 @@ class Rows:
     """The input of a model and what is known of each of its rows: a batch, a part of a table, or all of it.
 
     Weights are 1 where there are none. Groups and lists are numbered from 0 up. `index` is the number of each row among
-    all rows of its loader.
+    all rows of its loader. `values` has one column per column that the ask counts the values of.
     """
 
     x: Any
@@ -66,6 +66,7 @@ class Rows:
     groups: Tensor | None = None
     lists: Tensor | None = None
     index: Tensor | None = None
+    values: Tensor | None = None
 
     @property
     def weights_or_ones(self) -> Tensor:
@@ -82,7 +83,7 @@ class Rows:
 
     def sample(self, scores: Tensor) -> Sample:
         """The scores of these rows, with their labels, weights and groups."""
-        return Sample(scores, self.labels, self.weights, self.groups)
+        return Sample(scores, self.labels, self.weights, self.groups, values=self.values)
 
     def map(self, change: Callable[[Tensor], Tensor]) -> Rows:
         """The same with every tensor changed."""
@@ -113,7 +114,7 @@ class Rows:
 
         weighted = any(part.weights is not None for part in parts)
         weights = torch.cat([part.weights_or_ones for part in parts]) if weighted else None
-        return Rows(cat("x"), cat("labels"), weights, cat("groups"), cat("lists"))
+        return Rows(cat("x"), cat("labels"), weights, cat("groups"), cat("lists"), values=cat("values"))
 
 
 def read_batches(loader: Iterable[Any], device: torch.device) -> Iterator[Rows]:
@@ -162,7 +163,7 @@ def _walk(value: Any) -> Iterable[Tensor]:
     elif isinstance(value, SparseRows):
         yield from value.parts
     elif isinstance(value, Rows):
-        yield from _walk([value.x, value.labels, value.weights, value.groups, value.lists])
+        yield from _walk([value.x, value.labels, value.weights, value.groups, value.lists, value.values])
     elif isinstance(value, Mapping):
         yield from _walk(list(value.values()))
     elif isinstance(value, list | tuple):

@@ -19,6 +19,7 @@ from setpoint.data.kinds import AnyColumn, fits, read_column
 from setpoint.data.learn import describe
 from setpoint.data.reading import Reading, Readings, apply_readings, learn_readings
 from setpoint.errors import BadFile, BadTable
+from setpoint.measure.values import stack_values
 
 #: The most classes of a target, when one of them is to be told from the rest.
 MOST_CLASSES = 100
@@ -181,6 +182,23 @@ def group_names(frame: Frame, column: str) -> NDArray[np.str_]:
     return names
 
 
+def column_values(frame: Frame, columns: Sequence[str]) -> Tensor | None:
+    """The values of the columns that an ask names, `(n, C)` in float64; None if it names none."""
+    for name in columns:
+        if name not in frame.columns:
+            raise BadTable(f"no column {name!r} to count the values of; {nearest(name, frame.columns)}")
+        column = frame[name]
+        if not column.dtype.is_numeric():
+            raise BadTable(f"column {name!r} holds {column.dtype}, but its values are counted; give numbers from 0 up")
+        odd = int((column.is_null() | (column < 0).fill_null(False) | column.is_nan().fill_null(False)).sum())
+        if odd:
+            raise BadTable(
+                f"column {name!r} is missing or below 0 in {odd} of {len(column)} rows, but its values are counted; "
+                "leave those rows out, or write 0"
+            )
+    return stack_values({name: frame[name].to_numpy() for name in columns}) if columns else None
+
+
 @dataclass(frozen=True)
 class Schema(Columns):
     """The columns of the training rows and the target, and how a table becomes features and labels.
@@ -241,6 +259,12 @@ class Schema(Columns):
     def groups(self, frame: Frame, column: str) -> NDArray[np.str_]:
         """The group of every row, as text."""
         return group_names(apply_readings(frame, {n: r for n, r in self.readings.items() if n == column}), column)
+
+    def values(self, frame: Frame, columns: Sequence[str]) -> dict[str, Tensor] | None:
+        """The values of the columns that an ask names, by name; None if it names none."""
+        known = {name: reading for name, reading in self.readings.items() if name in columns and name in frame.columns}
+        found = column_values(apply_readings(frame, known), columns)
+        return None if found is None else dict(zip(columns, found.unbind(1)))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""

@@ -114,6 +114,12 @@ def parse_number(text: Column, form: str, unit: str | None = None) -> tuple[Colu
     return values.zip_with(~words, plain.cast(pl.Float64, strict=False)).alias(text.name), found["unit"]
 
 
+def is_word(text: str) -> bool:
+    """Whether a text is seen at once to spell no number, boolean, time or list: it has no digit, and no such word."""
+    lower = text.lower()
+    return not any(map(str.isdigit, lower)) and not any(part in lower for part in ("inf", "nan", "true", "false", "["))
+
+
 def may_be_number(plain: Column, form: str) -> bool:
     """Whether the first of some plain numbers is one of this form too."""
     return bool(plain[:1].str.strip_chars_start("+-").str.contains(_SHAPES[form]).all())
@@ -133,7 +139,7 @@ def odd_numbers(column: Column, codes: int) -> tuple[int, str] | None:
 
     Up to `codes` different ones are taken as words on purpose.
     """
-    if column.dtype != pl.String:
+    if column.dtype != pl.String or column.n_unique() <= codes:
         return None
     text = levels(column).drop_nulls()
     reads = text.cast(pl.Float64, strict=False).is_not_null()
@@ -151,6 +157,6 @@ def may_be_two_dates(column: Column) -> bool:
     """Whether every value is a date whose day and month could be either way round."""
     if column.dtype != pl.String:
         return False
-    text = levels(column).drop_nulls()
+    text = levels(column.unique()).drop_nulls()
     days = text.str.extract_groups(_DATED.replace("SEPARATOR", "/")).struct.unnest()
     return len(text) > 0 and all((days[name].cast(pl.Int64) <= 12).fill_null(False).all() for name in days.columns[:2])

@@ -7,16 +7,19 @@ from dataclasses import dataclass
 
 from setpoint.decide.band import find_band
 from setpoint.decide.certify import certify
-from setpoint.decide.certify_band import certify_band
+from setpoint.decide.certify_band import certify_band, needed_for_band
 from setpoint.decide.certify_groups import certify_each_group, certify_gap
 from setpoint.decide.certify_shifts import certify_shifts
 from setpoint.decide.cut import find
+from setpoint.decide.samples_needed import allowed_share, needed
 from setpoint.decide.shifts import find_shifts, with_limit
+from setpoint.decide.worth import certify_worth, find_worth
 from setpoint.errors import BadProblem
 from setpoint.measure.band import BAND
 from setpoint.measure.classes import CLASSES
-from setpoint.measure.constraint import CUT
+from setpoint.measure.constraint import CUT, Constraint
 from setpoint.measure.sample import Sample
+from setpoint.measure.worth import WORTH
 from setpoint.problem.certificate import Certificate
 from setpoint.problem.problem import Problem
 from setpoint.problem.read_thresholds import thresholds_from
@@ -31,11 +34,13 @@ class Decider:
     Args:
         best: Finds the best decision on a sample, whose groups or classes have these names, if any.
         certify: Finds the best decision at which all bounds hold with a given confidence, likewise.
+        needed: The fewest samples, of those that a bound is a share of, with which it can be certified.
         bounded: Adds to a decision how much better any other could be on a sample, where that is not known to be 0.
     """
 
     best: Callable[[Problem, Sample, Sequence[str] | None], Thresholds]
     certify: Callable[[Problem, Sample, float, Sequence[str] | None], tuple[Thresholds, Certificate]]
+    needed: Callable[[Problem, Constraint, float], int] = lambda _, bound, sure: needed(allowed_share(bound), sure)
     bounded: Callable[[Problem, Sample, Thresholds], Thresholds] = lambda problem, sample, found: found
 
 
@@ -76,6 +81,8 @@ _DECIDERS = {
     BAND: Decider(
         lambda problem, sample, names: find_band(problem, sample),
         lambda problem, sample, confidence, names: certify_band(problem, sample, confidence),
+        needed_for_band,
     ),
-    CLASSES: Decider(find_shifts, certify_shifts, _bounded_shifts),
+    WORTH: Decider(find_worth, certify_worth),
+    CLASSES: Decider(find_shifts, certify_shifts, bounded=_bounded_shifts),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -45,7 +45,8 @@ def evaluate(
         problem: A problem, or the text of an ask.
         scores: Scores `(n,)`, as a tensor, an array or a list; `(n, K)` for K classes.
         labels: Labels `(n,)` of 0 and 1; for K classes their numbers, or their names where `classes` has them.
-        weights: Weights `(n,)`, if any.
+        weights: Weights `(n,)`, if any; for asks that name columns, such as `recall weighted by amount`, the values of
+            each column by its name.
         groups: The group of each sample, by name or number; needed when the problem compares groups.
         classes: The names of the K classes, in the order of the columns of the scores; None names them by their
             numbers, from 0 up.
@@ -94,7 +95,8 @@ def calibrate(
         scores: Scores `(n,)`, as a tensor, an array or a list; `(n, K)` for K classes.
         labels: Labels `(n,)` of 0 and 1; for K classes their numbers, or their names where `classes` has them.
         confidence: The probability with which the bounds are to hold, such as 0.95.
-        weights: Weights `(n,)`, if any; unequal weights cannot be certified.
+        weights: Weights `(n,)`, if any; unequal weights cannot be certified. For asks that name columns, such as
+            `recall weighted by amount`, the values of each column by its name.
         groups: The group of each sample, by name or number; needed when the problem compares groups, and then each
             group gets a threshold.
         classes: The names of the K classes, in the order of the columns of the scores; None names them by their
@@ -164,6 +166,8 @@ def _gathered(
     """Scores, labels, weights and names of groups of all processes, by rank; an error in one is raised in all."""
     if processes.alone:
         return scores, labels, weights, groups
+    if isinstance(weights, Mapping):
+        raise BadSetting("values of columns are not gathered from several processes; calibrate on one of them")
     own: Any
     try:
         sample = read_sample(problem, scores, labels, weights, None, known)

@@ -60,17 +60,20 @@ class Certified:
     method: str
 
 
-def certified_cuts(problem: Problem, sample: Sample, confidence: float) -> Certified:
-    """All cuts at which the bounds hold: with probability `confidence` at all of them at once."""
+def certified_cuts(problem: Problem, sample: Sample, confidence: float, walks: int = 1) -> Certified:
+    """All cuts at which the bounds hold: with probability `confidence` at all of them at once.
+
+    With several `walks`, each on bounds of its own, the error probability is shared among them.
+    """
     tested = unweighted(sample)
     sides = {safe_side(c) for c in problem.constraints}
     if 0 not in sides:
         cuts = curve(tested.scores, tested.labels)
-        return Certified(cuts, _from_the_ends(problem, cuts, confidence), BY_RANK)
+        return Certified(cuts, _from_the_ends(problem, cuts, confidence, walks), BY_RANK)
     aside, tested = drawn_apart(tested, SET_ASIDE)
     cuts = curve(tested.scores, tested.labels)
     counts, steps = cuts.counts.numpy(), _ways(problem)
-    level = (1 - confidence) / len(steps)
+    level = (1 - confidence) / len(steps) / walks
     start = int((cuts.values > _most_certain(problem, aside, steps)).sum())
     certified = np.concatenate([_walk(problem.constraints, counts, start, step, level) for step in steps])
     if len(certified) == 0:
@@ -84,12 +87,13 @@ def certify_among(problem: Problem, cuts: Curve, confidence: float) -> tuple[Ten
     return _chosen(problem, cuts, _from_the_ends(problem, cuts, confidence), confidence, BY_RANK)
 
 
-def _from_the_ends(problem: Problem, cuts: Curve, confidence: float) -> NDArray[np.int64]:
-    certified = reduce(np.intersect1d, walked_from_the_ends(problem, cuts, confidence).values())
+def _from_the_ends(problem: Problem, cuts: Curve, confidence: float, walks: int = 1) -> NDArray[np.int64]:
+    level = (1 - confidence) / walks
+    certified = reduce(np.intersect1d, walked_from_the_ends(problem, cuts, 1 - level).values())
     if len(certified) == 0:
         counts, sides = cuts.counts.numpy(), {safe_side(c) for c in problem.constraints}
         start = int(_doubt(problem.constraints, counts).argmin())
-        raise TooFewSamples(refusal(problem, counts[start], confidence, (1 - confidence) / len(sides)))
+        raise TooFewSamples(refusal(problem, counts[start], confidence, level / len(sides)))
     return certified
 
 

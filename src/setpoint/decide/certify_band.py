@@ -1,24 +1,24 @@
 """Certified bands: two cuts at which all bounds hold on new data with a given probability.
 
 Bounds on one cut each (precision on the upper cut, npv on the lower one) are certified cut by cut, as for a single
-threshold: two walks share the error probability, and the best pair of certified cuts is taken. The lower cut is the
-upper cut of the mirrored question, in which scores change their sign and the classes their places. Bounds on both cuts
+threshold: two walks share the error probability, and the best pair of certified cuts is taken. The walk of the
+upper cut flags more and more rows, that of the lower cut leaves more and more rows unflagged. Bounds on both cuts
 together, such as `review <= 5%`, are certified along a path of pairs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from setpoint.decide.along_path import certify_along_path
+from setpoint.decide.along_path import SET_ASIDE, certify_along_path
 from setpoint.decide.band import Pairs, find_band
 from setpoint.decide.certify import certified_cuts, unweighted
-from setpoint.decide.samples_needed import refuse_the_impossible
+from setpoint.decide.samples_needed import allowed_share, needed, refuse_the_impossible
 from setpoint.errors import TooFewSamples
 from setpoint.measure.band import BandRate, is_one_sided
 from setpoint.measure.constraint import Constraint
@@ -29,9 +29,6 @@ from setpoint.problem.certificate import Certificate
 from setpoint.problem.problem import Problem
 from setpoint.problem.thresholds import Band
 
-#: Turns a rate of one of the two cuts into a rate of a single threshold.
-Plain = Callable[[BandRate], Rate]
-
 
 def certify_band(problem: Problem, sample: Sample, confidence: float) -> tuple[Band, Certificate]:
     """The best pair of cuts at which all bounds hold with probability `confidence`."""
@@ -41,12 +38,10 @@ def certify_band(problem: Problem, sample: Sample, confidence: float) -> tuple[B
         assert isinstance(band, Band)
         return band, certificate
     sample = unweighted(sample)
-    bounds = [[c for c in problem.constraints if _rate(c).sides[side]] for side in (0, 1)]
-    each = 1 - (1 - confidence) / sum(map(bool, bounds))
+    bounds = _by_side(problem)
+    walks = sum(map(bool, bounds))
     cuts = curve(sample.scores, sample.labels)
-    high = _certified(bounds[0], _upper, sample, cuts, each)
-    mirrored = replace(sample, scores=-sample.scores, labels=1 - sample.labels)
-    low = _certified(bounds[1], _lower, mirrored, cuts, each, sign=-1)
+    high, low = (_certified(bounds[side], side, sample, cuts, (confidence, walks)) for side in (0, 1))
     found = Pairs(replace(problem, constraints=()), cuts, high.allowed, low.allowed).feasible()
     if found is None:
         raise TooFewSamples(
@@ -59,6 +54,23 @@ def certify_band(problem: Problem, sample: Sample, confidence: float) -> tuple[B
     return band, Certificate(problem.promise, confidence, len(sample.scores), f"{both}{methods}")
 
 
+def needed_for_band(problem: Problem, constraint: Constraint, confidence: float) -> int:
+    """The fewest samples, of those that a bound is a share of, with which it can be certified beside the others.
+
+    Bounds on one cut each share the error probability. A bound on both cuts is certified along a path, which a part of
+    the samples chooses without being tested.
+    """
+    allowed = allowed_share(constraint)
+    if not all(map(is_one_sided, problem.constraints)):
+        return math.ceil(needed(allowed, confidence) / (1 - SET_ASIDE))
+    return needed(allowed, 1 - (1 - confidence) / sum(map(bool, _by_side(problem))))
+
+
+def _by_side(problem: Problem) -> list[list[Constraint]]:
+    """The bounds on the upper cut, and those on the lower cut."""
+    return [[c for c in problem.constraints if _rate(c).sides[side]] for side in (0, 1)]
+
+
 @dataclass(frozen=True)
 class _Side:
     """The certified thresholds of one of the two cuts, by the cuts of all samples that they lie at."""
@@ -68,17 +80,18 @@ class _Side:
     method: str
 
 
-def _certified(
-    bounds: list[Constraint], plain: Plain, sample: Sample, cuts: Curve, confidence: float, sign: int = 1
-) -> _Side:
-    """The cuts at which the bounds of one side are certain; all cuts where it has no bound."""
+def _certified(bounds: list[Constraint], side: int, sample: Sample, cuts: Curve, sure: tuple[float, int]) -> _Side:
+    """The upper cuts (0) or the lower cuts (1) at which their bounds are certain; all cuts where there is no bound.
+
+    `sure` is the confidence and the number of walks that share it.
+    """
     thresholds = cuts.thresholds(torch.arange(len(cuts.tp))).double().numpy().copy()
     if not bounds:
         return _Side(np.ones(len(thresholds), dtype=bool), thresholds, "")
-    asked = Problem(flagged, True, tuple(replace(c, quantity=plain(_rate(c))) for c in bounds))
-    found = certified_cuts(asked, sample, confidence)
+    asked = Problem(flagged, side == 0, tuple(replace(c, quantity=_plain(_rate(c), side)) for c in bounds))
+    found = certified_cuts(asked, sample, *sure)
     allowed = np.zeros(len(thresholds), dtype=bool)
-    own = sign * found.cuts.thresholds(torch.from_numpy(np.sort(found.places))).double().numpy()
+    own = found.cuts.thresholds(torch.from_numpy(np.sort(found.places))).double().numpy()
     # A certified threshold stands for the cut of all samples that decides them alike.
     places = _places(cuts, own)
     allowed[places], thresholds[places] = True, own
@@ -96,11 +109,10 @@ def _rate(constraint: Constraint) -> BandRate:
     return constraint.quantity
 
 
-def _upper(rate: BandRate) -> Rate:
-    """A rate that depends on the upper cut alone, as a rate of flagged against all other rows."""
-    return Rate(rate.name, *((w[0], w[1], w[4], w[5]) for w in (rate.part, rate.whole)))
+def _plain(rate: BandRate, side: int) -> Rate:
+    """A rate that depends on the upper cut (0) or on the lower cut (1) alone, as a rate of that one threshold.
 
-
-def _lower(rate: BandRate) -> Rate:
-    """A rate that depends on the lower cut alone, as a rate of the mirrored question."""
-    return Rate(rate.name, *((w[3], w[2], w[5], w[4]) for w in (rate.part, rate.whole)))
+    Reviewed rows lie below the upper cut and above the lower one.
+    """
+    weights = ((w[0], w[1], w[4], w[5]) if side == 0 else (w[4], w[5], w[2], w[3]) for w in (rate.part, rate.whole))
+    return Rate(rate.name, *weights)

@@ -51,6 +51,8 @@ def estimate(point: OperatingPoint, sample: Sample, confidence: float) -> tuple[
         return (_area(problem, sample, confidence),)
     if sample.weights is not None:
         sample = sample.take(sample.weights > 0)
+    if sample.values is not None:
+        return _by_rows(point, sample, confidence)
     folds = _folds(sample) if point.certificate is None else None
     if folds is None:
         kinds, how = _Kinds.at(point.thresholds, sample), "at a fixed threshold"
@@ -121,6 +123,24 @@ class _Kinds:
         few = _inverse_number(slopes, self.squares, self.fourths)
         few -= _inverse_number(slopes, self.rows * mean**2, self.rows * mean**4)
         return max(1.0, 1 / max(few, 1e-9))
+
+
+def _by_rows(point: OperatingPoint, sample: Sample, confidence: float) -> tuple[Estimate, ...]:
+    """Estimates at a fixed threshold, by Bayesian bootstraps of the rows, for asks that count the values of columns."""
+    problem, size = point.problem, len(sample.scores)
+    asked = [problem.objective, *(c.quantity for c in problem.constraints if not is_testable(c))]
+    rng, weights = np.random.default_rng((0x5E7, size)), torch.ones_like(sample.scores)
+    weights = weights if sample.weights is None else sample.weights
+    draws = min(_DRAWS, max(_FEWEST, _WORK // (20 * size)))
+    drawn = [weights * torch.from_numpy(rng.exponential(size=size)) for _ in range(draws)]
+    counts = torch.cat([point.thresholds.count(replace(sample, weights=own)) for own in drawn])
+    tail, found = (1 - confidence) / 2, []
+    for quantity in dict.fromkeys(asked):
+        value = float(quantity(point.thresholds.count(sample))[0])
+        low, high = np.quantile(quantity(counts).numpy(), [tail, 1 - tail]).tolist()
+        method = f"percentiles of {draws} Bayesian bootstraps of the rows, at a fixed threshold"
+        found.append(Estimate(str(quantity), value, min(low, value), max(high, value), confidence, size, method))
+    return tuple(found)
 
 
 def _inverse_number(slopes: Tensor, squares: Tensor, fourths: Tensor) -> float:

@@ -110,6 +110,7 @@ def difference(
     labels: Any,
     *,
     groups: Any = None,
+    values: Tensor | None = None,
     confidence: float = 0.95,
 ) -> Difference:
     """The difference of two points that were judged on the same rows, with an interval.
@@ -120,13 +121,15 @@ def difference(
         scores: The scores of the first model and those of the second.
         labels: 0 or 1 per row.
         groups: The group of each row, where each group has its own threshold.
+        values: The values of the columns that the ask names, `(n, C)`.
         confidence: The share of such intervals that hold the true difference.
 
     Returns:
         The difference and its interval.
     """
     problem, value = ours.problem, ours.objective - theirs.objective
-    samples = [read_sample(problem, each, labels, names=ours.classes) for each in scores]
+    given = None if values is None else dict(zip(problem.columns, values.unbind(1)))
+    samples = [read_sample(problem, each, labels, given, names=ours.classes) for each in scores]
     truth = samples[0].labels > 0
     if problem.kind != CUT:
         low, high, method = _of_rows((ours, theirs), samples, confidence)

@@ -14,16 +14,23 @@ from setpoint.errors import BadProblem, BadSetting
 from setpoint.measure.classes import OfClass
 from setpoint.measure.constraint import Constraint, percent
 from setpoint.measure.rate import Gap, Rate, rate_within
+from setpoint.measure.worth import plain_of
 from setpoint.problem.evidence import p_if_broken, p_if_gap_exceeds, trials
 from setpoint.problem.problem import Problem
 
 Counts = NDArray[np.float64]
-#: The samples that a rate is a share of, by its weights on (tp, fp, fn, tn).
+#: The samples that a rate is a share of, by its weights on (tp, fp, fn, tn), and for a band on reviewed rows too.
 WHOLES: dict[tuple[float, ...], str] = {
     (0, 1, 0, 1): "negatives",
     (1, 0, 1, 0): "positives",
     (1, 1, 1, 1): "samples",
     (1, 1, 0, 0): "flagged",
+    (0, 0, 1, 1): "not flagged",
+    (0, 1, 0, 1, 0, 1): "negatives",
+    (1, 0, 1, 0, 1, 0): "positives",
+    (1, 1, 1, 1, 1, 1): "samples",
+    (1, 1, 0, 0, 0, 0): "flagged",
+    (0, 0, 1, 1, 0, 0): "not flagged",
 }
 #: Beyond two to this power no number of samples is named.
 _MOST = 24
@@ -41,24 +48,25 @@ def allowed_share(constraint: Constraint) -> float:
 
 def safe_side(constraint: Constraint) -> int:
     """+1 if a higher threshold can only help the bound, -1 if a lower one, 0 if either may break it."""
-    rate = constraint.quantity.rate if isinstance(constraint.quantity, OfClass) else constraint.quantity
+    rate = plain_of(constraint.quantity)
+    rate = rate.rate if isinstance(rate, OfClass) else rate
     direction = rate.direction if isinstance(rate, Rate) else 0
     return direction if constraint.relation == "<=" else -direction
 
 
 def counted(constraint: Constraint) -> str:
     """The samples that the bound is a share of, in a word."""
-    kind = WHOLES.get(tuple(int(weight > 0) for weight in rate_within(constraint.quantity).whole), "samples")
+    kind = WHOLES.get(tuple(int(weight > 0) for weight in rate_within(plain_of(constraint.quantity)).whole), "samples")
     if isinstance(constraint.quantity, OfClass):
         name = constraint.quantity.label
         own = {"negatives": f"samples of other classes than {name}", "positives": f"samples of class {name}"}
         return own.get(kind, f"samples predicted as class {name}" if kind == "flagged" else "samples")
-    return "flagged samples" if kind == "flagged" else kind
+    return {"flagged": "flagged samples", "not flagged": "samples that are not flagged"}.get(kind, kind)
 
 
 def whole_of(constraint: Constraint) -> str:
     """The samples that the bounded rate is a share of; empty where these are no plain count of samples."""
-    rate = constraint.quantity
+    rate = plain_of(constraint.quantity)
     return WHOLES.get(rate.whole, "") if isinstance(rate, Rate) else ""
 
 

@@ -29,7 +29,13 @@ def read_ask(question: Any) -> Problem:
     """The problem, from a problem or a text."""
     if not isinstance(question, str | Problem):
         raise BadProblem(f"ask must be a text such as 'minimize fnr where fpr <= 5%' or a problem, got {question!r}")
-    return read_problem(question)
+    problem = read_problem(question)
+    if problem.columns:
+        raise BadProblem(
+            f"'{problem}' counts the values of columns, which the estimators do not take; pass scores and "
+            "weights={...} to sp.calibrate, or use setpoint fit"
+        )
+    return problem
 
 
 def classes_for(problem: Problem, y: NDArray[Any]) -> tuple[Problem, NDArray[Any], Numbers]:

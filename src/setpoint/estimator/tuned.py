@@ -117,7 +117,7 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
         X, y = _read_rows(X, y)
         weights, groups = read_weights(sample_weight, len(y)), read_groups(problem, groups, len(y))
         prefit = self._is_prefit()
-        problem, self.classes_, _ = classes_for(problem, _classes_of(self.estimator) if prefit else y)
+        problem, self.classes_, _ = classes_for(problem, _classes_of(self.estimator, problem) if prefit else y)
         refuse_positive(problem, self.positive)
         known = names_of(self.classes_) if problem.kind == CLASSES else None
         codes = known_codes(y, self.classes_)
@@ -281,9 +281,11 @@ def _read_rows(X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
     return X, np.asarray(y)
 
 
-def _classes_of(model: Any) -> NDArray[Any]:
+def _classes_of(model: Any, problem: Problem) -> NDArray[Any]:
     classes = np.asarray(getattr(model, "classes_", ()))
-    if classes.ndim != 1 or len(classes) < 2:
-        kind = type(model).__name__
-        raise BadLabels(f"{kind} knows {classes.size} classes in its classes_; it must know two or more")
+    many = problem.kind == CLASSES or problem.is_of_errors
+    if classes.ndim != 1 or len(classes) < 2 or (len(classes) > 2 and not many):
+        kind, told = type(model).__name__, "two or more" if many else "two"
+        only = "" if many else "Only binary classification is supported by this ask. "
+        raise BadLabels(f"{only}This {kind} knows {classes.size} classes, not {told}")
     return classes

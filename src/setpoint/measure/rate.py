@@ -368,7 +368,7 @@ def _balanced_accuracy(tp: Tensor, fp: Tensor, fn: Tensor, tn: Tensor) -> Tensor
 
 
 def _lift(tp: Tensor, fp: Tensor, fn: Tensor, tn: Tensor) -> Tensor:
-    return share(share(tp, tp + fp), share(tp + fn, tp + fp + fn + tn))
+    return share(share(tp, tp + fp) * (tp + fp + fn + tn), tp + fn)
 
 
 g_mean = Metric("g_mean", _g_mean)

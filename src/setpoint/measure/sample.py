@@ -43,6 +43,8 @@ class Sample:
     groups: Tensor | None = None
     n_groups: int | None = None
     processes: Processes = field(default_factory=lambda: ALONE)
+    #: The values of the columns that an ask names, `(n, C)` in float64: amounts, costs.
+    values: Tensor | None = None
 
     @property
     def dtype(self) -> torch.dtype:
@@ -84,12 +86,15 @@ class Sample:
         return there.any(1).all()
 
     def detach(self) -> Sample:
-        return Sample(self.scores.detach(), self.labels, self.weights, self.groups, self.n_groups)
+        return replace(self, scores=self.scores.detach(), processes=ALONE)
 
     def take(self, rows: Tensor) -> Sample:
         """Some of the rows, by their numbers or by a boolean mask."""
-        weights, groups = (None if part is None else part[rows] for part in (self.weights, self.groups))
-        return replace(self, scores=self.scores[rows], labels=self.labels[rows], weights=weights, groups=groups)
+        weights, groups, values = (
+            None if part is None else part[rows] for part in (self.weights, self.groups, self.values)
+        )
+        own = replace(self, scores=self.scores[rows], labels=self.labels[rows], weights=weights, groups=groups)
+        return own if values is None else replace(own, values=values)
 
     def widened(self) -> Sample:
         """The sample in the precision to count in; the gradient flows back in that of the scores."""
@@ -102,8 +107,9 @@ class Sample:
     def double(self) -> Sample:
         """The sample detached and in float64, in which everything is judged; class numbers stay whole numbers."""
         weights = None if self.weights is None else self.weights.double()
-        labels = self.labels.double() if self.scores.dim() == 1 else self.labels.long()
-        return Sample(self.scores.detach().double(), labels, weights, self.groups, self.n_groups)
+        scores = self.scores.detach().double()
+        labels = self.labels.double() if scores.dim() == 1 else self.labels.long()
+        return replace(self, scores=scores, labels=labels, weights=weights, processes=ALONE)
 
 
 def check_sample(scores: Any, labels: Any, weights: Any = None, groups: Any = None, *, look: bool = True) -> Sample:

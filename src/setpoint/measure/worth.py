@@ -13,10 +13,11 @@ from numbers import Real
 import torch
 from torch import Tensor
 
-from setpoint.errors import BadProblem
+from setpoint.errors import BadProblem, ShapeMismatch
 from setpoint.measure.constraint import Quantity
 from setpoint.measure.rate import Metric, Rate, share, spelled
 
+WORTH = "worth"
 #: A miss or an alarm costs no more: sums of costs stay finite.
 MOST = 1e12
 
@@ -28,7 +29,7 @@ class Worth(Quantity, ABC):
     the columns of the whole problem, by `among`.
     """
 
-    kind = "worth"
+    kind = WORTH
     #: The columns of the counts, one for each row but row 0; empty for the own columns.
     order: tuple[str, ...]
 
@@ -43,6 +44,11 @@ class Worth(Quantity, ABC):
 
     def row(self, counts: Tensor, column: str | None) -> Tensor:
         """The counts of one column, `(..., 4)`; of the samples themselves for None."""
+        rows = 1 + len(self.order or self.columns)
+        if counts.dim() < 2 or counts.shape[-2] < rows:
+            raise ShapeMismatch(
+                f"{self} needs counts (..., {rows}, 4), of rows and of values, got {tuple(counts.shape)}"
+            )
         return counts[..., self._place(column), :]
 
     def _place(self, column: str | None) -> int:
@@ -118,6 +124,11 @@ class Weighted(Worth):
     @property
     def is_share(self) -> bool:
         return self.rate.is_share
+
+
+def plain_of(quantity: Quantity) -> Quantity:
+    """The plain rate that stands beside quantities of values; any other quantity as it is."""
+    return quantity.rate if isinstance(quantity, Weighted) and quantity.column is None else quantity
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from setpoint.measure.classes import ClassQuantity, Micro, OfClass
 from setpoint.measure.constraint import Constraint, Quantity
 from setpoint.measure.rate import Gap, Rate, rate_within
+from setpoint.measure.worth import Weighted, plain_of
 
 Numbers = NDArray[np.float64]
 #: The probability spent on narrowing down the common rate at which two groups are compared.
@@ -31,7 +32,8 @@ def is_testable(constraint: Constraint) -> bool:
     closed = constraint.relation == "==" and constraint.bound == 0
     if isinstance(quantity, Gap) and constraint.relation != "<=" and not closed:
         return False
-    rate = quantity.rate if isinstance(quantity, Gap | OfClass | Micro) else quantity
+    rate = plain_of(quantity)
+    rate = rate.rate if isinstance(rate, Gap | OfClass | Micro) else rate
     if not isinstance(rate, Rate) or not rate.is_share or not any(rate.part):
         return False
     if isinstance(quantity, Micro) and rate.whole not in _EACH_ROW_ONCE:
@@ -117,7 +119,10 @@ def interval(part: Any, whole: Any, confidence: float) -> tuple[Numbers, Numbers
 
 
 def _trials(quantity: Quantity, counts: Any) -> tuple[Numbers, Numbers]:
-    rate, values = rate_within(quantity), np.asarray(counts, dtype=np.float64)
+    values = np.asarray(counts, dtype=np.float64)
+    if isinstance(quantity, Weighted):
+        quantity, values = quantity.rate, values[..., 0, :]
+    rate = rate_within(quantity)
     if isinstance(quantity, OfClass):
         values = values[..., quantity.k, :]
     elif isinstance(quantity, Micro):

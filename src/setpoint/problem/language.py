@@ -8,7 +8,8 @@ bound     = quantity relation number | "flagged" relation integer "rows"
 relation  = "<=" | ">=" | "==" | "<" | ">" | "at most" | "at least" | "exactly" | "no more than" | "no less than"
 quantity  = rate | rate ".gap(" column ")" | cost | rate "weighted by" column
           | rate "of class" class | ("macro" | "micro" | "weighted") rate | rate "gap between classes"
-rate      = name | "f_score" "(" number ")"
+          | ( rate | "hit" ) ( "in the first" | "at" | "@" ) integer
+rate      = name | "f_score" "(" number ")" | "cost" "(" "miss" "=" number "," "alarm" "=" number ")"
 cost      = "cost" "(" "miss" "=" ( number | column ) "," "alarm" "=" ( number | column ) ")"
 number    = decimal [ "%" | "percent" ] | decimal ("per" | "in" | "out of") decimal
 column    = word | JSON string
@@ -17,50 +18,17 @@ class     = word | JSON string | integer
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
-from decimal import Decimal
+from collections.abc import Iterable
 
 from setpoint.errors import BadAsk, BadProblem
-from setpoint.measure.band import review
-from setpoint.measure.classes import Macro, Micro, OfClass
-from setpoint.measure.constraint import Constraint, Quantity, Relation
-from setpoint.measure.over_classes import ClassGap, Proportional
-from setpoint.measure.rate import NAMED, Metric, Range, Rate, f_score, fpr, precision, recall
-from setpoint.measure.worth import Weighted, cost
-from setpoint.problem.near_misses import of_area, of_class, of_cut, of_gap
+from setpoint.measure.constraint import Constraint, Quantity
+from setpoint.measure.rate import Metric, Range, Rate
+from setpoint.problem.near_misses import of_area
+from setpoint.problem.phrases import AREAS, PER, Phrases
 from setpoint.problem.problem import Problem
-from setpoint.problem.tokens import Tokens
 
-#: Other names; words of a name may be joined by spaces, underscores or hyphens.
-SYNONYMS = {
-    "tpr": "recall", "sensitivity": "recall", "true_positive_rate": "recall", "specificity": "tnr",
-    "selectivity": "tnr", "true_negative_rate": "tnr", "ppv": "precision", "positive_predictive_value": "precision",
-    "negative_predictive_value": "npv", "false_discovery_rate": "fdr", "false_omission": "for",
-    "false_omission_rate": "for", "iou": "jaccard", "fall_out": "fpr", "false_positive_rate": "fpr",
-    "false_alarm_rate": "fpr", "miss_rate": "fnr", "false_negative_rate": "fnr", "coverage": "flagged",
-    "selected": "flagged", "error_rate": "error", "matthews": "mcc", "cohen_kappa": "kappa", "gmean": "g_mean",
-    "auroc": "auc", "roc_auc": "auc", "ap": "average_precision", "auprc": "average_precision",
-    "pr_auc": "average_precision",
-}  # fmt: skip
-#: Areas by name: the objective, and the rate over all of which it is averaged.
-AREAS = {"auc": (recall, fpr), "average_precision": (precision, recall)}
 _VERBS = {"minimize": False, "minimise": False, "min": False, "maximize": True, "maximise": True, "max": True}
 _WHERE = ("where", "subject to", "such that", "with", "given", "s . t .")
-#: Bounds are never strict: for a share of finitely many rows `<` and `<=` make no difference in practice.
-_RELATIONS: dict[Relation, tuple[str, ...]] = {
-    "<=": ("<=", "≤", "=<", "<", "at most", "no more than", "not more than", "up to", "less than", "below", "under"),
-    ">=": (">=", "≥", "=>", ">", "at least", "no less than", "not less than", "more than", "above"),
-    "==": ("==", "=", "exactly", "equal to", "equals"),
-}
-_OVER_CLASSES: dict[str, Callable[[Rate | Metric], Quantity]] = {
-    "macro": Macro,
-    "micro": Micro,
-    "weighted": Proportional,
-}
-_PER = ("per", "in", "out of")
-#: The longest name has so many words.
-_LONGEST = 3
 
 
 def ask(text: str, metrics: Iterable[Metric] = ()) -> Problem:
@@ -101,13 +69,8 @@ def read_problem(problem: Problem | str, *, rows: bool = False) -> Problem:
     return problem
 
 
-class _Reader(Tokens):
+class _Reader(Phrases):
     """Reads one ask from left to right."""
-
-    def __init__(self, text: str, metrics: dict[str, Metric]) -> None:
-        super().__init__(text)
-        self.known: dict[str, Rate | Metric] = {**NAMED, review.name: review, **metrics}
-        self.plain = {name.replace(" ", "_"): quantity for name, quantity in self.known.items()}
 
     def problem(self) -> Problem:
         verb = self.take("word", "'minimize' or 'maximize'").lower()
@@ -173,136 +136,9 @@ class _Reader(Tokens):
         plain = self.kind() == "number" and not self.peek().endswith("%")
         bound = self.number()
         if self.accept("rows", "row"):
-            if self.accept(*_PER):
+            if self.accept(*PER):
                 return Constraint(quantity, relation, self.out_of(bound))
             if not isinstance(quantity, Rate) or not plain:
                 raise self.error(f"rows are a number of flagged rows, as in flagged {relation} 100 rows;")
             quantity = quantity.rows
         return Constraint(quantity, relation, bound)
-
-    def relation(self, quantity: Quantity) -> Relation:
-        self.accept("is", "of")
-        for relation, phrases in _RELATIONS.items():
-            if self.accept(*phrases):
-                return relation
-        expected = f"<=, >= or == after {quantity}"
-        raise self.error(
-            f"expected {expected} but found {self.peek()!r}" if self.peek() else f"expected {expected} at the end"
-        )
-
-    def relates(self, ahead: int) -> bool:
-        """Whether the word ahead begins a relation, as in `recall of at least 90%`."""
-        first = {phrase.split()[0] for phrases in _RELATIONS.values() for phrase in phrases}
-        return self.peek(ahead).lower() in first
-
-    def number(self) -> float:
-        text = self.take("number", "a number such as 1% or 0.01")
-        if text.endswith("%") or self.accept("percent", "per cent"):
-            try:
-                return float(Decimal(text.removesuffix("%").strip()).scaleb(-2))
-            except ArithmeticError as cause:
-                raise self.error(f"{text!r} is too large a number") from cause
-        return self.out_of(float(text)) if self.accept(*_PER) else float(text)
-
-    def out_of(self, part: float) -> float:
-        """A number of rows as a share of so many: 200 per 10000."""
-        text = self.take("number", "a number of rows such as 10000")
-        self.accept("rows", "row")
-        if text.endswith("%") or not float(text) > 0:
-            raise self.error(f"expected a number of rows such as 10000 but found {text!r}")
-        return part / float(text)
-
-    def quantity(self) -> Quantity:
-        if self.peek().lower() == "gap":
-            raise self.error(of_gap(self))
-        if self.peek().lower() == "cost" and self.peek(1) == "(":
-            return self.cost()
-        if self.peek().lower() in _OVER_CLASSES and self.peek(1).lower() != "by":
-            self.place += 1
-            return _OVER_CLASSES[self.peek(-1).lower()](self.named())
-        rate = self.named()
-        if self.accept("."):
-            return self.gap(rate)
-        if self.accept("weighted by"):
-            return Weighted(rate, self.name("the name of a column after 'weighted by'", "column"))
-        if self.accept("of class", "for class", "of the class"):
-            return OfClass(rate, self.label())
-        if self.accept("gap between classes", "gap between the classes"):
-            return ClassGap(rate)
-        if self.peek().lower() == "gap":
-            raise self.error(of_gap(self, rate))
-        if self.peek().lower() in ("of", "for") and self.kind(1) in ("word", "quoted") and not self.relates(1):
-            raise self.error(of_class(rate, self.peek(1)))
-        if self.peek(1).lower() not in ("most", "least") and self.accept("@", "at"):
-            raise self.error(of_cut(self, rate))
-        return rate
-
-    def label(self) -> int | str:
-        """A class, by its number or name."""
-        if self.kind() == "number" and self.peek().isdecimal():
-            return int(self.take("number", "a class"))
-        return self.name("the name or the number of a class after 'of class'", "class")
-
-    def gap(self, rate: Rate | Metric) -> Quantity:
-        self.need("gap")
-        self.need("(")
-        column = self.name("the name of a column of groups after '.gap('", "column")
-        self.need(")")
-        if not isinstance(rate, Rate):
-            raise self.error(f"{rate} has no gap between groups; use a rate such as recall")
-        return rate.gap(column)
-
-    def cost(self) -> Quantity:
-        """The costs of a miss and of an alarm, in either order."""
-        self.need("cost")
-        self.need("(")
-        costs: dict[str, float | str] = {}
-        for place in range(2):
-            if place:
-                self.need(",")
-            name = "miss" if self.accept("miss") else "alarm" if self.accept("alarm") else ""
-            if not name or name in costs:
-                raise self.error("expected the costs of a miss and of an alarm, as in cost(miss=5, alarm=1),")
-            self.need("=")
-            costs[name] = self.number() if self.kind() == "number" else self.name("a cost or a column", "column")
-        self.need(")")
-        return cost(**costs)
-
-    def longest(self, names: Iterable[str]) -> tuple[int, str]:
-        """The longest name of several words that comes next, as (words, name); 0 words if none does."""
-        words = self.words(_LONGEST)
-        for count in range(len(words), 0, -1):
-            joined = "_".join(words[:count])
-            name = SYNONYMS.get(joined, joined) if joined not in self.plain else joined
-            if name in names:
-                return count, name
-        return 0, ""
-
-    def named(self) -> Rate | Metric:
-        word = self.peek()
-        if self.kind() == "word" and word in self.known:
-            self.place += 1
-            return self.known[word]
-        count, name = self.longest(self.plain)
-        if count:
-            self.place += count
-            return self.plain[name]
-        if self.longest(AREAS)[0]:
-            raise self.error(f"{word} is an area over all thresholds: it can be maximized, but not bounded")
-        return self.scored(self.take("word", "a rate such as fpr or recall"))
-
-    def scored(self, word: str) -> Rate:
-        """An F-score, or the refusal of a word that is no rate."""
-        lower = word.lower().replace("-", "_")
-        beta = re.fullmatch(r"f(\d+)(_score)?", lower)
-        if beta and float(beta.group(1)):
-            if not beta.group(2):
-                self.accept("score")
-            return f_score(float(beta.group(1)))
-        if lower == "f_score":
-            self.need("(")
-            value = self.number()
-            self.need(")")
-            return f_score(value)
-        names = [*self.known, *SYNONYMS, *AREAS, "f_score", "f1"]
-        raise self.error(self.unknown(word, names, f"is not a rate; known are {', '.join(self.known)}, f_score"))

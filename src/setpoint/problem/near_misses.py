@@ -8,6 +8,8 @@ from setpoint.problem.tokens import Tokens
 
 #: Rates of which a bound keeps the value low.
 _LOW = ("fpr", "fnr", "fdr", "for", "flagged", "error")
+#: Letters before @, as in p@5.
+SHORT = {"p": "precision", "prec": "precision", "r": "recall", "rec": "recall"}
 #: Words between "gap" and the column in "recall gap between groups of sex".
 _LINKS = ("gap", "between", "of", "by", "across", "over", "the", "groups", "column")
 
@@ -40,8 +42,9 @@ def of_cut(tokens: Tokens, rate: Quantity) -> str:
             tokens.place += 1
         relation, bound = "<=" if words[0] in _LOW else ">=", tokens.peek() if tokens.kind() == "number" else "1%"
         return f"a rate at a value of another is a bound; did you mean '{rate} where {words[0]} {relation} {bound}'?"
-    found = tokens.peek() if tokens.kind() == "number" else "5%"
-    return f"a rate at a share of the rows is a bound; did you mean '{rate} where flagged == {found}'?"
+    if tokens.peek().endswith("%"):
+        return f"a rate at a share of the rows is a bound; did you mean '{rate} where flagged == {tokens.peek()}'?"
+    return f"a list is cut after a whole number of rows; did you mean '{rate} in the first 5'?"
 
 
 def of_area(verb: str, objective: Rate | Metric, rate: Rate) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint.errors import BadFile, BadProblem
+from setpoint.errors import BadFile, BadProblem, BadWeights
 from setpoint.files import write_whole
 from setpoint.measure.constraint import Quantity
 from setpoint.measure.curve import curve, mean_over
@@ -26,7 +26,7 @@ from setpoint.problem.read_sample import read_sample, refuse_absent
 from setpoint.problem.read_thresholds import as_thresholds, read_thresholds
 from setpoint.problem.shifts import Shifts
 from setpoint.problem.shown_rates import rates_by_class, rates_by_group, shown_quantities
-from setpoint.problem.thresholds import Threshold, Thresholds
+from setpoint.problem.thresholds import Threshold, Thresholds, heaviest_of
 
 FORMAT = 1
 
@@ -99,7 +99,8 @@ class OperatingPoint:
         names = [f"{c.quantity} " if together else "" for c in bounds]
         nearest = ", ".join(f"{name}{self.rates[str(c.quantity)]:.6g}" for name, c in zip(names, bounds))
         # The search over shifts of several classes may miss some.
-        none = "no shifts were found that meet" if isinstance(self.thresholds, Shifts) else "no threshold meets"
+        searched = isinstance(self.thresholds, Shifts)
+        none = "no shifts were found that meet" if searched else f"no {self.thresholds.noun} meets"
         return f"infeasible: {none} {' and '.join(map(str, bounds))}{together} (nearest: {nearest})"
 
     def predict(self, scores: Any, groups: Any = None) -> Any:
@@ -127,7 +128,7 @@ class OperatingPoint:
         """The true rates of a sample at the given thresholds."""
         counts = thresholds.count(sample)
         pooled = counts.sum(-2) if thresholds.by_group else counts
-        heaviest = 1.0 if sample.weights is None or not len(sample.weights) else float(sample.weights.max())
+        heaviest = heaviest_of(sample)
         if problem.over is None:
             objective = float(problem.objective(pooled)[0])
             quantities = dict.fromkeys([*problem.quantities, *shown_quantities(problem)])
@@ -162,16 +163,19 @@ class OperatingPoint:
         sample = self._sample(scores, labels, weights, groups)
         return OperatingPoint.at(self.problem, self.thresholds, sample, self.certificate)
 
-    def check(self, scores: Any, labels: Any, *, groups: Any = None, level: float = 0.05) -> Check:
+    def check(self, scores: Any, labels: Any, *, weights: Any = None, groups: Any = None, level: float = 0.05) -> Check:
         """Test whether the bounds still hold on a later batch, each bound exactly, and all of them together.
 
         A promise that is kept is called broken with probability `level` at most per look. Twelve looks at a level of
-        0.05 are twelve chances of a false alarm: for twelve looks together use level=0.05 / 12.
+        0.05 are twelve chances of a false alarm: for twelve looks together use level=0.05 / 12. `weights` are the
+        values of the columns that the ask names, if it does; other weights are not tested.
         """
         self.problem.refuse_rows()
         if self.problem.over is not None:
             return check_counts(self.problem, torch.zeros(4), level=level)
-        sample = self._sample(scores, labels, None, groups, [c.quantity for c in self.problem.bounds])
+        if not self.problem.columns and weights is not None:
+            raise BadWeights("an exact test counts rows, so it takes no weights; leave them out")
+        sample = self._sample(scores, labels, weights, groups, [c.quantity for c in self.problem.bounds])
         return check_counts(self.problem, self.thresholds.count(sample)[0], self.thresholds.by_group, level=level)
 
     def _sample(

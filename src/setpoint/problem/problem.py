@@ -14,6 +14,7 @@ from torch import Tensor
 from setpoint.errors import BadProblem, BadScores, BadWeights, MissingClass
 from setpoint.measure.classes import as_class_quantity
 from setpoint.measure.constraint import CUT, SLACK, Constraint, FlaggedRows, Quantity
+from setpoint.measure.in_first import InFirst
 from setpoint.measure.looks import constant_like
 from setpoint.measure.over_classes import ClassGap
 from setpoint.measure.rate import Gap, Range, Rate, accuracy, error, flagged
@@ -112,6 +113,11 @@ class Problem:
         """The columns whose values the quantities count, in order of appearance: row w of the counts is of the w-th."""
         named = (column for q in self.quantities if isinstance(q, Worth) for column in q.columns)
         return tuple(dict.fromkeys(named))
+
+    @property
+    def depth(self) -> int:
+        """The number of first rows of each list that the counts must tell apart; 0 where nothing is about lists."""
+        return max((q.k for q in self.quantities if isinstance(q, InFirst)), default=0)
 
     def _group_names(self) -> set[str]:
         return {c.quantity.group for c in self.constraints if isinstance(c.quantity, Gap)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,13 +10,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setpoint.errors import BadLabels, BadSetting, MissingClass, ShapeMismatch
+from setpoint.errors import BadLabels, BadSetting, BadWeights, MissingClass, ShapeMismatch
 from setpoint.measure.classes import CLASSES, OfClass, check_classes
 from setpoint.measure.constraint import Quantity
 from setpoint.measure.rate import Rate
 from setpoint.measure.sample import Sample, check_sample
+from setpoint.measure.values import stack_values
+from setpoint.measure.worth import WORTH
 from setpoint.problem.problem import Problem
 
+#: The key of the weights of the rows themselves, beside the values of columns.
+ROWS = ""
 #: Classes that an error names.
 _SHOWN = 8
 
@@ -70,14 +74,50 @@ def read_sample(
         problem: The problem.
         scores: Scores `(n,)`, or `(n, K)` for K classes.
         labels: 0 or 1 per row; for K classes the number or the name of the class.
-        weights: One weight per row, if any.
+        weights: One weight per row, if any; for asks that name columns, such as `recall weighted by amount`, the values
+            of each column by its name, and the weights of the rows, if any, under the name "".
         groups: The number of the group of each row, if any.
         names: The names of the classes, for problems about classes.
+
+    Raises:
+        BadWeights: If a column that the ask names is missing, or holds values that cannot be counted.
     """
+    if problem.kind == WORTH:
+        return _with_values(problem, scores, labels, weights, groups)
+    if isinstance(weights, Mapping):
+        raise BadWeights(f"'{problem}' names no column, so weights are one number per row, not a mapping")
     if problem.kind != CLASSES:
         return check_sample(scores, labels, weights, groups).double()
     sample = check_classes(scores, class_numbers(labels, names), weights, n_classes=len(names) or None).double()
     return sample if weights is not None else replace(sample, weights=None)
+
+
+def _with_values(problem: Problem, scores: Any, labels: Any, weights: Any, groups: Any) -> Sample:
+    """A sample with the values of the columns that the problem names."""
+    weights, values = _by_column(problem, weights)
+    sample = check_sample(scores, labels, weights, groups).double()
+    if len(values) != len(sample.scores):
+        raise ShapeMismatch(f"{len(sample.scores)} scores came with values of {len(values)} rows")
+    return replace(sample, values=values)
+
+
+def _by_column(problem: Problem, weights: Any) -> tuple[Any, Tensor]:
+    if not isinstance(weights, Mapping):
+        named = ", ".join(f"{column!r}: ..." for column in problem.columns)
+        raise BadWeights(f"'{problem}' counts the values of columns; pass weights={{{named}}}, one value per row")
+    missing = [column for column in problem.columns if column not in weights]
+    if missing:
+        there = ", ".join(map(repr, weights)) or "none"
+        raise BadWeights(f"'{problem}' counts the values of {missing[0]!r}; pass them in weights= (there: {there})")
+    return weights.get(ROWS), stack_values({column: weights[column] for column in problem.columns})
+
+
+def weights_of(problem: Problem, sample: Sample) -> Any:
+    """The weights of a sample as `read_sample` takes them, with the values of each column that the problem names."""
+    if sample.values is None:
+        return sample.weights
+    columns = dict(zip(problem.columns, sample.values.unbind(1)))
+    return columns if sample.weights is None else {ROWS: sample.weights, **columns}
 
 
 def class_numbers(labels: Any, names: Sequence[str]) -> Any:

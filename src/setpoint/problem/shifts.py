@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -37,6 +37,7 @@ class Shifts(Thresholds):
         [0, 1]
     """
 
+    noun: ClassVar[str] = "set of shifts"
     names: tuple[str, ...]
     shifts: tuple[float, ...]
     limit: float | None = field(default=None, compare=False)
@@ -80,3 +81,6 @@ class Shifts(Thresholds):
         if not form or len(self.names) > _MOST_NAMED:
             return super().describe()
         return ", ".join(form.format(group=name, value=value) for name, value in self.plain.items())
+
+    def rule(self, form: str = "{group} {value:.4g}") -> str:
+        return f"Run at shifts {self.describe(form)}"

@@ -21,6 +21,7 @@ from setpoint.measure.rate import (
     recall,
     tnr,
 )
+from setpoint.measure.worth import WORTH, Weighted
 from setpoint.problem.problem import Problem
 from setpoint.problem.shifts import Shifts
 from setpoint.problem.thresholds import Thresholds
@@ -41,6 +42,8 @@ def rates_by_class(thresholds: Thresholds, counts: Tensor) -> dict[str, float]:
 
 def shown_quantities(problem: Problem) -> list[Quantity]:
     """The rates that every point shows, for the kind of its problem."""
+    if problem.kind == WORTH:
+        return [Weighted(rate, None) for rate in _SHOWN]
     if problem.kind == CLASSES:
         return list(_SHOWN_OF_ALL_CLASSES)
     if problem.kind == BAND:

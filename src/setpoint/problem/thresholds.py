@@ -7,9 +7,9 @@ per class are in `problem/shifts.py`. Another kind is another class, and a line 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -32,6 +32,8 @@ class Thresholds(ABC):
 
     #: The plain value: a float, a tuple with one float per bound, or a dict with one float per group.
     plain: Threshold
+    #: What is set, in words.
+    noun: ClassVar[str] = "threshold"
 
     @abstractmethod
     def tensor(self) -> Tensor:
@@ -77,11 +79,12 @@ class Thresholds(ABC):
         return None
 
     def count(self, sample: Sample) -> Tensor:
-        """True counts of a sample at these thresholds: `(m, 4)`, or by group `(1, G, 4)`."""
-        return count(
+        """True counts of a sample at these thresholds: `(m, 4)`, by group `(1, G, 4)`, of a band `(1, 6)`."""
+        counts = count(
             sample.scores, sample.labels, self.tensor(), weights=sample.weights,
             groups=sample.groups if self.by_group else None, n_groups=sample.n_groups,
         )  # fmt: skip
+        return self.joined(counts)
 
     def kinds(self, sample: Sample) -> Tensor:
         """How many rows of a sample are of each kind, `(4,)`: a row is of one kind, all groups and cuts together."""
@@ -89,9 +92,13 @@ class Thresholds(ABC):
         return counts.reshape(-1, counts.shape[-1]).sum(0)
 
     def soft_counts(self, sample: Sample, step: Step) -> Tensor:
-        """Counts of a sample through a smooth step, all groups together: `(m, 4)`."""
+        """Counts of a sample through a smooth step, all groups together: `(m, 4)`, of a band `(1, 6)`."""
         scores, own = self.lowered(sample.scores.double(), self.places(sample.groups))
-        return count(scores, sample.labels, own, step, weights=sample.weights)
+        return self.joined(count(scores, sample.labels, own, step, weights=sample.weights))
+
+    def joined(self, counts: Tensor) -> Tensor:
+        """The counts of the decision, from the counts at each of the thresholds of `tensor`."""
+        return counts
 
     def lowered(self, scores: Tensor, places: Tensor | None) -> tuple[Tensor, Tensor]:
         """Scores that share thresholds, and those: scores less the thresholds of their groups, if any, share a 0."""
@@ -100,6 +107,10 @@ class Thresholds(ABC):
     def describe(self, form: str = "{group} {value:.4g}") -> str:
         """The thresholds in words: of groups each in the given form if there is one, else the lowest and highest."""
         return f"{min(self.values):.4g} ... {max(self.values):.4g}"
+
+    def rule(self, form: str = "{group} {value:.4g}") -> str:
+        """The decision rule as an instruction, with the thresholds in the form of `describe`."""
+        return f"Run at threshold {self.describe(form)}"
 
 
 @dataclass(frozen=True)
@@ -124,6 +135,14 @@ class OneThreshold(Thresholds):
 
     def tensor(self) -> Tensor:
         return torch.tensor([self.plain], dtype=torch.float64)
+
+    def count(self, sample: Sample) -> Tensor:
+        """True counts, `(1, 4)`; for a sample with values `(1, 1 + C, 4)`: of rows, then of each column."""
+        return _per_column(sample, super().count)
+
+    def soft_counts(self, sample: Sample, step: Step) -> Tensor:
+        """The same through a smooth step."""
+        return _per_column(sample, lambda own: super(OneThreshold, self).soft_counts(own, step))
 
     def describe(self, form: str = "") -> str:
         return f"{self.plain:.4g}"
@@ -220,6 +239,7 @@ class Band(Thresholds):
 
     low: float
     high: float
+    noun: ClassVar[str] = "pair of cuts"
 
     @property
     def plain(self) -> dict[str, float]:  # type: ignore[override]
@@ -239,20 +259,36 @@ class Band(Thresholds):
     def passes(self, scores: Tensor, groups: Any = None) -> Tensor:
         return scores > self.high
 
-    def count(self, sample: Sample) -> Tensor:
-        return _with_review(super().count(sample))
-
-    def soft_counts(self, sample: Sample, step: Step) -> Tensor:
-        return _with_review(super().soft_counts(sample, step))
+    def joined(self, counts: Tensor) -> Tensor:
+        """The six counts of a band, `(1, 6)`, from the four counts at its upper cut and the four at its lower cut."""
+        (tp, fp, _, _), (passed_tp, passed_fp, fn, tn) = (at_cut.unbind(-1) for at_cut in counts.unbind(-2))
+        return torch.stack([tp, fp, fn, tn, passed_tp - tp, passed_fp - fp], dim=-1).unsqueeze(0)
 
     def describe(self, form: str = "") -> str:
         return f"{self.low:.4g} and {self.high:.4g}"
 
+    def rule(self, form: str = "") -> str:
+        if self.low == self.high:
+            return f"Flag above {self.high:.4g}, review nothing"
+        return f"Flag above {self.high:.4g}, review from {self.low:.4g} to {self.high:.4g}"
 
-def _with_review(counts: Tensor) -> Tensor:
-    """The six counts of a band, `(1, 6)`, from the four counts at its upper cut and the four at its lower cut."""
-    (tp, fp, _, _), (passed_tp, passed_fp, fn, tn) = counts.unbind(-2)[0].unbind(-1), counts.unbind(-2)[1].unbind(-1)
-    return torch.stack([tp, fp, fn, tn, passed_tp - tp, passed_fp - fp], dim=-1).unsqueeze(0)
+
+def _per_column(sample: Sample, count_of: Callable[[Sample], Tensor]) -> Tensor:
+    """Counts of the rows, and of each column of values with the rows weighted by it: `(1, 1 + C, 4)`."""
+    if sample.values is None:
+        return count_of(sample)
+    plain = replace(sample, values=None)
+    weights = torch.ones_like(sample.values[:, 0]) if sample.weights is None else sample.weights.double()
+    each = [replace(plain, weights=weights * column) for column in sample.values.unbind(1)]
+    return torch.stack([count_of(own).double() for own in (plain, *each)], dim=1)
+
+
+def heaviest_of(sample: Sample) -> float | Tensor:
+    """The weight of the heaviest row; with values one number per row of the counts."""
+    if sample.values is None:
+        return 1.0 if sample.weights is None or not len(sample.weights) else float(sample.weights.max())
+    weights = torch.ones_like(sample.values[:, 0]) if sample.weights is None else sample.weights.double()
+    return torch.cat([weights.unsqueeze(-1), weights.unsqueeze(-1) * sample.values], dim=1).amax(0)
 
 
 def places_among(known: Iterable[str], groups: Any, column: str) -> Tensor:

@@ -36,7 +36,11 @@ function drawLimits(chart, kind, limits) {
   }
 }
 
-// One of the two curve charts; gives back a function that moves the mark to a place of the selected contender.
+// A mark of the slider: a disc for the highest handle, a diamond for one below it.
+const MARKS = { disc: 'M-5.5 0A5.5 5.5 0 1 1 5.5 0A5.5 5.5 0 1 1 -5.5 0Z', diamond: 'M0 -7L7 0L0 7L-7 0Z' };
+const markOf = (data, h) => (h === data.handles.length - 1 ? MARKS.disc : MARKS.diamond);
+
+// One of the two curve charts; gives back a function that moves the marks to places of the selected contender.
 function drawCurve(host, kind, data, state, onPick) {
   const part = data.parts[state.part].key, near = data.view[part], zoomed = state.zoom === 'near';
   const [xKey, yKey] = kind === 'roc' ? ['fpr', 'recall'] : ['recall', 'precision'];
@@ -62,8 +66,12 @@ function drawCurve(host, kind, data, state, onPick) {
       }
     }
   }
-  const down = node('line', { class: 'cross' }, chart.svg), across = node('line', { class: 'cross' }, chart.svg);
-  const here = node('circle', { class: 'here', r: 5.5 }, chart.svg);
+  const marks = data.handles.map((handle, h) => ({
+    handle,
+    down: node('line', { class: 'cross' }, chart.svg),
+    across: node('line', { class: 'cross' }, chart.svg),
+    here: node('path', { class: 'here', d: markOf(data, h) }, chart.svg),
+  }));
   const away = node('text', { x: chart.right - 6, y: chart.floor - 8, 'text-anchor': 'end', class: 'strong' }, chart.svg);
   chart.svg.addEventListener('click', (event) => {
     const box = chart.svg.getBoundingClientRect(), scale = chart.width / box.width;
@@ -76,20 +84,24 @@ function drawCurve(host, kind, data, state, onPick) {
     }
     if (best !== null) onPick(best);
   });
-  return (place) => {
-    const p = all[state.contender][place], there = p[yKey] !== null && inside(chart, p[xKey], p[yKey]);
-    for (const mark of [here, down, across]) mark.setAttribute('visibility', there ? 'visible' : 'hidden');
-    away.textContent = there ? '' : p[yKey] === null ? 'nothing is flagged' : 'the threshold lies outside this view';
-    if (!there) return;
-    const cx = chart.x(p[xKey]), cy = chart.y(p[yKey]);
-    for (const [mark, ends] of [[here, { cx, cy }], [down, { x1: cx, x2: cx, y1: cy, y2: chart.floor }],
-      [across, { x1: chart.left, x2: cx, y1: cy, y2: cy }]]) {
-      for (const key in ends) mark.setAttribute(key, ends[key]);
-    }
+  return (places) => {
+    const lost = [];
+    marks.forEach(({ handle, down, across, here }, h) => {
+      const p = all[state.contender][places[h]], there = p[yKey] !== null && inside(chart, p[xKey], p[yKey]);
+      for (const mark of [here, down, across]) mark.setAttribute('visibility', there ? 'visible' : 'hidden');
+      if (!there) lost.push(p[yKey] === null ? handle.empty : `the ${handle.cut} lies outside this view`);
+      if (!there) return;
+      const cx = chart.x(p[xKey]), cy = chart.y(p[yKey]);
+      for (const [mark, ends] of [[here, { transform: `translate(${cx} ${cy})`, 'data-x': cx, 'data-y': cy }],
+        [down, { x1: cx, x2: cx, y1: cy, y2: chart.floor }], [across, { x1: chart.left, x2: cx, y1: cy, y2: cy }]]) {
+        for (const key in ends) mark.setAttribute(key, ends[key]);
+      }
+    });
+    away.textContent = lost.join('; ');
   };
 }
 
-// Positives upwards, negatives downwards, each as a share of its class; gives back a function that moves the threshold.
+// Positives upwards, negatives downwards, each as a share of its class; gives back a function that moves the cuts.
 function drawHistogram(host, data, state, onPick) {
   const rows = data.contenders[state.contender].parts[data.parts[state.part].key], h = rows.histogram;
   const bins = h.positives.length, width = (h.high - h.low) / bins;
@@ -99,8 +111,9 @@ function drawHistogram(host, data, state, onPick) {
     xName: data.margins ? 'margin (score - threshold of the group)' : 'score', yName: 'share of class',
     label: `Histogram of scores: ${rows.positives} positives upwards, ${rows.negatives} negatives downwards`,
   });
-  const cut = `cut-${charts}`;
-  const sides = ['left', 'right'].map((side) => {
+  const cut = `cut-${charts}`, two = data.handles.length > 1;
+  const band = two ? node('rect', { class: 'band', y: chart.top, height: chart.floor - chart.top }, chart.plot) : null;
+  const sides = ['left', ...(two ? ['between'] : []), 'right'].map((side) => {
     const box = node('rect', { y: 0, height: chart.height }, node('clipPath', { id: `${cut}-${side}` }, chart.svg));
     const group = node('g', { 'clip-path': `url(#${cut}-${side})` }, chart.plot);
     for (let i = 0; i < bins; i++) {
@@ -120,20 +133,22 @@ function drawHistogram(host, data, state, onPick) {
   }
   node('text', { class: 'strong', x: chart.left + 8, y: chart.top + 12 }, chart.svg, 'positives');
   node('text', { class: 'strong', x: chart.left + 8, y: chart.floor - 8 }, chart.svg, 'negatives');
-  const rule = node('line', { class: 'rule', y1: chart.top, y2: chart.floor }, chart.svg);
+  const rules = data.handles.map(() => node('line', { class: 'rule', y1: chart.top, y2: chart.floor }, chart.svg));
+  const named = two ? node('text', { class: 'strong', y: chart.top + 12, 'text-anchor': 'middle' }, chart.svg, 'review') : null;
   chart.svg.addEventListener('click', (event) => {
     const box = chart.svg.getBoundingClientRect(), px = (event.clientX - box.left) * chart.width / box.width;
     const distance = (i) => Math.abs(chart.x(rows.threshold[i]) - px);
-    onPick(rows.threshold.reduce((best, _, i) => (distance(i) < distance(best) ? i : best), 0));
+    onPick(rows.threshold.reduce((best, _, i) => (distance(i) < distance(best) ? i : best), 0), (i) => rows.threshold[i]);
   });
-  return (i) => {
-    const x = place(rows.threshold[i]);
-    rule.setAttribute('x1', x);
-    rule.setAttribute('x2', x);
-    sides[0].setAttribute('x', 0);
-    sides[0].setAttribute('width', x);
-    sides[1].setAttribute('x', x);
-    sides[1].setAttribute('width', chart.width - x);
+  const stretch = (box, from, to) => { box.setAttribute('x', from); box.setAttribute('width', to - from); };
+  return (places) => {
+    const xs = places.map((i) => place(rows.threshold[i])), ends = [0, ...xs, chart.width];
+    rules.forEach((rule, h) => { rule.setAttribute('x1', xs[h]); rule.setAttribute('x2', xs[h]); });
+    sides.forEach((box, i) => stretch(box, ends[i], ends[i + 1]));
+    if (!two) return;
+    stretch(band, xs[0], xs[1]);
+    named.setAttribute('x', (xs[0] + xs[1]) / 2);
+    named.setAttribute('visibility', xs[1] - xs[0] > 46 ? 'visible' : 'hidden');
   };
 }
 

@@ -9,11 +9,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint.measure.constraint import Quantity, percent
-from setpoint.measure.rate import Gap, Rate, accuracy, flagged, fnr, fpr, precision, recall, tnr
+from setpoint.measure.constraint import SLACK, Constraint, Quantity, percent
+from setpoint.measure.rate import Gap, Rate
 from setpoint.measure.sample import Sample
+from setpoint.measure.worth import Worth, plain_of
 from setpoint.problem.evidence import interval
 from setpoint.problem.problem import Problem
+from setpoint.report.decision import Decision
 from setpoint.report.material import Contender, Material
 from setpoint.report.meaning import MEANS
 from setpoint.report.positions import MOST, Positions, find_positions, limits, view
@@ -25,8 +27,8 @@ MOST_EPOCHS = 500
 
 def page_data(material: Material, most: int = MOST) -> dict[str, Any]:
     """Everything that the page's script needs, ready for JSON."""
-    problem, parts = material.problem, material.parts
-    shown = shown_quantities(problem)
+    problem, parts, decision = material.problem, material.parts, material.decision
+    shown = shown_quantities(problem, decision)
     samples = {(c.name, part): material.sample(c, part) for c in material.contenders for part in parts}
     found = {key: find_positions(sample, own, most) for key, (sample, own) in samples.items()}
     contenders = []
@@ -36,7 +38,8 @@ def page_data(material: Material, most: int = MOST) -> dict[str, Any]:
             sample, own = samples[contender.name, part]
             raw = material.raw(contender, part)
             judged[part] = {
-                **positions_data(found[contender.name, part], problem, shown, material.group_names()),
+                **positions_data(found[contender.name, part], shown, material.group_names()),
+                "holds": held_at(found[contender.name, part], problem) if len(decision.handles) == 1 else [],
                 "histogram": asdict(histogram(sample, own)),
                 "reliability": reliability(raw),
             }
@@ -46,28 +49,43 @@ def page_data(material: Material, most: int = MOST) -> dict[str, Any]:
         "ask": str(problem),
         "parts": [{"key": part, "name": part_name(part)} for part in parts],
         "quantities": [_quantity(q, problem) for q in shown],
-        "bounds": [{"text": str(c), "quantity": shown.index(c.quantity)} for c in problem.constraints],
+        "bounds": [_bound(c, shown) for c in problem.constraints],
         "limits": limits(problem),
         "view": {part: view(problem, [found[c.name, part] for c in material.contenders]) for part in parts},
         "own_title": "" if problem.over is None else f"Own thresholds, by {problem.over.rate}:",
         "own_names": [] if problem.over is None else [percent(float(f"{b:.4g}")) for b in problem.over.bounds],
-        "group_rates": [_quantity(q, problem) for q in group_rates(problem)] if material.group_names() else [],
+        "group_rates": [_quantity(q, problem) for q in group_rates(problem, decision)]
+        if material.group_names()
+        else [],
+        "handles": [asdict(handle) for handle in decision.handles],
+        "words": decision.words,
         "margins": bool(material.point.thresholds.by_group),
         "contenders": contenders,
     }
 
 
-def shown_quantities(problem: Problem) -> list[Quantity]:
+def shown_quantities(problem: Problem, decision: Decision) -> list[Quantity]:
     """The quantities of the problem, then those that people usually look at."""
     asked = [problem.objective, *(c.quantity for c in problem.bounds)]
-    return list(dict.fromkeys([*asked, fpr, fnr, recall, tnr, precision, flagged, accuracy]))
+    return list(dict.fromkeys([*map(plain_of, asked), *decision.rates]))
 
 
-def group_rates(problem: Problem) -> list[Quantity]:
+def group_rates(problem: Problem, decision: Decision) -> list[Quantity]:
     """The rates that are shown per group: those of the problem, and four that are always shown."""
     asked = [problem.objective, *(c.quantity for c in problem.constraints)]
     plain = [q.rate if isinstance(q, Gap) else q for q in asked]
-    return list(dict.fromkeys([*filter(is_counted, plain), recall, fpr, precision, flagged]))
+    return list(dict.fromkeys([*filter(is_counted, plain), *decision.by_group]))
+
+
+def _bound(constraint: Constraint, shown: Sequence[Quantity]) -> dict[str, Any]:
+    """A bound, with the range of values that keep it where it is no equality."""
+    upper, lower = constraint.relation == "<=", constraint.relation == ">="
+    return {
+        "text": str(constraint),
+        "quantity": shown.index(plain_of(constraint.quantity)),
+        "most": constraint.bound + SLACK if upper else None,
+        "least": constraint.bound - SLACK if lower else None,
+    }
 
 
 def _quantity(quantity: Quantity, problem: Problem) -> dict[str, Any]:
@@ -76,25 +94,31 @@ def _quantity(quantity: Quantity, problem: Problem) -> dict[str, Any]:
         "means": MEANS.get(str(quantity), ""),
         "share": quantity.is_share,
         "counted": is_counted(quantity),
-        "asked": bool(quantity == problem.objective) or any(quantity == c.quantity for c in problem.bounds),
+        "asked": any(quantity == plain_of(q) for q in (problem.objective, *(c.quantity for c in problem.bounds))),
     }
     if isinstance(quantity, Rate):
         plain |= {"part": list(quantity.part), "whole": list(quantity.whole)}
     return plain
 
 
-def positions_data(
-    positions: Positions, problem: Problem, shown: Sequence[Quantity], group_names: Sequence[str]
-) -> dict[str, Any]:
-    """Thresholds and counts, whether each bound holds there, and the values that counts of one group cannot give."""
+def held_at(positions: Positions, problem: Problem) -> list[str]:
+    """Whether each bound holds at each position, as a text of 0 and 1."""
+    return [_flags(c.holds(_seen_by(c.quantity, positions))) for c in problem.constraints]
+
+
+def _seen_by(quantity: Quantity, positions: Positions) -> Tensor:
+    """The counts at each position that a quantity takes: by group for gaps, of values for columns."""
+    if isinstance(quantity, Gap):
+        return _given(positions.by_group)
+    return _given(positions.of_values) if isinstance(quantity, Worth) else positions.counts
+
+
+def positions_data(positions: Positions, shown: Sequence[Quantity], group_names: Sequence[str]) -> dict[str, Any]:
+    """Thresholds and counts, and the values that counts of one group cannot give."""
     counts = positions.counts
     split = positions.by_group
-    seen = {c: split if isinstance(c.quantity, Gap) else counts for c in problem.constraints}
-    holds = [_flags(c.holds(_given(seen[c]))) for c in problem.constraints]
     values = {
-        str(q): [round(v, 12) for v in q(_given(split) if isinstance(q, Gap) else counts).tolist()]
-        for q in shown
-        if not isinstance(q, Rate)
+        str(q): [round(v, 12) for v in q(_seen_by(q, positions)).tolist()] for q in shown if not isinstance(q, Rate)
     }
     plain: dict[str, Any] = {
         "threshold": positions.thresholds.tolist(),
@@ -105,7 +129,6 @@ def positions_data(
         "own": positions.own,
         "kept": positions.kept,
         "cuts": positions.cuts,
-        "holds": holds,
         "values": values,
     }
     if split is not None:
@@ -189,5 +212,5 @@ def _flags(held: Tensor) -> str:
 
 
 def _given(counts: Tensor | None) -> Tensor:
-    assert counts is not None, "a gap is asked for, so there are groups"
+    assert counts is not None, "a gap or a column is asked for, so there are groups or values"
     return counts

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 
 import torch
 
+from setpoint.decide.by_kind import decider
 from setpoint.decide.calibrate import calibrate
 from setpoint.decide.order import worth
-from setpoint.decide.samples_needed import allowed_share, needed, whole_of
+from setpoint.decide.samples_needed import allowed_share, whole_of
 from setpoint.decide.settle import AUTO, USUAL
 from setpoint.errors import BadProblem, SetpointError
+from setpoint.measure.band import BAND, BandRate, is_one_sided
 from setpoint.measure.constraint import CUT, Constraint, percent
 from setpoint.measure.rate import Gap
+from setpoint.measure.worth import WORTH
 from setpoint.problem.problem import Problem
 from setpoint.report.meaning import meaning_of
 from setpoint.report.words import show_bound
@@ -23,14 +26,21 @@ CONFIDENCES = (0.9, 0.95, 0.99)
 #: How rows are decided, by the kind of question: without bounds, and before the bounds.
 _FREE = {
     CUT: "; the threshold is free, and the best one is part of the answer",
+    BAND: "; both cuts are free, and the best ones are part of the answer",
     "classes": "; the shift of each class is free, and the best ones are part of the answer",
     "lists": ", by the order of the rows in each list",
 }
 _WHERE = {
     CUT: "at a threshold where",
+    BAND: "at two cuts where",
     "classes": "with a shift for each class so that",
     "lists": "by an order of the rows in each list where",
 }
+#: How rows are decided, where the ask does not say it.
+_DECIDED = {BAND: " Rows above the upper cut are flagged, rows between the cuts are reviewed, the rest is not flagged."}
+#: The kinds of questions whose certificate is foretold from the ask alone, and where a mistake falls.
+_WRONG_SIDE = {CUT: "the threshold; more of them allow a better one", BAND: "its cut; more of them allow better cuts"}
+_WRONG_SIDE[WORTH] = _WRONG_SIDE[CUT]
 
 
 @dataclass(frozen=True)
@@ -53,7 +63,8 @@ def meaning(problem: Problem) -> str:
     if not problem.constraints:
         return f"{text}{_FREE.get(problem.kind, _FREE[CUT])}."
     where = _WHERE.get(problem.kind, _WHERE[CUT])
-    return f"{text}, {where} {' and '.join(map(_bound, problem.constraints))}."
+    bounds = " and ".join(map(_bound, problem.constraints))
+    return f"{text}, {where} {bounds}.{_DECIDED.get(problem.kind, '')}"
 
 
 def _bound(constraint: Constraint) -> str:
@@ -75,7 +86,7 @@ def certificate(problem: Problem) -> tuple[str | None, list[Need]]:
     """The reason why there can be no certificate, if any, and the fewest samples for each bound that is a share."""
     if not problem.constraints:
         return "there is no bound to certify; the objective itself is only estimated", []
-    if problem.kind != CUT:
+    if problem.kind not in _WRONG_SIDE:
         return "no certificate can be foretold from the ask alone for this kind of question", []
     groups = None if problem.group is None else ["a", "b"]
     try:
@@ -89,7 +100,8 @@ def certificate(problem: Problem) -> tuple[str | None, list[Need]]:
     for constraint in problem.constraints:
         of, allowed = whole_of(constraint), allowed_share(constraint)
         if of and 0 < allowed < 1:
-            found.append(Need(str(constraint), of, {c: needed(allowed, c) for c in CONFIDENCES}))
+            needed = decider(problem).needed
+            found.append(Need(str(constraint), of, {c: needed(problem, constraint, c) for c in CONFIDENCES}))
     return None, found
 
 
@@ -100,9 +112,9 @@ def advice(problem: Problem, refusal: str | None, needs: list[Need]) -> list[str
         return [f"{reason[0].upper()}{reason[1:]}."]
     lines = []
     if needs:
-        lines.append("With so few, none may fall on the wrong side of the threshold; more of them allow a better one.")
+        lines.append(f"With so few, none may fall on the wrong side of {_WRONG_SIDE[problem.kind]}.")
         most = max(needs, key=lambda need: need.samples[0.95])
-        if most.of != "flagged":
+        if not most.of.endswith("flagged"):
             total = -(-most.samples[0.95] // 0.15)
             lines.append(
                 f"setpoint fit sets 15% of the rows aside for it: for 95% the table should hold some {total:,.0f} "
@@ -113,11 +125,36 @@ def advice(problem: Problem, refusal: str | None, needs: list[Need]) -> list[str
             "How much data flags that many depends on the model and on how rare positives are, and not all that is "
             "flagged will be right: count on several times the number."
         )
+    if any(need.of == "not flagged" for need in needs):
+        lines.append("How many rows are not flagged depends on the model, and not all of them will be negative.")
+    lines += _of_band(problem)
     if problem.group is not None:
         lines.append("For a gap it depends on the data: the smaller of the compared groups decides.")
     elif len(problem.constraints) > len(needs):
         lines.append("For the other bounds it depends on the data.")
     return lines
+
+
+def _of_band(problem: Problem) -> list[str]:
+    """A sentence on how a band is certified; none for problems of other kinds."""
+    if problem.kind != BAND:
+        return []
+    if not all(map(is_one_sided, problem.constraints)):
+        aside = "a quarter of the calibration rows choose pairs of cuts to try, the other rows test them"
+        return [f"Review depends on both cuts, so pairs of cuts are certified: {aside}."]
+    sides = {c.quantity: _cut_of(c) for c in problem.constraints}
+    if len(set(sides.values())) == 1:
+        return [f"Only the {_cut_of(problem.constraints[0])} is bounded; the other cut is chosen freely."]
+    bounded = _listed([f"the {cut} by {quantity}" for quantity, cut in sides.items()])
+    return [
+        f"Each cut is certified by itself, {bounded}; the two share the error probability, so all bounds hold together."
+    ]
+
+
+def _cut_of(constraint: Constraint) -> str:
+    """The cut that a bound on one of two cuts is about."""
+    assert isinstance(constraint.quantity, BandRate)
+    return "upper cut" if constraint.quantity.sides[0] else "lower cut"
 
 
 def difference(problem: Problem, standing: Standing) -> str:

@@ -12,7 +12,7 @@ from setpoint.report.data import page_data
 from setpoint.report.material import Material
 
 ACCENT, OTHERS = "#0b6485", ("#6b747c", "#9a5b13", "#5d4a8a", "#3f7a3f", "#8a3a5a")
-BROKEN = "#b3261e"
+BROKEN, REVIEW = "#b3261e", "#b7791f"
 
 
 def draw_figure(material: Material, path: Path) -> Path:
@@ -112,10 +112,13 @@ def _histogram(axis: Any, data: dict[str, Any]) -> None:
     down = [-n / max(rows["negatives"], 1) for n in histogram["negatives"]]
     axis.bar(left, up, width, align="edge", color=ACCENT, label="positives")
     axis.bar(left, down, width, align="edge", color=OTHERS[0], label="negatives")
-    for place in rows["own"]:
-        axis.axvline(rows["threshold"][place], color="black", lw=1.2)
+    own = [rows["threshold"][place] for place in rows["own"]]
+    for threshold in own:
+        axis.axvline(threshold, color="black", lw=1.2)
+    if len(data["handles"]) > 1:
+        axis.axvspan(min(own), max(own), color=REVIEW, alpha=0.18, lw=0, zorder=0, label="review")
     name = "margin" if data["margins"] else "score"
-    axis.set(xlabel=name, ylabel="share of class", title=f"{name}s by class, and the threshold")
+    axis.set(xlabel=name, ylabel="share of class", title=f"{name}s by class, and the run's {data['words']['own']}")
     axis.yaxis.set_major_formatter(lambda value, _: f"{abs(value):.3g}")
     axis.legend(frameon=False, fontsize="small")
 

@@ -18,6 +18,7 @@ from setpoint.problem.caution import Caution
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.problem.thresholds import Thresholds, places_among
+from setpoint.report.decision import Decision, decision_of
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ class Material:
         cost: How much better the objective is at the bare cut than at the certified point, on the calibration rows.
         cautions: The reasons to doubt the numbers.
         why_shipped: Why the first contender is shipped in the place of the one that was named, if it is.
+        values: The values of the columns that the ask names, `(n, C)`, by part.
 
     Example:
         >>> import setpoint as sp, torch
@@ -90,10 +92,16 @@ class Material:
     cost: float | None = None
     cautions: Sequence[Caution] = ()
     why_shipped: str = ""
+    values: Mapping[str, Tensor] | None = None
 
     @property
     def problem(self) -> Problem:
         return self.point.problem
+
+    @property
+    def decision(self) -> Decision:
+        """How the page shows the decisions of the point."""
+        return decision_of(self.point)
 
     @property
     def parts(self) -> list[str]:
@@ -113,7 +121,8 @@ class Material:
 
     def raw(self, contender: Contender, part: str) -> Sample:
         """Scores as the model gives them, and labels, in float64."""
-        return check_sample(contender.scores[part], self.labels[part]).double()
+        sample = check_sample(contender.scores[part], self.labels[part]).double()
+        return sample if self.values is None else replace(sample, values=self.values[part])
 
     def sample(self, contender: Contender, part: str) -> tuple[Sample, list[float]]:
         """The scores that a threshold is moved over, with labels and groups, and the contender's own thresholds.
@@ -124,23 +133,29 @@ class Material:
         names, raw = self.group_names(), self.raw(contender, part)
         codes = self._codes(part, names, len(raw.scores)) if names else None
         scores, own = contender.thresholds.lowered(raw.scores, contender.thresholds.places(self._groups(part)))
-        return Sample(scores, raw.labels, None, codes, len(names) or None), own.reshape(-1).tolist()
+        sample = Sample(scores, raw.labels, None, codes, len(names) or None, values=raw.values)
+        return sample, own.reshape(-1).tolist()
 
     def counts(self, contender: Contender, part: str) -> Tensor:
         """Counts of a part at the contender's own thresholds, by group where the problem compares groups."""
+        if self.values is not None:
+            return contender.thresholds.count(self.raw(contender, part))
         sample, own = self.sample(contender, part)
         groups = None if self.problem.group is None else sample.groups
         thresholds = torch.tensor(own, dtype=torch.float64)
-        return count(sample.scores, sample.labels, thresholds, groups=groups, n_groups=sample.n_groups)
+        counts = count(sample.scores, sample.labels, thresholds, groups=groups, n_groups=sample.n_groups)
+        return contender.thresholds.joined(counts)
 
     def judge(self, contender: Contender, part: str) -> OperatingPoint:
         """The contender's own threshold on the rows of a part."""
         point = replace(self.point, thresholds=contender.thresholds)
-        return point.judge(contender.scores[part], self.labels[part], groups=self._groups(part))
+        given = {"weights": self._weights(part), "groups": self._groups(part)}
+        return point.judge(contender.scores[part], self.labels[part], **given)
 
     def best(self, contender: Contender, part: str) -> OperatingPoint:
         """The best cut of a part itself."""
-        return evaluate(self.problem, contender.scores[part], self.labels[part], groups=self._compared(part))
+        given = {"weights": self._weights(part), "groups": self._compared(part)}
+        return evaluate(self.problem, contender.scores[part], self.labels[part], **given)
 
     def against(self, part: str) -> Difference | None:
         """The difference of the first contender from the last, each at its own thresholds on the rows of a part."""
@@ -148,7 +163,13 @@ class Material:
             return None
         both = self.contenders[0], self.contenders[-1]
         points, scores = [self.judge(one, part) for one in both], [one.scores[part] for one in both]
-        return difference(points[0], points[1], scores, self.labels[part], groups=self._compared(part))
+        values = None if self.values is None else self.values[part]
+        groups = self._compared(part)
+        return difference(points[0], points[1], scores, self.labels[part], groups=groups, values=values)
+
+    def _weights(self, part: str) -> dict[str, Tensor] | None:
+        """The values of the columns that the ask names, by name."""
+        return None if self.values is None else dict(zip(self.problem.columns, self.values[part].unbind(1)))
 
     def _compared(self, part: str) -> Any:
         return None if self.problem.group is None else self._groups(part)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from setpoint.measure.band import BandRate
 from setpoint.measure.classes import ClassQuantity, Macro, Micro, OfClass
 from setpoint.measure.constraint import Quantity
+from setpoint.measure.in_first import InFirst, hit
 from setpoint.measure.over_classes import ClassGap, Proportional
 from setpoint.measure.rate import Gap, Rate
 from setpoint.measure.worth import Cost, Weighted
@@ -22,6 +24,7 @@ MEANS = {
     "accuracy": "rows decided rightly",
     "error": "rows decided wrongly",
     "jaccard": "found, among flagged or positive",
+    "review": "rows between the two cuts",
 }
 MEANING = {
     "fpr": "of all negatives, the share that is flagged by mistake: fp / (fp + tn)",
@@ -41,7 +44,10 @@ MEANING = {
     "kappa": "agreement of decision and label beyond chance, 1 at best",
     "balanced accuracy": "the mean of recall and tnr, from 0 to 1",
     "lift": "precision divided by the share of positives: 1 if flagged rows are no more often positive than others",
+    "review": "of all samples, the share between the two cuts, which people review",
 }
+#: The rows of a class, as a formula of two decisions writes them, and with the reviewed rows among them.
+_ALL_OF_CLASS = {"(tp + fn)": "all positives", "(fp + tn)": "all negatives"}
 #: Rates over all classes, before the meaning of the rate of one class.
 _OVER_CLASSES = {
     Macro: "the mean over all classes, each counting alike",
@@ -49,6 +55,7 @@ _OVER_CLASSES = {
     Proportional: "the mean over all classes, each weighted by its number of rows",
     ClassGap: "the highest value less the lowest over all classes that have rows",
 }
+_HIT = "1 for a list with a positive that is flagged, 0 for any other"
 _OF_ALL = {
     "error": "of all rows, the share that is predicted as a wrong class",
     "accuracy": "of all rows, the share that is predicted as its own class",
@@ -71,7 +78,18 @@ def meaning_of(quantity: Quantity) -> str:
         return f"{meaning_of(quantity.rate)}{valued}"
     if isinstance(quantity, ClassQuantity):
         return _of_classes(quantity)
-    return MEANING.get(quantity.name, "a metric of your own")
+    if isinstance(quantity, InFirst):
+        first = f"flagged means among the first {quantity.k} of its list; the mean over lists"
+        return f"{_HIT if quantity.rate == hit else meaning_of(quantity.rate)}; {first}"
+    said = MEANING.get(quantity.name, "a metric of your own")
+    return _beside_review(said) if isinstance(quantity, BandRate) else said
+
+
+def _beside_review(said: str) -> str:
+    """The meaning of a rate where some rows are reviewed: those count among the rows of their class."""
+    for decided, all_of_class in _ALL_OF_CLASS.items():
+        said = said.replace(decided, f"{all_of_class}, reviewed ones among them")
+    return said
 
 
 def _of_cost(*costs: float | str) -> str:

@@ -101,7 +101,7 @@ def read_material(run: str | os.PathLike[str]) -> Material:
         raise BadFile(f"{run} is damaged: {reason(cause)}") from cause
     return Material(
         saved.point, contenders, shown, groups=groups or None, facts=facts, notes=notes, refusal=refusal or "",
-        cost=cost, cautions=cautions, why_shipped=why,
+        cost=cost, cautions=cautions, why_shipped=why, values=kept.values or None,
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from setpoint.measure.constraint import Constraint
 from setpoint.report.data import page_data
+from setpoint.report.decision import Decision, Handle
 from setpoint.report.material import Contender, Material
 from setpoint.report.positions import MOST
 from setpoint.report.verdict import against, best_cuts, shipped_instead
@@ -42,7 +43,7 @@ def make_page(material: Material, most: int = MOST) -> str:
         >>> make_page(material)[:15]
         '<!doctype html>'
     """
-    data = page_data(material, most)
+    data, decision = page_data(material, most), material.decision
     style = asset("style.css")
     script = "'use strict';\n(() => {\n" + "\n".join(asset(name) for name in SCRIPTS) + "})();\n"
     return Template(asset("page.html")).substitute(
@@ -54,6 +55,12 @@ def make_page(material: Material, most: int = MOST) -> str:
         rival=rival_lines(material),
         promise=escape(promise(material)),
         promise_kind="kept" if material.point.certificate else "open",
+        explore=escape(decision.title),
+        labels="\n".join(map(_label, decision.handles)),
+        slider=_slider(decision),
+        own=escape(decision.own),
+        help=escape(decision.help),
+        counts=_counts(decision),
         groups=_groups(material),
         solvers=solvers_table(material),
         history_note=_history_note(material),
@@ -108,12 +115,43 @@ def rival_lines(material: Material) -> str:
     return f'{told}<p class="note">{escape(behind)} Interval: {escape(found.method)}.</p>'
 
 
+def _label(handle: Handle) -> str:
+    value = f'<output id="{handle.key}-value" for="{handle.key}"></output>'
+    return f'<label for="{handle.key}">{escape(handle.name)} {value}</label>'
+
+
+def _slider(decision: Decision) -> str:
+    """One input per handle; several of them lie over one track that shows which rows are flagged and reviewed."""
+    inputs = [
+        f'<input type="range" id="{handle.key}" min="0" max="1" value="0" step="1" aria-describedby="slider-help">'
+        for handle in decision.handles
+    ]
+    if len(inputs) == 1:
+        return inputs[0]
+    track = '<svg class="track" id="track" aria-hidden="true"></svg>'
+    return f'<div class="handles" id="handles">{track}{"".join(inputs)}</div>'
+
+
+def _counts(decision: Decision) -> str:
+    """The table of counts: a row per class, a column per decision, and where rows are reviewed a row of all rows."""
+    heads = "".join(f'<th scope="col">{escape(name)}</th>' for name, _, _ in decision.cells)
+    rows = [("positive", [up for _, up, _ in decision.cells]), ("negative", [down for _, _, down in decision.cells])]
+    if len(decision.cells) > 2:
+        rows.append(("all rows", [f"{up}-{down}" for _, up, down in decision.cells]))
+    body = "\n".join(
+        f'<tr><th scope="row">{name}</th>{"".join(f"""<td id="{key}"></td>""" for key in keys)}</tr>'
+        for name, keys in rows
+    )
+    return f"<thead><tr><td></td>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody>"
+
+
 def _groups(material: Material) -> str:
     if not material.group_names():
         return ""
     by = escape(material.grouping)
+    where = " and ".join(handle.cut for handle in material.decision.handles)
     return (
-        f'<figure><figcaption>By {by}, at the threshold of the slider</figcaption><div class="wide" tabindex="0" '
+        f'<figure><figcaption>By {by}, at the {where} of the slider</figcaption><div class="wide" tabindex="0" '
         f'role="region" aria-label="Rates by {by}"><table class="groups" id="groups"></table></div></figure>'
     )
 
@@ -126,10 +164,11 @@ def solvers_table(material: Material) -> str:
     above = "".join(f'<th scope="colgroup" colspan="{len(SHOWN)}">{escape(head)}</th>' for head in heads)
     below = "".join(f'<th scope="col" class="n">{part_name(part)}</th>' for part in SHOWN) * len(heads)
     rows = "\n".join(_solver_row(material, contender) for contender in material.contenders)
+    noun = material.point.thresholds.noun
     broken = '<p class="note">&#9888; beyond the bound on those rows.</p>' if "&#9888;" in rows else ""
     return (
         '<div class="wide" tabindex="0" role="region" aria-label="All solvers"><table class="solvers"><thead>'
-        f'<tr><th scope="col" rowspan="2">solver</th>{above}<th scope="col" rowspan="2" class="n">threshold</th>'
+        f'<tr><th scope="col" rowspan="2">solver</th>{above}<th scope="col" rowspan="2" class="n each few">{noun}</th>'
         f'<th scope="col" rowspan="2" class="n">seconds</th></tr><tr>{below}</tr></thead>'
         f"<tbody>\n{rows}\n</tbody></table></div>{broken}"
     )
@@ -141,7 +180,8 @@ def _solver_row(material: Material, contender: Contender) -> str:
     cells = [show_value(objective, j["objective"]) if j else "" for j in judged.values()]
     cells += [_bounded(c, j) if j else "" for c in material.problem.constraints for j in judged.values()]
     row = "".join(f'<td class="n">{cell}</td>' for cell in cells)
-    each = " each" if contender.thresholds.by_group else ""
+    few = "" if contender.thresholds.by_group else " few"
+    each = "" if contender.thresholds.single is not None else f" each{few}"
     row += f'<td class="n{each}">{escape(contender.thresholds.describe(GROUP))}</td>'
     row += f'<td class="n">{"" if contender.seconds is None else f"{contender.seconds:.1f}"}</td>'
     return f'<tr><th scope="row">{escape(contender.name)}</th>{row}</tr>'
@@ -157,7 +197,8 @@ def _history_note(material: Material) -> str:
     objective = escape(str(material.problem.objective))
     return (
         f"By epoch: {objective} as the gradient sees it (soft, through the smooth step), and its true value on the "
-        "train and held-out rows, each at the best threshold there. The epoch that was kept is marked."
+        f"train and held-out rows, each at the best {material.point.thresholds.noun} there. The epoch that was kept is "
+        "marked."
     )
 
 

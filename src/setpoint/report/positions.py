@@ -36,6 +36,8 @@ class Positions:
     own: list[int]
     kept: int
     cuts: int
+    #: Counts of the rows and of the values of each column, `(m, 1 + C, 4)`, where the ask names columns.
+    of_values: Tensor | None = None
 
 
 def find_positions(sample: Sample, own: Sequence[float], most: int = MOST) -> Positions:
@@ -56,7 +58,11 @@ def find_positions(sample: Sample, own: Sequence[float], most: int = MOST) -> Po
         by_group = torch.stack([count_sorted(sample.scores[w], sample.labels[w], thresholds) for w in within], dim=1)
     counts = count_sorted(sample.scores, sample.labels, thresholds)
     places = torch.searchsorted(thresholds, mine).tolist()
-    return Positions(thresholds, counts, by_group, places, len(kept), cuts)
+    of_values = None
+    if sample.values is not None:
+        each = [count_sorted(sample.scores, sample.labels, thresholds, own) for own in sample.values.unbind(1)]
+        of_values = torch.stack([counts, *each], dim=1)
+    return Positions(thresholds, counts, by_group, places, len(kept), cuts, of_values)
 
 
 def _spread(cuts: int, centres: Tensor, most: int) -> Tensor:
@@ -73,19 +79,23 @@ def _spread(cuts: int, centres: Tensor, most: int) -> Tensor:
 
 
 def limits(problem: Problem) -> list[dict[str, Any]]:
-    """The lines to draw: each bound on its axis and the side that breaks it, and the ends of the stretch of an area."""
+    """The lines to draw: each bound on its axis and the side that breaks it, and the ends of the stretch of an area.
+
+    A rate that is shown upside down is about the rows below a cut: of two cuts the lower one breaks its bound.
+    """
     lines = []
     for c in problem.constraints:
         axis, turned = AXES.get(str(c.quantity), (None, False))
         if axis is not None:
             side = {"<=": 1, ">=": -1, "==": 0}[c.relation] * (-1 if turned else 1)
-            lines.append({"axis": axis, "at": 1 - c.bound if turned else c.bound, "broken": side, "text": str(c)})
+            at = 1 - c.bound if turned else c.bound
+            lines.append({"axis": axis, "at": at, "broken": side, "text": str(c), "lower": turned})
     if problem.over is not None and str(problem.over.rate) in AXES:
         axis, turned = AXES[str(problem.over.rate)]
         ends = sorted(1 - end if turned else end for end in (problem.over.low, problem.over.high))
         for at, side in zip(ends, (-1, 1)):
             if 0 < at < 1:
-                lines.append({"axis": axis, "at": at, "broken": side, "text": str(problem.over)})
+                lines.append({"axis": axis, "at": at, "broken": side, "text": str(problem.over), "lower": turned})
     return lines
 
 

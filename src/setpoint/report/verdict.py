@@ -6,6 +6,7 @@ from setpoint.decide.certify import is_certifiable
 from setpoint.decide.paired import Difference
 from setpoint.measure.constraint import percent
 from setpoint.problem.point import OperatingPoint
+from setpoint.report.decision import decision_of
 from setpoint.report.words import (
     cost,
     holds_on,
@@ -34,7 +35,8 @@ def first_line(run: TableRun) -> list[str]:
         promise = f"{point.certificate.statement} with confidence {percent(point.certificate.confidence)}"
         said = f"Certified: {promise}, from {point.certificate.samples:,} calibration samples."
         return [said + cost(point, own.cost_of_certificate)]
-    bare = f"the threshold is the bare cut of the {rows} calibration rows, and such cuts break their bound about half"
+    broken = "their bound" if len(point.problem.constraints) == 1 else "each of their bounds"
+    bare = f"{decision_of(point).bare} of the {rows} calibration rows, and such cuts break {broken} about half"
     if own.refusal is not None:
         return [f"Not certified: {own.refusal}; {bare} the time."]
     if not is_certifiable(point.problem):
@@ -48,7 +50,6 @@ def sentences(run: TableRun) -> list[str]:
     constraints, star = own.problem.constraints, "; * is beyond the bound"
     rows = ", ".join(f"{size['rows']} {part_name(part)}" for part, size in sizes.items())
     target = run.schema.target
-    kind = "shifts" if target.classes else "threshold"
     change = "" if target.why == "as asked" else "; --positive changes it"
     bounds = [
         f", {c.quantity} {show_value(c.quantity, test.rates[str(c.quantity)])} for a bound of {show_bound(c)}"
@@ -61,7 +62,7 @@ def sentences(run: TableRun) -> list[str]:
         else f"The {len(target.classes)} classes of {target.name!r} are {listed_classes(target.classes)}.",
         *shipped_instead(own.why_shipped),
         *_kept(own),
-        f"Run at {kind} {own.point.thresholds.describe()}: {show_objective(test)} on test{''.join(bounds)}.",
+        f"{own.point.thresholds.rule()}: {show_objective(test)} on test{''.join(bounds)}.",
         *_held(run),
         *(f"On the calibration rows: {estimate}." for estimate in own.point.estimates if not own.point.certificate),
         *_rival(run),
@@ -94,7 +95,8 @@ def _held(run: TableRun) -> list[str]:
     if not held and own.problem.group is None and any(c.relation == "==" for c in bounds):
         counts = counts_at(own, "test")
         held = all(holds_on(constraint, counts) for constraint in bounds)
-    verdict = f"The bound {'held' if held else 'did not hold'} on test"
+    one = "The bound held" if held else "The bound did not hold"
+    verdict = f"{one if len(bounds) == 1 else 'All bounds held' if held else 'Not all bounds held'} on test"
     if not is_certifiable(own.problem):
         return [f"{verdict}; no data can certify such a bound."]
     if held:
@@ -107,7 +109,8 @@ def _rival(run: TableRun) -> list[str]:
     if run.rival is None or run.against is None:
         return []
     if not run.chosen.point.feasible:
-        return ["No threshold meets the bounds on the calibration rows, so there is nothing to compare."]
+        noun = run.chosen.point.thresholds.noun
+        return [f"No {noun} meets the bounds on the calibration rows, so there is nothing to compare."]
     both = run.chosen, run.rival
     points = both[0].judged("test"), both[1].judged("test")
     lines = against(run.against, (both[0].method, both[1].method), points)

@@ -14,10 +14,12 @@ from torch import Tensor
 from setpoint.decide.samples_needed import allowed_share, needed, whole_of
 from setpoint.measure.constraint import Constraint, Quantity, percent
 from setpoint.measure.rate import Gap, Rate
+from setpoint.measure.worth import plain_of
 from setpoint.problem.check import Check
 from setpoint.problem.evidence import interval, is_testable, p_if_kept
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
+from setpoint.report.decision import decision_of
 from setpoint.report.material import Material
 from setpoint.run.sanity import IN_DOUBT
 
@@ -97,35 +99,30 @@ def checked(point: OperatingPoint, check: Check, best: OperatingPoint) -> list[s
     elif point.problem.constraints:
         lines.append("It was never certified; setpoint fit says what a certificate of its bounds takes.")
     if not best.feasible:
-        return [
-            *lines,
-            f"No {'shifts were found that meet' if point.classes else 'threshold meets'} the bounds on these rows.",
-        ]
-    kind = "shifts" if point.classes else "threshold"
+        none = "No shifts were found that meet" if point.classes else f"No {best.thresholds.noun} meets"
+        return [*lines, f"{none} the bounds on these rows."]
     return [
         *lines,
-        f"The best cut of these rows, {kind} {best.thresholds.describe()}, has {show_objective(best)}; it has seen "
-        "the labels, so it is a yardstick and no {kind} to run at.",
+        f"The best {best.thresholds.noun} of these rows, {best.thresholds.describe()}, has {show_objective(best)}; it "
+        f"has seen the labels, so it is a yardstick and no {best.thresholds.noun} to run at.",
     ]
 
 
 def answer(material: Material) -> str:
-    """The headline: the threshold, and the objective on the first part."""
+    """The headline: the decision rule, and the objective on the first part."""
     problem, part, chosen = material.problem, material.parts[0], material.contenders[0]
     judged = material.judge(chosen, part)
     rows = f"{len(material.labels[part]):,} {part_name(part)} rows"
-    threshold = chosen.thresholds.describe(GROUP)
     if problem.over is not None:
         stretch = f"{problem.over.rate} from {percent(problem.over.low)} to {percent(problem.over.high)}"
         mean = show_value(problem.objective, judged.objective)
         return (
             f"On the {rows} {problem.objective}, averaged over {stretch}, is {mean}. "
-            f"Run it at one of {problem.over.points} thresholds, {threshold}."
+            f"Run at one of {problem.over.points} thresholds, {chosen.thresholds.describe(GROUP)}."
         )
-    many = "the thresholds" if chosen.thresholds.by_group else "threshold"
     counts = problem.pool(material.counts(chosen, part))
     objective = _with_interval(problem.objective, judged, counts)
-    return f"Run it at {many} {threshold}. On the {rows} {problem.objective} is {objective}."
+    return f"{chosen.thresholds.rule(GROUP)}. On the {rows} {problem.objective} is {objective}."
 
 
 def verdicts(material: Material) -> list[tuple[str, str]]:
@@ -166,8 +163,9 @@ def _promise(material: Material) -> str:
         return "Not certified: the ask has no bound, so there is nothing to promise."
     if not point.feasible:
         return f"Not certified: on the calibration rows {point.outcome.removeprefix('infeasible: ')}."
-    why = "Not certified: the threshold merely meets its bound on the calibration rows, and such thresholds break it "
-    why += "on new rows about half the time. "
+    noun, bound = point.thresholds.noun, "its bound" if len(problem.constraints) == 1 else "its bounds"
+    why = f"Not certified: the {noun} merely meets {bound} on the calibration rows, and on new rows such a {noun} "
+    why += f"breaks {'it' if bound == 'its bound' else 'each of them'} about half the time. "
     return why + _what_it_takes(problem, material.labels.get("calibration"))
 
 
@@ -179,8 +177,8 @@ def cost(point: OperatingPoint, cost: float | None) -> str:
     if cost <= 0:
         return f" It costs no {objective} on the calibration rows."
     unit = " points" if objective.is_share else ""
-    points = f"{show_points(objective, cost)}{unit} of {objective}"
-    return f" Its cost: {points} {word} than at the bare cut of the calibration rows; --confidence none takes that cut."
+    points, (bare, that) = f"{show_points(objective, cost)}{unit} of {objective}", decision_of(point).at_bare
+    return f" Its cost: {points} {word} than at {bare} of the calibration rows; --confidence none takes {that}."
 
 
 def _what_it_takes(problem: Problem, calibration_labels: Any) -> str:
@@ -200,6 +198,8 @@ def _what_it_takes(problem: Problem, calibration_labels: Any) -> str:
 
 def _with_interval(quantity: Quantity, judged: OperatingPoint, counts: Tensor) -> str:
     shown = show_value(quantity, judged.rates[str(quantity)])
+    counts = counts if plain_of(quantity) is quantity else counts[..., 0, :]
+    quantity = plain_of(quantity)
     if not isinstance(quantity, Rate) or not is_counted(quantity):
         return shown
     part = counts[0] @ counts.new_tensor(quantity.part)

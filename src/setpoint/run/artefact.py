@@ -280,12 +280,13 @@ def seal(about: dict[str, Any]) -> dict[str, str]:
 class SavedScores:
     """The stored scores by solver and part, labels by part and, where groups are compared, group numbers by part.
 
-    Groups are numbered in the order of their thresholds.
+    Groups are numbered in the order of their thresholds. Values are those of the columns that the ask names.
     """
 
     scores: dict[str, dict[str, Tensor]]
     labels: dict[str, Tensor]
     groups: dict[str, Tensor]
+    values: dict[str, Tensor]
 
 
 def _scores(run: TableRun) -> dict[str, Tensor]:
@@ -293,6 +294,7 @@ def _scores(run: TableRun) -> dict[str, Tensor]:
     named = {f"scores/{part}/{one.name}": one.sample(part).scores for one in run.runs for part in JUDGED}
     named |= {f"labels/{part}": sample.labels.to(torch.uint8) for part, sample in kept.items()}
     named |= {f"groups/{part}": s.groups.to(torch.int32) for part, s in kept.items() if s.groups is not None}
+    named |= {f"values/{part}": s.values for part, s in kept.items() if s.values is not None}
     return {name: values.contiguous() for name, values in named.items()}
 
 
@@ -301,14 +303,14 @@ def load_scores(path: str | os.PathLike[str]) -> SavedScores:
     place, path = Path(path), _file(Path(path), SCORES)
     if not path.is_file():
         raise BadFile(f"{place} holds no {SCORES}: an earlier version wrote it; fit it again with --force")
-    saved = SavedScores({}, {}, {})
+    saved = SavedScores({}, {}, {}, {})
     try:
         for name, values in load(path.read_bytes()).items():
             kind, part, *solver = name.split("/", 2)
             if kind == "scores":
                 saved.scores.setdefault(solver[0], {})[part] = values
             else:
-                {"labels": saved.labels, "groups": saved.groups}[kind][part] = values
+                {"labels": saved.labels, "groups": saved.groups, "values": saved.values}[kind][part] = values
         for by_part in (*saved.scores.values(), saved.groups):
             for part, values in by_part.items():
                 if values.shape[:1] != saved.labels[part].shape or values.dim() > 1 + (by_part is not saved.groups):
@@ -323,6 +325,11 @@ def load_scores(path: str | os.PathLike[str]) -> SavedScores:
         for values in (values for by_part in saved.scores.values() for values in by_part.values()):
             if values.dtype != torch.float32 or not bool(values.isfinite().all()):
                 raise ValueError("it holds scores that are not finite numbers in single precision")
+        for part, values in saved.values.items():
+            if values.dim() != 2 or len(values) != len(saved.labels[part]) or values.dtype != torch.float64:
+                raise ValueError(f"the values of the {part} rows are not numbers in double precision, one row each")
+            if not bool((values.isfinite() & (values >= 0)).all()):
+                raise ValueError(f"the values of the {part} rows are not finite numbers from 0 up")
         if any(groups.dtype != torch.int32 or bool((groups < 0).any()) for groups in saved.groups.values()):
             raise ValueError("its group numbers are not whole numbers from 0 up")
     except (ValueError, LookupError, OSError, SafetensorError) as cause:

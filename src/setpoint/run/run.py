@@ -12,6 +12,7 @@ from torch import nn
 
 from setpoint.data.batch import in_order
 from setpoint.data.parts import Data
+from setpoint.decide.by_kind import decider
 from setpoint.decide.calibrate import evaluate
 from setpoint.decide.paired import Difference, difference
 from setpoint.decide.settle import Confidence, cost_of_certificate, settle
@@ -19,6 +20,7 @@ from setpoint.errors import NotEnoughMemory
 from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
+from setpoint.problem.read_sample import weights_of
 from setpoint.processes import ALONE, Processes
 from setpoint.train.choose import Chosen
 from setpoint.train.default import Choice
@@ -120,22 +122,23 @@ class Run:
         """The operating point with its rates on one part."""
         if part not in self._judged:
             sample, groups = self.sample(part), self.groups(part)
-            self._judged[part] = self.point.judge(sample.scores, sample.labels, weights=sample.weights, groups=groups)
+            weights = weights_of(self.problem, sample)
+            self._judged[part] = self.point.judge(sample.scores, sample.labels, weights=weights, groups=groups)
         return self._judged[part]
 
     def against(self, other: Run, part: str = "test") -> Difference:
         """The difference from another run on the same rows, each at the thresholds that it ships with."""
         mine, theirs, groups = self.sample(part), other.sample(part), self.groups(part)
         points = self.judged(part), other.judged(part)
-        return difference(*points, (mine.scores, theirs.scores), mine.labels, groups=groups)
+        both = mine.scores, theirs.scores
+        return difference(*points, both, mine.labels, groups=groups, values=mine.values)
 
     def best(self, part: str) -> OperatingPoint:
         """The best cut of one part itself. It compares models independently of their thresholds."""
         if part not in self._best:
             sample, groups = self.sample(part), self.groups(part)
-            self._best[part] = evaluate(
-                self.problem, sample.scores, sample.labels, weights=sample.weights, groups=groups
-            )
+            weights = weights_of(self.problem, sample)
+            self._best[part] = evaluate(self.problem, sample.scores, sample.labels, weights=weights, groups=groups)
         return self._best[part]
 
 
@@ -174,6 +177,7 @@ def run(
         >>> run.point.feasible, run.judged("held_out").feasible
         (True, True)
     """
+    decider(problem)  # A question that cannot be decided is refused before any work.
     work, started = work or Work(), time.perf_counter()
     if isinstance(method, Chosen):
         chosen = method
@@ -189,7 +193,7 @@ def run(
     groups = named_groups(data, sample)
     settled = settle(
         problem, sample.scores, sample.labels, confidence,
-        weights=sample.weights, groups=groups, classes=data.class_names or None,
+        weights=weights_of(problem, sample), groups=groups, classes=data.class_names or None,
     )  # fmt: skip
     seconds = work.store.spent_before + time.perf_counter() - started
     work.store.close()

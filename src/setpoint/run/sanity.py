@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from setpoint.decide.estimate import estimate_of_counts
+from setpoint.decide.estimate import estimate, estimate_of_counts
 from setpoint.decide.order import worth
 from setpoint.measure.classes import CLASSES
 from setpoint.measure.constraint import CUT
 from setpoint.measure.rate import flagged
 from setpoint.problem.caution import Caution, cautions_of_ask
+from setpoint.problem.certificate import Estimate
 from setpoint.run.run import Run
 
 #: A part with fewer rows of a class says next to nothing about it.
@@ -72,7 +74,7 @@ def _few_of_a_class(sizes: Sizes) -> list[Caution]:
 def counts_at(run: Run, part: str) -> Tensor:
     """The rows of each kind of a part at the thresholds that the run ships with: (tp, fp, fn, tn), or other kinds."""
     if run.problem.kind != CUT:
-        return run.point.thresholds.kinds(run.sample(part).double())
+        return run.point.thresholds.kinds(replace(run.sample(part).double(), values=None))
     rates, labels = run.judged(part).rates, run.sample(part).labels
     positives, negatives = int(labels.sum()), len(labels) - int(labels.sum())
     found, alarms = round(rates["recall"] * positives), round(rates["fpr"] * negatives)
@@ -80,18 +82,27 @@ def counts_at(run: Run, part: str) -> Tensor:
 
 
 def _extreme_decisions(run: Run) -> list[Caution]:
-    # Reviewed rows are neither flagged nor left alone.
-    tp, fp, fn, tn = (int(count) for count in counts_at(run, "test")[:4])
+    # Reviewed rows, the last two counts of a band, are neither flagged nor left alone.
+    tp, fp, fn, tn, *reviewed = (int(count) for count in counts_at(run, "test"))
+    positives, negatives = (sum(rows) for rows in ((tp, fn, *reviewed[:1]), (fp, tn, *reviewed[1:])))
+    noun = run.point.thresholds.noun
     # A bound on the flagged share may allow no more than a few of the positives to be found.
     most = [c.bound for c in run.problem.constraints if bool(c.quantity == flagged) and c.relation != ">="]
     reach = min(most, default=1.0) * (tp + fp + fn + tn) / max(tp + fn, 1)
     if tp + fp == 0 or (tp <= NEARLY * (tp + fn) and reach > NEARLY):
-        said = f"at its threshold the model finds {tp} of {tp + fn} positives on the test rows: it flags nearly nothing"
+        said = f"at its {noun} the model finds {tp} of {positives} positives on the test rows: it flags nearly nothing"
         return [Caution("flags-nearly-nothing", f"{said}, so a bound that holds is no merit")]
     if tn <= NEARLY * (fp + tn):
-        said = f"at its threshold the model leaves {tn} of {fp + tn} negatives alone on the test rows"
+        said = f"at its {noun} the model leaves {tn} of {negatives} negatives alone on the test rows"
         return [Caution("flags-nearly-everything", f"{said}: it flags nearly everything")]
     return []
+
+
+def _objective_on(run: Run, part: str) -> Estimate:
+    """The objective of a part with an interval, at the thresholds that the run ships with."""
+    if run.problem.columns:
+        return estimate(run.judged(part), run.sample(part).double(), SURE)[0]
+    return estimate_of_counts(run.problem.objective, counts_at(run, part), SURE)
 
 
 def _learned_by_heart(run: Run) -> list[Caution]:
@@ -100,7 +111,7 @@ def _learned_by_heart(run: Run) -> list[Caution]:
     if worth(run.problem, train) - worth(run.problem, test) < GAP:
         return []
     if run.problem.over is None:
-        ends = [estimate_of_counts(objective, counts_at(run, part), SURE) for part in ("train", "test")]
+        ends = [_objective_on(run, part) for part in ("train", "test")]
         apart = max(ends[0].low, ends[1].low) > min(ends[0].high, ends[1].high)
     else:
         labels = run.sample("test").labels

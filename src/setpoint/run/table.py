@@ -20,7 +20,7 @@ from setpoint.data.parts import Data
 from setpoint.data.reading import learn_readings
 from setpoint.data.rows import Rows
 from setpoint.data.scan import fingerprint
-from setpoint.data.schema import Schema, Target, group_names
+from setpoint.data.schema import Schema, Target, column_values, group_names
 from setpoint.data.sketch import row_hashes, sketch_of
 from setpoint.data.split import split
 from setpoint.decide.paired import Difference
@@ -183,7 +183,7 @@ class SplitTable:
     def _batches(self, part: str, work: Work, **how: Any) -> Batches:
         rows, shared = self.rows[part], None if not work.processes.alone else False
         loader = Batches(rows.x, rows.labels, groups=rows.groups, process_group=shared, **how)
-        return loader.known_as(part if self.named else None)
+        return loader.with_values(rows.values).known_as(part if self.named else None)
 
 
 def fit_table(
@@ -237,22 +237,26 @@ def fit_table(
     problem, classes = about_target(problem, frame, target, positive)
     labels = classes.labels(frame)
     rows = dict(zip(PARTS, split(labels, settings.shares, settings.seed, names=classes.classes)))
-    frames = {part: frame[index.numpy()] for part, index in rows.items()}
-    schema = Schema.of(frames["train"].drop(left_out), classes, readings, settings.kinds)
+    # The parts one behind the other, so that each column is encoded once.
+    in_parts = frame[torch.cat([*rows.values()]).numpy()]
+    schema = Schema.of(in_parts[: len(rows["train"])].drop(left_out), classes, readings, settings.kinds)
     schema = replace(schema, dropped=(*schema.dropped, *left_out.items()))
     _refuse_wide_tables(frame.height, schema)
     codes: Tensor | None = None
     groups: list[str] = []
     if problem.group is not None:
         codes, groups = name_groups(group_names(frame, problem.group))
+    values = column_values(frame, problem.columns)
     seen = schema.notes()
+    encoded = schema.encode(in_parts, notes=seen).split([len(own) for own in rows.values()])
     parts = {
         part: Rows(
-            schema.encode(frames[part], notes=seen),
-            labels[rows[part]],
-            groups=None if codes is None else codes[rows[part]],
+            x,
+            labels[own],
+            groups=None if codes is None else codes[own],
+            values=None if values is None else values[own],
         )
-        for part in PARTS
+        for (part, own), x in zip(rows.items(), encoded)
     }
     settings = settings.settled(len(rows["train"]))
     words = [

@@ -53,7 +53,7 @@ class CrossEntropy(Solver):
 
     def check(self, scores: Tensor, labels: Tensor, weights: Tensor | None, groups: Tensor | None) -> Sample:
         """Scores `(n,)` with labels of 0 and 1, or `(n, K)` with class numbers."""
-        if not isinstance(scores, Tensor) or scores.dim() != 2:
+        if not isinstance(scores, Tensor) or scores.dim() != 2 or scores.shape[1] == 1:
             return super().check(scores, labels, weights, groups)
         if self.pos_weight is not None:
             raise BadSetting("pos_weight weighs the positives of two classes; leave it out for more")

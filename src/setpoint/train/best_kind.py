@@ -148,21 +148,22 @@ class BestKind:
         return CrossFit(tuple(members), self.seed, self.pool)
 
     def train(self, problem: Problem, data: Data, work: Work) -> Trained:
-        """Cross-fit the candidates one after the other, choose one, and make its model."""
+        """Cross-fit the candidates, choose one, and make its model; trees grow beside the first linear model."""
         work.once("begun", lambda: True)
         rows = rows_to_fold(data, self.pool)
         contest = Contest(problem, data, work, self.minutes)
-        if problem.kind == CLASSES:
-            contest.add(PLAIN, self._linear(data, None))
-        else:
-            every = batches_like(data.in_memory, rows, self.seed)
-            standardised, _ = read_rows([every], nn.Linear(_width(data), 1))
-            # One penalty for all folds: the choice of one number tells a fold nothing of its labels.
-            penalty = penalty_once(standardised, work, caution=self.caution)
-            contest.add(PLAIN, self._linear(data, Only("CrossEntropy", attrgetter("plain"), penalty)))
+        recipe: Any = None
+        with contest.meanwhile(TREES, self._trees.cross_fit):
+            if problem.kind != CLASSES:
+                every = batches_like(data.in_memory, rows, self.seed)
+                standardised, _ = read_rows([every], nn.Linear(_width(data), 1))
+                # One penalty for all folds: the choice of one number tells a fold nothing of its labels.
+                penalty = penalty_once(standardised, work, caution=self.caution)
+                recipe = Only("CrossEntropy", attrgetter("plain"), penalty)
+            contest.add(PLAIN, self._linear(data, recipe))
         contest.add(TREES, self._trees.cross_fit)
         if problem.kind != CUT:
-            contest.leave_out(ASKED, "the cuts of this ask are set after training")
+            contest.leave_out(ASKED, "asks of this kind are decided after training")
         elif problem.group is not None:
             contest.leave_out(ASKED, "groups are evened out by their thresholds, not by training")
         elif contest.is_behind(PLAIN, TREES, REACH):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +22,7 @@ from setpoint.train.history import History
 from setpoint.train.linear import cross_entropy
 from setpoint.train.method import Method, Trained
 from setpoint.train.stack import Stack, stacked
-from setpoint.train.trial import Trial, gain_over, judge
+from setpoint.train.trial import Judged, Trial, gain_over
 from setpoint.train.work import Work
 
 PLAIN, ASKED, TREES, NETWORK, STACK = "cross-entropy", "linear", "trees", "mlp", "stack"
@@ -38,7 +40,8 @@ class Contest:
         self.end = None if minutes is None else time.monotonic() + 60 * minutes
         self.folded: dict[str, Folded] = {}
         self.trained: dict[str, Trained] = {}
-        self.samples: dict[str, Sample] = {}
+        self.judged: dict[str, Judged] = {}
+        self.ahead: dict[str, Folded] = {}
         self.seconds: dict[str, float] = {}
         self.notes: dict[str, str] = {}
         self.history: History = []
@@ -48,15 +51,10 @@ class Contest:
     def add(self, name: str, method: CrossFit, data: Data | None = None, unless_behind: str = "") -> None:
         """Cross-fit one more candidate, if there is time; all of it unless its first fold is behind another's."""
         started, first = time.perf_counter(), len(self.history)
-        over = self.end is not None and time.monotonic() > self.end and name != PLAIN
-        if self.work.once(f"no time for {name}", lambda: over):
+        if self._is_over(name):
             self.leave_out(name, "the minutes were over")
             return
-
-        def tell(row: dict[str, Any]) -> None:
-            self.work.tell({**row, "epoch": first + row["epoch"], "candidate": name})
-
-        folded = Folded(method, self.problem, data or self.data, self.work.part(name, tell=tell))
+        folded = self.ahead.get(name) or self._begin(name, method, data or self.data)
         if unless_behind in self.folded:
             gap = _gap(folded, self.folded[unless_behind])
             if gap is not None:
@@ -65,11 +63,34 @@ class Contest:
                 return
         trained = folded.all()
         assert trained.out_of_fold is not None
-        self.folded[name], self.trained[name], self.samples[name] = folded, trained, trained.out_of_fold
+        self.folded[name], self.trained[name] = folded, trained
+        self.judged[name] = Judged(self.problem, trained.out_of_fold)
         self.rows[name] = first + trained.best
         rows = enumerate(trained.history, first)
         self.history += [{**row, "epoch": place, "candidate": name} for place, row in rows]
-        self.seconds[name] = time.perf_counter() - started
+        self.seconds[name] = (folded.ended - folded.started) if name in self.ahead else time.perf_counter() - started
+
+    @contextmanager
+    def meanwhile(self, name: str, method: CrossFit) -> Iterator[None]:
+        """Train a candidate in threads beside the block, at whose end it is trained; `add` then takes it."""
+        if self._is_over(name):
+            yield
+            return
+        self.ahead[name] = self._begin(name, method, self.data)
+        with self.ahead[name].in_threads():
+            yield
+
+    def _is_over(self, name: str) -> bool:
+        over = self.end is not None and time.monotonic() > self.end and name != PLAIN
+        return self.work.once(f"no time for {name}", lambda: over)
+
+    def _begin(self, name: str, method: CrossFit, data: Data) -> Folded:
+        first = len(self.history)
+
+        def tell(row: dict[str, Any]) -> None:
+            self.work.tell({**row, "epoch": first + row["epoch"], "candidate": name})
+
+        return Folded(method, self.problem, data, self.work.part(name, tell=tell))
 
     def leave_out(self, name: str, why: str) -> None:
         """Note why a candidate is not tried."""
@@ -77,14 +98,13 @@ class Contest:
 
     def is_behind(self, name: str, other: str, errors: float) -> bool:
         """Whether a candidate is worse than another by more than so many standard errors of the exact metric."""
-        if other not in self.samples:
-            return False
-        return gain_over(self.problem, self.samples[name], self.samples[other]).exceeds(errors)
+        return other in self.judged and gain_over(self.judged[name], self.judged[other]).exceeds(errors)
 
     def stack(self, folds: Tensor) -> None:
         """Add the stack of all candidates so far."""
         started = time.perf_counter()
-        (*weights, bias), self.samples[STACK] = stacked(list(self.samples.values()), folds)
+        (*weights, bias), sample = stacked([one.sample for one in self.judged.values()], folds)
+        self.judged[STACK] = Judged(self.problem, sample)
         self.stack_weights = dict(zip(self.trained, weights)), bias
         self.rows[STACK] = max(self.rows.values())
         self.seconds[STACK] = time.perf_counter() - started
@@ -103,10 +123,10 @@ class Contest:
         The log-loss tells models apart on far fewer rows than a rate at a tight bound does. Between equals the simpler
         candidate wins.
         """
-        tried = [name for name in ORDER if name in self.samples]
-        losses = {name: _loss(self.samples[name]) for name in tried}
+        tried = [name for name in ORDER if name in self.judged]
+        losses = {name: _loss(self.judged[name].sample) for name in tried}
         first = min(tried, key=lambda name: float(losses[name].sum()))
-        gains = {name: gain_over(self.problem, self.samples[first], self.samples[name]) for name in tried}
+        gains = {name: gain_over(self.judged[first], self.judged[name]) for name in tried}
         clear = [name for name in tried if name != first and gains[name].exceeds(caution)]
         kept = max(clear, key=lambda name: gains[name].value, default=first)
         for name in tried:
@@ -116,11 +136,11 @@ class Contest:
             self.notes[name] = "; ".join(filter(None, (note, self.notes.get(name))))
         trials = []
         for name in ORDER:
-            point = judge(self.problem, self.samples[name]) if name in self.samples else None
+            point = self.judged[name].point if name in self.judged else None
             trials.append(Trial(name, point, self.seconds.get(name, 0.0), name == kept, self.notes.get(name, "")))
         return Trained(
             self.model(kept).eval(), self.history, self.rows[kept], settled, tuple(trials),
-            plain=self.trained[PLAIN].model, out_of_fold=self.samples[kept],
+            plain=self.trained[PLAIN].model, out_of_fold=self.judged[kept].sample,
         )  # fmt: skip
 
 

@@ -6,8 +6,10 @@ Every row has a score by a member that was not trained on it, so all rows can ju
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -89,6 +91,7 @@ class Folded:
         self.rows = rows_to_fold(data, method.pool)
         self.folds = folds_of(self.rows, len(method.methods), method.seed)
         self.trained: dict[int, Trained] = {}
+        self.started = self.ended = time.perf_counter()
 
     def member(self, place: int) -> Trained:
         """The member of one fold."""
@@ -100,6 +103,7 @@ class Folded:
             )  # fmt: skip
             method = self.method.methods[place]
             self.trained[place] = method.train(self.problem, own, self.work.part(f"fold-{place}"))
+            self.ended = time.perf_counter()
         return self.trained[place]
 
     def scores(self, place: int) -> Tensor:
@@ -108,8 +112,11 @@ class Folded:
 
     def all(self) -> Trained:
         """All members, as one model."""
-        members = range(int(self.folds.max()) + 1)
-        runs = self._in_threads(members) if self._may_thread() else self._in_turn(members)
+        members = self._members
+        if all(getattr(method, "in_threads", False) for method in self.method.methods):
+            with self.in_threads():
+                pass
+        runs = self._in_turn()
         scores = torch.zeros(len(self.rows.labels), *self.scores(0).shape[1:])
         history: History = []
         starts: list[int] = []
@@ -124,21 +131,26 @@ class Folded:
             again=pools(self.data, self.method.pool), out_of_fold=self.rows.sample(scores),
         )  # fmt: skip
 
-    def _may_thread(self) -> bool:
-        return all(getattr(method, "in_threads", False) for method in self.method.methods)
+    @property
+    def _members(self) -> range:
+        return range(int(self.folds.max()) + 1)
 
-    def _in_threads(self, members: range) -> list[Trained]:
-        with ThreadPoolExecutor(min(len(members), os.cpu_count() or 1)) as pool:
+    @contextmanager
+    def in_threads(self) -> Iterator[None]:
+        """Train all members in threads, beside the block; at its end they are trained."""
+        with ThreadPoolExecutor(min(len(self._members), os.cpu_count() or 1)) as pool:
             try:
-                return list(pool.map(self.member, members))
+                found = pool.map(self.member, self._members)
+                yield
+                list(found)
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
 
-    def _in_turn(self, members: range) -> list[Trained]:
+    def _in_turn(self) -> list[Trained]:
         with torch.random.fork_rng(devices=[]):
             runs = []
-            for member in members:
+            for member in self._members:
                 torch.manual_seed(self.method.seed + member)
                 runs.append(self.member(member))
             return runs

@@ -130,7 +130,7 @@ def make_solver(name: str, case: Case) -> Choice:
         return SOLVERS["default" if name == "auto" else name](case)
     if case.problem.kind != CUT and name not in (*PLAIN, BASELINE, TUNED):
         raise BadSetting(
-            f"solver {name!r} trains for one threshold, but '{case.problem}' is decided by more than one; leave the "
+            f"solver {name!r} trains for plain rates at one threshold, and '{case.problem}' asks for more; leave the "
             f"solver out, or choose {' or '.join(PLAIN[1:])} or {BASELINE}"
         )
     return ClassWeights() if name == TUNED else SOLVERS[check_solver(name)](case)
@@ -186,7 +186,7 @@ def explain_default(kind: str, problem: Problem) -> tuple[str, str]:
         return made.called, f"it {made.why}"
     choice = default_choices(made.make(1), problem, whole=True)[0]
     if problem.kind != CUT:
-        why = "the ask is decided by more than one cut, and all of them are set after training."
+        why = "asks of this kind are decided after training, by cuts that are set on the calibration rows."
     elif problem.group is not None:
         why = "groups are evened out by a threshold per group, set after training; --solver implicit trains for it."
     elif isinstance(choice, Anchored):

@@ -68,11 +68,13 @@ def join(parts: list[Sample]) -> Sample:
         raise BadSetting("the loader yielded no batch; pass a list, a DataLoader or sp.Batches, not a spent generator")
     weights = [part.weights for part in parts if part.weights is not None]
     groups = [part.groups for part in parts if part.groups is not None]
+    values = [part.values for part in parts if part.values is not None]
     return Sample(
         torch.cat([part.scores for part in parts]),
         torch.cat([part.labels for part in parts]),
         torch.cat(weights) if weights else None,
         torch.cat(groups) if groups else None,
+        values=torch.cat(values) if values else None,
     )
 
 

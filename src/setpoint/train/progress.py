@@ -6,7 +6,7 @@ import copy
 import itertools
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import torch
@@ -159,7 +159,7 @@ class Progress:
         return {
             "draws": self.draws.state(),
             "at_start": self.at_start,
-            "seen": None if seen is None else [seen.scores, seen.labels, seen.weights, seen.groups],
+            "seen": None if seen is None else [getattr(seen, name) for name in _SEEN],
             "rows": self.rows,
             "stride": self.stride,
             "buffers": dict(self.modules["model"].named_buffers()) if not self.processes.alone else {},
@@ -177,7 +177,7 @@ class Progress:
         if self.schedule is not None:
             self.schedule.load_state_dict(state["schedule"])
         self.at_start, self.loss = state["at_start"], state["loss"]
-        self.seen = [] if state["seen"] is None else [Sample(*state["seen"])]
+        self.seen = [] if state["seen"] is None else [Sample(**dict(zip(_SEEN, state["seen"])))]
         self.best_state = None if state["best_state"] is None else state_dict(state["best_state"])
         self.best = state["best"]
         for name in _PLAIN:
@@ -187,14 +187,18 @@ class Progress:
             self.modules["model"].get_buffer(name).copy_(value)
 
 
+#: The columns of the rows that were trained on, which are kept to judge by.
+_SEEN = ("scores", "labels", "weights", "groups", "values")
 _PLAIN = ("epoch", "taken", "stopped", "history", "best_epoch", "steps", "rows", "stride")
 
 
 def _every(sample: Sample, stride: int, first: int = 0) -> Sample:
     """Every `stride`-th row of a sample, copied, because a view would keep all rows in memory."""
     rows = slice(first, None, stride)
-    weights, groups = (None if part is None else part[rows].clone() for part in (sample.weights, sample.groups))
-    return Sample(sample.scores[rows].clone(), sample.labels[rows].clone(), weights, groups, sample.n_groups)
+    own: dict[str, Any] = {
+        name: None if (part := getattr(sample, name)) is None else part[rows].clone() for name in _SEEN
+    }
+    return replace(sample, **own)
 
 
 def module_state(module: nn.Module) -> dict[str, Any]:

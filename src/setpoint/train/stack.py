@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -75,7 +76,7 @@ def stacked(samples: Sequence[Sample], folds: Tensor) -> tuple[list[float], Samp
     scores = torch.zeros(len(x), dtype=torch.float64)
     for fold in folds.unique():
         scores[folds == fold] = x[folds == fold] @ _weights(rows.take(folds != fold))
-    return _weights(rows).tolist(), Sample(scores.float(), first.labels, first.weights, first.groups)
+    return _weights(rows).tolist(), replace(first, scores=scores.float())
 
 
 def _weights(rows: Rows) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -20,7 +21,7 @@ from setpoint.measure.count import count
 from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
-from setpoint.problem.read_sample import read_sample
+from setpoint.problem.read_sample import read_sample, weights_of
 
 #: The number of random halves of the rows, in pairs, from which the noise of a difference is estimated.
 HALVES = 40
@@ -89,7 +90,8 @@ def judge(problem: Problem, sample: Sample, rows: Tensor | None = None) -> Opera
     if problem.kind == CLASSES:
         wide = read_sample(problem, sample.scores, sample.labels, sample.weights)
         return OperatingPoint.at(problem, find_shifts(problem, wide, quick=True), wide)
-    return evaluate(problem, sample.scores, sample.labels, weights=sample.weights, groups=sample.groups)
+    weights = weights_of(problem, sample)
+    return evaluate(problem, sample.scores, sample.labels, weights=weights, groups=sample.groups)
 
 
 def halves(sample: Sample) -> list[Tensor]:
@@ -103,40 +105,55 @@ def halves(sample: Sample) -> list[Tensor]:
     return found
 
 
+class Judged:
+    """The scores of a candidate, judged by a problem: what comparisons with others share is computed once."""
+
+    def __init__(self, problem: Problem, sample: Sample) -> None:
+        self.problem, self.sample = problem, sample
+
+    @cached_property
+    def point(self) -> OperatingPoint:
+        """The operating point at the best threshold."""
+        return judge(self.problem, self.sample)
+
+    @cached_property
+    def merits(self) -> Tensor:
+        """The merit of the best threshold of each random half of the rows."""
+        rows = halves(self.sample)
+        if self.problem.kind == CLASSES:
+            # The shifts of all rows: they are costly to search for, and their own noise is common to all halves.
+            shifts, wide = self.point.thresholds, self.sample.double()
+            found = [merit(OperatingPoint.at(self.problem, shifts, wide.take(half))) for half in rows]
+        else:
+            found = [_merit(self.problem, self.sample.take(half)) for half in rows]
+        return torch.tensor(found, dtype=torch.float64)
+
+
 def choose(problem: Problem, candidates: Sequence[Sample], caution: float) -> tuple[int, list[Gain]]:
     """The place of the candidate to keep, and the gain of each over the first, which is the simplest.
 
     The best candidate is kept if its gain over the first is above `caution` standard errors, or if it meets bounds that
     the first breaks; otherwise the first is kept. Between equals the earlier wins.
     """
-    points = [judge(problem, sample) for sample in candidates]
-    gains = [Gain(0.0, 0.0), *(gain_over(problem, candidates[0], sample) for sample in candidates[1:])]
+    judged = [Judged(problem, sample) for sample in candidates]
+    gains = [Gain(0.0, 0.0), *(gain_over(judged[0], other) for other in judged[1:])]
+    points = [one.point for one in judged]
     best = max(range(len(points)), key=lambda i: (points[i].feasible, merit(points[i]), -i))
     return (best if gains[best].exceeds(caution) else 0), gains
 
 
-def gain_over(problem: Problem, first: Sample, other: Sample) -> Gain:
-    """The gain of the second sample over the first.
+def gain_over(first: Judged, other: Judged) -> Gain:
+    """The gain of the second candidate over the first, on the same rows.
 
     A half of the rows has twice the variance of all rows and shares its rows with them, so the mean square of (gain on
     a half - gain on all rows) estimates the variance of the gain on all rows.
     """
-    one, two = judge(problem, first), judge(problem, other)
+    one, two = first.point, other.point
     value = merit(two) - merit(one)
     if two.feasible != one.feasible:
         return Gain(abs(value), 0.0) if two.feasible else Gain(value, float("inf"))
-    rows = halves(first)
-    spread = _merits(problem, other, rows) - _merits(problem, first, rows) - value
+    spread = other.merits - first.merits - value
     return Gain(value, float(spread.square().mean().sqrt()))
-
-
-def _merits(problem: Problem, sample: Sample, rows: list[Tensor]) -> Tensor:
-    if problem.kind == CLASSES:
-        # The shifts of all rows: they are costly to search for, and their own noise is common to all halves.
-        shifts = judge(problem, sample).thresholds
-        points = (OperatingPoint.at(problem, shifts, sample.take(half).double()) for half in rows)
-        return torch.tensor([merit(point) for point in points], dtype=torch.float64)
-    return torch.tensor([_merit(problem, sample.take(half)) for half in rows], dtype=torch.float64)
 
 
 def _merit(problem: Problem, sample: Sample) -> float:
