@@ -223,6 +223,7 @@ class SetpointClassifier(DecidesAtPoint):
         Returns:
             An array `(n, 2)`, or `(n, K)` for K classes.
         """
+        check_is_fitted(self)
         if len(self.classes_) > 2:
             return np.asarray(softmax(self.decision_function(X), axis=1))
         second = expit(self.decision_function(X))
