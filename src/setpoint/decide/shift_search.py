@@ -59,7 +59,7 @@ class Line:
 
     @cached_property
     def _sorted(self) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-        """Of each row, by falling margin: the margin, its rival, its winner, its class, its weight; and the counts."""
+        """The rows by falling margin (margin, rival, winner, class and weight of each), and the counts."""
         labels, weights = self.sample.labels, self.sample.weights
         chosen = torch.tensor(self.classes, device=labels.device)
         held = self.shifted[chosen]
