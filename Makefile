@@ -22,11 +22,11 @@ demo: $(READY)          ## train for "maximize tnr where recall >= 95%", print t
 PYTEST = $(BIN)/python -m pytest -n 2
 
 test: $(READY) lint     ## lint, types, every unit and law, a smoke test of each door; then the house in numbers
-	$(PYTEST) --dist worksteal -m "not slow"
+	$(PYTEST) --dist worksteal -m "not slow" --hypothesis-profile=quick
 	-@$(BIN)/python tools/house.py --since $(BEGAN)
 
-test-all: test          ## the same, then the slow rest: browser, several processes, kills, fuzzing, studies
-	$(PYTEST) --dist loadgroup -m slow
+test-all: test          ## the same, then the slow rest: every law in full, browser, several processes, kills, fuzzing, studies
+	$(PYTEST) --dist loadgroup -m "slow or hypothesis"
 
 docs: $(READY)          ## the site, into build/site; a broken link or name is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs --quiet build --strict

@@ -3,8 +3,9 @@
 In CI the cases that hypothesis makes are the same every time: what lands must not depend on luck. Elsewhere they are
 new with every run, which is how the rare ones are found.
 
-`make test` leaves out the tests that are marked `slow`; `make test-all` runs them too. All tests in the folders of
-SLOW are slow; elsewhere a test or a file carries the mark itself.
+`make test` leaves out the tests that are marked `slow`, and tries each law on a few cases (the profile "quick");
+`make test-all` runs the slow tests too, and each law on all its cases. All tests in the folders of SLOW are slow;
+elsewhere a test or a file carries the mark itself.
 """
 
 import os
@@ -18,14 +19,17 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
+from marks import ALL_CASES
+
 torch.set_num_threads(1)
-settings.register_profile(
-    "house",
-    deadline=None,
-    max_examples=150,
-    derandomize=bool(os.environ.get("CI")),
-    suppress_health_check=[HealthCheck.too_slow],
-)
+for profile, examples in (("house", ALL_CASES), ("quick", ALL_CASES // 5)):
+    settings.register_profile(
+        profile,
+        deadline=None,
+        max_examples=examples,
+        derandomize=bool(os.environ.get("CI")),
+        suppress_health_check=[HealthCheck.too_slow],
+    )
 settings.load_profile("house")
 
 TESTS = Path(__file__).parent

@@ -14,9 +14,10 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from marks import cases
 from setpoint.data.column import Numeric
 from setpoint.data.hashed import Text
 from setpoint.data.kinds import read_column
@@ -44,7 +45,7 @@ def parts_of(moment):
     }  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
+@cases(60)
 @given(moments=st.lists(st.one_of(MOMENTS, st.none()), min_size=3, max_size=8))
 def test_times_are_standardised_parts_by_the_datetime_module(moments):
     known = [moment for moment in moments if moment is not None]

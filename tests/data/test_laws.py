@@ -12,10 +12,10 @@ import pandas as pd
 import polars as pl
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from marks import quick_first
+from marks import cases, quick_first
 from setpoint import ask
 from setpoint.cli import main
 from setpoint.data import exchange
@@ -104,7 +104,7 @@ def scored(trained, data):
     return trained.run.scores(data, notes=notes), notes.sentences()
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@cases(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=ROWS, order=st.randoms(use_true_random=False))
 def test_a_row_is_scored_by_itself(trained, rows, order):
     place = trained.place / "new.csv"
@@ -125,7 +125,7 @@ def test_a_row_is_scored_by_itself(trained, rows, order):
     assert moved_notes == notes
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@cases(10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=ROWS)
 def test_every_door_gives_the_same_scores_and_notes(trained, rows):
     frame, place = framed(rows), trained.place
@@ -167,7 +167,7 @@ def predicted(place, data, *more):
 CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), min_size=1, max_size=8)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@cases(12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cells=st.lists(st.one_of(CELLS, st.sampled_from(["007", " 7 ", "9007199254740993", "NA"])), min_size=1))
 def test_kept_columns_come_back_as_they_were(trained, cells):
     frame = training(len(cells)).drop("y").with_columns(customer=pl.Series(cells))
@@ -186,7 +186,7 @@ def test_kept_columns_come_back_as_they_were(trained, cells):
 WORDS = st.sampled_from(["01", "1", "1.0", "true", "Unknown", "2024-01-05", "2024-01-05 10:00", "[1, 2]", "x", "", "?"])
 
 
-@settings(max_examples=80, deadline=None)
+@cases(80)
 @given(values=st.lists(WORDS, min_size=4, max_size=12))
 def test_whatever_a_text_column_was_found_to_hold_each_value_is_read_alone(values):
     frame = pl.DataFrame({"a": values * 3, "x": np.arange(3.0 * len(values))})

@@ -7,9 +7,10 @@ from datetime import datetime
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from marks import cases
 from setpoint.data import counts
 from setpoint.data.counts import Levels
 from setpoint.data.frame import read_table
@@ -32,7 +33,7 @@ def whole(scan):
     return pl.concat([frame for _, frame in scan.frames()])
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@cases(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=ROWS, size=st.integers(1, 200), end=st.sampled_from(["\n", "\r\n"]), blank=st.booleans())
 def test_chunks_of_text_are_the_table(tmp_path, rows, size, end, blank):
     path = tmp_path / "t.csv"

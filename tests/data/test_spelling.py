@@ -12,6 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from marks import cases
 from setpoint.data.frame import read_table, tidy
 from setpoint.data.reading import Guess, Reading, learn_readings
 from setpoint.data.scan import learn_readings_of, scan_table
@@ -241,7 +242,7 @@ def test_a_table_of_such_columns_in_memory_and_in_chunks(tmp_path):
 
 
 @given(st.text("aeinfNAtruls[]-+.%$ \u2212\u0665x9", min_size=1, max_size=8))
-@settings(max_examples=200, deadline=None)
+@cases(200)
 def test_a_text_that_is_seen_to_be_a_word_spells_nothing_else(text):
     column = tidy(pl.Series("a", [text]))
     if is_word(text) and column.null_count() == 0:

@@ -5,11 +5,12 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
 import setpoint as sp
+from marks import cases
 from setpoint.decide.by_group import _range_argmin
 from setpoint.decide.cut import find
 from setpoint.errors import BadGroups, BadProblem
@@ -54,7 +55,7 @@ def brute_force(sample, objective, maximize, gaps, limits=()):
 
 
 @pytest.mark.parametrize("rate", GAPS)
-@settings(max_examples=60)
+@cases(60)
 @given(sample=grouped(), bound=st.sampled_from([0.0, 0.1, 0.26, 0.5]))
 def test_the_search_equals_brute_force(rate, sample, bound):
     problem = sp.ask(GAPS[rate].format(b=bound))
@@ -66,7 +67,7 @@ def test_the_search_equals_brute_force(rate, sample, bound):
 
 
 @pytest.mark.parametrize("groups", [2, 3])
-@settings(max_examples=40)
+@cases(40)
 @given(data=st.data())
 def test_a_gap_of_zero_is_closed_within_one_sample_of_the_smallest_group(groups, data):
     sample = data.draw(grouped(groups=groups, size=7 if groups == 2 else 5))
@@ -129,7 +130,7 @@ def test_demographic_parity_as_printed_goes_through_every_door():
     assert not unfair.holds
 
 
-@settings(max_examples=40)
+@cases(40)
 @given(sample=grouped(groups=3, size=5), bound=st.sampled_from([0.1, 0.34]))
 def test_three_groups_and_two_gaps(sample, bound):
     problem = sp.ask(f"minimize error where recall.gap(g) <= {bound} and fpr.gap(g) <= {bound}")
@@ -139,7 +140,7 @@ def test_three_groups_and_two_gaps(sample, bound):
     assert math.isclose(float(sp.error(found.counts.sum(1))[0]), best, abs_tol=1e-9)
 
 
-@settings(max_examples=40)
+@cases(40)
 @given(sample=grouped(size=6), bound=st.sampled_from([0.1, 0.34]))
 def test_a_ratio_as_the_objective(sample, bound):
     problem = sp.ask(f"maximize f1 where recall.gap(g) <= {bound}")
@@ -148,7 +149,7 @@ def test_a_ratio_as_the_objective(sample, bound):
     assert math.isclose(float(problem.objective(found.counts.sum(1))[0]), best, abs_tol=1e-9)
 
 
-@settings(max_examples=40)
+@cases(40)
 @given(sample=grouped(size=6), limit=st.sampled_from([0.1, 0.3]))
 def test_a_global_bound_beside_a_gap_is_kept_by_the_best_cuts(sample, limit):
     problem = sp.ask(f"minimize fnr where recall.gap(g) <= 0.5 and fpr <= {limit}")

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import linprog, root
 from scipy.sparse import eye, kron, vstack
 
 import setpoint as sp
+from marks import cases
 from setpoint.decide.coverage import _whole_samples, coverage_bounds, soft_correction, true_correction
 from setpoint.errors import BadProblem
 from setpoint.measure.classes import Macro, Micro, OfClass, class_shares, predict_class
@@ -38,7 +39,7 @@ def best_assignment(scores, least, most):
     return answer.status, -answer.fun if answer.status == 0 else None
 
 
-@settings(max_examples=60)
+@cases(60)
 @given(seed=st.integers(0, 100_000))
 @example(seed=62)
 @example(seed=317)
@@ -66,7 +67,7 @@ def test_true_coverages_meet_their_bounds_to_the_sample_at_the_best_sum_of_score
     assert reached == pytest.approx(best, rel=1e-9, abs=1e-9 * float(scores.abs().sum()))
 
 
-@settings(max_examples=60)
+@cases(60)
 @given(seed=st.integers(0, 100_000), temperature=st.floats(0.3, 8))
 @example(seed=40701, temperature=0.3)
 @example(seed=23355, temperature=0.3)

@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
 import setpoint as sp
-from marks import slow
+from marks import cases, slow
 from setpoint.decide.shift_limit import objective_limit
 from setpoint.decide.shifts import find_shifts
 from setpoint.errors import BadLabels, BadProblem, BadSetting, MissingClass, ShapeMismatch
@@ -197,7 +197,7 @@ def test_weights_are_repetitions_of_rows():
     assert weighted.rates == pytest.approx(repeated.rates)
 
 
-@settings(max_examples=15, deadline=None)
+@cases(15)
 @given(seed=st.integers(0, 1000), levels=st.integers(2, 6), added=st.integers(-5, 5))
 def test_a_number_added_to_each_row_of_scores_changes_no_decision(seed, levels, added):
     draw = np.random.default_rng(seed)

@@ -8,11 +8,11 @@ import multiprocessing
 import numpy as np
 import pytest
 import torch.distributed as dist
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import setpoint as sp
-from marks import slow
+from marks import cases, slow
 from setpoint.decide import tally as counting
 from setpoint.decide.tally import BUCKETS, ScoreTally, _bucket, _lowest
 from setpoint.errors import BadProblem, BadScores, BadSetting, MissingClass, TooFewSamples
@@ -51,7 +51,7 @@ def few_buckets():
         yield
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@cases(200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.lists(st.tuples(SCORES, st.booleans()), min_size=2, max_size=60),
     ask=st.sampled_from(ASKS),
@@ -82,7 +82,7 @@ def replace_threshold(point, other):
     return dataclasses.replace(point, thresholds=other.thresholds)
 
 
-@settings(max_examples=30, deadline=None)
+@cases(30)
 @given(
     seed=st.integers(0, 1000), size=st.integers(400, 1500), width=st.sampled_from([1e-6, 1e-3, 1.0, 1e4]),
     ask=st.sampled_from([

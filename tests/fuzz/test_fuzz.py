@@ -7,13 +7,13 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import setpoint as sp
 from fuzz.laws import run_case
 from fuzz.targets import ROOMS, TARGETS
-from marks import slow
+from marks import cases, slow
 
 #: Cases in the tests, where a case is dear; else 60.
 FEW = {
@@ -29,12 +29,12 @@ FEW = {
 @pytest.mark.parametrize("name", TARGETS)
 @slow
 def test_a_clear_refusal_or_finite_numbers(name):
-    @settings(max_examples=FEW.get(name, 60))
+    @cases(FEW.get(name, 60))
     @given(st.data())
-    def cases(data):
+    def tried(data):
         run_case(TARGETS[name], data.draw)
 
-    cases()
+    tried()
 
 
 def test_every_public_name_is_fuzzed():

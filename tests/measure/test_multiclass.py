@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 import reference_pairs as reference
+from marks import cases
 from setpoint.errors import BadLabels, BadScores, BadSetting, BadWeights, MissingClass, ShapeMismatch
 from setpoint.measure.multiclass import auc_mu, auc_one_vs_rest
 
@@ -26,7 +27,7 @@ def argmax_partition(n_classes):
     return torch.ones(n_classes, n_classes) - torch.eye(n_classes)
 
 
-@settings(max_examples=25, deadline=None)
+@cases(25)
 @given(n=st.integers(5, 25), n_classes=st.integers(2, 5), seed=st.integers(0, 1_000), weighted=st.booleans())
 def test_auc_mu_is_that_of_the_loop(n, n_classes, seed, weighted):
     scores, labels, weights = sample(n, n_classes, seed)
@@ -94,7 +95,7 @@ def test_one_vs_rest_is_scikit_learn_s(dtype):
         assert auc_one_vs_rest(scores, labels, w) == pytest.approx(sum(each) / 4, abs=1e-12)
 
 
-@settings(max_examples=25, deadline=None)
+@cases(25)
 @given(seed=st.integers(0, 1_000), data=st.data())
 def test_law_a_weight_is_a_repetition_and_the_names_of_classes_do_not_matter(seed, data):
     scores, labels, _ = sample(20, 3, seed)

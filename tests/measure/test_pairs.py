@@ -6,11 +6,12 @@ import itertools
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 import reference_pairs as reference
+from marks import cases
 from setpoint.errors import BadScores, BadSetting, BadWeights, MissingClass, ShapeMismatch
 from setpoint.measure import pairs
 from setpoint.measure.pairs import (
@@ -258,7 +259,7 @@ switches = st.sampled_from(SWITCHES)
 hinges = st.sampled_from([Hinge(0.5), SquaredHinge(0.5), Hinge(-0.25), SquaredHinge(0.0)])
 
 
-@settings(max_examples=60, deadline=None)
+@cases(60)
 @given(positives=scores, negatives=scores, surrogate=hinges, switch=switches, shift=st.integers(-1_000, 1_000))
 def test_law_only_differences_matter(positives, negatives, surrogate, switch, shift):
     here = pairs_per_positive(positives, negatives, surrogate, broadcast_up_to=switch)
@@ -266,7 +267,7 @@ def test_law_only_differences_matter(positives, negatives, surrogate, switch, sh
     assert torch.equal(here, there)
 
 
-@settings(max_examples=60, deadline=None)
+@cases(60)
 @given(data=st.data(), positives=scores, negatives=scores, surrogate=hinges, switch=switches)
 def test_law_a_weight_is_a_repetition(data, positives, negatives, surrogate, switch):
     times = torch.tensor(data.draw(st.lists(st.integers(0, 3), min_size=len(negatives), max_size=len(negatives))))
@@ -280,7 +281,7 @@ def test_law_a_weight_is_a_repetition(data, positives, negatives, surrogate, swi
     close(mirrored, repeated.sum())
 
 
-@settings(max_examples=60, deadline=None)
+@cases(60)
 @given(positives=scores, negatives=scores, surrogate=hinges, switch=switches)
 def test_law_both_sides_pay_the_same_in_total(positives, negatives, surrogate, switch):
     options = {"broadcast_up_to": switch}
@@ -289,7 +290,7 @@ def test_law_both_sides_pay_the_same_in_total(positives, negatives, surrogate, s
     close(pairs_per_negative(positives, negatives, surrogate, **options).sum(), total)
 
 
-@settings(max_examples=60, deadline=None)
+@cases(60)
 @given(data=st.data(), positives=scores, negatives=scores, surrogate=hinges, switch=switches)
 def test_law_order_does_not_matter(data, positives, negatives, surrogate, switch):
     first = torch.tensor(data.draw(st.permutations(range(len(positives)))))
@@ -299,7 +300,7 @@ def test_law_order_does_not_matter(data, positives, negatives, surrogate, switch
     assert torch.equal(plain[first], shuffled)
 
 
-@settings(max_examples=80, deadline=None)
+@cases(80)
 @given(data=st.data(), positives=scores, negatives=scores)
 def test_concordance_is_that_of_the_loop(data, positives, negatives):
     v, w = (

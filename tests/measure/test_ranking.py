@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import reference_pairs as reference
+from marks import cases
 from setpoint.errors import BadLabels, BadScores, BadSetting, ShapeMismatch
 from setpoint.measure.ranking import precision_at_k, recall_at_k
 
@@ -26,7 +27,7 @@ def queries(draw):
     return scores, labels, mask
 
 
-@settings(max_examples=80, deadline=None)
+@cases(80)
 @given(data=queries(), k=st.integers(1, 8))
 def test_both_are_the_mean_over_all_orders_of_the_tie(data, k):
     scores, labels, mask = data
@@ -38,7 +39,7 @@ def test_both_are_the_mean_over_all_orders_of_the_tie(data, k):
         assert recall[row] == pytest.approx(hits / sum(relevant) if any(relevant) else 0.0, abs=1e-12)
 
 
-@settings(max_examples=80, deadline=None)
+@cases(80)
 @given(data=queries(), k=st.integers(1, 8), draw=st.data())
 def test_law_the_order_of_documents_and_of_queries_does_not_matter(data, k, draw):
     columns = torch.tensor(draw.draw(st.permutations(range(data[0].shape[1]))), dtype=torch.long)

@@ -4,13 +4,13 @@ import collections
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import setpoint as sp
-from marks import slow
+from marks import cases, slow
 from setpoint.decide import cut as threshold
 from setpoint.decide.cut import find, find_among
 from setpoint.errors import BadGroups, BadLabels, BadScores, BadWeights, DivergedPrices
@@ -71,7 +71,7 @@ def test_the_meta_device_notices_a_look():
     ),
     st.sampled_from(ASKS),
 )
-@settings(max_examples=300, deadline=None)
+@cases(300)
 def test_cuts_of_fixed_length_are_the_same_cuts(rows, ask):
     scores, labels, weights = (torch.tensor(column, dtype=torch.float64) for column in zip(*rows))
     if not bool((weights > 0).any()):
