@@ -78,7 +78,8 @@ class Ordered:
     def numbers(self) -> Tensor:
         """The number of the list of each row, from 0 up without gaps."""
         assert self.sample.lists is not None
-        return self.sample.lists.unique(return_inverse=True)[1]
+        numbers: Tensor = self.sample.lists.unique(return_inverse=True)[1]
+        return numbers
 
     @cached_property
     def sizes(self) -> Tensor:

@@ -37,7 +37,7 @@ def p_of_lists(constraint: Constraint, counts: Any, *, broken: bool) -> float:
     assert isinstance(constraint.quantity, InFirst)
     values = constraint.quantity.of_each(torch.as_tensor(np.asarray(counts, dtype=np.float64))).numpy()
     if constraint.relation == "==":
-        both = [p_beyond(constraint, values, relation) for relation in (">=", "<=")]  # type: ignore[arg-type]
+        both = [p_beyond(constraint, values, relation) for relation in (">=", "<=")]
         return 1.0 if broken else min(1.0, 2 * min(both))
     other: Relation = "<=" if constraint.relation == ">=" else ">="
     return p_beyond(constraint, values, constraint.relation if broken else other)

@@ -15,11 +15,13 @@ from setpoint.decide.samples_needed import allowed_share, whole_of
 from setpoint.errors import BadSetting
 from setpoint.measure.classes import CLASSES, OfClass
 from setpoint.measure.constraint import CUT
+from setpoint.measure.in_first import LISTS
 from setpoint.problem.problem import Problem
 from setpoint.solve.augmented import AugmentedLagrangian
 from setpoint.solve.augmented_multiclass import AugmentedMulticlass
 from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.implicit import ImplicitThreshold
+from setpoint.solve.in_lists import ImplicitLists
 from setpoint.solve.lagrangian import Lagrangian
 from setpoint.solve.pairwise import PairwiseArea
 from setpoint.solve.program import program_for
@@ -82,7 +84,9 @@ class Case:
         return Auto(tune=self.tune, seed=self.seed)
 
     def implicit(self) -> Solver:
-        """Implicit thresholds, or implicit shifts of classes."""
+        """Implicit thresholds, of lists too, or implicit shifts of classes."""
+        if self.problem.kind == LISTS:
+            return ImplicitLists(self.problem)
         if self.n_classes:
             return ImplicitShifts(self.problem, self.n_classes, memory=self.memory)
         return ImplicitThreshold(self.problem, n_groups=self.n_groups, memory=self.memory)
@@ -128,10 +132,11 @@ def make_solver(name: str, case: Case) -> Choice:
                 f"choose {', '.join(OF_CLASSES[2:-1])} or {OF_CLASSES[-1]}"
             )
         return SOLVERS["default" if name == "auto" else name](case)
-    if case.problem.kind != CUT and name not in (*PLAIN, BASELINE, TUNED):
+    own = ("implicit",) if case.problem.kind == LISTS else ()
+    if case.problem.kind != CUT and name not in (*PLAIN, *own, BASELINE, TUNED):
         raise BadSetting(
             f"solver {name!r} trains for plain rates at one threshold, and '{case.problem}' asks for more; leave the "
-            f"solver out, or choose {' or '.join(PLAIN[1:])} or {BASELINE}"
+            f"solver out, or choose {' or '.join([*own, *PLAIN[1:]])} or {BASELINE}"
         )
     return ClassWeights() if name == TUNED else SOLVERS[check_solver(name)](case)
 
