@@ -123,7 +123,9 @@ class Batches:
         if numbers.shape != self.resident.labels.shape[:1]:
             raise ShapeMismatch(f"{self.rows} rows came with lists of shape {tuple(numbers.shape)}")
         if numbers.is_floating_point() or numbers.dtype == torch.bool:
-            raise BadGroups(f"lists must be whole numbers, one per row, but are {numbers.dtype}; number the lists first")
+            raise BadGroups(
+                f"lists must be whole numbers, one per row, but are {numbers.dtype}; number the lists first"
+            )
         rows = copy.copy(self)
         rows.resident = replace(self.resident, lists=numbers.long())
         return rows

@@ -48,15 +48,25 @@ def certify_lists(
     Raises:
         TooFewSamples: If a bound is not certified; the message says how many lists are needed.
     """
-    refuse_the_impossible(problem)
     first, sample = first_rows(problem), unweighted(sample)
+    lists = len(values_of(problem.objective, first, sample))
+    refuse_few_lists(problem, lists, confidence)
     for constraint in problem.constraints:
         values = values_of(constraint.quantity, first, sample)
         if p_beyond(constraint, values, constraint.relation) > 1 - confidence:
             raise TooFewSamples(_refusal(constraint, values, confidence))
     methods = dict.fromkeys(BINOMIAL if is_hit(constraint) else BETTING for constraint in problem.constraints)
-    lists = len(values_of(problem.objective, first, sample))
     return first, Certificate(problem.promise, confidence, lists, " and ".join(methods))
+
+
+def refuse_few_lists(problem: Problem, lists: int, confidence: float) -> None:
+    """Refuse bounds that so many lists cannot certify, whatever their values."""
+    refuse_the_impossible(problem)
+    for constraint in problem.constraints:
+        enough = lists_needed(constraint, confidence)
+        if enough is None or lists < enough:
+            asked = f"{constraint} at confidence {confidence:g}"
+            raise TooFewSamples(f"{asked} needs {enough or 'more than 8 million'} lists, but there are {lists}")
 
 
 def needed_lists(problem: Problem, constraint: Constraint, confidence: float) -> int:
@@ -66,9 +76,6 @@ def needed_lists(problem: Problem, constraint: Constraint, confidence: float) ->
 
 def _refusal(constraint: Constraint, values: Numbers, confidence: float) -> str:
     asked, size = f"{constraint} at confidence {confidence:g}", len(values)
-    enough = lists_needed(constraint, confidence)
-    if enough is None or size < enough:
-        return f"{asked} needs {enough or 'more than 8 million'} lists, but there are {size}"
     mean = float(values.mean())
     if constraint.violation_at(mean) >= 0:
         return f"{asked} is not certified: over {size} lists it is {percent(round(mean, 4))}; ask for less"

@@ -30,7 +30,7 @@ class FirstOfList(Thresholds):
         [0, 1, 1, 0]
     """
 
-    noun: ClassVar[str] = "rows of\neach list"
+    noun: ClassVar[str] = "flagged"
     fails: ClassVar[str] = "these scores do not meet"
     k: int
     depth: int

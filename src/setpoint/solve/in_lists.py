@@ -124,5 +124,8 @@ def _padded(ordered: Ordered) -> Sample:
     sample, shape = ordered.sample, (len(ordered.sizes), int(ordered.sizes.max()))
     spots = ordered.numbers[ordered.order], ordered.places
     weights = torch.ones_like(sample.scores) if sample.weights is None else sample.weights
-    columns = (sample.scores, sample.labels, weights)
-    return Sample(*(column.new_zeros(shape).index_put(spots, column[ordered.order]) for column in columns))
+
+    def wide(column: Tensor) -> Tensor:
+        return column.new_zeros(shape).index_put(spots, column[ordered.order])
+
+    return Sample(wide(sample.scores), wide(sample.labels), wide(weights))

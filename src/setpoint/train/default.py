@@ -39,7 +39,7 @@ BASELINE = "cross-entropy"
 TUNED = "tuned"
 #: Solvers that train for no threshold, and so go with every kind of question.
 PLAIN = ("default", "weighted")
-#: Solvers for problems about several classes; auto is the default there.
+#: Solvers for problems about several classes; auto is the default there, and for problems about lists.
 OF_CLASSES = ("default", "auto", "implicit", "augmented", BASELINE)
 #: What can be named as a way to train. None leaves the choice to the library, several are tried in turn until one
 #: does not refuse the data.
@@ -133,6 +133,8 @@ def make_solver(name: str, case: Case) -> Choice:
             )
         return SOLVERS["default" if name == "auto" else name](case)
     own = ("implicit",) if case.problem.kind == LISTS else ()
+    if own and name == "auto" and not case.tune:
+        name = "default"
     if case.problem.kind != CUT and name not in (*PLAIN, *own, BASELINE, TUNED):
         raise BadSetting(
             f"solver {name!r} trains for plain rates at one threshold, and '{case.problem}' asks for more; leave the "
@@ -153,8 +155,8 @@ def default_choices(model: nn.Module | None, problem: Problem, whole: bool) -> l
 
     Linear models get the anchored recipe (`benchmarks.studies.default_study`, `free_asks`). Where groups are compared
     they get converged cross-entropy, which nothing did better than (`benchmarks.peers`), and so they do for asks that
-    are decided by more than one threshold. Networks get cross-entropy
-    with early stopping (`benchmarks.studies.networks`), under the class weight of `lean_weight`. A recipe that needs
+    are decided by more than one threshold or about lists (`benchmarks.studies.lists`). Networks get cross-entropy with
+    early stopping (`benchmarks.studies.networks`), under the class weight of `lean_weight`. A recipe that needs
     all rows in memory is replaced by training in batches.
     """
     if problem.kind == CLASSES and isinstance(model, nn.Linear):
@@ -190,7 +192,9 @@ def explain_default(kind: str, problem: Problem) -> tuple[str, str]:
     if made.make is None:
         return made.called, f"it {made.why}"
     choice = default_choices(made.make(1), problem, whole=True)[0]
-    if problem.kind != CUT:
+    if problem.kind == LISTS:
+        why = "training for the first rows of lists gained nothing over it (MQ2008); --solver implicit trains for them."
+    elif problem.kind != CUT:
         why = "asks of this kind are decided after training, by cuts that are set on the calibration rows."
     elif problem.group is not None:
         why = "groups are evened out by a threshold per group, set after training; --solver implicit trains for it."
