@@ -84,6 +84,20 @@ if MISSING is None:
             rich_help_panel=READING,
         ),
     ]
+    Lists = Annotated[
+        str | None,
+        typer.Option(
+            help="For asks such as 'maximize precision in the first 5': the column that names the list of each row.",
+            rich_help_panel=READING,
+        ),
+    ]
+    Relevant = Annotated[
+        float | None,
+        typer.Option(
+            help="With --lists, if the target holds grades: the grade from which on a row is positive.",
+            rich_help_panel=READING,
+        ),
+    ]
     RunPlace = Annotated[Path, typer.Argument(help="A directory that `setpoint fit` wrote.", show_default=False)]
     TargetName = Annotated[str, typer.Option("--target", help="The column to predict.", show_default=False)]
     Ask = Annotated[
@@ -178,6 +192,8 @@ def fit(
     drop: Drop = None,
     columns: Columns = None,
     drop_missing_target: DropMissing = False,
+    lists: Lists = None,
+    relevant: Relevant = None,
     separator: Separator = None,
     encoding: Encoding = None,
     no_header: NoHeader = False,
@@ -274,6 +290,8 @@ def compare(
     drop: Drop = None,
     columns: Columns = None,
     drop_missing_target: DropMissing = False,
+    lists: Lists = None,
+    relevant: Relevant = None,
     separator: Separator = None,
     encoding: Encoding = None,
     no_header: NoHeader = False,

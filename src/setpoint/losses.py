@@ -3,6 +3,7 @@
 from setpoint.solve.ascent import Climb, NuPI
 from setpoint.solve.augmented import PerNegative, PerPositive
 from setpoint.solve.correction import Correction, Slack
+from setpoint.solve.in_lists import ImplicitLists
 from setpoint.solve.last_layer import ImplicitLastLayer
 from setpoint.solve.losses import LDAM, ClassBalanced, ClassCrossEntropy, Focal, Margin, MiniBatchAUC
 from setpoint.solve.mixture import Mixture, best_mixture
@@ -37,6 +38,7 @@ __all__ = [
     "Focal",
     "Growth",
     "ImplicitLastLayer",
+    "ImplicitLists",
     "ImplicitTopK",
     "JaccardLoss",
     "Margin",

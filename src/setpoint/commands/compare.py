@@ -16,11 +16,11 @@ from setpoint.problem.caution import cautions_of_ask
 from setpoint.problem.language import read_problem
 from setpoint.problem.problem import Problem
 from setpoint.report.explained import difference, legend, verdict
-from setpoint.report.words import show_value
+from setpoint.report.words import has_best_cut, show_value
 from setpoint.run.compare import Comparison, Standing, compare_table, usual_solvers
 from setpoint.run.side_by_side import MODEL
 from setpoint.train.default import BASELINE
-from setpoint.train.kinds import KINDS
+from setpoint.train.kinds import kinds_for
 
 
 def main(
@@ -42,12 +42,13 @@ def main(
 ) -> int:
     problem = read_problem(ask)
     if solvers is None and models is None and model is None:
-        models = ",".join(KINDS)
+        models = ",".join(kinds_for(problem))
     usual = "auto" if models is not None and how.get("minutes") else "linear"
     settings = read_settings(solver=BASELINE, model=model or usual, **how)
     names = [f"{MODEL}{name}" for name in _listed(models)]
     if solvers is not None or not names:
         names += usual_solvers(problem, settings.model) if solvers is None else _listed(solvers)
+    settings.refuse_other_lists(problem)
     aside = console(stderr=True, quiet=quiet)
     notes: list[str] = []
     frame = read_anywhere(data, TextFormat(separator, encoding, not no_header), notes)
@@ -80,12 +81,13 @@ def _listed(text: str | None) -> list[str]:
 def _head(found: Comparison) -> list[str]:
     name = str(found.problem.objective)
     held = ["bounds\nheld"] if found.problem.constraints else []
-    return ["solver", f"{name}\nshipped", "difference\nfrom c.-e.", *held, f"{name}\nbest cut", "seconds"]
+    best = [f"{name}\nbest cut"] if has_best_cut(found.problem) else []
+    return ["solver", f"{name}\nshipped", "difference\nfrom c.-e.", *held, *best, "seconds"]
 
 
 def _row(problem: Problem, standing: Standing) -> list[str]:
     best = "-" if standing.mean_best is None else show_value(problem.objective, standing.mean_best)
     shipped = show_value(problem.objective, standing.mean_shipped)
     held = [f"{sum(standing.held)} of {len(standing.held)}"] if problem.constraints else []
-    row = [standing.solver, shipped, difference(problem, standing), *held, best]
+    row = [standing.solver, shipped, difference(problem, standing), *held, *([best] if has_best_cut(problem) else [])]
     return [*row, f"{statistics.fmean(standing.seconds):.1f}"]

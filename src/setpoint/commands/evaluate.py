@@ -23,12 +23,13 @@ from setpoint.decide.calibrate import evaluate
 from setpoint.decide.tally import ScoreTally, sample_of
 from setpoint.errors import BadSetting, BadTable
 from setpoint.measure.count import count
+from setpoint.measure.in_first import LISTS
 from setpoint.measure.rate import recall
 from setpoint.problem.caution import Caution, cautions_of_ask
 from setpoint.problem.check import Check, check_counts
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
-from setpoint.report.words import checked, show_value
+from setpoint.report.words import checked, has_best_cut, show_value, units
 from setpoint.run.artefact import SavedRun, load_run
 
 BROKEN = 1
@@ -69,9 +70,10 @@ def main(
         labels, scores = saved.schema.labels(frame), saved.scores(frame, ignore_extra=ignore_extra, notes=notes)
         groups = None if problem.group is None else saved.schema.groups(frame, problem.group)
         values = saved.schema.values(frame, problem.columns)
-        here = point.judge(scores, labels, weights=values, groups=groups)
-        check = point.check(scores, labels, weights=values, groups=groups, level=level)
-        best = evaluate(problem, scores, labels, weights=values, groups=groups, classes=point.classes or None)
+        given = {"weights": values, "groups": groups, "lists": saved.lists(frame)}
+        here = point.judge(scores, labels, **given)
+        check = point.check(scores, labels, **given, level=level)
+        best = evaluate(problem, scores, labels, **given, classes=point.classes or None)
         size = (len(labels), int(labels.sum()) if not point.classes else 0)
     if strict and unlike_training(notes.alarms()):
         return BROKEN
@@ -100,9 +102,10 @@ def main(
     screen = console(quiet=quiet)
     positive = "" if point.classes else f", {size[1]} of them positive"
     say(screen, f"{problem}, on {size[0]} rows{positive}:")
-    screen.print(grid(["rate", "when set", "here", "best cut\nhere"], _rates(point, here, best)))
+    points = [point, here, *([best] if has_best_cut(problem) else [])]
+    screen.print(grid(["rate", "when set", "here", "best cut\nhere"][: 1 + len(points)], _rates(*points)))
     if check.bounds:
-        screen.print(grid(["bound", "here", "samples", "p-value"], [_bound(problem, row) for row in check.bounds]))
+        screen.print(grid(["bound", "here", units(problem), "p-value"], [_bound(problem, row) for row in check.bounds]))
     say(screen, *checked(point, check, best), *(f"warning: {caution.sentence}" for caution in cautions))
     return code
 
@@ -160,6 +163,7 @@ def _in_chunks(
     threshold = point.thresholds.single
     if threshold is None or problem.columns:
         what = "counts the values of columns" if problem.columns else "has several thresholds"
+        what = "is about lists" if problem.kind == LISTS else what
         raise BadSetting(f"'{problem}' {what}, which --stream does not judge; leave it out")
 
     def scored(told: Notes | None = None) -> Iterator[tuple[Tensor, Tensor]]:

@@ -10,14 +10,14 @@ from setpoint.problem.caution import cautions_of_ask
 from setpoint.problem.language import read_problem
 from setpoint.report.explained import CONFIDENCES, advice, certificate, meaning, rates
 from setpoint.train.default import explain_default
-from setpoint.train.kinds import KINDS
+from setpoint.train.kinds import kinds_for
 
 
 def main(*, ask: str, as_json: bool) -> None:
     problem = read_problem(ask)
     refusal, needs = certificate(problem)
     cautions = cautions_of_ask(problem)
-    solvers = {kind: explain_default(kind, problem) for kind in KINDS}
+    solvers = {kind: explain_default(kind, problem) for kind in kinds_for(problem)}
     if as_json:
         write_json(
             {

@@ -113,8 +113,13 @@ def _plan(
     problem = read_problem(ask)
     if stream:
         refuse_to_stream(problem)
-    layout, paths = TextFormat(separator, encoding, not no_header), tuple(map(str, data))
-    return Plan(paths, target, ask, read_settings(**how), positive, checkpoint_seconds, stream, layout)
+    layout, paths, settings = (
+        TextFormat(separator, encoding, not no_header),
+        tuple(map(str, data)),
+        read_settings(**how),
+    )
+    settings.refuse_other_lists(problem)
+    return Plan(paths, target, ask, settings, positive, checkpoint_seconds, stream, layout)
 
 
 def _refuse_others(context: Any) -> None:

@@ -10,6 +10,9 @@ from setpoint.data.exchange import beside, formulas, frames_of, writing
 from setpoint.data.frame import Frame
 from setpoint.data.seen import Notes
 from setpoint.data.text_format import TextFormat
+from setpoint.errors import BadSetting
+from setpoint.measure.in_first import LISTS
+from setpoint.problem.first_of_list import FirstOfList
 from setpoint.run.artefact import SavedRun, load_run
 
 
@@ -28,6 +31,10 @@ def main(
     no_header: bool,
 ) -> int:
     saved, kept = load_run(run), keep or []
+    if stream and saved.point.problem.kind == LISTS:
+        raise BadSetting(
+            "rows are ranked within whole lists, and --stream reads a table in chunks that may cut a list; leave it out"
+        )
     found: list[str] = []
     frames = frames_of(data, stream=stream, layout=TextFormat(separator, encoding, not no_header), notes=found)
     aside = console(stderr=True, quiet=quiet)
@@ -55,16 +62,19 @@ def main(
 
 
 def _answers(saved: SavedRun, frame: Frame, keep: list[str], ignore_extra: bool, notes: Notes) -> dict[str, Any]:
-    """A score (or one per class) and the decisions of every row."""
+    """A score (or one per class) and the decisions of every row; in lists its rank, too."""
     used = {column.name for column in saved.schema.columns}
     # A column that is only copied need not be one that training had.
     scored = frame.drop([name for name in keep if name not in used], strict=False)
     scores = saved.scores(scored, ignore_extra=ignore_extra, notes=notes)
     group = saved.point.problem.group
     groups = None if group is None else saved.schema.groups(frame, group)
-    decisions = saved.point.predict(scores, groups).reshape(len(scores), -1).T.numpy()
+    lists = saved.lists(frame)
+    decisions = saved.point.predict(scores, groups, lists=lists).reshape(len(scores), -1).T.numpy()
     names = ["decision"] if len(decisions) == 1 else [f"decision_{i + 1}" for i in range(len(decisions))]
-    columns = {"score": scores.numpy()}
+    columns: dict[str, Any] = {"score": scores.numpy()}
     if saved.point.classes:
         columns = {f"score of {name}": own for name, own in zip(saved.point.classes, scores.T.numpy())}
+    if isinstance(saved.point.thresholds, FirstOfList):
+        columns["rank"] = saved.point.thresholds.ranks(scores, lists).numpy()
     return {**columns, **dict(zip(names, map(saved.point.thresholds.written, decisions)))}

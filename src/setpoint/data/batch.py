@@ -12,8 +12,10 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, DistributedSampler, IterableDataset
 
+from setpoint.data.in_lists import batches_of_lists
 from setpoint.data.rows import DENSE_AT_ONCE, Rows, SparseRows, content_hash, read_batch, sparse_rows
-from setpoint.errors import BadSetting, ShapeMismatch
+from setpoint.errors import BadGroups, BadSetting, ShapeMismatch
+from setpoint.measure.sample import read_numbers
 from setpoint.processes import ALONE, Processes, ProcessGroup
 
 
@@ -104,6 +106,30 @@ class Batches:
         rows.resident = replace(self.resident, values=values)
         return rows
 
+    def with_lists(self, lists: Any) -> Batches:
+        """The same rows with the number of the list of each, for asks about lists; batches then hold whole lists.
+
+        Args:
+            lists: One whole number per row. A list has the same number in all loaders of a training.
+
+        Returns:
+            A loader of the same rows. A batch has about `batch_size` rows: as many whole lists as come to that.
+
+        Raises:
+            ShapeMismatch: If there is not one number per row.
+            BadGroups: If lists are no whole numbers.
+        """
+        numbers = read_numbers(lists, "lists", BadGroups, "; number the lists first")
+        if numbers.shape != self.resident.labels.shape[:1]:
+            raise ShapeMismatch(f"{self.rows} rows came with lists of shape {tuple(numbers.shape)}")
+        if numbers.is_floating_point() or numbers.dtype == torch.bool:
+            raise BadGroups(
+                f"lists must be whole numbers, one per row, but are {numbers.dtype}; number the lists first"
+            )
+        rows = copy.copy(self)
+        rows.resident = replace(self.resident, lists=numbers.long())
+        return rows
+
     @property
     def rows(self) -> int:
         """The number of rows."""
@@ -139,7 +165,12 @@ class Batches:
         return math.ceil(self.rows / self.batch_size)
 
     def __iter__(self) -> Iterator[Rows]:
-        size, alone = self.rows, self.processes.alone
+        size, alone, lists = self.rows, self.processes.alone, self.resident.lists
+        if lists is not None and self.batch_size < size:
+            yield from map(
+                self.resident.take, batches_of_lists(lists, self.batch_size, self.generator if self.shuffle else None)
+            )
+            return
         if not self.shuffle and alone and not isinstance(self.resident.x, SparseRows):
             for start in range(0, max(size, 1), self.batch_size):
                 yield self.resident.take(slice(start, start + self.batch_size))

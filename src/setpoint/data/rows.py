@@ -16,7 +16,7 @@ from setpoint.errors import ShapeMismatch
 from setpoint.measure.sample import Sample
 
 #: Names of a batch that is a mapping.
-_NAMES = ("x", "labels", "weights", "groups", "index", "values")
+_NAMES = ("x", "labels", "weights", "groups", "lists", "index", "values")
 #: Rows that are made dense together, unless told.
 DENSE_AT_ONCE = 4096
 
@@ -82,8 +82,8 @@ class Rows:
         return None if self.groups is None else int(self.groups.max()) + 1
 
     def sample(self, scores: Tensor) -> Sample:
-        """The scores of these rows, with their labels, weights and groups."""
-        return Sample(scores, self.labels, self.weights, self.groups, values=self.values)
+        """The scores of these rows, with their labels, weights, groups and lists."""
+        return Sample(scores, self.labels, self.weights, self.groups, values=self.values, lists=self.lists)
 
     def map(self, change: Callable[[Tensor], Tensor]) -> Rows:
         """The same with every tensor changed."""

@@ -20,6 +20,7 @@ from setpoint.data.learn import describe
 from setpoint.data.reading import Reading, Readings, apply_readings, learn_readings
 from setpoint.errors import BadFile, BadTable
 from setpoint.measure.values import stack_values
+from setpoint.plain import number
 
 #: The most classes of a target, when one of them is to be told from the rest.
 MOST_CLASSES = 100
@@ -41,6 +42,7 @@ class Target:
         rest: The other negative classes.
         classes: All classes by name, in the order of their numbers, where the ask is about classes. Then there is no
             positive and no negative class.
+        cut: The grade from which on a row is positive, where the column holds grades.
 
     Example:
         >>> import polars as pl
@@ -57,6 +59,30 @@ class Target:
     reading: Reading
     rest: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
+    cut: float | None = None
+
+    @classmethod
+    def of_grades(cls, frame: Frame, name: str, cut: float) -> Target:
+        """The target of a column of grades: rows of the grade `cut` or more are positive.
+
+        Args:
+            frame: The table.
+            name: The name of the column.
+            cut: The lowest grade of a positive row.
+
+        Raises:
+            BadTable: If there is no such column, it does not hold a number in every row, or all rows are of one class.
+        """
+        refuse_odd_target(frame, name)
+        readings, read = learn_readings(frame.select(name))
+        if not read[name].dtype.is_numeric():
+            raise BadTable(f"target {name!r} holds words, but --relevant cuts grades; use --positive to name a class")
+        target = cls(name, f"below {cut:g}", f"{cut:g} or more", "as asked", readings[name], cut=cut)
+        share = float(target.labels(frame).mean())
+        if share in (0.0, 1.0):
+            which = "at least" if share else "below"
+            raise BadTable(f"target {name!r} is {which} {cut:g} in every row; choose another grade with --relevant")
+        return target
 
     @classmethod
     def of_classes(cls, frame: Frame, name: str) -> Target:
@@ -141,6 +167,11 @@ class Target:
         """1 for the positive class, 0 for the other, float32; or the number of the class, int64."""
         refuse_odd_target(frame, self.name)
         read = self.reading.read(frame[self.name])
+        if self.cut is not None:
+            grades = read.cast(float, strict=False)
+            if absent := int((grades.is_null() | grades.is_nan()).sum()):
+                raise missing_labels(self.name, absent, frame.height)
+            return torch.from_numpy((grades >= self.cut).to_numpy().astype(np.float32))
         known = self.classes or (self.negative, self.positive, *self.rest)
         codes = level_codes(read, known)
         if missing := int((codes == len(known)).sum()):
@@ -180,6 +211,18 @@ def group_names(frame: Frame, column: str) -> NDArray[np.str_]:
             "join the small ones, or cut numbers into ranges"
         )
     return names
+
+
+def list_names(frame: Frame, column: str) -> NDArray[np.str_]:
+    """The list of every row, as text."""
+    if column not in frame.columns:
+        raise BadTable(f"no column {column!r}, which names the list of each row; {nearest(column, frame.columns)}")
+    names = levels(frame[column])
+    if missing := names.null_count():
+        raise BadTable(
+            f"column {column!r} names no list in {missing} of {frame.height} rows; fill it in, or drop those"
+        )
+    return names.to_numpy().astype(str)
 
 
 def column_values(frame: Frame, columns: Sequence[str]) -> Tensor | None:
@@ -260,6 +303,10 @@ class Schema(Columns):
         """The group of every row, as text."""
         return group_names(apply_readings(frame, {n: r for n, r in self.readings.items() if n == column}), column)
 
+    def lists(self, frame: Frame, column: str) -> NDArray[np.str_]:
+        """The list of every row, as text."""
+        return list_names(apply_readings(frame, {n: r for n, r in self.readings.items() if n == column}), column)
+
     def values(self, frame: Frame, columns: Sequence[str]) -> dict[str, Tensor] | None:
         """The values of the columns that an ask names, by name; None if it names none."""
         known = {name: reading for name, reading in self.readings.items() if name in columns and name in frame.columns}
@@ -281,6 +328,7 @@ class Schema(Columns):
         try:
             about = dict(data["target"])
             reading = Reading(**about.pop("reading"))
+            cut = about.pop("cut", None)
             rest, classes = (tuple(typed(str, level) for level in about.pop(each, ())) for each in ("rest", "classes"))
             columns = tuple(read_column(**column) for column in data["columns"])
             readings = {name: Reading(**how) for name, how in data["readings"].items()}
@@ -294,6 +342,7 @@ class Schema(Columns):
                     reading=reading,
                     rest=rest,
                     classes=classes,
+                    cut=None if cut is None else number(cut),
                 ),
             )
         except (KeyError, TypeError, AttributeError, ValueError) as cause:

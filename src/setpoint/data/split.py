@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from setpoint.data.in_lists import labels_of_lists
 from setpoint.data.rows import Rows, read_batch
 from setpoint.errors import BadSetting, TooFewSamples
 
@@ -31,12 +32,18 @@ def every_other(kinds: list[Tensor], side: int) -> Tensor:
 
 
 def split(
-    labels: Tensor, shares: Sequence[float], seed: int, groups: Tensor | None = None, names: Sequence[str] = ()
+    labels: Tensor,
+    shares: Sequence[float],
+    seed: int,
+    groups: Tensor | None = None,
+    names: Sequence[str] = (),
+    lists: Tensor | None = None,
 ) -> list[Tensor]:
     """Row numbers of one part per share, in ascending order, drawn at random from each class (in each group) apart.
 
     A class (of a group) with too few rows for one in each part that has a share is refused; by its name, if the classes
-    have `names`.
+    have `names`. Rows of `lists` are drawn list by list: those with a positive row and those without apart, where both
+    are many enough.
 
     Example:
         >>> import torch
@@ -44,6 +51,8 @@ def split(
         >>> [rows.tolist() for rows in split(torch.tensor([0, 0, 1, 1]), (0.5, 0.5), seed=0)]
         [[1, 2], [0, 3]]
     """
+    if lists is not None:
+        return _split_lists(*labels_of_lists(labels, lists), shares, seed)
     draw = torch.Generator().manual_seed(seed)
     edges = torch.tensor(shares, dtype=torch.float64).cumsum(0)
     part_of = torch.full((len(labels),), len(shares), dtype=torch.uint8)
@@ -62,6 +71,21 @@ def split(
                 )
             part_of[rows[start:end]] = place
     return [(part_of == place).nonzero().squeeze(-1) for place in range(len(shares))]
+
+
+def _split_lists(found: Tensor, numbers: Tensor, shares: Sequence[float], seed: int) -> list[Tensor]:
+    """Row numbers of one part per share that holds whole lists."""
+    for labels in (found, torch.zeros_like(found)):
+        try:
+            parts = split(labels, shares, seed)
+        except TooFewSamples:
+            continue
+        return [torch.isin(numbers, part).nonzero().squeeze(-1) for part in parts]
+    some = [share for share in shares if share > 0]
+    raise TooFewSamples(
+        f"there are {len(found)} lists, too few to split into {len(some)} parts with at least one in each; "
+        f"{math.ceil(1 / min(some))} are enough"
+    )
 
 
 def deal(labels: Tensor, groups: Tensor | None, size: int, seed: int) -> tuple[Tensor, Tensor]:
@@ -86,6 +110,11 @@ def halves(loader: Iterable[Any]) -> tuple[list[Rows], list[Rows]]:
         if not isinstance(batch.x, Tensor):
             kind = type(batch.x).__name__
             raise BadSetting(f"batches of {kind} cannot be split in two; pass calibration=, data that choose nothing")
+        if batch.lists is not None:
+            two = split(batch.labels, (0.5, 0.5), 0, lists=batch.lists)
+            first.append(batch.take(two[0]))
+            second.append(batch.take(two[1]))
+            continue
         rows = torch.randperm(len(batch.labels), generator=draw)
         size = (seen + len(rows)) // 2 - seen // 2
         seen += len(rows)

@@ -15,11 +15,12 @@ from setpoint.decide.estimate import estimate
 from setpoint.decide.samples_needed import refuse_confidence
 from setpoint.errors import BadGroups, BadSetting, SetpointError
 from setpoint.measure.constraint import CUT
+from setpoint.measure.in_first import LISTS
 from setpoint.measure.sample import Sample, name_groups
 from setpoint.problem.language import read_problem
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
-from setpoint.problem.read_sample import about_scores, read_sample, refuse_absent
+from setpoint.problem.read_sample import about_scores, belonging, read_sample, refuse_absent
 from setpoint.processes import Processes, ProcessGroup
 
 
@@ -31,6 +32,7 @@ def evaluate(
     weights: Any = None,
     groups: Any = None,
     classes: Sequence[Any] | None = None,
+    lists: Any = None,
     process_group: ProcessGroup = False,
 ) -> OperatingPoint:
     """Find the best threshold on these very data: a point of their curve, not a promise for other data.
@@ -50,6 +52,8 @@ def evaluate(
         groups: The group of each sample, by name or number; needed when the problem compares groups.
         classes: The names of the K classes, in the order of the columns of the scores; None names them by their
             numbers, from 0 up.
+        lists: The list of each sample, by name or number; needed when the problem is about lists, such as `maximize
+            precision in the first 5`.
         process_group: The processes whose data are judged together, as in `sp.calibrate`.
 
     Returns:
@@ -66,7 +70,8 @@ def evaluate(
         (0.4, 0.25, 0.0)
     """
     problem, known = about_scores(read_problem(problem, rows=True), scores, classes)
-    columns = _gathered(problem, known, scores, labels, weights, groups, Processes.of(process_group))
+    belongs = belonging(problem, groups, lists)
+    columns = _gathered(problem, known, scores, labels, weights, belongs, Processes.of(process_group))
     sample, names = _judged_sample(problem, known, *columns)
     return OperatingPoint.at(problem, decider(problem).best(problem, sample, names), sample)
 
@@ -80,6 +85,7 @@ def calibrate(
     weights: Any = None,
     groups: Any = None,
     classes: Sequence[Any] | None = None,
+    lists: Any = None,
     per_group: bool = False,
     process_group: ProcessGroup = False,
 ) -> OperatingPoint:
@@ -101,6 +107,8 @@ def calibrate(
             group gets a threshold.
         classes: The names of the K classes, in the order of the columns of the scores; None names them by their
             numbers, from 0 up.
+        lists: The list of each sample, by name or number; needed when the problem is about lists. Lists are the
+            samples that a certificate counts.
         per_group: Give each group a threshold though the problem does not compare groups, and certify every bound in
             every group at once.
         process_group: The processes whose data are taken together; True for the default group. Each process calls
@@ -124,7 +132,8 @@ def calibrate(
         fpr <= 1% with confidence 95%, from 700 samples (order statistic of the calibration scores)
     """
     problem, known = about_scores(read_problem(problem), scores, classes)
-    columns = _gathered(problem, known, scores, labels, weights, groups, Processes.of(process_group))
+    belongs = belonging(problem, groups, lists)
+    columns = _gathered(problem, known, scores, labels, weights, belongs, Processes.of(process_group))
     plain = problem.group is None and problem.over is None and problem.kind == CUT
     if per_group and (not plain or confidence is None):
         raise BadSetting(
@@ -153,7 +162,8 @@ def _judged_sample(
             why = f"'{problem}' compares groups of {problem.group}" if problem.group else "per_group is set"
             raise BadGroups(f"{why}; pass groups=, one per sample")
         groups, names = name_groups(groups)
-    wide = read_sample(problem, scores, labels, weights, groups if names else None, known)
+    own = groups if names or problem.kind == LISTS else None
+    wide = read_sample(problem, scores, labels, weights, own, known)
     refuse_absent(problem, wide)
     if names:
         wide = replace(wide, n_groups=len(names))
@@ -166,8 +176,9 @@ def _gathered(
     """Scores, labels, weights and names of groups of all processes, by rank; an error in one is raised in all."""
     if processes.alone:
         return scores, labels, weights, groups
-    if isinstance(weights, Mapping):
-        raise BadSetting("values of columns are not gathered from several processes; calibrate on one of them")
+    if isinstance(weights, Mapping) or problem.kind == LISTS:
+        what = "lists" if problem.kind == LISTS else "values of columns"
+        raise BadSetting(f"{what} are not gathered from several processes; calibrate on one of them")
     own: Any
     try:
         sample = read_sample(problem, scores, labels, weights, None, known)

@@ -24,9 +24,11 @@ import torch
 from torch import Tensor
 
 from setpoint.decide.by_kind import decider
+from setpoint.decide.lists import estimate_lists
 from setpoint.measure.classes import ClassQuantity, counts_of
 from setpoint.measure.constraint import Quantity
 from setpoint.measure.curve import curve, mean_over
+from setpoint.measure.in_first import LISTS
 from setpoint.measure.rate import CATALOGUE, Gap
 from setpoint.measure.sample import Sample
 from setpoint.problem.certificate import Estimate
@@ -51,6 +53,8 @@ def estimate(point: OperatingPoint, sample: Sample, confidence: float) -> tuple[
         return (_area(problem, sample, confidence),)
     if sample.weights is not None:
         sample = sample.take(sample.weights > 0)
+    if problem.kind == LISTS:
+        return estimate_lists(problem, sample, confidence)
     if sample.values is not None:
         return _by_rows(point, sample, confidence)
     folds = _folds(sample) if point.certificate is None else None

@@ -8,7 +8,8 @@ difference at least as often as it says.
 
 Other quantities (precision, F-scores) have a Bayesian bootstrap: each row is of one of eight kinds (its class, and
 whether each model flags it), the shares of the kinds are drawn from a Dirichlet distribution with half a row added to
-each kind, and the interval is that of the percentiles of the differences. Areas have a bootstrap of the rows.
+each kind, and the interval is that of the percentiles of the differences. Areas have a bootstrap of the rows, and asks
+about lists one of the lists.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from torch import Tensor
 from setpoint.decide.order import worth
 from setpoint.measure.constraint import CUT
 from setpoint.measure.curve import curve, mean_over
+from setpoint.measure.in_first import InFirst
 from setpoint.measure.rate import Rate
 from setpoint.measure.sample import Sample
 from setpoint.problem.evidence import interval
@@ -111,6 +113,7 @@ def difference(
     *,
     groups: Any = None,
     values: Tensor | None = None,
+    lists: Any = None,
     confidence: float = 0.95,
 ) -> Difference:
     """The difference of two points that were judged on the same rows, with an interval.
@@ -122,6 +125,7 @@ def difference(
         labels: 0 or 1 per row.
         groups: The group of each row, where each group has its own threshold.
         values: The values of the columns that the ask names, `(n, C)`.
+        lists: The list of each row, where the ask is about lists.
         confidence: The share of such intervals that hold the true difference.
 
     Returns:
@@ -129,9 +133,11 @@ def difference(
     """
     problem, value = ours.problem, ours.objective - theirs.objective
     given = None if values is None else dict(zip(problem.columns, values.unbind(1)))
-    samples = [read_sample(problem, each, labels, given, names=ours.classes) for each in scores]
+    samples = [read_sample(problem, each, labels, given, lists, ours.classes) for each in scores]
     truth = samples[0].labels > 0
-    if problem.kind != CUT:
+    if isinstance(problem.objective, InFirst):
+        low, high, method = _of_lists(problem.objective, [ours.thresholds.count(one)[0] for one in samples], confidence)
+    elif problem.kind != CUT:
         low, high, method = _of_rows((ours, theirs), samples, confidence)
     elif problem.over is not None:
         low, high, method = _of_area(problem, [each.scores for each in samples], truth, confidence)
@@ -199,6 +205,16 @@ def _of_rows(points: Sequence[OperatingPoint], samples: list[Sample], confidence
         values.append(first - second)
     low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2]).tolist()
     return low, high, f"percentiles of {draws} paired Bayesian bootstraps of the rows"
+
+
+def _of_lists(objective: InFirst, counts: list[Tensor], confidence: float) -> tuple[float, float, str]:
+    """The Bayesian bootstrap of the lists."""
+    first, second = (objective.of_each(each).numpy() for each in counts)
+    draws, size = max(_FEWEST, min(_DRAWS, _WORK // len(first))), len(first)
+    weights = np.random.default_rng((0x5E7, size)).exponential(size=(draws, size))
+    values = weights @ (first - second) / weights.sum(1)
+    low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2]).tolist()
+    return low, high, f"percentiles of {draws} paired Bayesian bootstraps of the {size} lists"
 
 
 def _of_area(problem: Problem, scores: list[Tensor], truth: Tensor, confidence: float) -> tuple[float, float, str]:

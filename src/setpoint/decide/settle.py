@@ -80,13 +80,14 @@ def settle(
     weights: Any = None,
     groups: Any = None,
     classes: Sequence[str] | None = None,
+    lists: Any = None,
 ) -> Settled:
     """Calibrate with a certificate if the rows allow one; otherwise without one, and say why in a sentence.
 
     So a trained model is not lost when it cannot be certified. With "auto" nothing is said of asks without bounds and
     of bounds that no data can certify (areas, F-scores, equalities).
     """
-    rows: dict[str, Any] = {"weights": weights, "groups": groups, "classes": classes}
+    rows: dict[str, Any] = {"weights": weights, "groups": groups, "classes": classes, "lists": lists}
     bare = calibrate(problem, scores, labels, **rows)
     if confidence is None or (confidence == AUTO and not is_certifiable(problem)):
         return Settled(bare)
@@ -109,7 +110,8 @@ def _decides_nothing(point: OperatingPoint) -> bool:
     """
     if point.classes:
         return any(name.startswith("coverage of class") and value == 1.0 for name, value in point.rates.items())
-    return point.rates.get("review", point.rates["flagged"]) == 1.0 or point.rates["flagged"] in (0.0, 1.0)
+    flagged = point.rates.get("flagged")
+    return point.rates.get("review", flagged) == 1.0 or flagged in (0.0, 1.0)
 
 
 def warn_of_refusal(refusal: str | None) -> None:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from setpoint.decide.calibrate import calibrate
 from setpoint.decide.certify import is_certifiable
+from setpoint.decide.lists import refuse_few_lists
 from setpoint.decide.settle import AUTO as IF_POSSIBLE
 from setpoint.decide.settle import Confidence, demanded, read_confidence, warn_of_refusal
 from setpoint.errors import BadSetting
@@ -26,12 +27,14 @@ from setpoint.estimator.rows import (
     positive_place,
     read_ask,
     read_groups,
+    read_lists,
     read_weights,
     refuse_positive,
     set_aside,
 )
 from setpoint.estimator.training import AUTO, Part, Parts, Training, comparison, refuse_device
 from setpoint.measure.classes import CLASSES
+from setpoint.measure.lists import number_lists
 from setpoint.problem.caution import warn_of_ask
 from setpoint.problem.problem import Problem
 from setpoint.problem.thresholds import OneThreshold
@@ -147,7 +150,9 @@ class SetpointClassifier(DecidesAtPoint):
             if name not in named and not name.startswith("_") and not name.endswith("_")
         }
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> SetpointClassifier:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, lists: Any = None
+    ) -> SetpointClassifier:
         """Train the model and set the threshold.
 
         Args:
@@ -156,6 +161,7 @@ class SetpointClassifier(DecidesAtPoint):
             y: The class of each row.
             sample_weight: One weight per row; rows of weight 0 are left out.
             groups: One group per row, for asks that compare groups.
+            lists: One list per row, by name or number, for asks about lists; lists are never split.
 
         Returns:
             The fitted classifier.
@@ -170,6 +176,8 @@ class SetpointClassifier(DecidesAtPoint):
         x, y = read_features(self, X, y, reset=True)
         rows = x.shape[0]
         weights, groups = read_weights(sample_weight, rows), read_groups(problem, groups, rows)
+        lists = read_lists(problem, lists, rows)
+        numbers = None if lists is None else number_lists(lists)[0].numpy()
         kept = np.ones(rows, dtype=bool) if weights is None else weights > 0
         problem, self.classes_, codes = classes_for(problem, y[kept])
         refuse_positive(problem, self.positive)
@@ -181,12 +189,15 @@ class SetpointClassifier(DecidesAtPoint):
             labels = np.zeros(rows, dtype=np.float32)
             labels[kept] = codes == positive_place(self.classes_, self.positive)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        parts = self._split(Part(x, labels, weights, groups).take(kept), seed)
+        parts = self._split(Part(x, labels, weights, groups, numbers).take(kept), seed)
         aside = parts.calibration
         # Whether a demanded bound can be certified depends only on the number of samples: say so before training.
-        if not names:
+        sure_of = demanded(self.confidence)
+        if aside.lists is not None and sure_of is not None:
+            refuse_few_lists(problem, len(np.unique(aside.lists)), sure_of)
+        elif not names and aside.lists is None:
             calibrate(
-                problem, np.zeros(len(aside.labels)), aside.labels, confidence=demanded(self.confidence),
+                problem, np.zeros(len(aside.labels)), aside.labels, confidence=sure_of,
                 weights=aside.weights, groups=aside.groups,
             )  # fmt: skip
         # Without held-out rows there is nothing to choose by, so "auto" is the simplest candidate.
@@ -257,7 +268,7 @@ class SetpointClassifier(DecidesAtPoint):
         if demanded(self.confidence) is not None and self.calibration == 0:
             raise BadSetting("a certificate needs rows of its own; set calibration to a share such as 0.2")
         shares = {"held_out": self.held_out, "calibration": self.calibration}
-        rows = set_aside(whole.labels, whole.groups, seed, demanded(self.confidence), **shares)
+        rows = set_aside(whole.labels, whole.groups, seed, demanded(self.confidence), whole.lists, **shares)
         if rows is None:
             return Parts(whole, whole, whole, apart=False, own_calibration=False)
         train, held_out, calibration = (whole.take(part) for part in rows)

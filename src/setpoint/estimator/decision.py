@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from setpoint.decide.calibrate import evaluate
 from setpoint.errors import BadProblem, SetpointError
-from setpoint.estimator.rows import known_codes, positive_place, read_ask, read_groups, read_weights
+from setpoint.estimator.rows import known_codes, positive_place, read_ask, read_groups, read_lists, read_weights
 from setpoint.measure.classes import CLASSES
 from setpoint.problem.check import Check
 from setpoint.problem.point import OperatingPoint
@@ -63,7 +63,7 @@ class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return np.asarray(shifted[:, 1] - shifted[:, 0]) if shifted.shape[1] == 2 else shifted
         return scores if self._positive_place == 1 else -scores
 
-    def predict(self, X: Any, groups: Any = None) -> NDArray[Any]:
+    def predict(self, X: Any, groups: Any = None, lists: Any = None) -> NDArray[Any]:
         """The class of each row at the operating point.
 
         A row to review has the class of rows that are not flagged; `decide` tells the three decisions apart.
@@ -71,6 +71,7 @@ class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Args:
             X: The features.
             groups: One group per row, for asks that compare groups.
+            lists: One list per row, for asks about lists; each list must be whole.
 
         Returns:
             One class per row.
@@ -88,28 +89,30 @@ class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         groups = read_groups(self.operating_point_.problem, groups, len(scores))
         if self.operating_point_.classes:
             return np.asarray(self.classes_[self.operating_point_.predict(scores)])
-        passed = self.operating_point_.predict(scores, groups) == 1
+        lists = read_lists(self.operating_point_.problem, lists, len(scores))
+        passed = self.operating_point_.predict(scores, groups, lists=lists) == 1
         place = self._positive_place
         return self.classes_[np.where(passed, place, 1 - place)]
 
-    def decide(self, X: Any, groups: Any = None) -> NDArray[np.int64]:
+    def decide(self, X: Any, groups: Any = None, lists: Any = None) -> NDArray[np.int64]:
         """The decision on each row: 1 for flagged, 0 for not flagged, -1 for a row to review; or its class number.
 
         Args:
             X: The features.
             groups: One group per row, for asks that compare groups.
+            lists: One list per row, for asks about lists; each list must be whole.
 
         Returns:
             One decision per row; for areas one column per threshold.
         """
         check_is_fitted(self)
         scores = self._scores(X)
-        decisions: NDArray[np.int64] = self.operating_point_.predict(
-            scores, read_groups(self.operating_point_.problem, groups, len(scores))
-        )
+        problem = self.operating_point_.problem
+        groups, lists = read_groups(problem, groups, len(scores)), read_lists(problem, lists, len(scores))
+        decisions: NDArray[np.int64] = self.operating_point_.predict(scores, groups, lists=lists)
         return decisions
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, lists: Any = None) -> float:
         """The objective at the best threshold of these rows, as `GridSearchCV` needs it: larger is better.
 
         It compares models, not thresholds; `judge` gives the rates at the model's own threshold.
@@ -119,17 +122,18 @@ class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             y: The class of each row.
             sample_weight: One weight per row, if any.
             groups: One group per row, for asks that compare groups.
+            lists: One list per row, for asks about lists; each list must be whole.
 
         Returns:
             The objective, negative if it is minimised; if no threshold meets the bounds, -1 less the violation.
         """
-        asked = self._asked(X, y, sample_weight, groups)
+        asked = self._asked(X, y, sample_weight, groups, lists)
         point = evaluate(self.operating_point_.problem, **asked)
         if not point.feasible:
             return -1.0 - point.violation
         return point.objective if point.problem.maximize else -point.objective
 
-    def judge(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> OperatingPoint:
+    def judge(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, lists: Any = None) -> OperatingPoint:
         """The true rates of these rows at the threshold of `predict`.
 
         Args:
@@ -137,27 +141,30 @@ class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             y: The class of each row.
             sample_weight: One weight per row, if any.
             groups: One group per row, for asks that compare groups.
+            lists: One list per row, for asks about lists; each list must be whole.
 
         Returns:
             The operating point with the rates of these rows, and whether the bounds hold.
         """
-        return self.operating_point_.judge(**self._asked(X, y, sample_weight, groups))
+        return self.operating_point_.judge(**self._asked(X, y, sample_weight, groups, lists))
 
-    def check(self, X: Any, y: Any, groups: Any = None) -> Check:
+    def check(self, X: Any, y: Any, groups: Any = None, lists: Any = None) -> Check:
         """Test the bounds on these rows at the threshold of `predict`.
 
         Args:
             X: The features.
             y: The class of each row.
             groups: One group per row, for asks that compare groups.
+            lists: One list per row, for asks about lists; each list must be whole.
 
         Returns:
             The result of the test, with a p-value per bound.
         """
-        asked = self._asked(X, y, None, groups)
-        return self.operating_point_.check(asked["scores"], asked["labels"], groups=asked["groups"])
+        asked = self._asked(X, y, None, groups, lists)
+        del asked["weights"]
+        return self.operating_point_.check(**asked)
 
-    def _asked(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> dict[str, Any]:
+    def _asked(self, X: Any, y: Any, sample_weight: Any, groups: Any, lists: Any) -> dict[str, Any]:
         check_is_fitted(self)
         scores = self._scores(X)
         check_consistent_length(scores, y)
@@ -166,6 +173,7 @@ class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "labels": self._labels(y),
             "weights": read_weights(sample_weight, len(scores)),
             "groups": read_groups(self.operating_point_.problem, groups, len(scores)),
+            "lists": read_lists(self.operating_point_.problem, lists, len(scores)),
         }
 
     def _labels(self, y: Any) -> NDArray[Any]:

@@ -13,9 +13,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from setpoint.data.split import split, strata
 from setpoint.errors import BadGroups, BadLabels, BadProblem, BadSetting, BadWeights, ShapeMismatch, TooFewSamples
 from setpoint.measure.classes import CLASSES
+from setpoint.measure.lists import number_lists
 from setpoint.measure.sample import name_groups
 from setpoint.problem.language import read_problem
 from setpoint.problem.problem import Problem
+from setpoint.problem.read_sample import belonging
 
 #: The least number of rows per class in a part; fewer say almost nothing about a threshold.
 FEWEST = 5
@@ -126,6 +128,17 @@ def read_groups(problem: Problem, groups: Any, size: int) -> NDArray[Any] | None
     return values
 
 
+def read_lists(problem: Problem, lists: Any, size: int) -> NDArray[Any] | None:
+    """One list per row for asks about lists, else None."""
+    lists = belonging(problem, None, lists)
+    if lists is None:
+        return None
+    values = np.asarray(lists)
+    if values.shape != (size,):
+        raise ShapeMismatch(f"lists have shape {values.shape} for {size} rows; give one list per row")
+    return values
+
+
 def check_shares(**shares: Any) -> None:
     """Refuse shares that are not numbers from 0 to below 1, or that leave no rows to train on."""
     for name, share in shares.items():
@@ -136,16 +149,22 @@ def check_shares(**shares: Any) -> None:
 
 
 def set_aside(
-    labels: NDArray[Any], groups: NDArray[Any] | None, seed: int, confidence: float | None, **shares: float
+    labels: NDArray[Any],
+    groups: NDArray[Any] | None,
+    seed: int,
+    confidence: float | None,
+    lists: NDArray[Any] | None = None,
+    **shares: float,
 ) -> list[Numbers] | None:
-    """The row numbers to train on, and those of one part per share, split as tables are.
+    """The row numbers to train on, and those of one part per share, split as tables are; lists stay whole.
 
     A part with a share above 0 has at least `FEWEST` rows of each class, and both classes of every group. If there are
     too few rows for that, the result is None after a warning, or with `confidence` an error.
     """
     both, codes = torch.from_numpy(labels), None if groups is None else name_groups(groups)[0]
     try:
-        parts = split(both, (1 - sum(shares.values()), *shares.values()), seed, codes)
+        whole = None if lists is None else number_lists(lists)[0]
+        parts = split(both, (1 - sum(shares.values()), *shares.values()), seed, codes, lists=whole)
         if min(len(kind) for rows in parts for kind in strata(both[rows])) >= FEWEST:
             return [rows.numpy() for rows in parts]
     except TooFewSamples:

@@ -37,27 +37,31 @@ AUTO = "auto"
 
 @dataclass(frozen=True)
 class Part:
-    """Some of the rows: raw features, labels of 0 and 1 or class numbers, and weights and groups if there are any."""
+    """Some of the rows: raw features, labels of 0 and 1 or class numbers, and weights, groups and lists if any."""
 
     x: Any
     labels: NDArray[Any]
     weights: NDArray[np.float64] | None = None
     groups: NDArray[Any] | None = None
+    lists: NDArray[Any] | None = None
 
     @property
     def is_sparse(self) -> bool:
         return bool(scipy.sparse.issparse(self.x))
 
     def take(self, rows: NDArray[Any]) -> Part:
-        weights = None if self.weights is None else self.weights[rows]
-        return Part(self.x[rows], self.labels[rows], weights, None if self.groups is None else self.groups[rows])
+        weights, groups, lists = (
+            None if part is None else part[rows] for part in (self.weights, self.groups, self.lists)
+        )
+        return Part(self.x[rows], self.labels[rows], weights, groups, lists)
 
     def repeated(self) -> Part:
         """Repeat each row by its weight, if all weights are whole numbers and the table stays small.
 
-        Solvers see only the ratios of weights, and for small tables the ridge depends on the number of rows.
+        Solvers see only the ratios of weights, and for small tables the ridge depends on the number of rows. Rows of
+        lists are not repeated, since that would change the lists.
         """
-        if self.weights is None or (self.weights % 1).any() or self.weights.sum() > SMALL:
+        if self.weights is None or self.lists is not None or (self.weights % 1).any() or self.weights.sum() > SMALL:
             return self
         part = self.take(np.repeat(np.arange(len(self.labels)), self.weights.astype(np.int64)))
         return Part(part.x, part.labels, None, part.groups)
@@ -71,7 +75,8 @@ class Part:
             x = encoding.features(self.x)
         weights = None if self.weights is None else torch.from_numpy(self.weights).float()
         groups = None if self.groups is None else name_groups(self.groups)[0]
-        return Batches(x, torch.from_numpy(self.labels), weights=weights, groups=groups, **how)
+        loader = Batches(x, torch.from_numpy(self.labels), weights=weights, groups=groups, **how)
+        return loader if self.lists is None else loader.with_lists(torch.from_numpy(self.lists))
 
 
 @dataclass(frozen=True)

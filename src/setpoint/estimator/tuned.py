@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
 
 from setpoint.decide.calibrate import calibrate
-from setpoint.errors import BadLabels, BadSetting, BadWeights
+from setpoint.errors import BadLabels, BadProblem, BadSetting, BadWeights
 from setpoint.estimator.decision import DecidesAtPoint
 from setpoint.estimator.rows import (
     Numbers,
@@ -33,6 +33,7 @@ from setpoint.estimator.rows import (
     set_aside,
 )
 from setpoint.measure.classes import CLASSES
+from setpoint.measure.in_first import LISTS
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 
@@ -114,6 +115,11 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
             TooFewSamples: If there are too few rows for the certificate.
         """
         problem = read_ask(self.ask)
+        if problem.kind == LISTS:
+            raise BadProblem(
+                f"'{problem}' flags the first rows of each list, so there is no threshold to set around a model; pass "
+                "its scores to sp.calibrate with lists="
+            )
         X, y = _read_rows(X, y)
         weights, groups = read_weights(sample_weight, len(y)), read_groups(problem, groups, len(y))
         prefit = self._is_prefit()

@@ -3,6 +3,10 @@
 Counts are `(..., D, Q, 4)` for Q lists. Entry d - 1 of the third-last dimension has the counts when the first d rows of
 each list are flagged, for d = 1 ... D, so that the four counts of a list add up to its length. As in `ranking`, a place
 that a short list leaves empty is a miss, and recall is 0 in a list without positives; so is the fnr.
+
+Counts `(..., D, Q, 6)`, as `measure/lists.py` makes them, have two numbers more: the probability that a list has a
+positive among its first d rows, which is 0 or 1 unless scores are tied, and the weight of the list. Their D ends with
+the longest list.
 """
 
 from __future__ import annotations
@@ -15,6 +19,10 @@ from torch import Tensor
 from setpoint.errors import BadProblem, ShapeMismatch
 from setpoint.measure.constraint import Quantity
 from setpoint.measure.rate import Metric, Rate, fnr, precision, recall
+
+#: The kind of question about lists.
+LISTS = "lists"
+_HIT, _WEIGHT = 4, 5
 
 hit = Metric("hit", lambda tp, fp, fn, tn: tp.clamp(max=1))
 """Whether a list has a positive among its first rows, 1 or 0; for soft counts the number of positives, up to 1."""
@@ -40,7 +48,7 @@ class InFirst(Quantity):
         maximize recall in the first 20 where precision in the first 5 >= 30%
     """
 
-    kind = "lists"
+    kind = LISTS
     rate: Rate | Metric
     k: int
 
@@ -57,20 +65,32 @@ class InFirst(Quantity):
         return f"{self.rate} in the first {self.k}"
 
     def __call__(self, counts: Tensor) -> Tensor:
-        values = self.rate(self._first(counts))
-        return values.sum(-1) / max(values.shape[-1], 1)
+        values, weights = self.of_each(counts), self._weights(counts)
+        return (weights * values).sum(-1) / weights.sum(-1).clamp(min=1e-30)
+
+    def of_each(self, counts: Tensor) -> Tensor:
+        """The value of each list, `(..., Q)`."""
+        if counts.shape[-1] > 4 and bool(self.rate == hit):
+            return counts[..., min(self.k, counts.shape[-3]) - 1, :, _HIT]
+        return self.rate(self._first(counts))
 
     def resolution(self, counts: Tensor, heaviest: float | Tensor) -> Tensor:
         """The change by one row in the list where it is largest."""
         first = self._first(counts)
-        one = self.rate.resolution(first, heaviest) if isinstance(self.rate, Rate) else torch.ones_like(first[..., 0])
-        return one.amax(-1) / first.shape[-2] if first.shape[-2] else one.sum(-1)
+        one = self.rate.resolution(first, 1.0) if isinstance(self.rate, Rate) else torch.ones_like(first[..., 0])
+        weights = self._weights(counts)
+        return (weights * one).amax(-1) / weights.sum(-1) if first.shape[-2] else one.sum(-1)
+
+    def _weights(self, counts: Tensor) -> Tensor:
+        """The weight of each list, `(..., Q)`."""
+        return counts[..., 0, :, _WEIGHT] if counts.shape[-1] > 4 else torch.ones_like(counts[..., 0, :, 0])
 
     def _first(self, counts: Tensor) -> Tensor:
         """The counts of each list, `(..., Q, 4)`, when k places are flagged, with empty places as false alarms."""
-        if counts.dim() < 3 or counts.shape[-3] < self.k:
+        deep = counts.dim() >= 3 and (counts.shape[-3] >= self.k or counts.shape[-1] > 4)
+        if not deep:
             raise ShapeMismatch(f"{self} needs counts (depths, lists, 4) of {self.k} depths, got {tuple(counts.shape)}")
-        tp, _, fn, tn = counts[..., self.k - 1, :, :].unbind(-1)
+        tp, _, fn, tn = counts[..., min(self.k, counts.shape[-3]) - 1, :, :4].unbind(-1)
         return torch.stack([tp, self.k - tp, fn, tn], dim=-1)
 
     def adopt(self, plain: Quantity) -> Quantity:

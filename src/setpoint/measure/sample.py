@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from setpoint.errors import BadGroups, BadLabels, BadScores, BadWeights, SetpointError, ShapeMismatch
@@ -45,6 +46,8 @@ class Sample:
     processes: Processes = field(default_factory=lambda: ALONE)
     #: The values of the columns that an ask names, `(n, C)` in float64: amounts, costs.
     values: Tensor | None = None
+    #: The number of the list of each row, where rows are ordered within lists.
+    lists: Tensor | None = None
 
     @property
     def dtype(self) -> torch.dtype:
@@ -90,11 +93,11 @@ class Sample:
 
     def take(self, rows: Tensor) -> Sample:
         """Some of the rows, by their numbers or by a boolean mask."""
-        weights, groups, values = (
-            None if part is None else part[rows] for part in (self.weights, self.groups, self.values)
+        weights, groups, values, lists = (
+            None if part is None else part[rows] for part in (self.weights, self.groups, self.values, self.lists)
         )
         own = replace(self, scores=self.scores[rows], labels=self.labels[rows], weights=weights, groups=groups)
-        return own if values is None else replace(own, values=values)
+        return own if values is None and lists is None else replace(own, values=values, lists=lists)
 
     def widened(self) -> Sample:
         """The sample in the precision to count in; the gradient flows back in that of the scores."""
@@ -159,20 +162,23 @@ def check_scores(given: Any, *, look: bool = True) -> Tensor:
 
 def name_groups(groups: Any) -> tuple[Tensor, list[str]]:
     """Groups given by any values (names, numbers) as codes from 0 up, and the name of each code."""
-    values = groups.detach().cpu().numpy() if isinstance(groups, Tensor) else np.asarray(groups)
-    # NumPy turns a NaN among names into the name 'nan', so a list is looked at as it came.
-    each = groups if isinstance(groups, list | tuple) else values.ravel()
-    missing = (
-        sum(value is None or (isinstance(value, float | np.floating) and math.isnan(value)) for value in each)
-        if values.dtype.kind in "OUf"
-        else 0
-    )
-    if missing:
-        raise BadGroups(
-            f"groups are missing for {missing} of {len(values)} samples; drop those, or give them a group of their own"
-        )
+    values = present_values(groups, "groups", "drop those, or give them a group of their own")
     names, codes = np.unique(values.astype(str), return_inverse=True)
     return torch.from_numpy(codes.reshape(values.shape).astype(np.int64)), [str(name) for name in names]
+
+
+def present_values(given: Any, what: str, remedy: str) -> NDArray[Any]:
+    """Any values (names, numbers) as an array; a BadGroups if some are missing."""
+    values = given.detach().cpu().numpy() if isinstance(given, Tensor) else np.asarray(given)
+    if values.dtype.kind == "f":
+        missing = int(np.isnan(values).sum())
+    else:
+        # NumPy turns a NaN among names into the name 'nan', so a list is looked at as it came.
+        each = given if isinstance(given, list | tuple) else values.ravel() if values.dtype.kind in "OU" else ()
+        missing = sum(value is None or (isinstance(value, float | np.floating) and math.isnan(value)) for value in each)
+    if missing:
+        raise BadGroups(f"{what} are missing for {missing} of {len(values)} samples; {remedy}")
+    return values
 
 
 #: Errors that the numbers of an unchecked batch may hold, in the order of `doubts_of`.

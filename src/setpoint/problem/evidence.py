@@ -15,8 +15,11 @@ from numpy.typing import NDArray
 
 from setpoint.measure.classes import ClassQuantity, Micro, OfClass
 from setpoint.measure.constraint import Constraint, Quantity
+from setpoint.measure.in_first import InFirst
 from setpoint.measure.rate import Gap, Rate, rate_within
 from setpoint.measure.worth import Weighted, plain_of
+from setpoint.problem.binomial import at_least, at_most
+from setpoint.problem.evidence_of_lists import p_of_lists
 
 Numbers = NDArray[np.float64]
 #: The probability spent on narrowing down the common rate at which two groups are compared.
@@ -29,6 +32,8 @@ _EACH_ROW_ONCE = ((1, 0, 1, 0), (1, 1, 0, 0))
 def is_testable(constraint: Constraint) -> bool:
     """Whether an exact test is known: the bound is on a share of counts, or holds down or closes the gap of one."""
     quantity = constraint.quantity
+    if isinstance(quantity, InFirst):
+        return True
     closed = constraint.relation == "==" and constraint.bound == 0
     if isinstance(quantity, Gap) and constraint.relation != "<=" and not closed:
         return False
@@ -45,9 +50,11 @@ def is_testable(constraint: Constraint) -> bool:
 def p_if_broken(constraint: Constraint, counts: Any) -> Numbers:
     """The probability of counts this good if the bound were broken: a small one is evidence *for* the bound.
 
-    Counts `(..., 4)`, `(G, 4)` for a gap, or `(..., K, 4)` for K classes. Equalities cannot be shown to hold: 1. A gap
-    is that of all groups, so nothing speaks for it while one of them has no samples: 1.
+    Counts `(..., 4)`, `(G, 4)` for a gap, `(..., K, 4)` for K classes, or `(D, Q, 6)` for Q lists. Equalities cannot
+    be shown to hold: 1. A gap is that of all groups, so nothing speaks for it while one of them has no samples: 1.
     """
+    if isinstance(constraint.quantity, InFirst):
+        return np.asarray(p_of_lists(constraint, counts, broken=True))
     if constraint.relation == "==":
         return np.ones(np.shape(counts)[: -2 if isinstance(constraint.quantity, ClassQuantity) else -1])
     part, whole = _trials(constraint.quantity, counts)
@@ -72,6 +79,8 @@ def p_if_kept(constraint: Constraint, counts: Any) -> Numbers:
 
     A group without samples is no evidence against a gap; `check_bound` names such groups.
     """
+    if isinstance(constraint.quantity, InFirst):
+        return np.asarray(p_of_lists(constraint, counts, broken=False))
     part, whole = _trials(constraint.quantity, counts)
     if isinstance(constraint.quantity, Gap):
         # The mirror image: those who fell on the other side of the threshold, and the groups' order turned round.
@@ -85,26 +94,10 @@ def p_if_kept(constraint: Constraint, counts: Any) -> Numbers:
 
 
 def trials(constraint: Constraint, counts: Any) -> Numbers:
-    """The number of samples that the bound is a share of."""
+    """The number of samples that the bound is a share of; of lists, their number."""
+    if isinstance(constraint.quantity, InFirst):
+        return np.asarray(float(np.shape(counts)[-2]))
     return _trials(constraint.quantity, counts)[1]
-
-
-def at_most(part: Any, whole: Any, share: Any) -> Numbers:
-    """P(Binomial(whole, share) <= part); 1 where there is nothing to count."""
-    part, whole = np.asarray(part, dtype=np.float64), np.asarray(whole, dtype=np.float64)
-    return _beta_tail(whole - part, part + 1, 1 - share)
-
-
-def at_least(part: Any, whole: Any, share: Any) -> Numbers:
-    """P(Binomial(whole, share) >= part); 1 where there is nothing to count."""
-    part, whole = np.asarray(part, dtype=np.float64), np.asarray(whole, dtype=np.float64)
-    return _beta_tail(part, whole - part + 1, share)
-
-
-def _beta_tail(first: Numbers, second: Numbers, share: Any) -> Numbers:
-    """The regularised incomplete beta function; 1 where `first` is 0 or less."""
-    inside = first > 0
-    return np.where(inside, scipy.special.betainc(np.where(inside, first, 1.0), second, share), 1.0)
 
 
 def interval(part: Any, whole: Any, confidence: float) -> tuple[Numbers, Numbers]:

@@ -22,8 +22,9 @@ from collections.abc import Iterable
 
 from setpoint.errors import BadAsk, BadProblem
 from setpoint.measure.constraint import Constraint, Quantity
+from setpoint.measure.in_first import InFirst
 from setpoint.measure.rate import Metric, Range, Rate
-from setpoint.problem.near_misses import of_area
+from setpoint.problem.near_misses import of_area, of_lists
 from setpoint.problem.phrases import AREAS, PER, Phrases
 from setpoint.problem.problem import Problem
 
@@ -78,6 +79,8 @@ class _Reader(Phrases):
             raise self.error(self.unknown(verb, _VERBS, "should be 'minimize' or 'maximize'"))
         area = self.area()
         objective: Quantity = self.quantity() if area is None else area[0]
+        if self.accept("over lists", "over all lists") and not isinstance(objective, InFirst):
+            raise self.error(of_lists(objective))
         over = self.range() if self.accept("over") else None
         if area is not None:
             over = area[1].between(0, 1) if over is None else self.part_of_area(area[1], over)

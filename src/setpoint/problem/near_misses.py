@@ -10,6 +10,8 @@ from setpoint.problem.tokens import Tokens
 _LOW = ("fpr", "fnr", "fdr", "for", "flagged", "error")
 #: Letters before @, as in p@5.
 SHORT = {"p": "precision", "prec": "precision", "r": "recall", "rec": "recall"}
+#: Measures of a ranking that count grades, or the order within the first rows.
+RANKED = ("ndcg", "dcg", "mrr", "map", "err")
 #: Words between "gap" and the column in "recall gap between groups of sex".
 _LINKS = ("gap", "between", "of", "by", "across", "over", "the", "groups", "column")
 
@@ -45,6 +47,20 @@ def of_cut(tokens: Tokens, rate: Quantity) -> str:
     if tokens.peek().endswith("%"):
         return f"a rate at a share of the rows is a bound; did you mean '{rate} where flagged == {tokens.peek()}'?"
     return f"a list is cut after a whole number of rows; did you mean '{rate} in the first 5'?"
+
+
+def of_ranking(word: str, places: str) -> str:
+    """The sentence on `ndcg@10`."""
+    first = places if places.isdecimal() else "5"
+    return (
+        f"{word} counts grades or the order within the first rows, which an ask does not; did you mean 'precision in "
+        f"the first {first}', or 'hit in the first {first}'?"
+    )
+
+
+def of_lists(objective: Quantity) -> str:
+    """The sentence on `minimize fnr over lists`."""
+    return f"say in how many rows of each list; did you mean '{objective} in the first 20'?"
 
 
 def of_area(verb: str, objective: Rate | Metric, rate: Rate) -> str:

@@ -13,7 +13,7 @@ from setpoint.measure.in_first import InFirst, hit
 from setpoint.measure.over_classes import ClassGap, Proportional
 from setpoint.measure.rate import NAMED, Metric, Rate, f_score, fpr, precision, recall
 from setpoint.measure.worth import Cost, Weighted, cost
-from setpoint.problem.near_misses import SHORT, of_class, of_cut, of_gap
+from setpoint.problem.near_misses import RANKED, SHORT, of_class, of_cut, of_gap, of_ranking
 from setpoint.problem.tokens import Tokens
 
 #: Other names; words of a name may be joined by spaces, underscores or hyphens.
@@ -208,5 +208,7 @@ class Phrases(Tokens):
             return f_score(value)
         if self.peek() == "@" and lower in SHORT:
             raise self.error(f"{word!r} is not a rate; did you mean '{SHORT[lower]} in the first 5'?")
+        if lower in RANKED:
+            raise self.error(of_ranking(word, self.peek(1) if self.peek() == "@" else self.peek(3)))
         names = [*self.known, *SYNONYMS, *AREAS, "f_score", "f1", "cost", "macro", "micro", "weighted", "hit"]
         raise self.error(self.unknown(word, names, f"is not a rate; known are {', '.join(self.known)}, f_score"))

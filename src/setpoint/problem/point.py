@@ -15,6 +15,7 @@ from setpoint.errors import BadFile, BadProblem, BadWeights
 from setpoint.files import write_whole
 from setpoint.measure.constraint import Quantity
 from setpoint.measure.curve import curve, mean_over
+from setpoint.measure.in_first import LISTS
 from setpoint.measure.rate import Gap, Metric
 from setpoint.measure.sample import Sample, check_scores
 from setpoint.plain import brief, listed, named, number, read_json, reason, text, truth
@@ -22,7 +23,7 @@ from setpoint.problem.certificate import Certificate, Estimate, read_certificate
 from setpoint.problem.check import Check, check_counts
 from setpoint.problem.language import ask
 from setpoint.problem.problem import Problem
-from setpoint.problem.read_sample import read_sample, refuse_absent
+from setpoint.problem.read_sample import belonging, read_sample, refuse_absent
 from setpoint.problem.read_thresholds import as_thresholds, read_thresholds
 from setpoint.problem.shifts import Shifts
 from setpoint.problem.shown_rates import rates_by_class, rates_by_group, shown_quantities
@@ -98,19 +99,19 @@ class OperatingPoint:
         together = " together" if len(bounds) > 1 else ""
         names = [f"{c.quantity} " if together else "" for c in bounds]
         nearest = ", ".join(f"{name}{self.rates[str(c.quantity)]:.6g}" for name, c in zip(names, bounds))
-        # The search over shifts of several classes may miss some.
-        searched = isinstance(self.thresholds, Shifts)
-        none = "no shifts were found that meet" if searched else f"no {self.thresholds.noun} meets"
+        none = self.thresholds.fails or f"no {self.thresholds.noun} meets"
         return f"infeasible: {none} {' and '.join(map(str, bounds))}{together} (nearest: {nearest})"
 
-    def predict(self, scores: Any, groups: Any = None) -> Any:
+    def predict(self, scores: Any, groups: Any = None, *, lists: Any = None) -> Any:
         """Decide each row: 1 where the score is strictly above the threshold, else 0; -1 for a row to review.
 
-        For K classes the decision is the number of the class; `classes` has their names.
+        For K classes the decision is the number of the class; `classes` has their names. For lists it is 1 for the
+        first k rows of each list; rows with tied scores keep their order in the list.
 
         Args:
             scores: one score per row, or K scores per row.
             groups: the group of each row, where each group has its own threshold.
+            lists: the list of each row, where the ask is about lists; each list must be whole.
 
         Returns:
             One decision per row; for areas one column per threshold. A tensor for a tensor, else a NumPy array.
@@ -118,7 +119,8 @@ class OperatingPoint:
         Raises:
             BadGroups: groups are needed and missing, or a group has no threshold.
         """
-        answer = self.thresholds.decide(check_scores(scores).detach().double(), groups)
+        belongs = belonging(self.problem, groups, lists)
+        answer = self.thresholds.decide(check_scores(scores).detach().double(), belongs)
         return answer if isinstance(scores, Tensor) else answer.numpy()
 
     @classmethod
@@ -145,7 +147,9 @@ class OperatingPoint:
         feasible, violation = problem.holds(counts, heaviest), max(problem.violations(counts), default=0.0)
         return cls(problem, thresholds, objective, rates, feasible, violation, certificate)
 
-    def judge(self, scores: Any, labels: Any, *, weights: Any = None, groups: Any = None) -> OperatingPoint:
+    def judge(
+        self, scores: Any, labels: Any, *, weights: Any = None, groups: Any = None, lists: Any = None
+    ) -> OperatingPoint:
         """The same thresholds on other data.
 
         Args:
@@ -153,6 +157,7 @@ class OperatingPoint:
             labels: 0 or 1 per row; for K classes the number or the name of the class.
             weights: one weight per row, if rows do not all count the same.
             groups: the group of each row, where each group has its own threshold.
+            lists: the list of each row, where the ask is about lists.
 
         Returns:
             A point with the true rates of these data. For areas its objective is the exact area of these data.
@@ -160,10 +165,13 @@ class OperatingPoint:
         Raises:
             MissingClass: the data have no row of a class that a rate is a share of.
         """
-        sample = self._sample(scores, labels, weights, groups)
+        sample = self._sample(scores, labels, weights, belonging(self.problem, groups, lists))
         return OperatingPoint.at(self.problem, self.thresholds, sample, self.certificate)
 
-    def check(self, scores: Any, labels: Any, *, weights: Any = None, groups: Any = None, level: float = 0.05) -> Check:
+    def check(
+        self, scores: Any, labels: Any, *, weights: Any = None, groups: Any = None, lists: Any = None,
+        level: float = 0.05,
+    ) -> Check:  # fmt: skip
         """Test whether the bounds still hold on a later batch, each bound exactly, and all of them together.
 
         A promise that is kept is called broken with probability `level` at most per look. Twelve looks at a level of
@@ -175,20 +183,23 @@ class OperatingPoint:
             return check_counts(self.problem, torch.zeros(4), level=level)
         if not self.problem.columns and weights is not None:
             raise BadWeights("an exact test counts rows, so it takes no weights; leave them out")
-        sample = self._sample(scores, labels, weights, groups, [c.quantity for c in self.problem.bounds])
+        belongs = belonging(self.problem, groups, lists)
+        sample = self._sample(scores, labels, weights, belongs, [c.quantity for c in self.problem.bounds])
         return check_counts(self.problem, self.thresholds.count(sample)[0], self.thresholds.by_group, level=level)
 
     def _sample(
         self, scores: Any, labels: Any, weights: Any, groups: Any, asked: Sequence[Quantity] | None = None
     ) -> Sample:
-        """Other data as a sample, with groups where each group has its own threshold."""
-        places = self.thresholds.places(groups)
+        """Other data as a sample, with groups where each group has its own threshold, or with lists."""
+        places = groups if self.problem.kind == LISTS else self.thresholds.places(groups)
         sample = read_sample(self.problem, scores, labels, weights, places, self.classes)
         refuse_absent(self.problem, sample, asked)
         return replace(sample, n_groups=len(self.thresholds.by_group) or None)
 
     def __str__(self) -> str:
         shown = ", ".join(f"{name} {value:.4g}" for name, value in self.rates.items())
+        if self.problem.kind == LISTS:
+            return f"{self.problem}: {self.outcome}, {self.thresholds.describe()} of each list, {shown}"
         kind = "shifts" if self.classes else "threshold"
         most = "" if self.limit is None else f" (no shifts pass {self.limit:.4g} on these rows)"
         return f"{self.problem}: {self.outcome}, {kind} {self.threshold}, {shown}{most}"

@@ -10,9 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setpoint.errors import BadLabels, BadSetting, BadWeights, MissingClass, ShapeMismatch
+from setpoint.errors import BadGroups, BadLabels, BadSetting, BadWeights, MissingClass, ShapeMismatch
 from setpoint.measure.classes import CLASSES, OfClass, check_classes
 from setpoint.measure.constraint import Quantity
+from setpoint.measure.in_first import LISTS
+from setpoint.measure.lists import with_lists
 from setpoint.measure.rate import Rate
 from setpoint.measure.sample import Sample, check_sample
 from setpoint.measure.values import stack_values
@@ -76,7 +78,7 @@ def read_sample(
         labels: 0 or 1 per row; for K classes the number or the name of the class.
         weights: One weight per row, if any; for asks that name columns, such as `recall weighted by amount`, the values
             of each column by its name, and the weights of the rows, if any, under the name "".
-        groups: The number of the group of each row, if any.
+        groups: The number of the group of each row, if any; for asks about lists the name or number of its list.
         names: The names of the classes, for problems about classes.
 
     Raises:
@@ -86,6 +88,8 @@ def read_sample(
         return _with_values(problem, scores, labels, weights, groups)
     if isinstance(weights, Mapping):
         raise BadWeights(f"'{problem}' names no column, so weights are one number per row, not a mapping")
+    if problem.kind == LISTS:
+        return with_lists(check_sample(scores, labels, weights).double(), groups)
     if problem.kind != CLASSES:
         return check_sample(scores, labels, weights, groups).double()
     sample = check_classes(scores, class_numbers(labels, names), weights, n_classes=len(names) or None).double()
@@ -110,6 +114,19 @@ def _by_column(problem: Problem, weights: Any) -> tuple[Any, Tensor]:
         there = ", ".join(map(repr, weights)) or "none"
         raise BadWeights(f"'{problem}' counts the values of {missing[0]!r}; pass them in weights= (there: {there})")
     return weights.get(ROWS), stack_values({column: weights[column] for column in problem.columns})
+
+
+def belonging(problem: Problem, groups: Any, lists: Any) -> Any:
+    """The list of each row for an ask about lists, else its group, if any.
+
+    Raises:
+        BadGroups: If lists are missing, or given though the ask is not about lists.
+    """
+    if problem.kind == LISTS and lists is None:
+        raise BadGroups(f"'{problem}' is about lists; pass lists=, the name or number of the list of each row")
+    if problem.kind != LISTS and lists is not None:
+        raise BadGroups(f"'{problem}' is not about lists, as 'maximize precision in the first 5' is; leave lists= out")
+    return groups if lists is None else lists
 
 
 def weights_of(problem: Problem, sample: Sample) -> Any:

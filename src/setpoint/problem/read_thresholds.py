@@ -9,7 +9,9 @@ from torch import Tensor
 
 from setpoint.measure.band import BAND
 from setpoint.measure.classes import CLASSES
+from setpoint.measure.in_first import LISTS, InFirst
 from setpoint.plain import brief, listed, named, number
+from setpoint.problem.first_of_list import FirstOfList
 from setpoint.problem.problem import Problem
 from setpoint.problem.shifts import Shifts
 from setpoint.problem.thresholds import Band, OneThreshold, PerBound, PerGroup, Threshold, Thresholds
@@ -26,9 +28,17 @@ def as_thresholds(value: Thresholds | Threshold, problem: Problem) -> Thresholds
         return Band(value["low"], value["high"])
     if problem.kind == CLASSES and isinstance(value, dict):
         return Shifts(tuple(value), tuple(value.values()))
+    if problem.kind == LISTS:
+        return first_rows(problem)
     if isinstance(value, dict):
         return PerGroup(value, problem.group or "group")
     return PerBound(value) if isinstance(value, tuple) else OneThreshold(value)
+
+
+def first_rows(problem: Problem) -> FirstOfList:
+    """The decision of a problem about lists: the rows that its objective looks at are flagged."""
+    assert isinstance(problem.objective, InFirst)
+    return FirstOfList(problem.objective.k, problem.depth)
 
 
 def thresholds_from(found: Tensor, problem: Problem, names: Sequence[str] | None = None) -> Thresholds:
@@ -66,6 +76,11 @@ def read_thresholds(data: Any, problem: Problem) -> Thresholds:
         if len(shifts) < 2:
             raise TypeError(f"expected a shift per class, found {brief(data)}")
         return Shifts(tuple(shifts), tuple(shifts.values()))
+    if problem.kind == LISTS:
+        first = first_rows(problem)
+        if data != first.plain:
+            raise TypeError(f"expected {first.plain}, found {brief(data)}")
+        return first
     if problem.over is not None:
         if problem.n_thresholds > MOST_THRESHOLDS or not isinstance(data, list) or len(data) != problem.n_thresholds:
             raise TypeError(f"expected {problem.n_thresholds} thresholds, found {brief(data)}")

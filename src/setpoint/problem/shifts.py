@@ -38,6 +38,7 @@ class Shifts(Thresholds):
     """
 
     noun: ClassVar[str] = "set of shifts"
+    fails: ClassVar[str] = "no shifts were found that meet"  # The search may miss some.
     names: tuple[str, ...]
     shifts: tuple[float, ...]
     limit: float | None = field(default=None, compare=False)

@@ -7,6 +7,7 @@ from torch import Tensor
 from setpoint.measure.band import BAND, review
 from setpoint.measure.classes import CLASSES, Macro, OfClass, as_class_quantity
 from setpoint.measure.constraint import Quantity
+from setpoint.measure.in_first import InFirst, hit
 from setpoint.measure.rate import (
     Gap,
     Rate,
@@ -46,6 +47,8 @@ def shown_quantities(problem: Problem) -> list[Quantity]:
         return [Weighted(rate, None) for rate in _SHOWN]
     if problem.kind == CLASSES:
         return list(_SHOWN_OF_ALL_CLASSES)
+    if isinstance(problem.objective, InFirst):
+        return [InFirst(rate, problem.objective.k) for rate in (precision, recall, hit)]
     if problem.kind == BAND:
         return [review, *map(review.adopt, (*_SHOWN, npv))]
     return list(_SHOWN)

@@ -1,7 +1,8 @@
 """The thresholds of an operating point: one, one per bound of an area, one per group, or two with a review band.
 
 Each kind applies itself to scores, counts a sample, describes itself in words and stores itself as plain data. Shifts
-per class are in `problem/shifts.py`. Another kind is another class, and a line in `problem/read_thresholds.py`.
+per class are in `problem/shifts.py`, the first rows of lists in `problem/first_of_list.py`. Another kind is another
+class, and a line in `problem/read_thresholds.py`.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ class Thresholds(ABC):
     plain: Threshold
     #: What is set, in words.
     noun: ClassVar[str] = "threshold"
+    #: What is true where bounds are broken, before the bounds; by default, that no such thing as the noun meets them.
+    fails: ClassVar[str] = ""
 
     @abstractmethod
     def tensor(self) -> Tensor:
@@ -59,7 +62,10 @@ class Thresholds(ABC):
         return self.plain
 
     def decide(self, scores: Tensor, groups: Any = None) -> Tensor:
-        """The decision on each row as a whole number: 1 for flagged, 0 for not flagged."""
+        """The decision on each row as a whole number: 1 for flagged, 0 for not flagged.
+
+        `groups` has the group of each row, or its list, where the decision depends on it.
+        """
         return self.passes(scores, groups).long()
 
     def written(self, decisions: NDArray[np.int64]) -> NDArray[Any]:

@@ -1,17 +1,17 @@
-"""The page of a run of several classes: its answer, a table per class and the confusion matrix of each part."""
+"""The page of a run of several classes: its answer, a table per class and the confusion matrix of each part.
+
+`whole_page` is the frame of it, for other pages without a script.
+"""
 
 from __future__ import annotations
 
 from html import escape
 from string import Template
 
-import torch
 from torch import Tensor
 
 from setpoint.measure.rate import flagged, precision, recall
-from setpoint.measure.sample import Sample
 from setpoint.problem.evidence import interval
-from setpoint.problem.read_sample import read_sample
 from setpoint.report.material import Contender, Material
 from setpoint.report.page import asset, cautions_list, facts_list, hash_of, notes_list, rival_lines, solvers_table
 from setpoint.report.words import part_name, promise, show_objective, show_share, show_value
@@ -66,19 +66,26 @@ def make_class_page(material: Material) -> str:
         >>> "<h2>Each class, test rows</h2>" in make_class_page(Material(point, [mine], {"test": labels}))
         True
     """
-    problem, part, chosen, style = material.problem, material.parts[0], material.contenders[0], asset("style.css")
-    judged = material.judge(chosen, part)
+    chosen = material.contenders[0]
+    rule = f"Run it at the shifts {chosen.thresholds.describe()}"
+    return whole_page(material, rule, [_part(material, chosen, each) for each in material.parts])
+
+
+def whole_page(material: Material, rule: str, sections: list[str]) -> str:
+    """A page without a script: the answer, which begins with the decision rule, sections on parts, and the facts."""
+    problem, part, style = material.problem, material.parts[0], asset("style.css")
+    judged = material.judge(material.contenders[0], part)
     rows = f"{len(material.labels[part]):,} {part_name(part)} rows"
     return _PAGE.substitute(
         title=escape(f"{problem} - setpoint report"),
         ask=escape(str(problem)),
-        answer=escape(f"Run it at the shifts {chosen.thresholds.describe()}. On the {rows}: {show_objective(judged)}."),
-        verdicts="\n".join(_verdict(material, chosen, part)),
+        answer=escape(f"{rule}. On the {rows}: {show_objective(judged)}."),
+        verdicts="\n".join(_verdict(material, part)),
         promise=escape(promise(material)),
         promise_kind="kept" if material.point.certificate else "open",
         rival=rival_lines(material),
         cautions=cautions_list(material),
-        parts="\n".join(_part(material, chosen, each) for each in material.parts),
+        parts="\n".join(sections),
         solvers=solvers_table(material),
         facts=facts_list(material),
         notes=notes_list(material),
@@ -87,10 +94,10 @@ def make_class_page(material: Material) -> str:
     )
 
 
-def _verdict(material: Material, chosen: Contender, part: str) -> list[str]:
+def _verdict(material: Material, part: str) -> list[str]:
     """Whether each bound held on a part."""
-    counts, judged = chosen.thresholds.count(_sample(material, chosen, part)), material.judge(chosen, part)
-    told = []
+    chosen, told = material.contenders[0], []
+    counts, judged = material.counts(chosen, part), material.judge(chosen, part)
     for c in material.problem.constraints:
         held = bool(c.holds(counts).all())
         value = show_value(c.quantity, judged.rates[str(c.quantity)])
@@ -99,19 +106,14 @@ def _verdict(material: Material, chosen: Contender, part: str) -> list[str]:
     return told
 
 
-def _sample(material: Material, contender: Contender, part: str) -> Sample:
-    names = material.point.classes
-    return read_sample(material.problem, torch.as_tensor(contender.scores[part]), material.labels[part], names=names)
-
-
 def _part(material: Material, chosen: Contender, part: str) -> str:
     """The rates of each class on a part, and how often each class is given to rows of each class."""
-    names, sample = material.point.classes, _sample(material, chosen, part)
+    names, sample = material.point.classes, material.read(chosen, part)
     counts, table = chosen.thresholds.count(sample)[0], chosen.thresholds.kinds(sample).view(len(names), -1)
     shifts = chosen.thresholds.values
     each = "".join(_row(name, own, shift) for name, own, shift in zip(names, counts, shifts))
     heads = "".join(f'<th scope="col" class="n">{escape(name)}</th>' for name in names)
-    given = "".join(_cells(name, [f"{int(n):,}" for n in own]) for name, own in zip(names, table.tolist()))
+    given = "".join(table_row(name, [f"{int(n):,}" for n in own]) for name, own in zip(names, table.tolist()))
     title = f"{part_name(part)} rows"
     return (
         f"<section><h2>Each class, {title}</h2>"
@@ -131,9 +133,10 @@ def _row(name: str, counts: Tensor, shift: float) -> str:
     low, high = (show_share(float(end)) for end in interval(found, size, 0.95))
     rates = [show_share(float(rate(counts))) for rate in (recall, precision, flagged)]
     cells = [f"{size:,}", rates[0], f"{low} to {high}", rates[1], rates[2], f"{shift:.4g}"]
-    return _cells(name, cells)
+    return table_row(name, cells)
 
 
-def _cells(name: str, cells: list[str]) -> str:
+def table_row(name: str, cells: list[str]) -> str:
+    """A row of a table: its name and its cells."""
     shown = "".join(f'<td class="n">{cell}</td>' for cell in cells)
     return f'<tr><th scope="row">{escape(name)}</th>{shown}</tr>'

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from setpoint.measure.band import BAND, review
 from setpoint.measure.classes import CLASSES
 from setpoint.measure.constraint import CUT, Quantity
+from setpoint.measure.in_first import LISTS
 from setpoint.measure.rate import accuracy, error, flagged, fnr, fpr, npv, precision, recall, tnr
 from setpoint.measure.worth import WORTH
 from setpoint.problem.point import OperatingPoint
@@ -117,7 +118,9 @@ _BAND = Decision(
 )
 #: No page moves the shifts of classes yet; these are the words of the terminal.
 _SHIFTS = replace(_ONE, handles=(), bare="the shifts are the bare shifts", at_bare=("the bare shifts", "those shifts"))
-_BY_KIND = {CUT: _ONE, WORTH: _ONE, BAND: _BAND, CLASSES: _SHIFTS}
+#: Nothing can be moved in lists either: the ask says how many rows are flagged.
+_FIRST = replace(_SHIFTS, bare="the first rows of each list", at_bare=("the first rows", "them"))
+_BY_KIND = {CUT: _ONE, WORTH: _ONE, BAND: _BAND, CLASSES: _SHIFTS, LISTS: _FIRST}
 
 
 def decision_of(point: OperatingPoint) -> Decision:

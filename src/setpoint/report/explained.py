@@ -15,11 +15,12 @@ from setpoint.decide.settle import AUTO, USUAL
 from setpoint.errors import BadProblem, SetpointError
 from setpoint.measure.band import BAND, BandRate, is_one_sided
 from setpoint.measure.constraint import CUT, Constraint, percent
+from setpoint.measure.in_first import LISTS
 from setpoint.measure.rate import Gap
 from setpoint.measure.worth import WORTH
 from setpoint.problem.problem import Problem
 from setpoint.report.meaning import meaning_of
-from setpoint.report.words import show_bound
+from setpoint.report.words import has_best_cut, show_bound
 from setpoint.run.compare import Comparison, Standing
 
 CONFIDENCES = (0.9, 0.95, 0.99)
@@ -86,11 +87,12 @@ def certificate(problem: Problem) -> tuple[str | None, list[Need]]:
     """The reason why there can be no certificate, if any, and the fewest samples for each bound that is a share."""
     if not problem.constraints:
         return "there is no bound to certify; the objective itself is only estimated", []
-    if problem.kind not in _WRONG_SIDE:
+    if problem.kind not in (*_WRONG_SIDE, LISTS):
         return "no certificate can be foretold from the ask alone for this kind of question", []
     groups = None if problem.group is None else ["a", "b"]
+    lists = ["a", "b"] if problem.kind == LISTS else None
     try:
-        calibrate(problem, torch.zeros(2), torch.tensor([0.0, 1.0]), confidence=0.95, groups=groups)
+        calibrate(problem, torch.zeros(2), torch.tensor([0.0, 1.0]), confidence=0.95, groups=groups, lists=lists)
     except BadProblem as cause:
         return str(cause), []
     except SetpointError:
@@ -98,7 +100,7 @@ def certificate(problem: Problem) -> tuple[str | None, list[Need]]:
         pass
     found = []
     for constraint in problem.constraints:
-        of, allowed = whole_of(constraint), allowed_share(constraint)
+        of, allowed = "lists" if lists else whole_of(constraint), allowed_share(constraint)
         if of and 0 < allowed < 1:
             needed = decider(problem).needed
             found.append(Need(str(constraint), of, {c: needed(problem, constraint, c) for c in CONFIDENCES}))
@@ -112,7 +114,11 @@ def advice(problem: Problem, refusal: str | None, needs: list[Need]) -> list[str
         return [f"{reason[0].upper()}{reason[1:]}."]
     lines = []
     if needs:
-        lines.append(f"With so few, none may fall on the wrong side of {_WRONG_SIDE[problem.kind]}.")
+        lines.append(
+            "With so few, every list must have the best value; lists as they are take more."
+            if problem.kind == LISTS
+            else f"With so few, none may fall on the wrong side of {_WRONG_SIDE[problem.kind]}."
+        )
         most = max(needs, key=lambda need: need.samples[0.95])
         if not most.of.endswith("flagged"):
             total = -(-most.samples[0.95] // 0.15)
@@ -177,7 +183,10 @@ def legend(found: Comparison) -> list[str]:
         f"{found.rows['test']} test rows each.",
         f"Shipped: on the test rows, at the threshold set on calibration rows. Difference: {points}± one standard "
         "error, corrected for rows that splits share; * is beyond noise (95%, all solvers together). Best cut: at the "
-        "best threshold of the test rows, which has seen their labels.",
+        "best threshold of the test rows, which has seen their labels."
+        if has_best_cut(found.problem)
+        else f"Shipped: on the test rows. Difference: {points}± one standard error, corrected for rows that splits "
+        "share; * is beyond noise (95%, all solvers together).",
     ]
     if found.problem.constraints:
         lines.append(f"Bounds held: on the test rows, at the shipped threshold, {_certified(found)}.")

@@ -12,11 +12,14 @@ from torch import Tensor
 from setpoint.decide.calibrate import evaluate
 from setpoint.decide.paired import Difference, difference
 from setpoint.errors import BadGroups, ShapeMismatch
+from setpoint.measure.classes import CLASSES
 from setpoint.measure.count import count
+from setpoint.measure.in_first import LISTS
 from setpoint.measure.sample import Sample, check_sample, name_groups
 from setpoint.problem.caution import Caution
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
+from setpoint.problem.read_sample import read_sample
 from setpoint.problem.thresholds import Thresholds, places_among
 from setpoint.report.decision import Decision, decision_of
 
@@ -69,6 +72,7 @@ class Material:
         cautions: The reasons to doubt the numbers.
         why_shipped: Why the first contender is shipped in the place of the one that was named, if it is.
         values: The values of the columns that the ask names, `(n, C)`, by part.
+        lists: The name or number of the list of each row, by part.
 
     Example:
         >>> import setpoint as sp, torch
@@ -93,6 +97,7 @@ class Material:
     cautions: Sequence[Caution] = ()
     why_shipped: str = ""
     values: Mapping[str, Tensor] | None = None
+    lists: Mapping[str, Any] | None = None
 
     @property
     def problem(self) -> Problem:
@@ -140,6 +145,8 @@ class Material:
         """Counts of a part at the contender's own thresholds, by group where the problem compares groups."""
         if self.values is not None:
             return contender.thresholds.count(self.raw(contender, part))
+        if self.problem.kind in (CLASSES, LISTS):
+            return contender.thresholds.count(self.read(contender, part))
         sample, own = self.sample(contender, part)
         groups = None if self.problem.group is None else sample.groups
         thresholds = torch.tensor(own, dtype=torch.float64)
@@ -149,12 +156,12 @@ class Material:
     def judge(self, contender: Contender, part: str) -> OperatingPoint:
         """The contender's own threshold on the rows of a part."""
         point = replace(self.point, thresholds=contender.thresholds)
-        given = {"weights": self._weights(part), "groups": self._groups(part)}
+        given = {"weights": self._weights(part), "groups": self._groups(part), "lists": self._lists(part)}
         return point.judge(contender.scores[part], self.labels[part], **given)
 
     def best(self, contender: Contender, part: str) -> OperatingPoint:
         """The best cut of a part itself."""
-        given = {"weights": self._weights(part), "groups": self._compared(part)}
+        given = {"weights": self._weights(part), "groups": self._compared(part), "lists": self._lists(part)}
         return evaluate(self.problem, contender.scores[part], self.labels[part], **given)
 
     def against(self, part: str) -> Difference | None:
@@ -164,8 +171,16 @@ class Material:
         both = self.contenders[0], self.contenders[-1]
         points, scores = [self.judge(one, part) for one in both], [one.scores[part] for one in both]
         values = None if self.values is None else self.values[part]
-        groups = self._compared(part)
-        return difference(points[0], points[1], scores, self.labels[part], groups=groups, values=values)
+        groups, lists = self._compared(part), self._lists(part)
+        return difference(points[0], points[1], scores, self.labels[part], groups=groups, values=values, lists=lists)
+
+    def read(self, contender: Contender, part: str) -> Sample:
+        """The rows of a part, as the kind of the problem reads them."""
+        scores, names = torch.as_tensor(contender.scores[part]), self.point.classes
+        return read_sample(self.problem, scores, self.labels[part], None, self._lists(part), names)
+
+    def _lists(self, part: str) -> Any:
+        return None if self.lists is None else self.lists[part]
 
     def _weights(self, part: str) -> dict[str, Tensor] | None:
         """The values of the columns that the ask names, by name."""

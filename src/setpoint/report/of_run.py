@@ -11,11 +11,14 @@ from typing import Any
 from setpoint.errors import BadFile, BadSetting
 from setpoint.files import write_whole
 from setpoint.lock import locked
+from setpoint.measure.classes import CLASSES
+from setpoint.measure.in_first import LISTS
 from setpoint.plain import number, reason, text, whole_number
 from setpoint.problem.caution import Caution
 from setpoint.problem.read_thresholds import read_thresholds
 from setpoint.report.class_page import make_class_page
 from setpoint.report.figure import draw_figure
+from setpoint.report.list_page import make_list_page
 from setpoint.report.material import Contender, Material
 from setpoint.report.page import make_page
 from setpoint.report.words import listed_classes, part_name
@@ -23,6 +26,8 @@ from setpoint.run.artefact import HISTORY, REPORTS, SavedRun, load_run, load_sco
 
 #: In the order in which they are read.
 SHOWN = ("test", "calibration")
+#: Pages other than that of one threshold, by the kind of question.
+_PAGES = {CLASSES: make_class_page, LISTS: make_list_page}
 
 
 def write_report(
@@ -64,10 +69,11 @@ def write_report(
     inside = Path(run).is_dir() and page.parent.is_dir() and page.parent.samefile(run)
     with locked(Path(run)) if inside else contextlib.nullcontext():
         material = read_material(run)
-        if png and material.point.classes:
-            raise BadSetting("a run of several classes has no picture yet; leave out --png")
+        make = _PAGES.get(material.problem.kind, make_page)
+        if png and make is not make_page:
+            what = "of several classes" if material.point.classes else "about lists"
+            raise BadSetting(f"a run {what} has no picture yet; leave out --png")
         picture = [draw_figure(material, page.with_suffix(".png"))] if png else []
-        make = make_class_page if material.point.classes else make_page
         write_whole(page, make(material).encode())
     return [page, *picture]
 
@@ -102,6 +108,7 @@ def read_material(run: str | os.PathLike[str]) -> Material:
     return Material(
         saved.point, contenders, shown, groups=groups or None, facts=facts, notes=notes, refusal=refusal or "",
         cost=cost, cautions=cautions, why_shipped=why, values=kept.values or None,
+        lists={part: kept.lists[part] for part in SHOWN} if kept.lists else None,
     )  # fmt: skip
 
 
@@ -127,7 +134,9 @@ def _facts(saved: SavedRun) -> list[tuple[str, str]]:
         else ("Positive class", f"{target.positive!r} in {target.name!r}, {target.why}; against {target.negatives}")
     )
     sizes = [
-        f"{size['rows']:,} {part_name(part)}" + (f" ({size['positives']:,} positive)" if "positives" in size else "")
+        f"{size['rows']:,} {part_name(part)}"
+        + (f" ({size['positives']:,} positive)" if "positives" in size else "")
+        + (f" in {size['lists']:,} lists" if "lists" in size else "")
         for part, size in about["rows"].items()
     ]
     members = f", {settings['ensemble']} members" if settings["ensemble"] > 1 else ""

@@ -16,7 +16,17 @@ from setpoint.report.decision import Decision, Handle
 from setpoint.report.material import Contender, Material
 from setpoint.report.positions import MOST
 from setpoint.report.verdict import against, best_cuts, shipped_instead
-from setpoint.report.words import GROUP, answer, part_name, promise, show_bound, show_bounded, show_value, verdicts
+from setpoint.report.words import (
+    GROUP,
+    answer,
+    has_best_cut,
+    part_name,
+    promise,
+    show_bound,
+    show_bounded,
+    show_value,
+    verdicts,
+)
 
 SCRIPTS = ("interval.js", "chart.js", "curves.js", "page.js")
 SHOWN = ("train", "held_out", "test")
@@ -110,7 +120,8 @@ def rival_lines(material: Material) -> str:
     both = material.contenders[0], material.contenders[-1]
     points, best = [material.judge(one, part) for one in both], [material.best(one, part) for one in both]
     lines += [" ".join(against(found, (both[0].name, both[1].name), (points[0], points[1]), part))]
-    behind = best_cuts(best[0], best[1], part) if all(point.feasible for point in best) else ""
+    shown = has_best_cut(material.problem) and all(point.feasible for point in best)
+    behind = best_cuts(best[0], best[1], part) if shown else ""
     told = "".join(f"<p>{escape(line)}</p>" for line in lines)
     return f'{told}<p class="note">{escape(behind)} Interval: {escape(found.method)}.</p>'
 

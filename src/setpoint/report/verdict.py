@@ -5,10 +5,12 @@ from __future__ import annotations
 from setpoint.decide.certify import is_certifiable
 from setpoint.decide.paired import Difference
 from setpoint.measure.constraint import percent
+from setpoint.measure.in_first import LISTS
 from setpoint.problem.point import OperatingPoint
 from setpoint.report.decision import decision_of
 from setpoint.report.words import (
     cost,
+    has_best_cut,
     holds_on,
     listed_classes,
     part_name,
@@ -16,6 +18,7 @@ from setpoint.report.words import (
     show_objective,
     show_points,
     show_value,
+    units,
 )
 from setpoint.run.run import Run
 from setpoint.run.sanity import counts_at
@@ -33,8 +36,10 @@ def first_line(run: TableRun) -> list[str]:
         return [f"Not certified: on the calibration rows {point.outcome.removeprefix('infeasible: ')}."]
     if point.certificate is not None:
         promise = f"{point.certificate.statement} with confidence {percent(point.certificate.confidence)}"
-        said = f"Certified: {promise}, from {point.certificate.samples:,} calibration samples."
+        said = f"Certified: {promise}, from {point.certificate.samples:,} calibration {units(point.problem)}."
         return [said + cost(point, own.cost_of_certificate)]
+    if point.problem.kind == LISTS:
+        return [f"Not certified: {own.refusal or 'as --confidence none asks'}."] if point.problem.constraints else []
     broken = "their bound" if len(point.problem.constraints) == 1 else "each of their bounds"
     bare = f"{decision_of(point).bare} of the {rows} calibration rows, and such cuts break {broken} about half"
     if own.refusal is not None:
@@ -48,7 +53,8 @@ def sentences(run: TableRun) -> list[str]:
     """The rows, the positive class, the point, whether its bounds held on test, and how the rival did."""
     own, test, sizes = run.chosen, run.chosen.judged("test"), run.sizes
     constraints, star = own.problem.constraints, "; * is beyond the bound"
-    rows = ", ".join(f"{size['rows']} {part_name(part)}" for part, size in sizes.items())
+    of_lists = {part: f" in {size['lists']} lists" if "lists" in size else "" for part, size in sizes.items()}
+    rows = ", ".join(f"{size['rows']} {part_name(part)}{of_lists[part]}" for part, size in sizes.items())
     target = run.schema.target
     change = "" if target.why == "as asked" else "; --positive changes it"
     bounds = [
@@ -102,7 +108,8 @@ def _held(run: TableRun) -> list[str]:
     if held:
         return [f"{verdict}."]
     noise = f"where {run.sizes['test']['rows']} rows have noise of their own"
-    return [f"{verdict}, {noise if own.point.certificate else 'as happens to about half of all bare cuts'}."]
+    chance = own.point.certificate or own.problem.kind == LISTS
+    return [f"{verdict}, {noise if chance else 'as happens to about half of all bare cuts'}."]
 
 
 def _rival(run: TableRun) -> list[str]:
@@ -115,7 +122,7 @@ def _rival(run: TableRun) -> list[str]:
     points = both[0].judged("test"), both[1].judged("test")
     lines = against(run.against, (both[0].method, both[1].method), points)
     best = [one.best("test") for one in both]
-    if all(point.feasible for point in best):
+    if has_best_cut(run.problem) and all(point.feasible for point in best):
         lines.append(best_cuts(best[0], best[1]))
     return lines
 

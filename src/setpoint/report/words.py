@@ -13,6 +13,7 @@ from torch import Tensor
 
 from setpoint.decide.samples_needed import allowed_share, needed, whole_of
 from setpoint.measure.constraint import Constraint, Quantity, percent
+from setpoint.measure.in_first import LISTS
 from setpoint.measure.rate import Gap, Rate
 from setpoint.measure.worth import plain_of
 from setpoint.problem.check import Check
@@ -27,6 +28,16 @@ from setpoint.run.sanity import IN_DOUBT
 GROUP = "{value:.4g} ({group})"
 #: An equality holds on rows that cannot tell its rate from the bound by an exact test of this level.
 LEVEL = 0.05
+
+
+def has_best_cut(problem: Problem) -> bool:
+    """Whether rows have a best cut of their own; the first rows of lists are what the ask says."""
+    return problem.kind != LISTS
+
+
+def units(problem: Problem) -> str:
+    """The independent units that a certificate counts, in a word."""
+    return "lists" if problem.kind == LISTS else "samples"
 
 
 def part_name(part: str) -> str:
@@ -98,6 +109,8 @@ def checked(point: OperatingPoint, check: Check, best: OperatingPoint) -> list[s
         lines.append(f"It was certified: {point.certificate.statement}, with confidence {sure}.")
     elif point.problem.constraints:
         lines.append("It was never certified; setpoint fit says what a certificate of its bounds takes.")
+    if point.problem.kind == LISTS:
+        return lines
     if not best.feasible:
         none = "No shifts were found that meet" if point.classes else f"No {best.thresholds.noun} meets"
         return [*lines, f"{none} the bounds on these rows."]
@@ -154,7 +167,7 @@ def _promise(material: Material) -> str:
         c = point.certificate
         promised = (
             f"Certified: {c.statement} with confidence {percent(c.confidence)} on data like these that nobody has "
-            f"seen, from {c.samples:,} calibration samples{f' ({c.method})' if c.method else ''}."
+            f"seen, from {c.samples:,} calibration {units(problem)}{f' ({c.method})' if c.method else ''}."
         )
         return promised + cost(point, material.cost)
     if material.refusal:
@@ -163,6 +176,10 @@ def _promise(material: Material) -> str:
         return "Not certified: the ask has no bound, so there is nothing to promise."
     if not point.feasible:
         return f"Not certified: on the calibration rows {point.outcome.removeprefix('infeasible: ')}."
+    if problem.kind == LISTS:
+        return (
+            "Not certified: the bounds are merely met on the calibration rows. Fit with --confidence 0.95 to test them."
+        )
     noun, bound = point.thresholds.noun, "its bound" if len(problem.constraints) == 1 else "its bounds"
     why = f"Not certified: the {noun} merely meets {bound} on the calibration rows, and on new rows such a {noun} "
     why += f"breaks {'it' if bound == 'its bound' else 'each of them'} about half the time. "

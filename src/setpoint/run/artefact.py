@@ -25,16 +25,19 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from setpoint.data.frame import as_frame
+from setpoint.data.frame import Frame, as_frame
 from setpoint.data.schema import Schema
 from setpoint.data.seen import Notes
 from setpoint.errors import BadFile, missing
 from setpoint.files import PENDING, sync_directory, write_whole
 from setpoint.lock import LOCK, locked
-from setpoint.plain import brief, named, read_json, reason, text
+from setpoint.measure.in_first import LISTS
+from setpoint.plain import brief, listed, named, read_json, reason, text
 from setpoint.problem.point import OperatingPoint
 from setpoint.run.description import check_description
 from setpoint.run.table import TableRun
@@ -49,7 +52,7 @@ except ImportError as cause:
     raise missing("safetensors", "table", cause) from None
 
 #: The first number grows when older versions cannot read the artefact, the second when something is added.
-FORMAT = "3.1"
+FORMAT = "3.2"
 MODEL, ABOUT, HISTORY = "model.safetensors", "setpoint.json", "history.jsonl"
 SCORES, REPORTS = "scores.safetensors", ("report.html", "report.png")
 UNFINISHED, NEW, WHOLE = "unfinished", ".new", ".whole"
@@ -132,7 +135,7 @@ class SavedRun:
 
         Args:
             data: A polars or pandas frame, an Arrow table, or columns by name, in any order; with the column of the
-                groups, if the ask compares groups.
+                groups, if the ask compares groups, or of the lists, if it is about lists; each list must be whole.
             ignore_extra: Whether to allow columns that training never had.
             notes: Collects values that training never saw; `schema.notes()` makes an empty one.
 
@@ -145,8 +148,14 @@ class SavedRun:
         """
         frame, group = as_frame(data), self.point.problem.group
         scores = self.scores(frame, ignore_extra=ignore_extra, notes=notes)
-        decisions: Tensor = self.point.predict(scores, None if group is None else self.schema.groups(frame, group))
+        groups = None if group is None else self.schema.groups(frame, group)
+        decisions: Tensor = self.point.predict(scores, groups, lists=self.lists(frame))
         return decisions
+
+    def lists(self, frame: Frame) -> NDArray[np.str_] | None:
+        """The list of every row, as text, if the ask is about lists."""
+        column = self.about["settings"].get("lists")
+        return None if column is None else self.schema.lists(frame, column)
 
 
 def check_place(path: str | os.PathLike[str], *, force: bool = False) -> Path:
@@ -280,13 +289,15 @@ def seal(about: dict[str, Any]) -> dict[str, str]:
 class SavedScores:
     """The stored scores by solver and part, labels by part and, where groups are compared, group numbers by part.
 
-    Groups are numbered in the order of their thresholds. Values are those of the columns that the ask names.
+    Groups are numbered in the order of their thresholds. Values are those of the columns that the ask names. Lists are
+    the name of the list of each row, where the ask is about lists.
     """
 
     scores: dict[str, dict[str, Tensor]]
     labels: dict[str, Tensor]
     groups: dict[str, Tensor]
     values: dict[str, Tensor]
+    lists: dict[str, NDArray[np.str_]]
 
 
 def _scores(run: TableRun) -> dict[str, Tensor]:
@@ -295,6 +306,12 @@ def _scores(run: TableRun) -> dict[str, Tensor]:
     named |= {f"labels/{part}": sample.labels.to(torch.uint8) for part, sample in kept.items()}
     named |= {f"groups/{part}": s.groups.to(torch.int32) for part, s in kept.items() if s.groups is not None}
     named |= {f"values/{part}": s.values for part, s in kept.items() if s.values is not None}
+    for part, sample in kept.items():
+        if sample.lists is not None:
+            numbers, own = sample.lists.unique(return_inverse=True)
+            names = json.dumps([run.list_names[number] for number in numbers.tolist()]).encode()
+            named |= {f"lists/{part}": own.to(torch.int32)}
+            named |= {f"list names/{part}": torch.frombuffer(bytearray(names), dtype=torch.uint8)}
     return {name: values.contiguous() for name, values in named.items()}
 
 
@@ -303,11 +320,16 @@ def load_scores(path: str | os.PathLike[str]) -> SavedScores:
     place, path = Path(path), _file(Path(path), SCORES)
     if not path.is_file():
         raise BadFile(f"{place} holds no {SCORES}: an earlier version wrote it; fit it again with --force")
-    saved = SavedScores({}, {}, {}, {})
+    saved = SavedScores({}, {}, {}, {}, {})
     try:
-        for name, values in load(path.read_bytes()).items():
+        found = load(path.read_bytes())
+        for name, values in found.items():
             kind, part, *solver = name.split("/", 2)
-            if kind == "scores":
+            if kind == "lists":
+                saved.lists[part] = _named_lists(values, found[f"list names/{part}"])
+            elif kind == "list names":
+                continue
+            elif kind == "scores":
                 saved.scores.setdefault(solver[0], {})[part] = values
             else:
                 {"labels": saved.labels, "groups": saved.groups, "values": saved.values}[kind][part] = values
@@ -315,6 +337,8 @@ def load_scores(path: str | os.PathLike[str]) -> SavedScores:
             for part, values in by_part.items():
                 if values.shape[:1] != saved.labels[part].shape or values.dim() > 1 + (by_part is not saved.groups):
                     raise ValueError(f"the {part} rows differ in number")
+        if any(len(lists) != len(saved.labels[part]) for part, lists in saved.lists.items()):
+            raise ValueError("its lists are not those of its rows")
         for part, labels in saved.labels.items():
             widths = {1 if each[part].dim() == 1 else each[part].shape[1] for each in saved.scores.values()}
             known = labels.dim() == 1 and labels.dtype == torch.uint8
@@ -335,6 +359,14 @@ def load_scores(path: str | os.PathLike[str]) -> SavedScores:
     except (ValueError, LookupError, OSError, SafetensorError) as cause:
         raise BadFile(f"{path} is damaged: {reason(cause)}") from cause
     return saved
+
+
+def _named_lists(numbers: Tensor, names: Tensor) -> NDArray[np.str_]:
+    """The name of the list of each row."""
+    known = listed(json.loads(names.numpy().tobytes()), text)
+    if numbers.dim() != 1 or numbers.dtype != torch.int32 or bool((numbers < 0).any()):
+        raise ValueError("its numbers of lists are not whole numbers from 0 up")
+    return np.asarray(np.array(known, dtype=str)[numbers.numpy()])
 
 
 def load_run(path: str | os.PathLike[str]) -> SavedRun:
@@ -371,6 +403,8 @@ def load_run(path: str | os.PathLike[str]) -> SavedRun:
         schema, point = Schema.from_dict(about["schema"]), OperatingPoint.from_dict(about["point"])
         kind, members = check_description(about, point, len(schema.features))
         outputs = len(point.classes) or 1
+        if (point.problem.kind == LISTS) != (about["settings"].get("lists") is not None):
+            raise BadFile("its ask and its column of lists do not agree")
         if point.classes != schema.target.classes:
             raise BadFile("its operating point and its target have different classes")
         model = restore_model(kind, len(schema.features), members, load(files[MODEL]), outputs)

@@ -11,6 +11,7 @@ import numpy as np
 from torch import nn
 
 from setpoint.data.batch import in_order
+from setpoint.data.in_lists import refuse_odd_lists
 from setpoint.data.parts import Data
 from setpoint.decide.by_kind import decider
 from setpoint.decide.calibrate import evaluate
@@ -123,7 +124,8 @@ class Run:
         if part not in self._judged:
             sample, groups = self.sample(part), self.groups(part)
             weights = weights_of(self.problem, sample)
-            self._judged[part] = self.point.judge(sample.scores, sample.labels, weights=weights, groups=groups)
+            given: dict[str, Any] = {"weights": weights, "groups": groups, "lists": sample.lists}
+            self._judged[part] = self.point.judge(sample.scores, sample.labels, **given)
         return self._judged[part]
 
     def against(self, other: Run, part: str = "test") -> Difference:
@@ -131,14 +133,15 @@ class Run:
         mine, theirs, groups = self.sample(part), other.sample(part), self.groups(part)
         points = self.judged(part), other.judged(part)
         both = mine.scores, theirs.scores
-        return difference(*points, both, mine.labels, groups=groups, values=mine.values)
+        return difference(*points, both, mine.labels, groups=groups, values=mine.values, lists=mine.lists)
 
     def best(self, part: str) -> OperatingPoint:
         """The best cut of one part itself. It compares models independently of their thresholds."""
         if part not in self._best:
             sample, groups = self.sample(part), self.groups(part)
             weights = weights_of(self.problem, sample)
-            self._best[part] = evaluate(self.problem, sample.scores, sample.labels, weights=weights, groups=groups)
+            given: dict[str, Any] = {"weights": weights, "groups": groups, "lists": sample.lists}
+            self._best[part] = evaluate(self.problem, sample.scores, sample.labels, **given)
         return self._best[part]
 
 
@@ -178,6 +181,7 @@ def run(
         (True, True)
     """
     decider(problem)  # A question that cannot be decided is refused before any work.
+    refuse_odd_lists(problem, {"training": data.train, "held-out": data.held_out, "calibration": data.calibration})
     work, started = work or Work(), time.perf_counter()
     if isinstance(method, Chosen):
         chosen = method
@@ -194,6 +198,7 @@ def run(
     settled = settle(
         problem, sample.scores, sample.labels, confidence,
         weights=weights_of(problem, sample), groups=groups, classes=data.class_names or None,
+        lists=sample.lists,
     )  # fmt: skip
     seconds = work.store.spent_before + time.perf_counter() - started
     work.store.close()

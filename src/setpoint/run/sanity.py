@@ -13,6 +13,7 @@ from setpoint.decide.estimate import estimate, estimate_of_counts
 from setpoint.decide.order import worth
 from setpoint.measure.classes import CLASSES
 from setpoint.measure.constraint import CUT
+from setpoint.measure.in_first import LISTS
 from setpoint.measure.rate import flagged
 from setpoint.problem.caution import Caution, cautions_of_ask
 from setpoint.problem.certificate import Estimate
@@ -37,7 +38,7 @@ Sizes = Mapping[str, Mapping[str, Any]]
 def cautions_of_run(run: Run, sizes: Sizes) -> tuple[Caution, ...]:
     """All cautions about a run: of its ask, its rows, its decisions on test rows, and its fall from train to test."""
     found = [*cautions_of_ask(run.problem), *_few(sizes)]
-    if run.problem.over is None and run.problem.kind != CLASSES:
+    if run.problem.over is None and run.problem.kind not in (CLASSES, LISTS):
         found += _extreme_decisions(run)
     return (*found, *_learned_by_heart(run))
 
@@ -100,7 +101,7 @@ def _extreme_decisions(run: Run) -> list[Caution]:
 
 def _objective_on(run: Run, part: str) -> Estimate:
     """The objective of a part with an interval, at the thresholds that the run ships with."""
-    if run.problem.columns:
+    if run.problem.columns or run.problem.kind == LISTS:
         return estimate(run.judged(part), run.sample(part).double(), SURE)[0]
     return estimate_of_counts(run.problem.objective, counts_at(run, part), SURE)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 from setpoint.data.frame import nearest
 from setpoint.decide.settle import AUTO, Confidence, read_confidence
 from setpoint.errors import BadSetting, BadTable
+from setpoint.measure.in_first import LISTS
+from setpoint.problem.problem import Problem
 from setpoint.train.default import check_solver
 from setpoint.train.kinds import kind_of
 
@@ -20,8 +23,8 @@ SMALL = 4096
 LARGE = 200_000
 
 #: Why a column is left out on the user's word.
-_DROPPED, _OTHERS = "--drop names it", "--columns does not name it"
-CHOSEN = (_DROPPED, _OTHERS)
+_DROPPED, _OTHERS, _LISTED = "--drop names it", "--columns does not name it", "--lists names it"
+CHOSEN = (_DROPPED, _OTHERS, _LISTED)
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,8 @@ class Settings:
         drop: Columns to leave out; each text is a name, or several names with commas between.
         columns: The columns to learn from, written as in `drop`; all other columns are left out. None given: all.
         drop_missing_target: Whether to leave out rows without a label, in later evaluations too.
+        lists: The column that names the list of each row, for asks about lists. It is not learned from.
+        relevant: The grade from which on a row of a list is positive, where the target holds grades.
 
     Raises:
         BadSetting: If a setting is unknown or out of range, or two settings exclude each other.
@@ -77,6 +82,8 @@ class Settings:
     drop: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     drop_missing_target: bool = False
+    lists: str | None = None
+    relevant: float | None = None
 
     def __post_init__(self) -> None:
         check_solver(self.solver)
@@ -96,6 +103,8 @@ class Settings:
             raise BadSetting(f"--{next(iter(self.of_the_method))} does not go with --model {self.model}; leave it out")
         if any(sign not in (-1, 1) for sign in self.monotone.values()):
             raise BadSetting(f"monotone gives each column 1 (rises) or -1 (falls), got {self.monotone}")
+        if self.relevant is not None and (self.lists is None or not math.isfinite(self.relevant)):
+            raise BadSetting(f"relevant={self.relevant:g} cuts the grades of rows in lists, so it goes with --lists")
         if not 0 <= self.seed < 2**63:
             raise BadSetting(f"seed must be a whole number from 0 up, got {self.seed}")
         read_confidence(self.confidence)
@@ -116,8 +125,28 @@ class Settings:
         )
         if target in drop:
             raise BadSetting(f"{target!r} is the column to predict; leave it out of --drop")
+        if self.lists is not None and (self.lists not in names or self.lists == target):
+            why = "is the column to predict" if self.lists == target else f"is no column; {nearest(self.lists, names)}"
+            raise BadTable(f"--lists {self.lists!r} {why}; name the column that says which list a row belongs to")
         kept = only or names
-        return {n: _DROPPED if n in drop else _OTHERS for n in names if n != target and (n in drop or n not in kept)}
+        own = {} if self.lists is None else {self.lists: _LISTED}
+        return own | {
+            n: _DROPPED if n in drop else _OTHERS
+            for n in names
+            if n not in (target, self.lists) and (n in drop or n not in kept)
+        }
+
+    def refuse_other_lists(self, problem: Problem) -> None:
+        """Refuse an ask about lists without the column of the lists, and such a column for any other ask."""
+        if problem.kind == LISTS and self.lists is None:
+            raise BadSetting(
+                f"'{problem}' is about lists; name the column that says which list a row is in with --lists"
+            )
+        if problem.kind != LISTS and self.lists is not None:
+            raise BadSetting(
+                f"--lists goes with asks such as 'maximize precision in the first 5', but '{problem}' is not about "
+                "lists; leave it out"
+            )
 
     def settled(self, rows: int) -> Settings:
         """The same settings with epochs and batch size chosen for this number of training rows.

@@ -31,6 +31,7 @@ from setpoint.data.schema import MOST_CLASSES, Schema, Target, missing_labels, r
 from setpoint.data.stream import JOINED, MOST_ROWS, Division, Labelled, StreamedBatches
 from setpoint.errors import BadSetting, TooFewSamples
 from setpoint.measure.classes import CLASSES
+from setpoint.measure.in_first import LISTS
 from setpoint.problem.problem import Problem
 from setpoint.run.settings import PARTS, Settings
 from setpoint.run.side_by_side import Told
@@ -58,9 +59,10 @@ def memory_note(paths: Sequence[str]) -> str:
 
 
 def refuse_to_stream(problem: Problem) -> None:
-    """Refuse problems about several classes, which are trained in memory alone."""
-    if problem.kind == CLASSES:
-        raise BadSetting(f"'{problem}' is about several classes, which --stream does not train; leave out --stream")
+    """Refuse problems about several classes or lists, which are trained in memory alone."""
+    if problem.kind in (CLASSES, LISTS):
+        what = "several classes" if problem.kind == CLASSES else "lists"
+        raise BadSetting(f"'{problem}' is about {what}, which --stream does not train; leave out --stream")
 
 
 def fit_stream(

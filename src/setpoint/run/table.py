@@ -20,12 +20,14 @@ from setpoint.data.parts import Data
 from setpoint.data.reading import learn_readings
 from setpoint.data.rows import Rows
 from setpoint.data.scan import fingerprint
-from setpoint.data.schema import Schema, Target, column_values, group_names
+from setpoint.data.schema import Schema, Target, column_values, group_names, list_names
 from setpoint.data.sketch import row_hashes, sketch_of
 from setpoint.data.split import split
 from setpoint.decide.paired import Difference
 from setpoint.errors import BadSetting, BadTable, TooFewSamples
 from setpoint.measure.classes import CLASSES
+from setpoint.measure.in_first import LISTS
+from setpoint.measure.lists import number_lists
 from setpoint.measure.sample import name_groups
 from setpoint.problem.caution import Caution
 from setpoint.problem.problem import Problem
@@ -53,6 +55,7 @@ class TableRun:
         notes: Sentences about columns, values and choices that a user should know of.
         data: The fingerprint of the table.
         sketch: Hashes of a few rows that were trained on or set the threshold, as `sketch_of` gives them.
+        list_names: The name of each list by its number, where the ask is about lists.
 
     Example:
         >>> import polars as pl, setpoint as sp
@@ -70,6 +73,7 @@ class TableRun:
     notes: tuple[str, ...]
     data: dict[str, Any]
     sketch: tuple[int, ...] = ()
+    list_names: tuple[str, ...] = ()
 
     @property
     def problem(self) -> Problem:
@@ -183,6 +187,7 @@ class SplitTable:
     def _batches(self, part: str, work: Work, **how: Any) -> Batches:
         rows, shared = self.rows[part], None if not work.processes.alone else False
         loader = Batches(rows.x, rows.labels, groups=rows.groups, process_group=shared, **how)
+        loader = loader if rows.lists is None else loader.with_lists(rows.lists)
         return loader.with_values(rows.values).known_as(part if self.named else None)
 
 
@@ -230,13 +235,15 @@ def fit_table(
         (True, 100)
     """
     work, settings = work or Work(), settings or Settings()
+    settings.refuse_other_lists(problem)
     about = (work.store.about or {}).get("fingerprint") or fingerprint(frame)
     readings, frame = learn_readings(frame)
     left_out, rows_read = settings.left_out(frame.columns, target), frame.height
     frame = with_labels(frame, target) if settings.drop_missing_target else frame
-    problem, classes = about_target(problem, frame, target, positive)
+    problem, classes = about_target(problem, frame, target, positive, settings.relevant)
     labels = classes.labels(frame)
-    rows = dict(zip(PARTS, split(labels, settings.shares, settings.seed, names=classes.classes)))
+    lists, queries = number_lists(list_names(frame, settings.lists)) if settings.lists else (None, np.array([]))
+    rows = dict(zip(PARTS, split(labels, settings.shares, settings.seed, names=classes.classes, lists=lists)))
     # The parts one behind the other, so that each column is encoded once.
     in_parts = frame[torch.cat([*rows.values()]).numpy()]
     schema = Schema.of(in_parts[: len(rows["train"])].drop(left_out), classes, readings, settings.kinds)
@@ -254,6 +261,7 @@ def fit_table(
             x,
             labels[own],
             groups=None if codes is None else codes[own],
+            lists=None if lists is None else lists[own],
             values=None if values is None else values[own],
         )
         for (part, own), x in zip(rows.items(), encoded)
@@ -271,15 +279,19 @@ def fit_table(
     told = (*chosen(schema, rows_read - frame.height), *schema.spellings(), *words)
     notes = (*told, *seen.sentences(ranges=False), *instead(run, settings))
     notes = (*notes, *(again if run.trained.again else ()))
-    sizes = {name: sizes_of(part.labels, classes) for name, part in parts.items()}
+    sizes = {name: sizes_of(part, classes) for name, part in parts.items()}
     seen_rows = [row_hashes(parts[part].x, parts[part].labels) for part in PARTS[:3]]
-    return TableRun(run, settings, schema, sizes, notes, about, sketch_of(np.concatenate(seen_rows)))
+    sketch = sketch_of(np.concatenate(seen_rows))
+    return TableRun(run, settings, schema, sizes, notes, about, sketch, tuple(queries.tolist()))
 
 
-def about_target(problem: Problem, frame: Frame, target: str, positive: str | None) -> tuple[Problem, Target]:
+def about_target(
+    problem: Problem, frame: Frame, target: str, positive: str | None, relevant: float | None = None
+) -> tuple[Problem, Target]:
     """The target with the classes that the problem is about, and the problem with the numbers of its classes.
 
-    An ask of errors, such as `minimize error`, is about all classes where the target holds more than two.
+    An ask of errors, such as `minimize error`, is about all classes where the target holds more than two. With
+    `relevant` the target holds grades, of which those from there on are positive.
 
     Raises:
         BadSetting: If a positive class is named, but the problem is about classes.
@@ -289,6 +301,17 @@ def about_target(problem: Problem, frame: Frame, target: str, positive: str | No
         raise BadSetting(
             f"--positive sets one class against the rest, but '{problem}' is about all classes; leave out --positive"
         )
+    if relevant is not None:
+        if positive is not None:
+            raise BadSetting("--relevant and --positive both say which rows are positive; leave one out")
+        return problem, Target.of_grades(frame, target, relevant)
+    if problem.kind == LISTS and positive is None and target in frame.columns:
+        grades = frame[target].drop_nulls().unique()
+        if grades.dtype.is_numeric() and len(grades) > 2:
+            raise BadTable(
+                f"target {target!r} holds {len(grades)} grades; say from which grade on a row is positive, as in "
+                "--relevant 1"
+            )
     if problem.kind != CLASSES:
         try:
             return problem, Target.of(frame, target, positive)
@@ -308,10 +331,12 @@ def _classes_of(frame: Frame, target: str) -> Target | None:
         return None
 
 
-def sizes_of(labels: Tensor, target: Target) -> dict[str, Any]:
-    """The number of rows of a part, and of its positives or of each of its classes."""
+def sizes_of(part: Rows, target: Target) -> dict[str, Any]:
+    """The number of rows of a part, of its positives or of each of its classes, and of its lists."""
+    labels = part.labels
     if not target.classes:
-        return {"rows": len(labels), "positives": int(labels.sum())}
+        lists = {} if part.lists is None else {"lists": len(part.lists.unique())}
+        return {"rows": len(labels), "positives": int(labels.sum()), **lists}
     counts = torch.bincount(labels, minlength=len(target.classes)).tolist()
     return {"rows": len(labels), "classes": dict(zip(target.classes, counts))}
 

@@ -54,6 +54,8 @@ class Solver(nn.Module, ABC):
     starts_cold: ClassVar[bool] = False
     #: Whether each row needs its number, `index`, since something is learned for each of them.
     needs_index: ClassVar[bool] = False
+    #: Whether each row needs the number of its list, `lists`, and batches hold whole lists.
+    needs_lists: ClassVar[bool] = False
     _chosen: Processes | None = None
     _averaged = True
 

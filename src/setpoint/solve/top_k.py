@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from setpoint.errors import BadProblem, BadScores, BadSetting, ShapeMismatch
-from setpoint.measure.rate import Rate
+from setpoint.measure.rate import Metric, Rate
 from setpoint.measure.sample import Sample, check_sample, refuse_huge_scores, refuse_odd_weights
 from setpoint.measure.step import SigmoidStep, SmoothStep
 from setpoint.solve.refuse import above_zero, whole_number
@@ -142,7 +142,7 @@ def top_k_thresholds(scores: Tensor, k: int, present: Tensor) -> Tensor:
 
 
 def price_top_k(
-    rate: Rate,
+    rate: Rate | Metric,
     k: int,
     scores: Tensor,
     labels: Tensor,

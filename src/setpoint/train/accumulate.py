@@ -60,7 +60,7 @@ def accumulate(model: nn.Module, solver: Solver, batches: Iterable[Any]) -> tupl
             buffer.copy_(before[name])
     after = _draws()
     scores = torch.cat(found).requires_grad_()
-    whole = {name: _joined(parts, name) for name in ("weights", "groups", "index")}
+    whole = {name: _joined(parts, name) for name in given_to(solver, parts[0])}
     loss: Tensor = solver(scores, torch.cat([part.labels for part in parts]), **whole)
     loss.backward()
     assert scores.grad is not None
@@ -70,6 +70,12 @@ def accumulate(model: nn.Module, solver: Solver, batches: Iterable[Any]) -> tupl
             scores_of(model, part).backward(slope)
     _draw_again(after)
     return loss.detach(), scores.detach()
+
+
+def given_to(solver: Solver, batch: Rows) -> dict[str, Tensor | None]:
+    """The columns of a batch that a solver takes beside scores and labels."""
+    names = ("weights", "groups", "index", *(("lists",) if solver.needs_lists else ()))
+    return {name: getattr(batch, name) for name in names}
 
 
 def in_groups(batches: Iterable[Rows], size: int) -> Iterator[list[Rows]]:

@@ -16,11 +16,12 @@ from setpoint.data.rows import Rows
 from setpoint.errors import BadSetting
 from setpoint.measure.classes import CLASSES
 from setpoint.measure.constraint import CUT
+from setpoint.measure.in_first import LISTS
 from setpoint.problem.problem import Problem
 from setpoint.solve.baseline import CrossEntropy
 from setpoint.train.by_epochs import ByEpochs
 from setpoint.train.class_weights import lean_weight
-from setpoint.train.contest import ASKED, NETWORK, PLAIN, STACK, TREES, Contest
+from setpoint.train.contest import ASKED, NETWORK, PLAIN, RANKED, STACK, TREES, Contest
 from setpoint.train.cross_fit import CrossFit, folds_of, pools, rows_to_fold
 from setpoint.train.full_batch import FullBatch, penalty_once, read_rows
 from setpoint.train.linear import cross_entropy
@@ -85,10 +86,11 @@ class BestKind:
 
     The candidates are, from simple to bold: a linear model by cross-entropy; the same trained for the ask, unless
     cross-entropy is far behind trees; boosted trees of several sizes; a network of two hidden layers, unless there are
-    few rows, or its first member is behind that of the trees; and a stack, the weighted sum of all their logits. Every
-    row is judged by models that were not trained on it. The one with the lowest log-loss is kept, the
-    simplest where they tie, unless another is better by the exact metric by more than `caution` standard errors of
-    their paired difference. The kept model averages the members of all folds, so it is trained on all rows.
+    few rows, or its first member is behind that of the trees; and a stack, the weighted sum of all their logits. For
+    asks about lists trees are trained by lambdarank, too, and folds hold whole lists. Every row is judged by models
+    that were not trained on it. The one with the lowest log-loss is kept, the simplest where they tie, unless another
+    is better by the exact metric by more than `caution` standard errors of their paired difference. The kept model
+    averages the members of all folds, so it is trained on all rows.
 
     Args:
         caution: The number of standard errors by which another candidate must be better by the exact metric.
@@ -162,6 +164,8 @@ class BestKind:
                 recipe = Only("CrossEntropy", attrgetter("plain"), penalty)
             contest.add(PLAIN, self._linear(data, recipe))
         contest.add(TREES, self._trees.cross_fit)
+        if problem.kind == LISTS:
+            contest.add(RANKED, replace(self._trees, ranked=True).cross_fit)
         if problem.kind != CUT:
             contest.leave_out(ASKED, "asks of this kind are decided after training")
         elif problem.group is not None:

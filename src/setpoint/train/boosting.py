@@ -17,6 +17,7 @@ from setpoint.data.layout import Layout
 from setpoint.data.parts import Data
 from setpoint.data.rows import Rows
 from setpoint.errors import BadSetting, missing
+from setpoint.measure.in_first import LISTS
 from setpoint.problem.problem import Problem
 from setpoint.train.method import Trained, trained_once
 from setpoint.train.work import Work
@@ -108,9 +109,12 @@ class Boosting:
         more: Further parameters of LightGBM.
         seconds: Stop after this time at the latest, with the best number of trees so far; None never does.
         seed: The seed of LightGBM, for parameters that draw.
+        ranked: Train the order of the rows in their lists by LightGBM's lambdarank, instead of log-loss; only for asks
+            about lists. Scores of different lists are then not comparable.
 
     Raises:
         MissingPackage: If LightGBM is not installed.
+        BadSetting: If `ranked` is set, and the ask is not about lists.
 
     Example:
         >>> import torch, setpoint as sp
@@ -129,6 +133,7 @@ class Boosting:
     more: Mapping[str, Any] = field(default_factory=dict)
     seconds: float | None = None
     seed: int = 0
+    ranked: bool = False
 
     #: LightGBM works outside Python's lock and the random state of torch: members may be trained in threads.
     in_threads = True
@@ -136,6 +141,8 @@ class Boosting:
     def refuses(self, problem: Problem, data: Data) -> str | None:
         """The reason why trees cannot be trained, or None: they need rows in memory, as numbers."""
         lightgbm()
+        if self.ranked and problem.kind != LISTS:
+            raise BadSetting(f"lambdarank orders the rows of lists, but '{problem}' is not about lists; choose trees")
         for loader in (data.train, data.held_out):
             rows = resident(loader)
             if rows is None or not isinstance(rows.x, Tensor):
@@ -145,18 +152,22 @@ class Boosting:
     def train(self, problem: Problem, data: Data, work: Work) -> Trained:
         """Train one booster."""
         layout = Layout(data.blocks)
-        text = work.once("booster", lambda: self._text(data, layout))
+        text = work.once("booster", lambda: self._text(problem, data, layout))
         return trained_once(self, Boosted([text], layout), problem, data, work)
 
-    def _text(self, data: Data, layout: Layout) -> str:
+    def _text(self, problem: Problem, data: Data, layout: Layout) -> str:
         engine = lightgbm()
-        rows, held_out = _rows(data.train), _rows(data.held_out)
+        rows, held_out = (_by_list(_rows(part)) if self.ranked else _rows(part) for part in (data.train, data.held_out))
         x = _values(layout, rows)
         names = layout.names(x.shape[1])
         unknown = [name for name in self.monotone if name not in names]
         if unknown:
             raise BadSetting(f"monotone names {unknown[0]!r}, which is no column; the columns are {', '.join(names)}")
-        kind = {"objective": "binary"} if data.outputs == 1 else {"objective": "multiclass", "num_class": data.outputs}
+        kind: dict[str, Any] = {"objective": "binary"}
+        if data.outputs > 1:
+            kind = {"objective": "multiclass", "num_class": data.outputs}
+        elif self.ranked:
+            kind = {"objective": "lambdarank", "metric": "ndcg", "eval_at": [problem.depth]}
         settings = {
             **kind, "num_leaves": self.leaves, "learning_rate": self.rate, "seed": self.seed,
             "min_data_in_leaf": self.least, "verbosity": -1, "num_threads": 1, "deterministic": True,
@@ -165,11 +176,12 @@ class Boosting:
         if self.monotone:
             settings["monotone_constraints"] = [int(self.monotone.get(name, 0)) for name in names]
         learned = engine.Dataset(
-            x, _numbers(rows.labels), weight=_numbers(rows.weights), categorical_feature=layout.levels
-        )
+            x, _numbers(rows.labels), weight=_numbers(rows.weights), categorical_feature=layout.levels,
+            group=_sizes(rows, self.ranked),
+        )  # fmt: skip
         watched = engine.Dataset(
             _values(layout, held_out), _numbers(held_out.labels), weight=_numbers(held_out.weights),
-            categorical_feature=layout.levels, reference=learned,
+            categorical_feature=layout.levels, reference=learned, group=_sizes(held_out, self.ranked),
         )  # fmt: skip
         stops = [engine.early_stopping(self.patience, verbose=False)]
         if self.seconds is not None:
@@ -183,7 +195,8 @@ def _deadline(seconds: float) -> Callable[[Any], None]:
     end, values = time.monotonic() + seconds, list[float]()
 
     def check(state: Any) -> None:
-        values.append(state.evaluation_result_list[0][2])
+        _, _, value, larger_is_better, *_ = state.evaluation_result_list[0]
+        values.append(-value if larger_is_better else value)
         if time.monotonic() > end:
             best = values.index(min(values))
             raise lightgbm().callback.EarlyStopException(best, state.evaluation_result_list)
@@ -195,6 +208,17 @@ def _rows(loader: Iterable[Any]) -> Rows:
     rows = resident(loader)
     assert rows is not None
     return rows
+
+
+def _by_list(rows: Rows) -> Rows:
+    """The rows, list by list."""
+    assert rows.lists is not None
+    return rows.take(rows.lists.argsort(stable=True))
+
+
+def _sizes(rows: Rows, ranked: bool) -> NDArray[Any] | None:
+    """The number of rows of each list, for rows list by list."""
+    return rows.lists.unique_consecutive(return_counts=True)[1].numpy() if ranked and rows.lists is not None else None
 
 
 def _values(layout: Layout, rows: Rows) -> NDArray[Any]:

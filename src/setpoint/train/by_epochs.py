@@ -22,6 +22,7 @@ from setpoint.processes import Processes
 from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.solver import Solver
 from setpoint.train.accumulate import accumulate as accumulate_parts
+from setpoint.train.accumulate import given_to
 from setpoint.train.average import RunningAverage
 from setpoint.train.correct import correct_if_due, correctable
 from setpoint.train.draws import Draws
@@ -168,7 +169,7 @@ def _train_epoch(
             loss, scores = accumulate_parts(model, criterion, parts)
         else:
             scores = training_scores(model, batch)
-            loss = criterion(scores, batch.labels, weights=batch.weights, groups=batch.groups, index=batch.index)
+            loss = criterion(scores, batch.labels, **given_to(criterion, batch))
             loss.backward()
         average_gradients(model, progress.processes)
         optimizer.step()

@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import nn
 
+from setpoint.data.in_lists import refuse_processes
 from setpoint.data.parts import Data
 from setpoint.errors import BadSetting, NotEnoughMemory
 from setpoint.measure.classes import CLASSES
@@ -124,6 +125,7 @@ def method_for(
         BadSetting: The settings do not go together.
         NotEnoughMemory: The method refuses the data, and there is none to stand in for it.
     """
+    refuse_processes(problem, processes.alone)
     refusals: list[str] = []
     in_turn = default_choices(model, problem, data.comes_whole) if choice is None else _in_turn(choice)
     for each in in_turn:

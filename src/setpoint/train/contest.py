@@ -26,10 +26,12 @@ from setpoint.train.trial import Judged, Trial, gain_over
 from setpoint.train.work import Work
 
 PLAIN, ASKED, TREES, NETWORK, STACK = "cross-entropy", "linear", "trees", "mlp", "stack"
+#: Trees that are trained for the order in lists, where an ask is about lists.
+RANKED = "lambdarank"
 #: The note of the candidate that is kept unless another is clearly better by the exact metric.
 LOWEST = "the lowest log-loss"
 #: From simple to bold.
-ORDER = (PLAIN, ASKED, TREES, NETWORK, STACK)
+ORDER = (PLAIN, ASKED, TREES, RANKED, NETWORK, STACK)
 
 
 class Contest:
@@ -135,7 +137,7 @@ class Contest:
             note = LOWEST if name == first else note
             self.notes[name] = "; ".join(filter(None, (note, self.notes.get(name))))
         trials = []
-        for name in ORDER:
+        for name in (name for name in ORDER if name in self.judged or name in self.notes):
             point = self.judged[name].point if name in self.judged else None
             trials.append(Trial(name, point, self.seconds.get(name, 0.0), name == kept, self.notes.get(name, "")))
         return Trained(

@@ -169,12 +169,17 @@ def rows_to_fold(data: Data, pool: bool) -> Rows:
 
 
 def folds_of(rows: Rows, most: int, seed: int) -> Tensor:
-    """The number of the fold of each row, with the same share of each class in every fold."""
+    """The number of the fold of each row, with the same share of each class in every fold; lists stay whole."""
+    number = torch.zeros(len(rows.labels), dtype=torch.long)
+    if rows.lists is not None:
+        folds = min(most, len(rows.lists.unique()))
+        for place, own in enumerate(split(rows.labels, (1 / folds,) * folds, seed, lists=rows.lists)):
+            number[own] = place
+        return number
     smallest = min(len(kind) for kind in strata(rows.labels))
     if smallest < 2:
         raise TooFewSamples("cross-fitting needs at least 2 rows of each class; bring more rows of the rarer class")
     folds = min(most, smallest)
-    number = torch.zeros(len(rows.labels), dtype=torch.long)
     for place, own in enumerate(split(rows.labels, (1 / folds,) * folds, seed)):
         number[own] = place
     return number

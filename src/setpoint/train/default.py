@@ -15,11 +15,13 @@ from setpoint.decide.samples_needed import allowed_share, whole_of
 from setpoint.errors import BadSetting
 from setpoint.measure.classes import CLASSES, OfClass
 from setpoint.measure.constraint import CUT
+from setpoint.measure.in_first import LISTS
 from setpoint.problem.problem import Problem
 from setpoint.solve.augmented import AugmentedLagrangian
 from setpoint.solve.augmented_multiclass import AugmentedMulticlass
 from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.implicit import ImplicitThreshold
+from setpoint.solve.in_lists import ImplicitLists
 from setpoint.solve.lagrangian import Lagrangian
 from setpoint.solve.pairwise import PairwiseArea
 from setpoint.solve.program import program_for
@@ -37,7 +39,7 @@ BASELINE = "cross-entropy"
 TUNED = "tuned"
 #: Solvers that train for no threshold, and so go with every kind of question.
 PLAIN = ("default", "weighted")
-#: Solvers for problems about several classes; auto is the default there.
+#: Solvers for problems about several classes; auto is the default there, and for problems about lists.
 OF_CLASSES = ("default", "auto", "implicit", "augmented", BASELINE)
 #: What can be named as a way to train. None leaves the choice to the library, several are tried in turn until one
 #: does not refuse the data.
@@ -82,7 +84,9 @@ class Case:
         return Auto(tune=self.tune, seed=self.seed)
 
     def implicit(self) -> Solver:
-        """Implicit thresholds, or implicit shifts of classes."""
+        """Implicit thresholds, of lists too, or implicit shifts of classes."""
+        if self.problem.kind == LISTS:
+            return ImplicitLists(self.problem)
         if self.n_classes:
             return ImplicitShifts(self.problem, self.n_classes, memory=self.memory)
         return ImplicitThreshold(self.problem, n_groups=self.n_groups, memory=self.memory)
@@ -128,10 +132,13 @@ def make_solver(name: str, case: Case) -> Choice:
                 f"choose {', '.join(OF_CLASSES[2:-1])} or {OF_CLASSES[-1]}"
             )
         return SOLVERS["default" if name == "auto" else name](case)
-    if case.problem.kind != CUT and name not in (*PLAIN, BASELINE, TUNED):
+    own = ("implicit",) if case.problem.kind == LISTS else ()
+    if own and name == "auto" and not case.tune:
+        name = "default"
+    if case.problem.kind != CUT and name not in (*PLAIN, *own, BASELINE, TUNED):
         raise BadSetting(
             f"solver {name!r} trains for plain rates at one threshold, and '{case.problem}' asks for more; leave the "
-            f"solver out, or choose {' or '.join(PLAIN[1:])} or {BASELINE}"
+            f"solver out, or choose {' or '.join([*own, *PLAIN[1:]])} or {BASELINE}"
         )
     return ClassWeights() if name == TUNED else SOLVERS[check_solver(name)](case)
 
@@ -148,8 +155,8 @@ def default_choices(model: nn.Module | None, problem: Problem, whole: bool) -> l
 
     Linear models get the anchored recipe (`benchmarks.studies.default_study`, `free_asks`). Where groups are compared
     they get converged cross-entropy, which nothing did better than (`benchmarks.peers`), and so they do for asks that
-    are decided by more than one threshold. Networks get cross-entropy
-    with early stopping (`benchmarks.studies.networks`), under the class weight of `lean_weight`. A recipe that needs
+    are decided by more than one threshold or about lists (`benchmarks.studies.lists`). Networks get cross-entropy with
+    early stopping (`benchmarks.studies.networks`), under the class weight of `lean_weight`. A recipe that needs
     all rows in memory is replaced by training in batches.
     """
     if problem.kind == CLASSES and isinstance(model, nn.Linear):
@@ -185,7 +192,9 @@ def explain_default(kind: str, problem: Problem) -> tuple[str, str]:
     if made.make is None:
         return made.called, f"it {made.why}"
     choice = default_choices(made.make(1), problem, whole=True)[0]
-    if problem.kind != CUT:
+    if problem.kind == LISTS:
+        why = "training for the first rows of lists gained nothing over it (MQ2008); --solver implicit trains for them."
+    elif problem.kind != CUT:
         why = "asks of this kind are decided after training, by cuts that are set on the calibration rows."
     elif problem.group is not None:
         why = "groups are evened out by a threshold per group, set after training; --solver implicit trains for it."

@@ -69,12 +69,14 @@ def join(parts: list[Sample]) -> Sample:
     weights = [part.weights for part in parts if part.weights is not None]
     groups = [part.groups for part in parts if part.groups is not None]
     values = [part.values for part in parts if part.values is not None]
+    lists = [part.lists for part in parts if part.lists is not None]
     return Sample(
         torch.cat([part.scores for part in parts]),
         torch.cat([part.labels for part in parts]),
         torch.cat(weights) if weights else None,
         torch.cat(groups) if groups else None,
         values=torch.cat(values) if values else None,
+        lists=torch.cat(lists) if lists else None,
     )
 
 

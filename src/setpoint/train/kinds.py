@@ -12,9 +12,11 @@ from functools import partial
 from torch import Tensor, nn
 
 from setpoint.errors import BadSetting
+from setpoint.measure.in_first import LISTS
+from setpoint.problem.problem import Problem
 from setpoint.train.best_kind import BestKind
 from setpoint.train.boosting import Boosted
-from setpoint.train.contest import ASKED, NETWORK, PLAIN, TREES
+from setpoint.train.contest import ASKED, NETWORK, PLAIN, RANKED, TREES
 from setpoint.train.ensemble import Ensemble
 from setpoint.train.method import Method
 from setpoint.train.models import drawn, linear, mlp
@@ -32,6 +34,7 @@ class Kind:
         restore: Makes the model from its stored `state_dict`. None calls `make` and loads the state.
         called: The name of the own method in text.
         why: One sentence on the own method, after "it".
+        only: The only kind of question that this kind of model answers; empty if it answers all.
     """
 
     make: Callable[..., nn.Module] | None = None
@@ -39,6 +42,7 @@ class Kind:
     restore: Callable[[Mapping[str, Tensor]], nn.Module] | None = None
     called: str = "its own method"
     why: str = "is the only method for this kind of model."
+    only: str = ""
 
 
 def _linear(state: Mapping[str, Tensor]) -> nn.Module:
@@ -58,7 +62,7 @@ def _loaded(model: nn.Module, state: Mapping[str, Tensor]) -> nn.Module:
 
 
 #: How the members of a stack are restored, by their names.
-MEMBERS = {PLAIN: _linear, ASKED: _linear, TREES: Boosted.restore, NETWORK: _mlps}
+MEMBERS = {PLAIN: _linear, ASKED: _linear, TREES: Boosted.restore, RANKED: Boosted.restore, NETWORK: _mlps}
 KINDS: dict[str, Kind] = {
     "auto": Kind(
         method=BestKind,
@@ -74,6 +78,13 @@ KINDS: dict[str, Kind] = {
         why="minimises log-loss, because training trees for the ask gained nothing; the ask sets the threshold.",
     ),
     "mlp": Kind(mlp),
+    RANKED: Kind(
+        method=partial(Trees, ranked=True),
+        restore=Boosted.restore,
+        called="boosted trees of several sizes, cross-fitted, by lambdarank",
+        why="trains the order of the rows in each list, by pairs of rows; scores of different lists do not compare.",
+        only=LISTS,
+    ),
 }
 
 
@@ -97,6 +108,11 @@ def register(name: str, method: Callable[[], Method], restore: Callable[[Mapping
     if name in KINDS:
         raise BadSetting(f"there is a kind of model named {name!r} already; choose another name")
     KINDS[name] = Kind(method=method, restore=restore)
+
+
+def kinds_for(problem: Problem) -> list[str]:
+    """The names of the kinds of models that answer a problem."""
+    return [name for name, kind in KINDS.items() if kind.only in ("", problem.kind)]
 
 
 def kind_of(name: str) -> Kind:

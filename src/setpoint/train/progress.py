@@ -188,7 +188,7 @@ class Progress:
 
 
 #: The columns of the rows that were trained on, which are kept to judge by.
-_SEEN = ("scores", "labels", "weights", "groups", "values")
+_SEEN = ("scores", "labels", "weights", "groups", "values", "lists")
 _PLAIN = ("epoch", "taken", "stopped", "history", "best_epoch", "steps", "rows", "stride")
 
 

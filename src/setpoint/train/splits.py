@@ -94,6 +94,10 @@ class Splits(Seeds):
         return batches_like(train, rows.take(kept), drawn), batches_like(held_out, rows.take(out), drawn)
 
     def _rows_of(self, rows: Rows, size: int, seed: int, member: int) -> tuple[Tensor, Tensor]:
+        if rows.lists is not None:
+            share = size / len(rows.labels)
+            kept, out = split(rows.labels, (1 - share, share), seed + member, lists=rows.lists)
+            return kept, out
         return deal(rows.labels, rows.groups, size, seed + member)
 
 
@@ -128,7 +132,7 @@ class Folds(Splits):
             raise BadSetting("cross-fitting needs 2 folds or more: one of them is held out from each member")
 
     def _rows_of(self, rows: Rows, size: int, seed: int, member: int) -> tuple[Tensor, Tensor]:
-        folds = split(rows.labels, (1 / self.members,) * self.members, seed, rows.groups)
+        folds = split(rows.labels, (1 / self.members,) * self.members, seed, rows.groups, lists=rows.lists)
         return torch.cat([fold for place, fold in enumerate(folds) if place != member]).sort().values, folds[member]
 
 

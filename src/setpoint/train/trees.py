@@ -29,6 +29,7 @@ class Trees:
         seed: The seed of the folds.
         pool: Whether held-out rows are trained on too, if the threshold has calibration rows of its own.
         seconds: Stop after about this time, with the trees so far; None never does.
+        ranked: Train the order of the rows in their lists by lambdarank, instead of log-loss; for asks about lists.
 
     Example:
         >>> import torch, setpoint as sp
@@ -44,6 +45,7 @@ class Trees:
     seed: int = 0
     pool: bool = True
     seconds: float | None = None
+    ranked: bool = False
 
     @property
     def expected_rows(self) -> int:
@@ -56,7 +58,7 @@ class Trees:
         at_once = min(len(self.leaves), os.cpu_count() or 1)
         each = None if self.seconds is None else self.seconds * at_once / len(self.leaves)
         members = (
-            Boosting(leaves, monotone=self.monotone, seed=place, seconds=each)
+            Boosting(leaves, monotone=self.monotone, seed=place, seconds=each, ranked=self.ranked)
             for place, leaves in enumerate(self.leaves)
         )
         return CrossFit(tuple(members), self.seed, self.pool)

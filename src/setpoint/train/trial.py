@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint.data.split import strata
+from setpoint.data.split import split, strata
 from setpoint.decide.calibrate import evaluate
 from setpoint.decide.cut import find
 from setpoint.decide.order import BROKEN_PRICE, merit, worth
@@ -91,12 +91,15 @@ def judge(problem: Problem, sample: Sample, rows: Tensor | None = None) -> Opera
         wide = read_sample(problem, sample.scores, sample.labels, sample.weights)
         return OperatingPoint.at(problem, find_shifts(problem, wide, quick=True), wide)
     weights = weights_of(problem, sample)
-    return evaluate(problem, sample.scores, sample.labels, weights=weights, groups=sample.groups)
+    return evaluate(problem, sample.scores, sample.labels, weights=weights, groups=sample.groups, lists=sample.lists)
 
 
 def halves(sample: Sample) -> list[Tensor]:
     """Random halves of the rows, stratum by stratum, the same at every call."""
     draw = torch.Generator().manual_seed(0)
+    if sample.lists is not None:
+        each = (split(sample.labels, (0.5, 0.5), seed, lists=sample.lists) for seed in range(HALVES // 2))
+        return [half for both in each for half in both]
     found, kinds = [], strata(sample.labels, sample.groups)
     for _ in range(HALVES // 2):
         shuffled = [rows[torch.randperm(len(rows), generator=draw).to(rows.device)] for rows in kinds]
