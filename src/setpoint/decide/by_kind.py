@@ -11,6 +11,7 @@ from setpoint.decide.certify_band import certify_band, needed_for_band
 from setpoint.decide.certify_groups import certify_each_group, certify_gap
 from setpoint.decide.certify_shifts import certify_shifts
 from setpoint.decide.cut import find
+from setpoint.decide.labels import certify_labels, find_labels, needed_for_labels
 from setpoint.decide.samples_needed import allowed_share, needed
 from setpoint.decide.shifts import find_shifts, with_limit
 from setpoint.decide.worth import certify_worth, find_worth
@@ -18,6 +19,7 @@ from setpoint.errors import BadProblem
 from setpoint.measure.band import BAND
 from setpoint.measure.classes import CLASSES
 from setpoint.measure.constraint import CUT, Constraint
+from setpoint.measure.labels import LABELS
 from setpoint.measure.sample import Sample
 from setpoint.measure.worth import WORTH
 from setpoint.problem.certificate import Certificate
@@ -85,4 +87,5 @@ _DECIDERS = {
     ),
     WORTH: Decider(find_worth, certify_worth),
     CLASSES: Decider(find_shifts, certify_shifts, bounded=_bounded_shifts),
+    LABELS: Decider(find_labels, certify_labels, needed_for_labels),
 }

@@ -9,7 +9,10 @@ from torch import Tensor
 
 from setpoint.measure.band import BAND
 from setpoint.measure.classes import CLASSES
+from setpoint.measure.labels import LABELS
 from setpoint.plain import brief, listed, named, number
+from setpoint.problem.labels import LabelProblem
+from setpoint.problem.per_label import PerLabel
 from setpoint.problem.problem import Problem
 from setpoint.problem.shifts import Shifts
 from setpoint.problem.thresholds import Band, OneThreshold, PerBound, PerGroup, Threshold, Thresholds
@@ -26,6 +29,8 @@ def as_thresholds(value: Thresholds | Threshold, problem: Problem) -> Thresholds
         return Band(value["low"], value["high"])
     if problem.kind == CLASSES and isinstance(value, dict):
         return Shifts(tuple(value), tuple(value.values()))
+    if problem.kind == LABELS and isinstance(value, dict):
+        return PerLabel(tuple(value), tuple(value.values()))
     if isinstance(value, dict):
         return PerGroup(value, problem.group or "group")
     return PerBound(value) if isinstance(value, tuple) else OneThreshold(value)
@@ -66,6 +71,11 @@ def read_thresholds(data: Any, problem: Problem) -> Thresholds:
         if len(shifts) < 2:
             raise TypeError(f"expected a shift per class, found {brief(data)}")
         return Shifts(tuple(shifts), tuple(shifts.values()))
+    if isinstance(problem, LabelProblem):
+        cuts = named(data, number, MOST_THRESHOLDS)
+        if tuple(cuts) != problem.labels:
+            raise TypeError(f"expected a threshold for each of its labels, found {brief(data)}")
+        return PerLabel(tuple(cuts), tuple(cuts.values()))
     if problem.over is not None:
         if problem.n_thresholds > MOST_THRESHOLDS or not isinstance(data, list) or len(data) != problem.n_thresholds:
             raise TypeError(f"expected {problem.n_thresholds} thresholds, found {brief(data)}")

@@ -7,6 +7,7 @@ from torch import Tensor
 from setpoint.measure.band import BAND, review
 from setpoint.measure.classes import CLASSES, Macro, OfClass, as_class_quantity
 from setpoint.measure.constraint import Quantity
+from setpoint.measure.labels import LABELS, OfLabel
 from setpoint.measure.rate import (
     Gap,
     Rate,
@@ -22,6 +23,7 @@ from setpoint.measure.rate import (
     tnr,
 )
 from setpoint.measure.worth import WORTH, Weighted
+from setpoint.problem.per_label import PerLabel
 from setpoint.problem.problem import Problem
 from setpoint.problem.shifts import Shifts
 from setpoint.problem.thresholds import Thresholds
@@ -29,6 +31,7 @@ from setpoint.problem.thresholds import Thresholds
 _SHOWN: tuple[Rate, ...] = (fpr, fnr, recall, tnr, precision, flagged, accuracy, error)
 _SHOWN_OF_ALL_CLASSES = (as_class_quantity(error), Macro(recall), Macro(precision), Macro(f_score(1)))
 _SHOWN_OF_EACH_CLASS: tuple[Rate, ...] = (recall, precision, flagged)
+_SHOWN_OF_EACH_LABEL: tuple[Rate, ...] = (recall, fpr, precision, flagged)
 
 
 def rates_by_class(thresholds: Thresholds, counts: Tensor) -> dict[str, float]:
@@ -40,12 +43,22 @@ def rates_by_class(thresholds: Thresholds, counts: Tensor) -> dict[str, float]:
     return {str(OfClass(rate, label)): each[rate][k] for k, label in enumerate(labels) for rate in each}
 
 
+def rates_by_label(thresholds: Thresholds, counts: Tensor) -> dict[str, float]:
+    """The rates of each label that every point shows."""
+    if not isinstance(thresholds, PerLabel):
+        return {}
+    each = {rate: rate(counts[0]).tolist() for rate in _SHOWN_OF_EACH_LABEL}
+    return {str(OfLabel(rate, label)): each[rate][k] for k, label in enumerate(thresholds.names) for rate in each}
+
+
 def shown_quantities(problem: Problem) -> list[Quantity]:
     """The rates that every point shows, for the kind of its problem."""
     if problem.kind == WORTH:
         return [Weighted(rate, None) for rate in _SHOWN]
     if problem.kind == CLASSES:
         return list(_SHOWN_OF_ALL_CLASSES)
+    if problem.kind == LABELS:
+        return []
     if problem.kind == BAND:
         return [review, *map(review.adopt, (*_SHOWN, npv))]
     return list(_SHOWN)
