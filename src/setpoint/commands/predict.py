@@ -55,7 +55,7 @@ def main(
 
 
 def _answers(saved: SavedRun, frame: Frame, keep: list[str], ignore_extra: bool, notes: Notes) -> dict[str, Any]:
-    """A score (or one per class) and the decisions of every row."""
+    """A score (or one per class or label) and the decisions of every row."""
     used = {column.name for column in saved.schema.columns}
     # A column that is only copied need not be one that training had.
     scored = frame.drop([name for name in keep if name not in used], strict=False)
@@ -64,7 +64,9 @@ def _answers(saved: SavedRun, frame: Frame, keep: list[str], ignore_extra: bool,
     groups = None if group is None else saved.schema.groups(frame, group)
     decisions = saved.point.predict(scores, groups).reshape(len(scores), -1).T.numpy()
     names = ["decision"] if len(decisions) == 1 else [f"decision_{i + 1}" for i in range(len(decisions))]
+    if saved.point.labels:
+        names = [f"decision of {label}" for label in saved.point.labels]
     columns = {"score": scores.numpy()}
-    if saved.point.classes:
-        columns = {f"score of {name}": own for name, own in zip(saved.point.classes, scores.T.numpy())}
+    if several := saved.point.classes or saved.point.labels:
+        columns = {f"score of {name}": own for name, own in zip(several, scores.T.numpy())}
     return {**columns, **dict(zip(names, map(saved.point.thresholds.written, decisions)))}

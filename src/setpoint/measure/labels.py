@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from setpoint.errors import BadLabels, BadScores, BadWeights, ShapeMismatch
+from setpoint.errors import BadLabels, BadWeights, ShapeMismatch
 from setpoint.measure.classes import OfClass
 from setpoint.measure.constraint import Quantity
 from setpoint.measure.rate import Metric, Rate, spelled

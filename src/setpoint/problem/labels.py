@@ -33,10 +33,10 @@ class LabelProblem(Problem):
         """The problem with this ask for each label, in the order of the columns of scores and labels.
 
         Raises:
-            BadProblem: If there is no label, or an ask has no single threshold.
+            BadProblem: If there is one label, or an ask has no single threshold.
         """
-        if not asks:
-            raise BadProblem("an ask about labels names at least one label; give {'label': 'minimize ...'}")
+        if len(asks) < 2:
+            raise BadProblem("an ask about labels names two labels or more; for one label write its ask alone")
         rates: list[Rate | Metric] = []
         bounds: list[Constraint] = []
         for place, (label, own) in enumerate(asks.items()):

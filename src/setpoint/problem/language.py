@@ -83,7 +83,7 @@ class _Reader(Phrases):
     """Reads one ask from left to right."""
 
     def whole(self) -> Problem:
-        """A problem, or one of several labels: `a: minimize ...; b: minimize ...` or `minimize ... for each of a, b`."""
+        """A problem, or one about several labels: `a: ask; b: ask` or `ask for each of a, b`."""
         if self.peek(1) == ":":
             asks: dict[str, Problem] = {}
             while self.peek():

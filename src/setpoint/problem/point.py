@@ -141,7 +141,7 @@ class OperatingPoint:
             quantities = dict.fromkeys([*problem.quantities, *shown_quantities(problem)])
             rates = {str(q): float(q(counts if isinstance(q, Gap) else pooled)[0]) for q in quantities}
             rates |= rates_by_group(problem, thresholds, counts) | rates_by_class(thresholds, counts)
-            rates |= rates_by_label(thresholds, counts)
+            rates |= rates_by_label(problem, counts)
         else:
             over = problem.over
             objective = float(mean_over(curve(sample.scores, sample.labels, sample.weights), problem.objective, over))

@@ -13,7 +13,7 @@ from torch import Tensor
 from setpoint.errors import BadLabels, BadSetting, BadWeights, MissingClass, ShapeMismatch
 from setpoint.measure.classes import CLASSES, OfClass, check_classes
 from setpoint.measure.constraint import CUT, Quantity
-from setpoint.measure.labels import LABELS, OfLabel, check_labels, of_label
+from setpoint.measure.labels import OfLabel, check_labels, of_label
 from setpoint.measure.rate import Rate
 from setpoint.measure.sample import Sample, check_sample
 from setpoint.measure.values import stack_values

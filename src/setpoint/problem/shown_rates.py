@@ -23,7 +23,7 @@ from setpoint.measure.rate import (
     tnr,
 )
 from setpoint.measure.worth import WORTH, Weighted
-from setpoint.problem.per_label import PerLabel
+from setpoint.problem.labels import LabelProblem
 from setpoint.problem.problem import Problem
 from setpoint.problem.shifts import Shifts
 from setpoint.problem.thresholds import Thresholds
@@ -43,12 +43,13 @@ def rates_by_class(thresholds: Thresholds, counts: Tensor) -> dict[str, float]:
     return {str(OfClass(rate, label)): each[rate][k] for k, label in enumerate(labels) for rate in each}
 
 
-def rates_by_label(thresholds: Thresholds, counts: Tensor) -> dict[str, float]:
-    """The rates of each label that every point shows."""
-    if not isinstance(thresholds, PerLabel):
+def rates_by_label(problem: Problem, counts: Tensor) -> dict[str, float]:
+    """The objective of each label, and the rates of each label that every point shows."""
+    if not isinstance(problem, LabelProblem):
         return {}
-    each = {rate: rate(counts[0]).tolist() for rate in _SHOWN_OF_EACH_LABEL}
-    return {str(OfLabel(rate, label)): each[rate][k] for k, label in enumerate(thresholds.names) for rate in each}
+    named = enumerate(zip(problem.labels, problem.over_labels.rates))
+    each = [OfLabel(rate, label, k) for k, (label, own) in named for rate in (own, *_SHOWN_OF_EACH_LABEL)]
+    return {str(quantity): float(quantity(counts)[0]) for quantity in each}
 
 
 def shown_quantities(problem: Problem) -> list[Quantity]:

@@ -16,7 +16,7 @@ from setpoint.report.material import Contender, Material
 from setpoint.report.page import asset, cautions_list, facts_list, hash_of, notes_list, rival_lines, solvers_table
 from setpoint.report.words import part_name, promise, show_objective, show_share, show_value
 
-_PAGE = Template("""<!doctype html>
+PAGE = Template("""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -69,7 +69,7 @@ def make_class_page(material: Material) -> str:
     problem, part, chosen, style = material.problem, material.parts[0], material.contenders[0], asset("style.css")
     judged = material.judge(chosen, part)
     rows = f"{len(material.labels[part]):,} {part_name(part)} rows"
-    return _PAGE.substitute(
+    return PAGE.substitute(
         title=escape(f"{problem} - setpoint report"),
         ask=escape(str(problem)),
         answer=escape(f"Run it at the shifts {chosen.thresholds.describe()}. On the {rows}: {show_objective(judged)}."),
@@ -111,15 +111,11 @@ def _part(material: Material, chosen: Contender, part: str) -> str:
     shifts = chosen.thresholds.values
     each = "".join(_row(name, own, shift) for name, own, shift in zip(names, counts, shifts))
     heads = "".join(f'<th scope="col" class="n">{escape(name)}</th>' for name in names)
-    given = "".join(_cells(name, [f"{int(n):,}" for n in own]) for name, own in zip(names, table.tolist()))
+    given = "".join(cells(name, [f"{int(n):,}" for n in own]) for name, own in zip(names, table.tolist()))
     title = f"{part_name(part)} rows"
+    columns = ["class", "rows", "recall", "95% interval", "precision", "coverage", "shift"]
     return (
-        f"<section><h2>Each class, {title}</h2>"
-        f'<div class="wide" tabindex="0" role="region" aria-label="Each class, {title}"><table class="rates">'
-        '<thead><tr><th scope="col">class</th><th scope="col" class="n">rows</th><th scope="col" class="n">recall</th>'
-        '<th scope="col" class="n">95% interval</th><th scope="col" class="n">precision</th><th scope="col" class="n">'
-        'coverage</th><th scope="col" class="n">shift</th></tr></thead>'
-        f"<tbody>{each}</tbody></table></div>"
+        f"<section><h2>Each class, {title}</h2>{table_of(f'Each class, {title}', 'rates', columns, each)}"
         f'<h3>Rows of each class (down) by the class they are given (across)</h3><div class="wide" tabindex="0" '
         f'role="region" aria-label="Confusion matrix, {title}"><table class="confusion"><thead><tr><td></td>{heads}'
         f"</tr></thead><tbody>{given}</tbody></table></div></section>"
@@ -130,10 +126,21 @@ def _row(name: str, counts: Tensor, shift: float) -> str:
     found, size = round(float(counts[0])), round(float(counts[0] + counts[2]))
     low, high = (show_share(float(end)) for end in interval(found, size, 0.95))
     rates = [show_share(float(rate(counts))) for rate in (recall, precision, flagged)]
-    cells = [f"{size:,}", rates[0], f"{low} to {high}", rates[1], rates[2], f"{shift:.4g}"]
-    return _cells(name, cells)
+    texts = [f"{size:,}", rates[0], f"{low} to {high}", rates[1], rates[2], f"{shift:.4g}"]
+    return cells(name, texts)
 
 
-def _cells(name: str, cells: list[str]) -> str:
-    shown = "".join(f'<td class="n">{cell}</td>' for cell in cells)
+def table_of(title: str, kind: str, heads: list[str], body: str) -> str:
+    """A table that can be scrolled, with these heads in HTML."""
+    first, *others = heads
+    above = "".join(f'<th scope="col" class="n">{head}</th>' for head in others)
+    return (
+        f'<div class="wide" tabindex="0" role="region" aria-label="{title}"><table class="{kind}"><thead><tr>'
+        f'<th scope="col">{first}</th>{above}</tr></thead><tbody>{body}</tbody></table></div>'
+    )
+
+
+def cells(name: str, texts: list[str]) -> str:
+    """A row of a table: its name and its cells in HTML."""
+    shown = "".join(f'<td class="n">{text}</td>' for text in texts)
     return f'<tr><th scope="row">{escape(name)}</th>{shown}</tr>'

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from setpoint.measure.band import BAND, review
 from setpoint.measure.classes import CLASSES
 from setpoint.measure.constraint import CUT, Quantity
+from setpoint.measure.labels import LABELS
 from setpoint.measure.rate import accuracy, error, flagged, fnr, fpr, npv, precision, recall, tnr
 from setpoint.measure.worth import WORTH
 from setpoint.problem.point import OperatingPoint
@@ -117,7 +118,8 @@ _BAND = Decision(
 )
 #: No page moves the shifts of classes yet; these are the words of the terminal.
 _SHIFTS = replace(_ONE, handles=(), bare="the shifts are the bare shifts", at_bare=("the bare shifts", "those shifts"))
-_BY_KIND = {CUT: _ONE, WORTH: _ONE, BAND: _BAND, CLASSES: _SHIFTS}
+_LABELS = replace(_ONE, handles=(), bare="the thresholds are the bare cuts", at_bare=("the bare cuts", "those cuts"))
+_BY_KIND = {CUT: _ONE, WORTH: _ONE, BAND: _BAND, CLASSES: _SHIFTS, LABELS: _LABELS}
 
 
 def decision_of(point: OperatingPoint) -> Decision:

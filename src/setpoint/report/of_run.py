@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from setpoint.data.label_columns import LabelColumns
 from setpoint.errors import BadFile, BadSetting
 from setpoint.files import write_whole
 from setpoint.lock import locked
@@ -16,6 +17,7 @@ from setpoint.problem.caution import Caution
 from setpoint.problem.read_thresholds import read_thresholds
 from setpoint.report.class_page import make_class_page
 from setpoint.report.figure import draw_figure
+from setpoint.report.label_page import make_label_page
 from setpoint.report.material import Contender, Material
 from setpoint.report.page import make_page
 from setpoint.report.words import listed_classes, part_name
@@ -64,10 +66,11 @@ def write_report(
     inside = Path(run).is_dir() and page.parent.is_dir() and page.parent.samefile(run)
     with locked(Path(run)) if inside else contextlib.nullcontext():
         material = read_material(run)
-        if png and material.point.classes:
-            raise BadSetting("a run of several classes has no picture yet; leave out --png")
+        if png and (material.point.classes or material.point.labels):
+            raise BadSetting("a run of several classes or labels has no picture yet; leave out --png")
         picture = [draw_figure(material, page.with_suffix(".png"))] if png else []
-        make = make_class_page if material.point.classes else make_page
+        of_several = make_label_page if material.point.labels else make_class_page
+        make = of_several if material.point.classes or material.point.labels else make_page
         write_whole(page, make(material).encode())
     return [page, *picture]
 
@@ -122,7 +125,9 @@ def _epoch(row: Any) -> dict[str, Any]:
 def _facts(saved: SavedRun) -> list[tuple[str, str]]:
     about, target, settings = saved.about, saved.schema.target, saved.about["settings"]
     kind = (
-        ("Classes", f"{listed_classes(target.classes)} of {target.name!r}")
+        ("Labels", listed_classes(target.columns))
+        if isinstance(target, LabelColumns)
+        else ("Classes", f"{listed_classes(target.classes)} of {target.name!r}")
         if target.classes
         else ("Positive class", f"{target.positive!r} in {target.name!r}, {target.why}; against {target.negatives}")
     )

@@ -109,15 +109,18 @@ class Settings:
         given = {"minutes": self.minutes, "monotone": self.monotone}
         return {name: value for name, value in given.items() if value}
 
-    def left_out(self, names: Sequence[str], target: str) -> dict[str, str]:
+    def left_out(self, names: Sequence[str], targets: Sequence[str]) -> dict[str, str]:
         """Why each column is left out that the user does not want to learn from; unknown names are refused."""
         drop, only = (
             _named(texts, names, option) for texts, option in ((self.drop, "drop"), (self.columns, "columns"))
         )
-        if target in drop:
-            raise BadSetting(f"{target!r} is the column to predict; leave it out of --drop")
+        for target in targets:
+            if target in drop:
+                raise BadSetting(f"{target!r} is the column to predict; leave it out of --drop")
         kept = only or names
-        return {n: _DROPPED if n in drop else _OTHERS for n in names if n != target and (n in drop or n not in kept)}
+        return {
+            n: _DROPPED if n in drop else _OTHERS for n in names if n not in targets and (n in drop or n not in kept)
+        }
 
     def settled(self, rows: int) -> Settings:
         """The same settings with epochs and batch size chosen for this number of training rows.
