@@ -64,8 +64,8 @@ def main(
         return code
     screen = console()
     if not quiet:
-        say(screen, str(problem))
-        screen.print(grid(_head(found), [_row(problem, standing) for standing in found.standings]))
+        say(screen, str(found.problem))
+        screen.print(grid(_head(found), [_row(found.problem, standing) for standing in found.standings]))
         say(screen, *legend(found))
     if not quiet:
         say(screen, *(f"warning: {caution.sentence}" for caution in cautions_of_ask(problem)))

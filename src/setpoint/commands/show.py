@@ -135,7 +135,8 @@ def trials_table(run: TableRun) -> Table:
         value = "-" if trial.point is None else show_value(objective, trial.point.objective)
         name = f"{trial.name}{' (chosen)' if trial.chosen else ''}"
         rows.append([name, value, f"{trial.seconds:.1f}", trial.note])
-    table = grid(["auto chose from", f"{objective}\nheld-out", "seconds", "note"], rows)
+    name = "objective" if run.chosen.point.labels else str(objective)
+    table = grid(["auto chose from", f"{name}\nheld-out", "seconds", "note"], rows)
     table.columns[-1].justify = "left"
     for column in table.columns:
         column.vertical = "top"

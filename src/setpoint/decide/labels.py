@@ -53,7 +53,8 @@ def certify_labels(
         return found
 
     cuts = _each(problem, cut)
-    method = f"each of {problem.n_bounded} labels at confidence {percent(round(level, 6))}, which all hold together"
+    each = percent(round(level, 6))
+    method = f"{problem.n_bounded} labels share the error probability: each is certified by itself at {each}"
     return cuts, Certificate(problem.promise, confidence, min(samples), method)
 
 

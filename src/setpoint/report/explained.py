@@ -57,11 +57,10 @@ class Need:
 def meaning(problem: Problem) -> str:
     """The ask as a sentence; of several labels with different asks one sentence each."""
     if isinstance(problem, LabelProblem):
-        own = [f"{label}: {meaning(asked)}" for label, asked in problem.each.items()]
+        own = [f"For {label}: {meaning(asked)}" for label, asked in problem.each.items()]
         if problem.is_uniform:
-            own = [f"each of {', '.join(problem.labels)}: {meaning(next(iter(problem.each.values())))}"]
-        told = " ".join(own)
-        return f"Each label has a threshold of its own. For {told} The mean over the labels is the objective."
+            own = [f"For each of {', '.join(problem.labels)}: {meaning(next(iter(problem.each.values())))}"]
+        return " ".join(["Each label has its own threshold, and the objective is the mean over the labels.", *own])
     text, over = f"Make {problem.objective} as {'high' if problem.maximize else 'low'} as it can be", problem.over
     if over is not None:
         return (

@@ -79,7 +79,7 @@ def meaning_of(quantity: Quantity) -> str:
         return f"{meaning_of(quantity.rate)}{valued}"
     if isinstance(quantity, OverLabels):
         what = "the value of a rate to minimise, 1 less the value of a rate to maximise" if quantity.is_mixed else ""
-        return f"the mean over all {len(quantity.labels)} labels{': ' if what else ''}{what}, each label counting alike"
+        return f"the mean over all labels{': ' if what else ''}{what}, each label counting alike"
     if isinstance(quantity, ClassQuantity):
         return _of_classes(quantity)
     if isinstance(quantity, InFirst):

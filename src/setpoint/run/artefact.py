@@ -317,7 +317,7 @@ def load_scores(path: str | os.PathLike[str]) -> SavedScores:
                 {"labels": saved.labels, "groups": saved.groups, "values": saved.values}[kind][part] = values
         for by_part in (*saved.scores.values(), saved.groups):
             for part, values in by_part.items():
-                if values.shape[:1] != saved.labels[part].shape or values.dim() > 1 + (by_part is not saved.groups):
+                if values.shape[:1] != saved.labels[part].shape[:1] or values.dim() > 1 + (by_part is not saved.groups):
                     raise ValueError(f"the {part} rows differ in number")
         for part, labels in saved.labels.items():
             if labels.dim() == 2:
