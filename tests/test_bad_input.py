@@ -24,7 +24,8 @@ from marks import slow
 from setpoint import capacity, errors
 from setpoint.cli import main
 from setpoint.data.frame import read_table
-from setpoint.data.schema import Schema, Target
+from setpoint.data.schema import Schema
+from setpoint.data.target import Target
 from tables import loans
 
 PAGE = Path(__file__).parents[1] / "docs" / "bad_input.md"

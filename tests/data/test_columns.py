@@ -21,8 +21,9 @@ from marks import cases
 from setpoint.data.column import Numeric
 from setpoint.data.hashed import Text
 from setpoint.data.kinds import read_column
-from setpoint.data.schema import Schema, Target
+from setpoint.data.schema import Schema
 from setpoint.data.several import Times
+from setpoint.data.target import Target
 from setpoint.errors import BadFile, BadTable
 
 UTC = datetime.timezone.utc

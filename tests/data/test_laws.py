@@ -21,7 +21,8 @@ from setpoint.cli import main
 from setpoint.data import exchange
 from setpoint.data.frame import read_table
 from setpoint.data.scan import scan_table
-from setpoint.data.schema import Schema, Target
+from setpoint.data.schema import Schema
+from setpoint.data.target import Target
 from setpoint.run.artefact import load_run, save_run
 from setpoint.run.settings import Settings
 from setpoint.run.table import fit_table

@@ -7,7 +7,8 @@ import datetime
 import polars as pl
 
 from setpoint.data.layout import Block
-from setpoint.data.schema import Schema, Target
+from setpoint.data.schema import Schema
+from setpoint.data.target import Target
 
 FRAME = pl.DataFrame(
     {

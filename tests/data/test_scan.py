@@ -16,8 +16,9 @@ from setpoint.data.counts import Levels
 from setpoint.data.frame import read_table
 from setpoint.data.reading import Guess, learn_readings
 from setpoint.data.scan import learn_readings_of, scan_table
-from setpoint.data.schema import Schema, Target
+from setpoint.data.schema import Schema
 from setpoint.data.stream import Division
+from setpoint.data.target import Target
 from setpoint.errors import BadTable
 from setpoint.run.stream import learn
 from tables import loans

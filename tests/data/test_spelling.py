@@ -16,7 +16,7 @@ from marks import cases
 from setpoint.data.frame import read_table, tidy
 from setpoint.data.reading import Guess, Reading, learn_readings
 from setpoint.data.scan import learn_readings_of, scan_table
-from setpoint.data.schema import Schema, Target
+from setpoint.data.schema import Schema
 from setpoint.data.spelling import (
     DAY_FIRST,
     DOTTED,
@@ -31,6 +31,7 @@ from setpoint.data.spelling import (
     parse_zoned,
     to_iso,
 )
+from setpoint.data.target import Target
 from setpoint.errors import BadTable
 
 POINT, COMMA = "1,234.5", "1.234,5"

@@ -13,7 +13,8 @@ import torch
 from setpoint.data.column import Categorical, Numeric
 from setpoint.data.frame import read_table
 from setpoint.data.reading import learn_readings
-from setpoint.data.schema import Schema, Target
+from setpoint.data.schema import Schema
+from setpoint.data.target import Target
 from setpoint.errors import BadFile, BadTable, SetpointError
 from tables import loans
 

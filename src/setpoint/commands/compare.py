@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from setpoint.commands.asks import read_asks
 from setpoint.commands.fit import UNCERTIFIED, read_settings
 from setpoint.commands.show import console, grid, progress, say, write_json
 from setpoint.data.exchange import read_anywhere
 from setpoint.data.text_format import TextFormat
 from setpoint.decide.settle import demanded
 from setpoint.problem.caution import cautions_of_ask
-from setpoint.problem.language import read_problem
 from setpoint.problem.problem import Problem
 from setpoint.report.explained import difference, legend, verdict
 from setpoint.report.words import has_best_cut, show_value
@@ -40,7 +40,7 @@ def main(
     no_header: bool,
     **how: Any,
 ) -> int:
-    problem = read_problem(ask)
+    problem = read_asks(ask)
     if solvers is None and models is None and model is None:
         models = ",".join(kinds_for(problem))
     usual = "auto" if models is not None and how.get("minutes") else "linear"
@@ -65,8 +65,8 @@ def main(
         return code
     screen = console()
     if not quiet:
-        say(screen, str(problem))
-        screen.print(grid(_head(found), [_row(problem, standing) for standing in found.standings]))
+        say(screen, str(found.problem))
+        screen.print(grid(_head(found), [_row(found.problem, standing) for standing in found.standings]))
         say(screen, *legend(found))
     if not quiet:
         say(screen, *(f"warning: {caution.sentence}" for caution in cautions_of_ask(problem)))

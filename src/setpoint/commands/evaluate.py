@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -54,13 +54,14 @@ def main(
     saved = load_run(run)
     found: list[str] = []
     point, problem = saved.point, saved.point.problem
+    several = bool(point.classes or point.labels)
     notes = saved.schema.notes()
     frames = frames_of(data, stream=stream, layout=TextFormat(separator, encoding, not no_header), notes=found)
     known, whole = Known(saved), frames
     aside = console(stderr=True, quiet=quiet)
     say(aside, *(f"note: {note}" for note in found))
     if saved.about["settings"].get("drop_missing_target"):
-        frames, gone = _labelled(frames, saved.schema.target.name)
+        frames, gone = _labelled(frames, saved.schema.target.columns)
         say(aside, *([f"note: {gone} rows without a label are left out, as in training"] if gone else []))
     if stream:
         here, check, best, size = _in_chunks(saved, frames, level, ignore_extra, notes, known)
@@ -74,7 +75,7 @@ def main(
         here = point.judge(scores, labels, **given)
         check = point.check(scores, labels, **given, level=level)
         best = evaluate(problem, scores, labels, **given, classes=point.classes or None)
-        size = (len(labels), int(labels.sum()) if not point.classes else 0)
+        size = (len(labels), 0 if several else int(labels.sum()))
     if strict and unlike_training(notes.alarms()):
         return BROKEN
     code = 0 if check.holds else BROKEN
@@ -85,7 +86,7 @@ def main(
             {
                 "ask": str(problem),
                 "rows": size[0],
-                **({} if point.classes else {"positives": size[1]}),
+                **({} if several else {"positives": size[1]}),
                 "threshold": here.threshold,
                 "objective": here.objective,
                 "rates": here.rates,
@@ -100,7 +101,7 @@ def main(
         )
         return code
     screen = console(quiet=quiet)
-    positive = "" if point.classes else f", {size[1]} of them positive"
+    positive = "" if several else f", {size[1]} of them positive"
     say(screen, f"{problem}, on {size[0]} rows{positive}:")
     points = [point, here, *([best] if has_best_cut(problem) else [])]
     screen.print(grid(["rate", "when set", "here", "best cut\nhere"][: 1 + len(points)], _rates(*points)))
@@ -110,15 +111,15 @@ def main(
     return code
 
 
-def _labelled(frames: Iterable[Frame], target: str) -> tuple[Iterable[Frame], int]:
+def _labelled(frames: Iterable[Frame], targets: Sequence[str]) -> tuple[Iterable[Frame], int]:
     """The rows that have a label, and the number of those that have none."""
     if isinstance(frames, Scan):
-        scan = Labelled(frames, target)
+        scan = Labelled(frames, targets[0])
         return scan, frames.rows - scan.rows
     (frame,) = frames
-    kept = with_labels(frame, target)
+    kept = with_labels(frame, *targets)
     if kept.is_empty():
-        raise BadTable(f"target {target!r} is missing in every row")
+        raise BadTable(f"target {', '.join(targets)!r} is missing in every row")
     return [kept], frame.height - kept.height
 
 

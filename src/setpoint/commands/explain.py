@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
+from setpoint.commands.asks import read_asks
 from setpoint.commands.show import console, grid, say, write_json
 from setpoint.measure.constraint import percent
 from setpoint.problem.caution import cautions_of_ask
-from setpoint.problem.language import read_problem
 from setpoint.report.explained import CONFIDENCES, advice, certificate, meaning, rates
 from setpoint.train.default import explain_default
 from setpoint.train.kinds import kinds_for
 
 
 def main(*, ask: str, as_json: bool) -> None:
-    problem = read_problem(ask)
+    problem = read_asks(ask)
     refusal, needs = certificate(problem)
     cautions = cautions_of_ask(problem)
     solvers = {kind: explain_default(kind, problem) for kind in kinds_for(problem)}

@@ -14,11 +14,12 @@ import torch.distributed as dist
 from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
-from setpoint.commands.show import console, progress, result_table, say, trials_table, write_json
+from setpoint.commands.asks import read_asks
+from setpoint.commands.show import console, label_table, progress, result_table, say, trials_table, write_json
 from setpoint.data.text_format import TextFormat
 from setpoint.decide.settle import AUTO, demanded
 from setpoint.errors import BadSetting, SetpointError
-from setpoint.problem.language import read_problem
+from setpoint.measure.labels import LABELS
 from setpoint.processes import ALONE, Processes
 from setpoint.report.verdict import first_line, sentences
 from setpoint.run.settings import Settings
@@ -74,6 +75,8 @@ def main(*, context: Any, out: Path, resume: Path | None, as_json: bool, quiet: 
         screen = console(quiet=quiet)
         say(screen, *first_line(run))
         screen.print(result_table(run))
+        if run.chosen.point.labels:
+            screen.print(label_table(run))
         if run.chosen.trials:
             screen.print(trials_table(run))
         say(
@@ -107,19 +110,16 @@ def _plan(
     no_header: bool,
     **how: Any,
 ) -> Plan:
-    if not data or target is None or ask is None:
-        lacking = "a table" if not data else "--target" if target is None else "--ask"
+    problem = None if ask is None else read_asks(ask)
+    if not data or problem is None or (target is None and problem.kind != LABELS):
+        lacking = "a table" if not data else "--ask" if problem is None else "--target"
         raise BadSetting(f"{lacking} is missing; see setpoint fit --help")
-    problem = read_problem(ask)
     if stream:
         refuse_to_stream(problem)
-    layout, paths, settings = (
-        TextFormat(separator, encoding, not no_header),
-        tuple(map(str, data)),
-        read_settings(**how),
-    )
+    layout, paths = TextFormat(separator, encoding, not no_header), tuple(map(str, data))
+    settings = read_settings(**how)
     settings.refuse_other_lists(problem)
-    return Plan(paths, target, ask, settings, positive, checkpoint_seconds, stream, layout)
+    return Plan(paths, target or "", str(problem), settings, positive, checkpoint_seconds, stream, layout)
 
 
 def _refuse_others(context: Any) -> None:

@@ -62,7 +62,7 @@ def main(
 
 
 def _answers(saved: SavedRun, frame: Frame, keep: list[str], ignore_extra: bool, notes: Notes) -> dict[str, Any]:
-    """A score (or one per class) and the decisions of every row; in lists its rank, too."""
+    """A score (or one per class or label) and the decisions of every row; in lists its rank, too."""
     used = {column.name for column in saved.schema.columns}
     # A column that is only copied need not be one that training had.
     scored = frame.drop([name for name in keep if name not in used], strict=False)
@@ -72,9 +72,11 @@ def _answers(saved: SavedRun, frame: Frame, keep: list[str], ignore_extra: bool,
     lists = saved.lists(frame)
     decisions = saved.point.predict(scores, groups, lists=lists).reshape(len(scores), -1).T.numpy()
     names = ["decision"] if len(decisions) == 1 else [f"decision_{i + 1}" for i in range(len(decisions))]
+    if saved.point.labels:
+        names = [f"decision of {label}" for label in saved.point.labels]
     columns: dict[str, Any] = {"score": scores.numpy()}
-    if saved.point.classes:
-        columns = {f"score of {name}": own for name, own in zip(saved.point.classes, scores.T.numpy())}
+    if several := saved.point.classes or saved.point.labels:
+        columns = {f"score of {name}": own for name, own in zip(several, scores.T.numpy())}
     if isinstance(saved.point.thresholds, FirstOfList):
         columns["rank"] = saved.point.thresholds.ranks(scores, lists).numpy()
     return {**columns, **dict(zip(names, map(saved.point.thresholds.written, decisions)))}

@@ -16,7 +16,9 @@ from rich.table import Table
 from rich.text import Text
 
 from setpoint.measure.constraint import Constraint
+from setpoint.problem.labels import LabelProblem
 from setpoint.problem.point import OperatingPoint
+from setpoint.report.by_label import bounds_held, label_heads, label_rows
 from setpoint.report.words import part_name, show_bound, show_bounded, show_value
 from setpoint.run.table import TableRun
 
@@ -82,6 +84,8 @@ def progress(screen: Console) -> Iterator[Callable[..., None]]:
 def result_table(run: TableRun) -> Table:
     """One row per solver: the objective and each bounded rate on every part, and the threshold."""
     problem, noun = run.problem, run.chosen.point.thresholds.noun
+    if isinstance(problem, LabelProblem):
+        return _result_of_labels(run)
     names = [str(problem.objective), *(f"{c.quantity}\n{c.relation} {show_bound(c)}" for c in problem.constraints)]
     rows: list[list[str | Text]] = []
     for one in run.runs:
@@ -94,6 +98,35 @@ def result_table(run: TableRun) -> Table:
     return table
 
 
+def _result_of_labels(run: TableRun) -> Table:
+    """One row per solver: the mean objective on every part, and how many bounds held on the test rows."""
+    objective, rows = run.problem.objective, []
+    for one in run.runs:
+        judged = [one.judged(part) for part in SHOWN]
+        held, bounds = bounds_held(judged[-1])
+        values = [show_value(objective, point.objective) for point in judged]
+        rows.append([one.method.replace(": ", ":\n"), *values, f"{held} of {bounds}"])
+    table = grid(["solver", *(f"{objective}\n{part_name(part)}" for part in SHOWN), "bounds held\ntest"], rows)
+    table.title, table.title_justify = escape(str(run.problem)), "left"
+    return table
+
+
+def label_table(run: TableRun) -> Table:
+    """One row per label on the test rows: its objective beside that of the rival, its bounded rates, its threshold."""
+    problem = run.problem
+    assert isinstance(problem, LabelProblem)
+    objective, bounds = label_heads(problem)
+    rivals = [] if run.rival is None else [label_rows(run.rival.judged("test"))]
+    rows: list[list[str | Text]] = []
+    for place, row in enumerate(label_rows(run.chosen.judged("test"))):
+        marked = [Text(f"{text}*", style="red") if beyond else Text(text) for text, beyond in row.bounds]
+        marked = marked if problem.is_uniform or not bounds else [Text("\n").join(marked)]
+        others: list[str | Text] = [rival[place].objective for rival in rivals]
+        rows.append([row.label, row.objective, *others, *marked, f"{row.threshold:.4g}"])
+    named = [f"{objective}\n{run.rival.name}" for _ in rivals if run.rival is not None]
+    return grid(["label", f"{objective}\ntest", *named, *(f"{bound}\ntest" for bound in bounds), "threshold"], rows)
+
+
 def trials_table(run: TableRun) -> Table:
     """The methods that `auto` chose from, with their values on held-out rows."""
     objective = run.problem.objective
@@ -102,7 +135,8 @@ def trials_table(run: TableRun) -> Table:
         value = "-" if trial.point is None else show_value(objective, trial.point.objective)
         name = f"{trial.name}{' (chosen)' if trial.chosen else ''}"
         rows.append([name, value, f"{trial.seconds:.1f}", trial.note])
-    table = grid(["auto chose from", f"{objective}\nheld-out", "seconds", "note"], rows)
+    name = "objective" if run.chosen.point.labels else str(objective)
+    table = grid(["auto chose from", f"{name}\nheld-out", "seconds", "note"], rows)
     table.columns[-1].justify = "left"
     for column in table.columns:
         column.vertical = "top"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,7 +39,7 @@ class Columns:
     def learned(cls, frame: Frame, readings: Readings | None = None, kinds: Mapping[str, str] | None = None) -> Columns:
         """Learn the columns of training rows, which no target is among."""
         readings, kinds = learn_readings(frame)[0] if readings is None else readings, kinds or {}
-        refuse_odd_kinds(frame, None, kinds)
+        refuse_odd_kinds(frame, (), kinds)
         read = apply_readings(frame, readings)
         return cls.used_of({c.name: describe(c, readings.get(c.name), kinds.get(c.name)) for c in read}, readings)
 
@@ -114,12 +114,12 @@ class Columns:
         return [said for column in self.columns if (said := self.readings[column.name].spelling(column.name))]
 
 
-def refuse_odd_kinds(frame: Frame, target: str | None, kinds: Mapping[str, str]) -> None:
+def refuse_odd_kinds(frame: Frame, target: Sequence[str], kinds: Mapping[str, str]) -> None:
     """Refuse an unknown kind, or a kind for a column that is not there or is the target."""
     for name, kind in kinds.items():
         if kind not in TAKEN_AS:
             raise BadTable(f"column {name!r} cannot be taken as {kind!r}; choose one of {', '.join(TAKEN_AS)}")
-        if name == target:
+        if name in target:
             raise BadTable(f"column {name!r} is the target, and cannot be taken as {kind}")
         if name not in frame.columns:
             raise BadTable(f"no column {name!r} to take as {kind}; {nearest(name, frame.columns)}")

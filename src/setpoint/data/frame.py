@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import difflib
+import functools
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -152,9 +154,10 @@ def unreadable_text(file: Opened, columns: int, cause: Exception) -> BadTable:
     return BadTable(f"{file.name} cannot be read as a table: {reason}")
 
 
-def with_labels(frame: Frame, target: str) -> Frame:
-    """The rows in which the target is there; all of them if there is no such column."""
-    return frame.filter(levels(frame[target]).is_not_null()) if target in frame.columns else frame
+def with_labels(frame: Frame, *targets: str) -> Frame:
+    """The rows in which one of the targets at least is there; all of them if there is no such column."""
+    there = [levels(frame[target]).is_not_null() for target in targets if target in frame.columns]
+    return frame.filter(functools.reduce(operator.or_, there)) if there else frame
 
 
 def nearest(name: str, columns: Sequence[str]) -> str:

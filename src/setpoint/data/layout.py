@@ -23,7 +23,8 @@ class Block:
 
     Example:
         >>> import polars as pl
-        >>> from setpoint.data.schema import Schema, Target
+        >>> from setpoint.data.schema import Schema
+        >>> from setpoint.data.target import Target
         >>> frame = pl.DataFrame({"amount": [1.5, None, 2.0, 4.0], "job": ["a", "b", "a", "b"], "paid": [0, 1, 0, 1]})
         >>> [(block.name, block.kind, block.width) for block in Schema.of(frame, Target.of(frame, "paid")).blocks]
         [('amount', 'missable', 2), ('job', 'levels', 2)]

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from setpoint.data.batch import Batches, resident
+from setpoint.data.label_rows import of_label
 from setpoint.data.layout import Block
 from setpoint.data.rows import Rows, read_batch
 from setpoint.errors import CannotPool
@@ -27,7 +28,8 @@ class Data:
         calibration: Rows to set the threshold on; None sets it on the held-out rows.
         test: Rows to judge the result on.
         group_names: The names of the groups that the rows number.
-        class_names: The names of the classes that the labels number; none where labels are 0 and 1.
+        class_names: The names of the classes that the labels number, or of several labels per row; none where labels
+            are 0 and 1.
         seen: Training rows to judge on, if `train` is too large to be kept; None judges on all of `train`.
         blocks: The features that come from one value of a row, as `Schema.blocks` gives them; none if all features are
             amounts.
@@ -81,6 +83,14 @@ class Data:
             self, train=alone(self.train), held_out=alone(self.held_out), calibration=alone(self.calibration),
             test=alone(self.test),
         )  # fmt: skip
+
+    def of_label(self, place: int) -> Data:
+        """The same with the rows of which one of several labels is known, and that label alone."""
+        parts = {name: getattr(self, name) for name in ("train", "held_out", "calibration", "test", "seen")}
+        own: dict[str, Any] = {
+            name: None if loader is None else of_label(loader, place) for name, loader in parts.items()
+        }
+        return replace(self, **own, class_names=())
 
     def pooled(self) -> Data:
         """The same with training and held-out rows together to learn from; held-out rows then choose nothing."""

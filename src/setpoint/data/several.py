@@ -72,7 +72,8 @@ class Times:
 
     Example:
         >>> import datetime, polars as pl
-        >>> from setpoint.data.schema import Schema, Target
+        >>> from setpoint.data.schema import Schema
+        >>> from setpoint.data.target import Target
         >>> days = pl.date_range(datetime.date(2024, 1, 31), datetime.date(2024, 2, 1), eager=True)
         >>> frame = pl.DataFrame({"joined": days, "paid": [0, 1]})
         >>> Schema.of(frame, Target.of(frame, "paid")).features

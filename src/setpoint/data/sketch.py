@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -23,6 +24,9 @@ Hashes = NDArray[np.uint64]
 def row_hashes(x: Tensor, labels: Tensor) -> Hashes:
     """A hash of each row's features `(n, d)` and label, the same on any machine of the same byte order."""
     factors = np.random.default_rng(0x5E7).integers(1, 2**63, x.shape[1] + 1, dtype=np.uint64) | np.uint64(1)
+    if labels.dim() == 2:
+        # The labels of a row as one number; those that are not known are a third value.
+        labels = labels.nan_to_num(2.0).long() @ 3 ** torch.arange(labels.shape[1]).clamp(max=30)
     parts = []
     for start in range(0, len(labels), _CHUNK):
         # The sum with 0 makes a 0 of -0, which is equal and has other bits.

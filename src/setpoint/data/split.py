@@ -17,13 +17,28 @@ from setpoint.data.in_lists import labels_of_lists
 from setpoint.data.rows import Rows, read_batch
 from setpoint.errors import BadSetting, TooFewSamples
 
+#: Smaller strata of rows with several labels are not split apart.
+SMALLEST = 10
+
 
 def strata(labels: Tensor, groups: Tensor | None = None) -> list[Tensor]:
-    """The row numbers of each class, or of each class in each group."""
-    codes = labels.long()
+    """The row numbers of each class, or of each class in each group; rows of several labels by their rarest one."""
+    codes = _rarest(labels) if labels.dim() == 2 else labels.long()
     n_classes = max(2, int(codes.max()) + 1) if groups is not None and len(codes) else 2
     kinds = codes if groups is None else n_classes * groups.long() + codes
     return [(kinds == kind).nonzero().squeeze(-1) for kind in kinds.unique()]
+
+
+def _rarest(labels: Tensor) -> Tensor:
+    """Which of its labels, had or lacked, is the rarest one of each row; a stratum that is too small joins the largest.
+
+    Parts that share each stratum fairly share each label about fairly.
+    """
+    kinds = torch.cat([labels == 1, labels == 0], dim=1)
+    ranked = kinds[:, kinds.sum(0).argsort(stable=True)]
+    codes = torch.where(ranked.any(1), ranked.long().argmax(1), ranked.shape[1])
+    sizes = torch.bincount(codes, minlength=ranked.shape[1] + 1)
+    return torch.where(sizes[codes] < SMALLEST, sizes.argmax(), codes)
 
 
 def every_other(kinds: list[Tensor], side: int) -> Tensor:
@@ -63,14 +78,35 @@ def split(
             if start >= end and shares[place] > 0:
                 held = f"{len(rows)} row{'' if len(rows) == 1 else 's'}{'' if groups is None else ' in one group'}"
                 parts = [share for share in shares if share > 0]
-                two = "positive class" if labels[rows[0]] > 0 else "negative class"
-                which = f"class {names[int(labels[rows[0]])]!r}" if names else f"the {two}"
+                which = _which(labels[rows[0]], names)
                 raise TooFewSamples(
                     f"{which} has {held}, too few to split into "
                     f"{len(parts)} parts with at least one in each; {math.ceil(1 / min(parts))} are enough"
                 )
             part_of[rows[start:end]] = place
-    return [(part_of == place).nonzero().squeeze(-1) for place in range(len(shares))]
+    found = [(part_of == place).nonzero().squeeze(-1) for place in range(len(shares))]
+    if labels.dim() == 2:
+        _refuse_rare_labels(labels, [rows for rows, share in zip(found, shares) if share > 0], names)
+    return found
+
+
+def _refuse_rare_labels(labels: Tensor, parts: Sequence[Tensor], names: Sequence[str]) -> None:
+    """Refuse parts in which some label has no row that has it, or none that lacks it."""
+    for place, column in enumerate(labels.unbind(1)):
+        for value, told in ((1, "have"), (0, "lack")):
+            if not all(bool((column[rows] == value).any()) for rows in parts):
+                name = repr(names[place]) if names else str(place)
+                rows_of_kind = f"{int((column == value).sum())} rows {told} label {name}"
+                raise TooFewSamples(
+                    f"{rows_of_kind}, too few to split into {len(parts)} parts with at least one in each; bring more "
+                    "such rows, or leave the label out"
+                )
+
+
+def _which(label: Tensor, names: Sequence[str]) -> str:
+    if label.dim():
+        return "the table"
+    return f"class {names[int(label)]!r}" if names else f"the {'positive' if label > 0 else 'negative'} class"
 
 
 def _split_lists(found: Tensor, numbers: Tensor, shares: Sequence[float], seed: int) -> list[Tensor]:

@@ -11,6 +11,7 @@ from setpoint.decide.certify_band import certify_band, needed_for_band
 from setpoint.decide.certify_groups import certify_each_group, certify_gap
 from setpoint.decide.certify_shifts import certify_shifts
 from setpoint.decide.cut import find
+from setpoint.decide.labels import certify_labels, find_labels, needed_for_labels
 from setpoint.decide.lists import certify_lists, find_first, needed_lists
 from setpoint.decide.samples_needed import allowed_share, needed
 from setpoint.decide.shifts import find_shifts, with_limit
@@ -20,6 +21,7 @@ from setpoint.measure.band import BAND
 from setpoint.measure.classes import CLASSES
 from setpoint.measure.constraint import CUT, Constraint
 from setpoint.measure.in_first import LISTS
+from setpoint.measure.labels import LABELS
 from setpoint.measure.sample import Sample
 from setpoint.measure.worth import WORTH
 from setpoint.problem.certificate import Certificate
@@ -88,4 +90,5 @@ _DECIDERS = {
     WORTH: Decider(find_worth, certify_worth),
     CLASSES: Decider(find_shifts, certify_shifts, bounded=_bounded_shifts),
     LISTS: Decider(find_first, certify_lists, needed_lists),
+    LABELS: Decider(find_labels, certify_labels, needed_for_labels),
 }

@@ -25,7 +25,7 @@ from setpoint.processes import Processes, ProcessGroup
 
 
 def evaluate(
-    problem: Problem | str,
+    problem: Problem | str | Mapping[str, str],
     scores: Any,
     labels: Any,
     *,
@@ -44,14 +44,15 @@ def evaluate(
     scores all pass or none does, so the nearest possible number is taken.
 
     Args:
-        problem: A problem, or the text of an ask.
-        scores: Scores `(n,)`, as a tensor, an array or a list; `(n, K)` for K classes.
-        labels: Labels `(n,)` of 0 and 1; for K classes their numbers, or their names where `classes` has them.
+        problem: A problem, or the text of an ask; for several labels per row also a mapping from each label to its ask.
+        scores: Scores `(n,)`, as a tensor, an array or a list; `(n, K)` for K classes, `(n, L)` for L labels.
+        labels: Labels `(n,)` of 0 and 1; for K classes their numbers, or their names where `classes` has them; for L
+            labels per row `(n, L)` of 0 and 1, and NaN or None where a label is not known.
         weights: Weights `(n,)`, if any; for asks that name columns, such as `recall weighted by amount`, the values of
             each column by its name.
         groups: The group of each sample, by name or number; needed when the problem compares groups.
-        classes: The names of the K classes, in the order of the columns of the scores; None names them by their
-            numbers, from 0 up.
+        classes: The names of the K classes or L labels, in the order of the columns of the scores; None names them by
+            their numbers, from 0 up, or as the ask does.
         lists: The list of each sample, by name or number; needed when the problem is about lists, such as `maximize
             precision in the first 5`.
         process_group: The processes whose data are judged together, as in `sp.calibrate`.
@@ -69,7 +70,7 @@ def evaluate(
         >>> point.threshold, point.rates["fpr"], point.rates["fnr"]
         (0.4, 0.25, 0.0)
     """
-    problem, known = about_scores(read_problem(problem, rows=True), scores, classes)
+    problem, known = about_scores(read_problem(problem, rows=True), scores, classes, labels)
     belongs = belonging(problem, groups, lists)
     columns = _gathered(problem, known, scores, labels, weights, belongs, Processes.of(process_group))
     sample, names = _judged_sample(problem, known, *columns)
@@ -77,7 +78,7 @@ def evaluate(
 
 
 def calibrate(
-    problem: Problem | str,
+    problem: Problem | str | Mapping[str, str],
     scores: Any,
     labels: Any,
     *,
@@ -97,16 +98,17 @@ def calibrate(
     point is then the best one on these data, with an estimate of its objective.
 
     Args:
-        problem: A problem, or the text of an ask.
-        scores: Scores `(n,)`, as a tensor, an array or a list; `(n, K)` for K classes.
-        labels: Labels `(n,)` of 0 and 1; for K classes their numbers, or their names where `classes` has them.
+        problem: A problem, or the text of an ask; for several labels per row also a mapping from each label to its ask.
+        scores: Scores `(n,)`, as a tensor, an array or a list; `(n, K)` for K classes, `(n, L)` for L labels.
+        labels: Labels `(n,)` of 0 and 1; for K classes their numbers, or their names where `classes` has them; for L
+            labels per row `(n, L)` of 0 and 1, and NaN or None where a label is not known.
         confidence: The probability with which the bounds are to hold, such as 0.95.
         weights: Weights `(n,)`, if any; unequal weights cannot be certified. For asks that name columns, such as
             `recall weighted by amount`, the values of each column by its name.
         groups: The group of each sample, by name or number; needed when the problem compares groups, and then each
             group gets a threshold.
-        classes: The names of the K classes, in the order of the columns of the scores; None names them by their
-            numbers, from 0 up.
+        classes: The names of the K classes or L labels, in the order of the columns of the scores; None names them by
+            their numbers, from 0 up, or as the ask does.
         lists: The list of each sample, by name or number; needed when the problem is about lists. Lists are the
             samples that a certificate counts.
         per_group: Give each group a threshold though the problem does not compare groups, and certify every bound in
@@ -131,7 +133,7 @@ def calibrate(
         >>> print(point.certificate)
         fpr <= 1% with confidence 95%, from 700 samples (order statistic of the calibration scores)
     """
-    problem, known = about_scores(read_problem(problem), scores, classes)
+    problem, known = about_scores(read_problem(problem), scores, classes, labels)
     belongs = belonging(problem, groups, lists)
     columns = _gathered(problem, known, scores, labels, weights, belongs, Processes.of(process_group))
     plain = problem.group is None and problem.over is None and problem.kind == CUT

@@ -24,11 +24,13 @@ import torch
 from torch import Tensor
 
 from setpoint.decide.by_kind import decider
+from setpoint.decide.estimate_labels import estimate_labels
 from setpoint.decide.lists import estimate_lists
 from setpoint.measure.classes import ClassQuantity, counts_of
 from setpoint.measure.constraint import Quantity
 from setpoint.measure.curve import curve, mean_over
 from setpoint.measure.in_first import LISTS
+from setpoint.measure.labels import LABELS
 from setpoint.measure.rate import CATALOGUE, Gap
 from setpoint.measure.sample import Sample
 from setpoint.problem.certificate import Estimate
@@ -57,6 +59,8 @@ def estimate(point: OperatingPoint, sample: Sample, confidence: float) -> tuple[
         return estimate_lists(problem, sample, confidence)
     if sample.values is not None:
         return _by_rows(point, sample, confidence)
+    if problem.kind == LABELS:
+        return (estimate_labels(point, sample, confidence, fixed=point.certificate is not None),)
     folds = _folds(sample) if point.certificate is None else None
     if folds is None:
         kinds, how = _Kinds.at(point.thresholds, sample), "at a fixed threshold"

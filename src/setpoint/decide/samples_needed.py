@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from setpoint.errors import BadProblem, BadSetting
 from setpoint.measure.classes import OfClass
 from setpoint.measure.constraint import Constraint, percent
+from setpoint.measure.labels import OfLabel
 from setpoint.measure.rate import Gap, Rate, rate_within
 from setpoint.measure.worth import plain_of
 from setpoint.problem.evidence import p_if_broken, p_if_gap_exceeds, trials
@@ -67,6 +68,7 @@ def counted(constraint: Constraint) -> str:
 def whole_of(constraint: Constraint) -> str:
     """The samples that the bounded rate is a share of; empty where these are no plain count of samples."""
     rate = plain_of(constraint.quantity)
+    rate = rate.rate if isinstance(rate, OfLabel) else rate
     return WHOLES.get(rate.whole, "") if isinstance(rate, Rate) else ""
 
 

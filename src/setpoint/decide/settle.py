@@ -106,8 +106,11 @@ def settle(
 def _decides_nothing(point: OperatingPoint) -> bool:
     """Whether a point flags all rows that it was set on, or none, or leaves all of them to be reviewed.
 
-    One of several classes that is given to every row is nothing decided, too.
+    One of several classes that is given to every row is nothing decided, too, and so is a label that all rows are
+    given, or none.
     """
+    if point.labels:
+        return any(value in (0.0, 1.0) for name, value in point.rates.items() if name.startswith("flagged of label"))
     if point.classes:
         return any(name.startswith("coverage of class") and value == 1.0 for name, value in point.rates.items())
     flagged = point.rates.get("flagged")

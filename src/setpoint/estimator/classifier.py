@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from setpoint.decide.calibrate import calibrate
 from setpoint.decide.certify import is_certifiable
@@ -19,6 +19,7 @@ from setpoint.decide.settle import Confidence, demanded, read_confidence, warn_o
 from setpoint.errors import BadSetting
 from setpoint.estimator.decision import DecidesAtPoint
 from setpoint.estimator.features import Scorer, read_features
+from setpoint.estimator.labels import is_about_labels, read_labels
 from setpoint.estimator.module import Network
 from setpoint.estimator.rows import (
     check_shares,
@@ -36,6 +37,7 @@ from setpoint.estimator.training import AUTO, Part, Parts, Training, comparison,
 from setpoint.measure.classes import CLASSES
 from setpoint.measure.lists import number_lists
 from setpoint.problem.caution import warn_of_ask
+from setpoint.problem.labels import LabelProblem
 from setpoint.problem.problem import Problem
 from setpoint.problem.thresholds import OneThreshold
 from setpoint.run.settings import Settings
@@ -53,7 +55,7 @@ class SetpointClassifier(DecidesAtPoint):
     for a linear model, the model is retrained on training and held-out rows together.
 
     Args:
-        ask: The text of an ask, or a problem.
+        ask: The text of an ask, or a problem; for several labels per row also a dict from each label to its ask.
         solver: A name that `setpoint fit --solver` takes, a recipe (`sp.Anchored()`), a solver, or a function that
             makes one from a problem.
         module: None for a linear model, "mlp", or an `nn.Module` class. Parameters `module__x` go to its constructor,
@@ -80,7 +82,8 @@ class SetpointClassifier(DecidesAtPoint):
         comparison_: One dict per candidate; plain cross-entropy is always among them.
         history_: One dict per epoch or candidate.
         model_: The trained torch module, on raw features; for frames with words or gaps, on encoded ones.
-        classes_: The two classes, sorted; all classes, where the ask is about classes.
+        classes_: The two classes, sorted; all classes, where the ask is about classes; for several labels 0 and 1 for
+            each.
 
     Example:
         >>> import numpy as np, setpoint as sp
@@ -158,7 +161,8 @@ class SetpointClassifier(DecidesAtPoint):
         Args:
             X: The features: an array or sparse matrix of numbers, or a data frame of pandas, polars or Arrow, whose
                 columns may hold words, categories, booleans, dates and missing values too.
-            y: The class of each row.
+            y: The class of each row; for several labels per row one column of 0 and 1 per label, with NaN or None where
+                a label is not known.
             sample_weight: One weight per row; rows of weight 0 are left out.
             groups: One group per row, for asks that compare groups.
             lists: One list per row, by name or number, for asks about lists; lists are never split.
@@ -173,17 +177,27 @@ class SetpointClassifier(DecidesAtPoint):
         problem = read_ask(self.ask)
         warn_of_ask(problem)
         check_shares(held_out=self.held_out, calibration=self.calibration)
-        x, y = read_features(self, X, y, reset=True)
+        table = None
+        if is_about_labels(problem, y):
+            problem, table = read_labels(problem, y)
+            x = read_features(self, X, reset=True)
+            check_consistent_length(x, table)
+        else:
+            x, y = read_features(self, X, y, reset=True)
         rows = x.shape[0]
         weights, groups = read_weights(sample_weight, rows), read_groups(problem, groups, rows)
         lists = read_lists(problem, lists, rows)
         numbers = None if lists is None else number_lists(lists)[0].numpy()
         kept = np.ones(rows, dtype=bool) if weights is None else weights > 0
-        problem, self.classes_, codes = classes_for(problem, y[kept])
-        refuse_positive(problem, self.positive)
         names: tuple[str, ...] = ()
-        if problem.kind == CLASSES:
-            names, labels = tuple(names_of(self.classes_)), np.zeros(rows, dtype=np.int64)
+        if table is None:
+            problem, self.classes_, codes = classes_for(problem, y[kept])
+        refuse_positive(problem, self.positive)
+        if isinstance(problem, LabelProblem):
+            assert table is not None
+            self.classes_, names, labels = [np.arange(2) for _ in problem.labels], problem.labels, table
+        elif problem.kind == CLASSES:
+            names, labels = tuple(names_of(np.asarray(self.classes_))), np.zeros(rows, dtype=np.int64)
             labels[kept] = codes
         else:
             labels = np.zeros(rows, dtype=np.float32)
@@ -195,9 +209,9 @@ class SetpointClassifier(DecidesAtPoint):
         sure_of = demanded(self.confidence)
         if aside.lists is not None and sure_of is not None:
             refuse_few_lists(problem, len(np.unique(aside.lists)), sure_of)
-        elif not names and aside.lists is None:
+        elif problem.kind != CLASSES and aside.lists is None:
             calibrate(
-                problem, np.zeros(len(aside.labels)), aside.labels, confidence=sure_of,
+                problem, np.zeros(aside.labels.shape), aside.labels, confidence=sure_of,
                 weights=aside.weights, groups=aside.groups,
             )  # fmt: skip
         # Without held-out rows there is nothing to choose by, so "auto" is the simplest candidate.
@@ -225,16 +239,18 @@ class SetpointClassifier(DecidesAtPoint):
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The logistic function of `decision_function`, one column per class; 0.5 is the operating point.
 
-        Of several classes it is their softmax. These are not calibrated probabilities; wrap the classifier in
-        `CalibratedClassifierCV` for that.
+        Of several labels it has one column per label. Of several classes it is their softmax. These are not calibrated
+        probabilities; wrap the classifier in `CalibratedClassifierCV` for that.
 
         Args:
             X: The features.
 
         Returns:
-            An array `(n, 2)`, or `(n, K)` for K classes.
+            An array `(n, 2)`, `(n, K)` for K classes, or `(n, L)` for L labels.
         """
         check_is_fitted(self)
+        if self.operating_point_.labels:
+            return np.asarray(expit(self.decision_function(X)))
         if len(self.classes_) > 2:
             return np.asarray(softmax(self.decision_function(X), axis=1))
         second = expit(self.decision_function(X))

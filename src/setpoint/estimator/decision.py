@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from setpoint.decide.calibrate import evaluate
 from setpoint.errors import BadProblem, SetpointError
+from setpoint.estimator.labels import is_about_labels, known_labels
 from setpoint.estimator.rows import known_codes, positive_place, read_ask, read_groups, read_lists, read_weights
 from setpoint.measure.classes import CLASSES
 from setpoint.problem.check import Check
@@ -22,12 +23,13 @@ class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that decides at the thresholds of `operating_point_`.
 
     One of two classes is given to rows whose score is strictly above the threshold. Of several classes, where the ask
-    is about classes, a row is given the one with the largest score less its shift.
+    is about classes, a row is given the one with the largest score less its shift. Of several labels, a row is given
+    each whose score is above its threshold.
     """
 
     ask: Any
     positive: Any
-    classes_: NDArray[Any]
+    classes_: Any
     operating_point_: OperatingPoint
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
@@ -54,10 +56,13 @@ class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X: The features.
 
         Returns:
-            One score per row, or one per row and class.
+            One score per row, or one per row and class; for several labels one per row and label, above 0 where the
+            label is given.
         """
         check_is_fitted(self)
         scores = self._scores(X)
+        if self.operating_point_.labels:
+            return np.asarray(scores - self.operating_point_.thresholds.tensor().numpy())
         if self.operating_point_.classes:
             shifted: NDArray[np.float64] = scores - self.operating_point_.thresholds.tensor().numpy()
             return np.asarray(shifted[:, 1] - shifted[:, 0]) if shifted.shape[1] == 2 else shifted
@@ -74,7 +79,7 @@ class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             lists: One list per row, for asks about lists; each list must be whole.
 
         Returns:
-            One class per row.
+            One class per row; for several labels `(n, L)` of 0 and 1.
 
         Raises:
             BadProblem: If the ask is an area, which has many thresholds and so no single class per row.
@@ -87,12 +92,14 @@ class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         scores = self._scores(X)
         groups = read_groups(self.operating_point_.problem, groups, len(scores))
+        if self.operating_point_.labels:
+            return np.asarray(self.operating_point_.predict(scores))
         if self.operating_point_.classes:
             return np.asarray(self.classes_[self.operating_point_.predict(scores)])
         lists = read_lists(self.operating_point_.problem, lists, len(scores))
         passed = self.operating_point_.predict(scores, groups, lists=lists) == 1
         place = self._positive_place
-        return self.classes_[np.where(passed, place, 1 - place)]
+        return np.asarray(self.classes_[np.where(passed, place, 1 - place)])
 
     def decide(self, X: Any, groups: Any = None, lists: Any = None) -> NDArray[np.int64]:
         """The decision on each row: 1 for flagged, 0 for not flagged, -1 for a row to review; or its class number.
@@ -177,19 +184,19 @@ class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         }
 
     def _labels(self, y: Any) -> NDArray[Any]:
-        """The number of each row's class for an ask about classes, otherwise whether the row is positive."""
+        """The number of each row's class for an ask about classes, the labels, or whether the row is positive."""
+        if self.operating_point_.labels:
+            return known_labels(self.operating_point_.problem, y)
         codes = known_codes(y, self.classes_)
         return codes if self.operating_point_.classes else codes == self._positive_place
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = _is_about_classes(self.ask)
+        try:
+            problem = read_ask(self.ask)
+        except SetpointError:
+            tags.classifier_tags.multi_class = False
+            return tags
+        tags.classifier_tags.multi_class = problem.kind == CLASSES or problem.is_of_errors
+        tags.classifier_tags.multi_label = is_about_labels(problem, np.zeros((0, 2)))
         return tags
-
-
-def _is_about_classes(ask: Any) -> bool:
-    try:
-        problem = read_ask(ask)
-    except SetpointError:
-        return False
-    return problem.kind == CLASSES or problem.is_of_errors

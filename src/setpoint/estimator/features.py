@@ -45,6 +45,8 @@ def read_features(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bo
     if not reset:
         return _frames().Table(frame, {}, {}, _is_named(X))
     estimator._by_columns = True
+    if isinstance(y, str):
+        return _frames().Table.of(frame, kinds, _is_named(X))
     y = column_or_1d(check_array(y, ensure_2d=False, dtype=None), warn=True)
     check_consistent_length(frame, y)
     return _frames().Table.of(frame, kinds, _is_named(X)), y

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from setpoint.data.split import split, strata
 from setpoint.errors import BadGroups, BadLabels, BadProblem, BadSetting, BadWeights, ShapeMismatch, TooFewSamples
 from setpoint.measure.classes import CLASSES
+from setpoint.measure.labels import LABELS
 from setpoint.measure.lists import number_lists
 from setpoint.measure.sample import name_groups
 from setpoint.problem.language import read_problem
@@ -28,8 +30,8 @@ Numbers = NDArray[np.int64]
 
 
 def read_ask(question: Any) -> Problem:
-    """The problem, from a problem or a text."""
-    if not isinstance(question, str | Problem):
+    """The problem, from a problem, a text, or a mapping from each label to its ask."""
+    if not isinstance(question, str | Problem | Mapping):
         raise BadProblem(f"ask must be a text such as 'minimize fnr where fpr <= 5%' or a problem, got {question!r}")
     problem = read_problem(question)
     if problem.columns:
@@ -62,8 +64,8 @@ def names_of(classes: NDArray[Any]) -> list[str]:
 
 
 def refuse_positive(problem: Problem, positive: Any) -> None:
-    """Refuse a positive class beside an ask about classes."""
-    if problem.kind == CLASSES and positive is not None:
+    """Refuse a positive class beside an ask about classes or labels."""
+    if problem.kind in (CLASSES, LABELS) and positive is not None:
         raise BadSetting(f"positive sets one class against the rest, but '{problem}' is about all; leave it out")
 
 
@@ -165,14 +167,16 @@ def set_aside(
     try:
         whole = None if lists is None else number_lists(lists)[0]
         parts = split(both, (1 - sum(shares.values()), *shares.values()), seed, codes, lists=whole)
-        if min(len(kind) for rows in parts for kind in strata(both[rows])) >= FEWEST:
+        if min(_fewest(both[rows]) for rows in parts) >= FEWEST:
             return [rows.numpy() for rows in parts]
     except TooFewSamples:
         pass
-    positives = int((labels > 0).sum())
+    positives = int((labels > 0).sum(0).min())
     aside = " and ".join(f"{share:g} for {name}" for name, share in shares.items())
     held = f"{positives} positive and {len(labels) - positives} negative rows are"
-    if labels.max(initial=0) > 1:
+    if labels.ndim == 2:
+        held = f"{_fewest(both)} rows that have or lack a label are"
+    elif labels.max(initial=0) > 1:
         held = f"{np.bincount(labels.astype(int)).min()} rows of the rarest class are"
     shortage = (
         f"{held} too few to set aside {aside} (each part "
@@ -182,3 +186,10 @@ def set_aside(
         raise TooFewSamples(f"{shortage}, and a certificate needs rows of its own; bring more rows")
     warnings.warn(f"{shortage}; {SHARED}", stacklevel=4)
     return None
+
+
+def _fewest(labels: torch.Tensor) -> int:
+    """The rows of the rarest class; of several labels those that have, or lack, the rarest one."""
+    if labels.dim() == 2:
+        return int(torch.stack([(labels == 1).sum(0), (labels == 0).sum(0)]).min())
+    return min(len(kind) for kind in strata(labels))

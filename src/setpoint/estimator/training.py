@@ -19,6 +19,7 @@ from setpoint.data.standardise import soften
 from setpoint.errors import BadSetting
 from setpoint.estimator.features import learn_encoding
 from setpoint.estimator.module import Network
+from setpoint.measure.classes import CLASSES
 from setpoint.measure.sample import name_groups
 from setpoint.problem.problem import Problem
 from setpoint.run.run import Run
@@ -103,7 +104,7 @@ class Training:
         settings: The epochs, the batch size, the seed and the confidence.
         device: The device to train on.
         ensemble: The number of members, or `Splits`.
-        classes: The names of the classes, where the ask is about classes.
+        classes: The names of the classes or labels, where the ask is about several.
     """
 
     problem: Problem
@@ -129,7 +130,8 @@ class Training:
 
         width = sum(block.width for block in encoding.blocks)
         n_groups = len(names) if self.problem.group is not None else None
-        case = Case(self.problem, False, size >= rows, rows, n_groups, len(self.classes))
+        n_classes = len(self.classes) if self.problem.kind == CLASSES else 0
+        case = Case(self.problem, False, size >= rows, rows, n_groups, n_classes)
         left_alone = not parts.apart or parts.train.is_sparse
         how = How(
             self.settings.epochs or 1, refit=False if left_alone else None, ensemble=self.ensemble,
@@ -161,7 +163,7 @@ class Training:
             return make_solver(solver, case)
         if isinstance(solver, Solver):
             return copy.deepcopy(solver)
-        made: Choice = solver(self.problem) if callable(solver) and not is_method(solver) else solver
+        made: Choice = solver(case.problem) if callable(solver) and not is_method(solver) else solver
         return made
 
 

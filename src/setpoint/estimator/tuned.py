@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing, assert_all_finite, check_random_state, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_para
 from setpoint.decide.calibrate import calibrate
 from setpoint.errors import BadLabels, BadProblem, BadSetting, BadWeights
 from setpoint.estimator.decision import DecidesAtPoint
+from setpoint.estimator.labels import is_about_labels, read_labels, scores_per_label
 from setpoint.estimator.rows import (
     Numbers,
     check_shares,
@@ -34,6 +35,8 @@ from setpoint.estimator.rows import (
 )
 from setpoint.measure.classes import CLASSES
 from setpoint.measure.in_first import LISTS
+from setpoint.measure.labels import LABELS
+from setpoint.problem.labels import LabelProblem
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 
@@ -51,11 +54,12 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
 
     A fitted model is never fitted again: the rows given to `fit` only set the threshold, so they must be rows that the
     model has not seen. A model that is not fitted is cloned and fitted. Scores are those of `decision_function`, or if
-    there is none, the probability of the positive class. Asks about several classes give each class a shift.
+    there is none, the probability of the positive class. Asks about several classes give each class a shift, and Y of
+    several labels gives each label a threshold.
 
     Args:
         estimator: The classifier.
-        ask: The text of an ask, or a problem.
+        ask: The text of an ask, or a problem; for several labels per row also a dict from each label to its ask.
         confidence: The probability with which the bounds are to hold on new data; None asks for no certificate.
         cv: None sets the share `calibration` of the rows aside for the threshold. A number of folds, or a splitter,
             sets the threshold on out-of-fold scores of all rows and then fits the model to all rows, which allows no
@@ -103,7 +107,7 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
 
         Args:
             X: The features, as the model takes them.
-            y: The class of each row.
+            y: The class of each row; for several labels per row one column of 0 and 1 per label.
             sample_weight: One weight per row, if any.
             groups: One group per row, for asks that compare groups.
             **fit_params: Further arguments of the model's own `fit`.
@@ -120,14 +124,24 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
                 f"'{problem}' flags the first rows of each list, so there is no threshold to set around a model; pass "
                 "its scores to sp.calibrate with lists="
             )
-        X, y = _read_rows(X, y)
+        table = None
+        if is_about_labels(problem, y):
+            problem, table = read_labels(problem, y)
+            X, y = indexable(X, table)
+        else:
+            X, y = _read_rows(X, y)
         weights, groups = read_weights(sample_weight, len(y)), read_groups(problem, groups, len(y))
         prefit = self._is_prefit()
-        problem, self.classes_, _ = classes_for(problem, _classes_of(self.estimator, problem) if prefit else y)
+        if table is None:
+            problem, self.classes_, _ = classes_for(problem, _classes_of(self.estimator, problem) if prefit else y)
         refuse_positive(problem, self.positive)
-        known = names_of(self.classes_) if problem.kind == CLASSES else None
-        codes = known_codes(y, self.classes_)
-        labels = codes if known else codes == self._positive_place
+        known = names_of(np.asarray(self.classes_)) if problem.kind == CLASSES else None
+        if isinstance(problem, LabelProblem):
+            self.classes_, known, labels = [np.arange(2) for _ in problem.labels], list(problem.labels), y
+            y = y if prefit else _whole_table(self.estimator, y)
+        else:
+            codes = known_codes(y, np.asarray(self.classes_))
+            labels = codes if known else codes == self._positive_place
         width = (len(known),) if known else ()
 
         def point(rows: Numbers, scores: NDArray[np.float64]) -> OperatingPoint:
@@ -145,8 +159,8 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
         elif self.cv is None:
             train, calibration = self._set_aside(labels, groups)
             # Whether a bound can be certified depends only on the number of samples: say so before training.
-            if not known:
-                point(calibration, np.zeros(len(calibration)))
+            if problem.kind != CLASSES:
+                point(calibration, np.zeros((len(calibration), *width)))
             self.estimator_ = self._fitted(X, y, train, self._for_model(weights, groups, fit_params))
             self.operating_point_ = point(calibration, self._scores_of(_safe_indexing(X, calibration), problem))
         else:
@@ -166,22 +180,25 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
         return self
 
     @available_if(_model_has("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> NDArray[Any]:
+    def predict_proba(self, X: Any) -> Any:
         """The model's own probabilities; `predict` decides at the operating point, which need not be 0.5.
 
         Args:
             X: The features.
 
         Returns:
-            An array `(n, 2)`, or `(n, K)` for K classes.
+            An array `(n, 2)`, or `(n, K)` for K classes; for several labels as the model gives them.
         """
         check_is_fitted(self)
-        return np.asarray(self.estimator_.predict_proba(X))
+        chances = self.estimator_.predict_proba(X)
+        return chances if isinstance(chances, list) else np.asarray(chances)
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         return self._scores_of(X, self.operating_point_.problem)
 
     def _scores_of(self, X: Any, problem: Problem) -> NDArray[np.float64]:
+        if problem.kind == LABELS:
+            return scores_per_label(self.estimator_, X, len(self.classes_))
         if problem.kind == CLASSES:
             return _scores_per_class(self.estimator_, X, len(self.classes_))
         if hasattr(self.estimator_, "decision_function"):
@@ -220,7 +237,8 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
         if isinstance(cv, int):
             if isinstance(cv, bool) or cv < 2:
                 raise BadSetting(f"cv must be None, 'prefit', a number of folds from 2 up or a splitter, got {cv!r}")
-            cv = StratifiedKFold(cv, shuffle=True, random_state=check_random_state(self.random_state))
+            kind = StratifiedKFold if y.ndim == 1 else KFold
+            cv = kind(cv, shuffle=True, random_state=check_random_state(self.random_state))
         yield from check_cv(cv, y, classifier=True).split(X, y)
 
     def _for_model(self, weights: Any, groups: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
@@ -270,6 +288,17 @@ def _scores_per_class(model: Any, X: Any, n_classes: int) -> NDArray[np.float64]
     if scores.ndim != 2 or scores.shape[1] != n_classes:
         raise BadSetting(f"{type(model).__name__} gives no score for each of its {n_classes} classes to shift")
     return scores
+
+
+def _whole_table(model: Any, y: NDArray[Any]) -> NDArray[Any]:
+    """Labels to fit a model of scikit-learn to, which must all be known."""
+    missing = int(np.isnan(y).any(1).sum())
+    if missing:
+        raise BadLabels(
+            f"{missing} rows of Y hold a label that is not known, to which {type(model).__name__} cannot be fitted; "
+            "fit it yourself to the rows you choose, and hand over the fitted model"
+        )
+    return y.astype(np.int64)
 
 
 def _has_one_per_row(value: Any, size: int) -> bool:

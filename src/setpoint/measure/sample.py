@@ -111,7 +111,8 @@ class Sample:
         """The sample detached and in float64, in which everything is judged; class numbers stay whole numbers."""
         weights = None if self.weights is None else self.weights.double()
         scores = self.scores.detach().double()
-        labels = self.labels.double() if scores.dim() == 1 else self.labels.long()
+        # Class numbers stand beside K scores per row.
+        labels = self.labels.long() if self.labels.dim() < scores.dim() else self.labels.double()
         return replace(self, scores=scores, labels=labels, weights=weights, processes=ALONE)
 
 

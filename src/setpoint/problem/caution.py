@@ -14,6 +14,7 @@ from setpoint.measure.constraint import Constraint
 from setpoint.measure.rate import Gap, Rate, flagged, precision, recall
 from setpoint.measure.worth import Weighted
 from setpoint.plain import text
+from setpoint.problem.labels import LabelProblem
 from setpoint.problem.problem import Problem
 
 #: Shares of positives, in a table of so many rows, at which an ask is tried out.
@@ -50,6 +51,11 @@ class Caution:
 
 def cautions_of_ask(problem: Problem) -> list[Caution]:
     """Cautions that follow from the ask alone: bounds that cannot bind, and asks that need no model or flag nothing."""
+    if isinstance(problem, LabelProblem):
+        each = list(problem.each.items())[: 1 if problem.is_uniform else None]
+        told = [(label, caution) for label, own in each for caution in cautions_of_ask(own)]
+        of = "" if problem.is_uniform else "label {!r}: "
+        return [Caution(caution.code, of.format(label) + caution.sentence) for label, caution in told]
     found = [_cannot_bind(constraint) for constraint in problem.constraints if _allows_all(constraint)]
     objective = problem.objective
     if problem.over is not None or not isinstance(objective, Rate | Weighted) or not objective.is_share:

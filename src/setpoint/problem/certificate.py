@@ -78,7 +78,7 @@ def read_certificate(data: Any, problem: Problem) -> Certificate | None:
     """The certificate in plain data, or None where there is none; a TypeError if it promises something else."""
     if data is None:
         return None
-    promised = " and ".join(map(str, problem.constraints))
+    promised = problem.promise
     statement = text(data["statement"])
     if not promised or not statement.startswith(promised):
         raise TypeError(f"its certificate says {brief(statement)}, which is not what was asked")

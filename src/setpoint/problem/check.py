@@ -12,6 +12,7 @@ from torch import Tensor
 from setpoint.errors import BadSetting
 from setpoint.measure.classes import CLASSES
 from setpoint.measure.constraint import Constraint, percent
+from setpoint.measure.labels import LABELS, OfLabel
 from setpoint.measure.rate import Gap
 from setpoint.problem.evidence import is_testable, p_if_kept, trials
 from setpoint.problem.problem import Problem
@@ -107,7 +108,9 @@ def check_bound(
 ) -> BoundCheck:
     """Test one bound on true counts `(4,)`, those of a `group` if given; or a gap on those of all `names`, `(G, 4)`."""
     if not is_testable(constraint):
-        each = counts.sum(-1) if constraint.quantity.kind != CLASSES else counts[..., :1, :].sum(-1)
+        own = constraint.quantity.k if isinstance(constraint.quantity, OfLabel) else 0
+        kinds = (CLASSES, LABELS)
+        each = counts.sum(-1) if constraint.quantity.kind not in kinds else counts[..., own : own + 1, :].sum(-1)
         return BoundCheck(str(constraint), rate, (int(each.sum()),), None, group)
     samples = tuple(int(n) for n in np.atleast_1d(trials(constraint, counts)))
     unseen = tuple(name for name, size in zip(names if group is None else [group], samples) if size == 0)

@@ -1,5 +1,6 @@
 """The language of asks, such as `minimize fnr where fpr <= 1%`, read into problems.
 
+labels    = ask "for each of" label { "," label } | label ":" ask { ";" label ":" ask }
 ask       = ("minimize" | "maximize") quantity [ where | over ]  |  ("minimize" | "maximize") area [ over ]
 where     = ("where" | "subject to" | "such that" | "with" | "given") bound { ("and" | ",") bound }
 over      = "over" rate "in" "[" number "," number "]" [ "with" integer "points" ]
@@ -13,17 +14,19 @@ rate      = name | "f_score" "(" number ")" | "cost" "(" "miss" "=" number "," "
 cost      = "cost" "(" "miss" "=" ( number | column ) "," "alarm" "=" ( number | column ) ")"
 number    = decimal [ "%" | "percent" ] | decimal ("per" | "in" | "out of") decimal
 column    = word | JSON string
+label     = word | JSON string
 class     = word | JSON string | integer
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from setpoint.errors import BadAsk, BadProblem
 from setpoint.measure.constraint import Constraint, Quantity
 from setpoint.measure.in_first import InFirst
 from setpoint.measure.rate import Metric, Range, Rate
+from setpoint.problem.labels import LabelProblem
 from setpoint.problem.near_misses import of_area, of_lists
 from setpoint.problem.phrases import AREAS, PER, Phrases
 from setpoint.problem.problem import Problem
@@ -32,13 +35,14 @@ _VERBS = {"minimize": False, "minimise": False, "min": False, "maximize": True, 
 _WHERE = ("where", "subject to", "such that", "with", "given", "s . t .")
 
 
-def ask(text: str, metrics: Iterable[Metric] = ()) -> Problem:
+def ask(text: str | Mapping[str, str], metrics: Iterable[Metric] = ()) -> Problem:
     """Read a problem from its text; `str(problem)` gives the text back.
 
     Percent signs, `=`, `≤`, `at most`, and the names `tpr`, `sensitivity`, `specificity` and `f1` are understood.
 
     Args:
-        text: An ask such as `minimize fnr where fpr <= 1%`.
+        text: An ask such as `minimize fnr where fpr <= 1%`; for several labels per row a mapping from the name of each
+            label to its ask.
         metrics: Metrics of your own that the text may name.
 
     Returns:
@@ -54,14 +58,20 @@ def ask(text: str, metrics: Iterable[Metric] = ()) -> Problem:
         >>> print(problem)
         maximize recall where fpr <= 1% and flagged <= 5%
     """
+    if isinstance(text, Mapping):
+        return LabelProblem.of({label: _plain(own, metrics) for label, own in text.items()})
     if not isinstance(text, str):
         raise BadAsk(f"an ask is a text such as 'minimize fnr where fpr <= 1%', got {type(text).__name__}")
-    return _Reader(text, {metric.name: metric for metric in metrics}).problem()
+    return _Reader(text, {metric.name: metric for metric in metrics}).whole()
 
 
-def read_problem(problem: Problem | str, *, rows: bool = False) -> Problem:
-    """A problem as it is, or read from the text of an ask; bounds in rows are refused unless `rows` is set."""
-    if isinstance(problem, str):
+def _plain(own: Problem | str, metrics: Iterable[Metric]) -> Problem:
+    return own if isinstance(own, Problem) else ask(own, metrics)
+
+
+def read_problem(problem: Problem | str | Mapping[str, str], *, rows: bool = False) -> Problem:
+    """A problem as it is, or read from an ask; bounds in rows are refused unless `rows` is set."""
+    if isinstance(problem, str | Mapping):
         problem = ask(problem)
     if not isinstance(problem, Problem):
         raise BadProblem(f"expected an ask such as 'minimize fnr where fpr <= 1%' or a problem, got {problem!r}")
@@ -72,6 +82,32 @@ def read_problem(problem: Problem | str, *, rows: bool = False) -> Problem:
 
 class _Reader(Phrases):
     """Reads one ask from left to right."""
+
+    def whole(self) -> Problem:
+        """A problem, or one about several labels: `a: ask; b: ask` or `ask for each of a, b`."""
+        if self.peek(1) == ":":
+            asks: dict[str, Problem] = {}
+            while self.peek():
+                label = self.label_name()
+                self.need(":")
+                if label in asks:
+                    raise self.error(f"label {label!r} has two asks; give each label one")
+                asks[label] = self.problem()
+                if self.peek():
+                    self.need(";")
+            return LabelProblem.of(asks)
+        problem = self.problem()
+        if self.accept("for each of"):
+            labels = [self.label_name()]
+            while self.accept(",", "and"):
+                labels.append(self.label_name())
+            problem = LabelProblem.same(problem, labels)
+        if self.peek():
+            raise self.error(self.unexpected(problem.objective))
+        return problem
+
+    def label_name(self) -> str:
+        return self.name("the name of a label", "label")
 
     def problem(self) -> Problem:
         verb = self.take("word", "'minimize' or 'maximize'").lower()
@@ -91,7 +127,7 @@ class _Reader(Phrases):
             constraints.append(self.bound())
             while self.accept("and", ","):
                 constraints.append(self.bound())
-        if self.peek():
+        if self.peek() and self.peek() != ";" and not self.ahead("for each of"):
             raise self.error(self.unexpected(objective))
         return Problem(objective, _VERBS[verb], tuple(constraints), over)
 

@@ -119,7 +119,8 @@ class Phrases(Tokens):
             return ClassGap(rate)
         if self.peek().lower() == "gap":
             raise self.error(of_gap(self, rate))
-        if self.peek().lower() in ("of", "for") and self.kind(1) in ("word", "quoted") and not self.relates(1):
+        names_class = self.kind(1) in ("word", "quoted") and self.peek(1).lower() != "each" and not self.relates(1)
+        if self.peek().lower() in ("of", "for") and names_class:
             raise self.error(of_class(rate, self.peek(1)))
         return self.in_lists(rate) or rate
 

@@ -22,11 +22,12 @@ from setpoint.plain import brief, listed, named, number, read_json, reason, text
 from setpoint.problem.certificate import Certificate, Estimate, read_certificate, read_estimate
 from setpoint.problem.check import Check, check_counts
 from setpoint.problem.language import ask
+from setpoint.problem.per_label import PerLabel
 from setpoint.problem.problem import Problem
 from setpoint.problem.read_sample import belonging, read_sample, refuse_absent
 from setpoint.problem.read_thresholds import as_thresholds, read_thresholds
 from setpoint.problem.shifts import Shifts
-from setpoint.problem.shown_rates import rates_by_class, rates_by_group, shown_quantities
+from setpoint.problem.shown_rates import rates_by_class, rates_by_group, rates_by_label, shown_quantities
 from setpoint.problem.thresholds import Threshold, Thresholds, heaviest_of
 
 FORMAT = 1
@@ -83,6 +84,11 @@ class OperatingPoint:
         return self.thresholds.names if isinstance(self.thresholds, Shifts) else ()
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the labels, where each row has several; empty elsewhere."""
+        return self.thresholds.names if isinstance(self.thresholds, PerLabel) else ()
+
+    @property
     def limit(self) -> float | None:
         """The value that the objective cannot pass on the rows of the point, whatever the shifts, if it is known."""
         return self.thresholds.limit if isinstance(self.thresholds, Shifts) else None
@@ -105,8 +111,9 @@ class OperatingPoint:
     def predict(self, scores: Any, groups: Any = None, *, lists: Any = None) -> Any:
         """Decide each row: 1 where the score is strictly above the threshold, else 0; -1 for a row to review.
 
-        For K classes the decision is the number of the class; `classes` has their names. For lists it is 1 for the
-        first k rows of each list; rows with tied scores keep their order in the list.
+        For K classes the decision is the number of the class; `classes` has their names. For L labels there is one
+        decision per label, `(n, L)`. For lists it is 1 for the first k rows of each list; rows with tied scores keep
+        their order in the list.
 
         Args:
             scores: one score per row, or K scores per row.
@@ -136,6 +143,7 @@ class OperatingPoint:
             quantities = dict.fromkeys([*problem.quantities, *shown_quantities(problem)])
             rates = {str(q): float(q(counts if isinstance(q, Gap) else pooled)[0]) for q in quantities}
             rates |= rates_by_group(problem, thresholds, counts) | rates_by_class(thresholds, counts)
+            rates |= rates_by_label(problem, counts)
         else:
             over = problem.over
             objective = float(mean_over(curve(sample.scores, sample.labels, sample.weights), problem.objective, over))

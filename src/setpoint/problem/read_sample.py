@@ -1,4 +1,4 @@
-"""Scores and labels as the kind of a problem reads them: 0 and 1 with a score each, or class numbers with K scores."""
+"""Scores and labels as the kind of a problem reads them: 0 and 1, class numbers with K scores, or several labels."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from torch import Tensor
 
 from setpoint.errors import BadGroups, BadLabels, BadSetting, BadWeights, MissingClass, ShapeMismatch
 from setpoint.measure.classes import CLASSES, OfClass, check_classes
-from setpoint.measure.constraint import Quantity
+from setpoint.measure.constraint import CUT, Quantity
 from setpoint.measure.in_first import LISTS
+from setpoint.measure.labels import OfLabel, check_labels, of_label
 from setpoint.measure.lists import with_lists
 from setpoint.measure.rate import Rate
 from setpoint.measure.sample import Sample, check_sample
 from setpoint.measure.values import stack_values
 from setpoint.measure.worth import WORTH
+from setpoint.problem.labels import LabelProblem
 from setpoint.problem.problem import Problem
 
 #: The key of the weights of the rows themselves, beside the values of columns.
@@ -27,17 +29,24 @@ ROWS = ""
 _SHOWN = 8
 
 
-def about_scores(problem: Problem, scores: Any, classes: Sequence[Any] | None = None) -> tuple[Problem, list[str]]:
+def about_scores(
+    problem: Problem, scores: Any, classes: Sequence[Any] | None = None, labels: Any = None
+) -> tuple[Problem, list[str]]:
     """The problem with the numbers of its classes, and the names of all classes; no names for a score per row.
 
-    Scores of three columns or more are about classes, and so is `minimize error` of them.
+    Scores of three columns or more are about classes, and so is `minimize error` of them. Labels of two dimensions are
+    about several labels per row.
 
     Args:
         problem: The problem.
-        scores: The scores, `(n,)` or `(n, K)`.
-        classes: The names of the K classes; None names them by their numbers.
+        scores: The scores, `(n,)`, `(n, K)` or `(n, L)`.
+        classes: The names of the K classes or L labels; None names them by their numbers.
+        labels: The labels.
     """
     shape = tuple(scores.shape) if hasattr(scores, "shape") else _shape(scores)
+    found = about_labels(problem, labels, classes)
+    if found is not None:
+        return found, list(found.labels)
     if problem.kind == CLASSES and shape is None:
         raise ShapeMismatch("scores are rows of different lengths; give each row one score per class")
     shape = shape or ()
@@ -52,6 +61,19 @@ def about_scores(problem: Problem, scores: Any, classes: Sequence[Any] | None = 
     if len(set(names)) < len(names) or len(names) != width:
         raise BadSetting(f"classes= names each of the {width} columns of the scores once, but got {_listed(names)}")
     return problem.resolved(names), names
+
+
+def about_labels(problem: Problem, labels: Any, names: Sequence[Any] | None) -> LabelProblem | None:
+    """The problem about several labels per row, in the order of the columns of the labels; None if it is about one."""
+    if isinstance(problem, LabelProblem):
+        return problem if names is None else problem.resolved(list(map(str, names)))
+    shape = (tuple(labels.shape) if hasattr(labels, "shape") else _shape(labels)) or ()
+    if len(shape) != 2 or problem.kind != CUT or shape[1] < 2:
+        return None
+    known = list(map(str, range(shape[1]) if names is None else names))
+    if len(known) != shape[1]:
+        raise BadSetting(f"classes= names each of the {shape[1]} columns of the labels, but got {_listed(known)}")
+    return LabelProblem.same(problem, known)
 
 
 def _has_numbers(problem: Problem, n_classes: int) -> bool:
@@ -74,8 +96,9 @@ def read_sample(
 
     Args:
         problem: The problem.
-        scores: Scores `(n,)`, or `(n, K)` for K classes.
-        labels: 0 or 1 per row; for K classes the number or the name of the class.
+        scores: Scores `(n,)`, or `(n, K)` for K classes, or `(n, L)` for L labels.
+        labels: 0 or 1 per row; for K classes the number or the name of the class; for L labels 0 or 1 in each of L
+            columns, and NaN or None where a label is not known.
         weights: One weight per row, if any; for asks that name columns, such as `recall weighted by amount`, the values
             of each column by its name, and the weights of the rows, if any, under the name "".
         groups: The number of the group of each row, if any; for asks about lists the name or number of its list.
@@ -90,6 +113,8 @@ def read_sample(
         raise BadWeights(f"'{problem}' names no column, so weights are one number per row, not a mapping")
     if problem.kind == LISTS:
         return with_lists(check_sample(scores, labels, weights).double(), groups)
+    if isinstance(problem, LabelProblem):
+        return check_labels(scores, labels, weights, n_labels=len(problem.labels)).double()
     if problem.kind != CLASSES:
         return check_sample(scores, labels, weights, groups).double()
     sample = check_classes(scores, class_numbers(labels, names), weights, n_classes=len(names) or None).double()
@@ -153,6 +178,9 @@ def class_numbers(labels: Any, names: Sequence[str]) -> Any:
 
 def refuse_absent(problem: Problem, sample: Sample, asked: Sequence[Quantity] | None = None) -> None:
     """Refuse a sample without weight in a class that a rate is a share of: a rate that is `asked`, or any."""
+    if isinstance(problem, LabelProblem):
+        _refuse_absent_labels(problem, sample, asked)
+        return
     if problem.kind != CLASSES:
         problem.refuse_absent_classes(sample, asked)
         return
@@ -166,6 +194,21 @@ def refuse_absent(problem: Problem, sample: Sample, asked: Sequence[Quantity] | 
             if float(quantity.rate.size(nothing)) <= 0:
                 which = "that class" if own <= 0 else "the other classes"
                 raise MissingClass(f"{quantity} needs samples of {which}, but these {len(sample.labels)} hold none")
+
+
+def _refuse_absent_labels(problem: LabelProblem, sample: Sample, asked: Sequence[Quantity] | None) -> None:
+    """Refuse a sample in which some label has no known entry, or none of a kind that a rate is a share of."""
+    problem.refuse_nothing(sample)
+    for place, (label, own) in enumerate(problem.each.items()):
+        named = None if asked is None else [q.rate for q in asked if isinstance(q, OfLabel) and q.k == place]
+        known = of_label(sample, place)
+        if named != [] and not len(known.labels):
+            raise MissingClass(f"label {label!r} is known for none of the {len(sample.labels)} rows; add rows with it")
+        try:
+            if named != []:
+                own.refuse_absent_classes(known, named)
+        except MissingClass as cause:
+            raise MissingClass(f"label {label!r}: {cause}") from cause
 
 
 def _listed(names: Sequence[str]) -> str:

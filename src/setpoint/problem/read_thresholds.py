@@ -10,8 +10,11 @@ from torch import Tensor
 from setpoint.measure.band import BAND
 from setpoint.measure.classes import CLASSES
 from setpoint.measure.in_first import LISTS, InFirst
+from setpoint.measure.labels import LABELS
 from setpoint.plain import brief, listed, named, number
 from setpoint.problem.first_of_list import FirstOfList
+from setpoint.problem.labels import LabelProblem
+from setpoint.problem.per_label import PerLabel
 from setpoint.problem.problem import Problem
 from setpoint.problem.shifts import Shifts
 from setpoint.problem.thresholds import Band, OneThreshold, PerBound, PerGroup, Threshold, Thresholds
@@ -30,6 +33,8 @@ def as_thresholds(value: Thresholds | Threshold, problem: Problem) -> Thresholds
         return Shifts(tuple(value), tuple(value.values()))
     if problem.kind == LISTS:
         return first_rows(problem)
+    if problem.kind == LABELS and isinstance(value, dict):
+        return PerLabel(tuple(value), tuple(value.values()))
     if isinstance(value, dict):
         return PerGroup(value, problem.group or "group")
     return PerBound(value) if isinstance(value, tuple) else OneThreshold(value)
@@ -81,6 +86,11 @@ def read_thresholds(data: Any, problem: Problem) -> Thresholds:
         if data != first.plain:
             raise TypeError(f"expected {first.plain}, found {brief(data)}")
         return first
+    if isinstance(problem, LabelProblem):
+        cuts = named(data, number, MOST_THRESHOLDS)
+        if tuple(cuts) != problem.labels:
+            raise TypeError(f"expected a threshold for each of its labels, found {brief(data)}")
+        return PerLabel(tuple(cuts), tuple(cuts.values()))
     if problem.over is not None:
         if problem.n_thresholds > MOST_THRESHOLDS or not isinstance(data, list) or len(data) != problem.n_thresholds:
             raise TypeError(f"expected {problem.n_thresholds} thresholds, found {brief(data)}")

@@ -8,6 +8,7 @@ from setpoint.measure.band import BAND, review
 from setpoint.measure.classes import CLASSES, Macro, OfClass, as_class_quantity
 from setpoint.measure.constraint import Quantity
 from setpoint.measure.in_first import InFirst, hit
+from setpoint.measure.labels import LABELS, OfLabel
 from setpoint.measure.rate import (
     Gap,
     Rate,
@@ -23,6 +24,7 @@ from setpoint.measure.rate import (
     tnr,
 )
 from setpoint.measure.worth import WORTH, Weighted
+from setpoint.problem.labels import LabelProblem
 from setpoint.problem.problem import Problem
 from setpoint.problem.shifts import Shifts
 from setpoint.problem.thresholds import Thresholds
@@ -30,6 +32,7 @@ from setpoint.problem.thresholds import Thresholds
 _SHOWN: tuple[Rate, ...] = (fpr, fnr, recall, tnr, precision, flagged, accuracy, error)
 _SHOWN_OF_ALL_CLASSES = (as_class_quantity(error), Macro(recall), Macro(precision), Macro(f_score(1)))
 _SHOWN_OF_EACH_CLASS: tuple[Rate, ...] = (recall, precision, flagged)
+_SHOWN_OF_EACH_LABEL: tuple[Rate, ...] = (recall, fpr, precision, flagged)
 
 
 def rates_by_class(thresholds: Thresholds, counts: Tensor) -> dict[str, float]:
@@ -41,6 +44,15 @@ def rates_by_class(thresholds: Thresholds, counts: Tensor) -> dict[str, float]:
     return {str(OfClass(rate, label)): each[rate][k] for k, label in enumerate(labels) for rate in each}
 
 
+def rates_by_label(problem: Problem, counts: Tensor) -> dict[str, float]:
+    """The objective of each label, and the rates of each label that every point shows."""
+    if not isinstance(problem, LabelProblem):
+        return {}
+    named = enumerate(zip(problem.labels, problem.over_labels.rates))
+    each = [OfLabel(rate, label, k) for k, (label, own) in named for rate in (own, *_SHOWN_OF_EACH_LABEL)]
+    return {str(quantity): float(quantity(counts)[0]) for quantity in each}
+
+
 def shown_quantities(problem: Problem) -> list[Quantity]:
     """The rates that every point shows, for the kind of its problem."""
     if problem.kind == WORTH:
@@ -49,6 +61,8 @@ def shown_quantities(problem: Problem) -> list[Quantity]:
         return list(_SHOWN_OF_ALL_CLASSES)
     if isinstance(problem.objective, InFirst):
         return [InFirst(rate, problem.objective.k) for rate in (precision, recall, hit)]
+    if problem.kind == LABELS:
+        return []
     if problem.kind == BAND:
         return [review, *map(review.adopt, (*_SHOWN, npv))]
     return list(_SHOWN)

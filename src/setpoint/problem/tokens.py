@@ -11,7 +11,7 @@ from setpoint.errors import BadAsk
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*%?)|(?P<word>[^\W\d]\w*(?:-[^\W\d]\w*)*)"
-    r'|(?P<quoted>"(?:[^"\\]|\\.)*")|(?P<symbol><=|>=|==|=<|=>|[=≤≥<>(),.@\[\]]))'
+    r'|(?P<quoted>"(?:[^"\\]|\\.)*")|(?P<symbol><=|>=|==|=<|=>|[=≤≥<>(),.@:;\[\]]))'
 )
 
 
@@ -59,11 +59,14 @@ class Tokens:
     def accept(self, *phrases: str) -> bool:
         """Step over the first of the phrases that comes next; whether one of them does."""
         for phrase in phrases:
-            parts = phrase.split()
-            if all(self.peek(ahead).lower() == part for ahead, part in enumerate(parts)):
-                self.place += len(parts)
+            if self.ahead(phrase):
+                self.place += len(phrase.split())
                 return True
         return False
+
+    def ahead(self, phrase: str) -> bool:
+        """Whether these words come next."""
+        return all(self.peek(ahead).lower() == part for ahead, part in enumerate(phrase.split()))
 
     def need(self, *phrases: str) -> None:
         if not self.accept(*phrases):

@@ -71,8 +71,13 @@ def make_class_page(material: Material) -> str:
     return whole_page(material, rule, [_part(material, chosen, each) for each in material.parts])
 
 
-def whole_page(material: Material, rule: str, sections: list[str]) -> str:
-    """A page without a script: the answer, which begins with the decision rule, sections on parts, and the facts."""
+def whole_page(
+    material: Material, rule: str, sections: list[str], verdicts: str | None = None, solvers: str | None = None
+) -> str:
+    """A page without a script: the answer, which begins with the decision rule, sections on parts, and the facts.
+
+    The verdicts on the bounds and the table of solvers are those of `material`, unless the page has its own.
+    """
     problem, part, style = material.problem, material.parts[0], asset("style.css")
     judged = material.judge(material.contenders[0], part)
     rows = f"{len(material.labels[part]):,} {part_name(part)} rows"
@@ -80,13 +85,13 @@ def whole_page(material: Material, rule: str, sections: list[str]) -> str:
         title=escape(f"{problem} - setpoint report"),
         ask=escape(str(problem)),
         answer=escape(f"{rule}. On the {rows}: {show_objective(judged)}."),
-        verdicts="\n".join(_verdict(material, part)),
+        verdicts="\n".join(_verdict(material, part)) if verdicts is None else verdicts,
         promise=escape(promise(material)),
         promise_kind="kept" if material.point.certificate else "open",
         rival=rival_lines(material),
         cautions=cautions_list(material),
         parts="\n".join(sections),
-        solvers=solvers_table(material),
+        solvers=solvers_table(material) if solvers is None else solvers,
         facts=facts_list(material),
         notes=notes_list(material),
         style=style,
@@ -113,15 +118,11 @@ def _part(material: Material, chosen: Contender, part: str) -> str:
     shifts = chosen.thresholds.values
     each = "".join(_row(name, own, shift) for name, own, shift in zip(names, counts, shifts))
     heads = "".join(f'<th scope="col" class="n">{escape(name)}</th>' for name in names)
-    given = "".join(table_row(name, [f"{int(n):,}" for n in own]) for name, own in zip(names, table.tolist()))
+    given = "".join(cells(name, [f"{int(n):,}" for n in own]) for name, own in zip(names, table.tolist()))
     title = f"{part_name(part)} rows"
+    columns = ["class", "rows", "recall", "95% interval", "precision", "coverage", "shift"]
     return (
-        f"<section><h2>Each class, {title}</h2>"
-        f'<div class="wide" tabindex="0" role="region" aria-label="Each class, {title}"><table class="rates">'
-        '<thead><tr><th scope="col">class</th><th scope="col" class="n">rows</th><th scope="col" class="n">recall</th>'
-        '<th scope="col" class="n">95% interval</th><th scope="col" class="n">precision</th><th scope="col" class="n">'
-        'coverage</th><th scope="col" class="n">shift</th></tr></thead>'
-        f"<tbody>{each}</tbody></table></div>"
+        f"<section><h2>Each class, {title}</h2>{table_of(f'Each class, {title}', 'rates', columns, each)}"
         f'<h3>Rows of each class (down) by the class they are given (across)</h3><div class="wide" tabindex="0" '
         f'role="region" aria-label="Confusion matrix, {title}"><table class="confusion"><thead><tr><td></td>{heads}'
         f"</tr></thead><tbody>{given}</tbody></table></div></section>"
@@ -132,11 +133,21 @@ def _row(name: str, counts: Tensor, shift: float) -> str:
     found, size = round(float(counts[0])), round(float(counts[0] + counts[2]))
     low, high = (show_share(float(end)) for end in interval(found, size, 0.95))
     rates = [show_share(float(rate(counts))) for rate in (recall, precision, flagged)]
-    cells = [f"{size:,}", rates[0], f"{low} to {high}", rates[1], rates[2], f"{shift:.4g}"]
-    return table_row(name, cells)
+    texts = [f"{size:,}", rates[0], f"{low} to {high}", rates[1], rates[2], f"{shift:.4g}"]
+    return cells(name, texts)
 
 
-def table_row(name: str, cells: list[str]) -> str:
-    """A row of a table: its name and its cells."""
-    shown = "".join(f'<td class="n">{cell}</td>' for cell in cells)
+def table_of(title: str, kind: str, heads: list[str], body: str) -> str:
+    """A table that can be scrolled, with these heads in HTML."""
+    first, *others = heads
+    above = "".join(f'<th scope="col" class="n">{head}</th>' for head in others)
+    return (
+        f'<div class="wide" tabindex="0" role="region" aria-label="{title}"><table class="{kind}"><thead><tr>'
+        f'<th scope="col">{first}</th>{above}</tr></thead><tbody>{body}</tbody></table></div>'
+    )
+
+
+def cells(name: str, texts: list[str]) -> str:
+    """A row of a table: its name and its cells in HTML."""
+    shown = "".join(f'<td class="n">{text}</td>' for text in texts)
     return f'<tr><th scope="row">{escape(name)}</th>{shown}</tr>'

@@ -8,6 +8,7 @@ from setpoint.measure.band import BAND, review
 from setpoint.measure.classes import CLASSES
 from setpoint.measure.constraint import CUT, Quantity
 from setpoint.measure.in_first import LISTS
+from setpoint.measure.labels import LABELS
 from setpoint.measure.rate import accuracy, error, flagged, fnr, fpr, npv, precision, recall, tnr
 from setpoint.measure.worth import WORTH
 from setpoint.problem.point import OperatingPoint
@@ -120,7 +121,8 @@ _BAND = Decision(
 _SHIFTS = replace(_ONE, handles=(), bare="the shifts are the bare shifts", at_bare=("the bare shifts", "those shifts"))
 #: Nothing can be moved in lists either: the ask says how many rows are flagged.
 _FIRST = replace(_SHIFTS, bare="the first rows of each list", at_bare=("the first rows", "them"))
-_BY_KIND = {CUT: _ONE, WORTH: _ONE, BAND: _BAND, CLASSES: _SHIFTS, LISTS: _FIRST}
+_LABELS = replace(_ONE, handles=(), bare="the thresholds are the bare cuts", at_bare=("the bare cuts", "those cuts"))
+_BY_KIND = {CUT: _ONE, WORTH: _ONE, BAND: _BAND, CLASSES: _SHIFTS, LISTS: _FIRST, LABELS: _LABELS}
 
 
 def decision_of(point: OperatingPoint) -> Decision:

@@ -16,8 +16,10 @@ from setpoint.errors import BadProblem, SetpointError
 from setpoint.measure.band import BAND, BandRate, is_one_sided
 from setpoint.measure.constraint import CUT, Constraint, percent
 from setpoint.measure.in_first import LISTS
+from setpoint.measure.labels import LABELS
 from setpoint.measure.rate import Gap
 from setpoint.measure.worth import WORTH
+from setpoint.problem.labels import LabelProblem
 from setpoint.problem.problem import Problem
 from setpoint.report.meaning import meaning_of
 from setpoint.report.words import has_best_cut, show_bound
@@ -41,7 +43,7 @@ _WHERE = {
 _DECIDED = {BAND: " Rows above the upper cut are flagged, rows between the cuts are reviewed, the rest is not flagged."}
 #: The kinds of questions whose certificate is foretold from the ask alone, and where a mistake falls.
 _WRONG_SIDE = {CUT: "the threshold; more of them allow a better one", BAND: "its cut; more of them allow better cuts"}
-_WRONG_SIDE[WORTH] = _WRONG_SIDE[CUT]
+_WRONG_SIDE[WORTH] = _WRONG_SIDE[LABELS] = _WRONG_SIDE[CUT]
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,12 @@ class Need:
 
 
 def meaning(problem: Problem) -> str:
-    """The ask as a sentence."""
+    """The ask as a sentence; of several labels with different asks one sentence each."""
+    if isinstance(problem, LabelProblem):
+        own = [f"For {label}: {meaning(asked)}" for label, asked in problem.each.items()]
+        if problem.is_uniform:
+            own = [f"For each of {', '.join(problem.labels)}: {meaning(next(iter(problem.each.values())))}"]
+        return " ".join(["Each label has its own threshold, and the objective is the mean over the labels.", *own])
     text, over = f"Make {problem.objective} as {'high' if problem.maximize else 'low'} as it can be", problem.over
     if over is not None:
         return (
@@ -77,6 +84,9 @@ def _bound(constraint: Constraint) -> str:
 
 def rates(problem: Problem) -> dict[str, str]:
     """The meaning of each rate in the ask."""
+    if isinstance(problem, LabelProblem):
+        each = [rates(own) for own in problem.each.values()]
+        return {str(problem.objective): meaning_of(problem.objective), **{n: m for one in each for n, m in one.items()}}
     over = () if problem.over is None else (problem.over.rate,)
     gaps = [c.quantity.rate for c in problem.constraints if isinstance(c.quantity, Gap)]
     quantities = dict.fromkeys([problem.objective, *over, *(c.quantity for c in problem.constraints), *gaps])
@@ -90,9 +100,11 @@ def certificate(problem: Problem) -> tuple[str | None, list[Need]]:
     if problem.kind not in (*_WRONG_SIDE, LISTS):
         return "no certificate can be foretold from the ask alone for this kind of question", []
     groups = None if problem.group is None else ["a", "b"]
+    width = (len(problem.labels),) if isinstance(problem, LabelProblem) else ()
+    labels = torch.arange(2.0).reshape(2, *(1 for _ in width)).expand(2, *width)
     lists = ["a", "b"] if problem.kind == LISTS else None
     try:
-        calibrate(problem, torch.zeros(2), torch.tensor([0.0, 1.0]), confidence=0.95, groups=groups, lists=lists)
+        calibrate(problem, torch.zeros(2, *width), labels, confidence=0.95, groups=groups, lists=lists)
     except BadProblem as cause:
         return str(cause), []
     except SetpointError:
@@ -134,6 +146,8 @@ def advice(problem: Problem, refusal: str | None, needs: list[Need]) -> list[str
     if any(need.of == "not flagged" for need in needs):
         lines.append("How many rows are not flagged depends on the model, and not all of them will be negative.")
     lines += _of_band(problem)
+    if problem.kind == LABELS:
+        lines.append("The labels share the error probability, so that the bounds of all labels hold together.")
     if problem.group is not None:
         lines.append("For a gap it depends on the data: the smaller of the compared groups decides.")
     elif len(problem.constraints) > len(needs):

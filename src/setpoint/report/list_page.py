@@ -11,7 +11,7 @@ from setpoint.measure.constraint import Quantity
 from setpoint.measure.in_first import InFirst
 from setpoint.measure.lists import number_lists
 from setpoint.problem.shown_rates import shown_quantities
-from setpoint.report.class_page import table_row, whole_page
+from setpoint.report.class_page import cells, whole_page
 from setpoint.report.material import Material
 from setpoint.report.words import part_name, show_share
 
@@ -51,7 +51,7 @@ def _part(material: Material, part: str) -> str:
     assert material.lists is not None
     names = number_lists(material.lists[part])[1]
     shown = dict.fromkeys([*problem.quantities, *shown_quantities(problem)])
-    rows = "".join(table_row(str(quantity), _spread(quantity, counts)) for quantity in shown)
+    rows = "".join(cells(str(quantity), _spread(quantity, counts)) for quantity in shown)
     objective, title = problem.objective, f"{part_name(part)} rows"
     assert isinstance(objective, InFirst)
     values = objective.of_each(counts).numpy()
@@ -60,11 +60,11 @@ def _part(material: Material, part: str) -> str:
     some = np.flatnonzero((counts[0, :, 0] + counts[0, :, 2]).numpy() > 0)
     worse, missed = values if problem.maximize else -values, counts[-1, :, 2].numpy()
     order = some[np.lexsort((-missed[some], worse[some]))][:WORST]
-    worst = "".join(table_row(str(names[q]), _list(counts[-1, q], float(values[q]))) for q in order)
+    worst = "".join(cells(str(names[q]), _list(counts[-1, q], float(values[q]))) for q in order)
     columns = "".join(_head(name) for name in (str(objective), "rows", "positives", "positives found"))
     bins = np.bincount(np.ceil(np.round(STEPS * values, 9)).astype(int), minlength=STEPS + 1)
     bars = "".join(
-        table_row(f"{'up to ' if step else ''}{100 * step // STEPS}%", [f"{n:,}", show_share(n / len(values))])
+        cells(f"{'up to ' if step else ''}{100 * step // STEPS}%", [f"{n:,}", show_share(n / len(values))])
         for step, n in enumerate(bins.tolist())
     )
     return (

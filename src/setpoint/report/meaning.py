@@ -6,6 +6,7 @@ from setpoint.measure.band import BandRate
 from setpoint.measure.classes import ClassQuantity, Macro, Micro, OfClass
 from setpoint.measure.constraint import Quantity
 from setpoint.measure.in_first import InFirst, hit
+from setpoint.measure.labels import OverLabels
 from setpoint.measure.over_classes import ClassGap, Proportional
 from setpoint.measure.rate import Gap, Rate
 from setpoint.measure.worth import Cost, Weighted
@@ -76,6 +77,9 @@ def meaning_of(quantity: Quantity) -> str:
     if isinstance(quantity, Weighted):
         valued = f", where every row counts as much as its {quantity.column!r}" if quantity.column is not None else ""
         return f"{meaning_of(quantity.rate)}{valued}"
+    if isinstance(quantity, OverLabels):
+        what = "the value of a rate to minimise, 1 less the value of a rate to maximise" if quantity.is_mixed else ""
+        return f"the mean over all labels{': ' if what else ''}{what}, each label counting alike"
     if isinstance(quantity, ClassQuantity):
         return _of_classes(quantity)
     if isinstance(quantity, InFirst):

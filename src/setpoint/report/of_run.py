@@ -8,16 +8,19 @@ import os
 from pathlib import Path
 from typing import Any
 
+from setpoint.data.label_columns import LabelColumns
 from setpoint.errors import BadFile, BadSetting
 from setpoint.files import write_whole
 from setpoint.lock import locked
 from setpoint.measure.classes import CLASSES
 from setpoint.measure.in_first import LISTS
+from setpoint.measure.labels import LABELS
 from setpoint.plain import number, reason, text, whole_number
 from setpoint.problem.caution import Caution
 from setpoint.problem.read_thresholds import read_thresholds
 from setpoint.report.class_page import make_class_page
 from setpoint.report.figure import draw_figure
+from setpoint.report.label_page import make_label_page
 from setpoint.report.list_page import make_list_page
 from setpoint.report.material import Contender, Material
 from setpoint.report.page import make_page
@@ -27,7 +30,7 @@ from setpoint.run.artefact import HISTORY, REPORTS, SavedRun, load_run, load_sco
 #: In the order in which they are read.
 SHOWN = ("test", "calibration")
 #: Pages other than that of one threshold, by the kind of question.
-_PAGES = {CLASSES: make_class_page, LISTS: make_list_page}
+_PAGES = {CLASSES: make_class_page, LABELS: make_label_page, LISTS: make_list_page}
 
 
 def write_report(
@@ -71,8 +74,7 @@ def write_report(
         material = read_material(run)
         make = _PAGES.get(material.problem.kind, make_page)
         if png and make is not make_page:
-            what = "of several classes" if material.point.classes else "about lists"
-            raise BadSetting(f"a run {what} has no picture yet; leave out --png")
+            raise BadSetting("a run of several classes, labels or lists has no picture yet; leave out --png")
         picture = [draw_figure(material, page.with_suffix(".png"))] if png else []
         write_whole(page, make(material).encode())
     return [page, *picture]
@@ -129,7 +131,9 @@ def _epoch(row: Any) -> dict[str, Any]:
 def _facts(saved: SavedRun) -> list[tuple[str, str]]:
     about, target, settings = saved.about, saved.schema.target, saved.about["settings"]
     kind = (
-        ("Classes", f"{listed_classes(target.classes)} of {target.name!r}")
+        ("Labels", listed_classes(target.columns))
+        if isinstance(target, LabelColumns)
+        else ("Classes", f"{listed_classes(target.classes)} of {target.name!r}")
         if target.classes
         else ("Positive class", f"{target.positive!r} in {target.name!r}, {target.why}; against {target.negatives}")
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from setpoint.data.label_columns import AnyTarget, LabelColumns
 from setpoint.decide.certify import is_certifiable
 from setpoint.decide.paired import Difference
 from setpoint.measure.constraint import percent
 from setpoint.measure.in_first import LISTS
 from setpoint.problem.point import OperatingPoint
+from setpoint.report.by_label import bounds_held
 from setpoint.report.decision import decision_of
 from setpoint.report.words import (
     cost,
@@ -26,6 +28,9 @@ from setpoint.run.table import TableRun
 from setpoint.train.best_kind import BestKind
 from setpoint.train.contest import LOWEST
 from setpoint.train.default import BASELINE
+
+#: Longer lists of labels are cut short.
+LISTED = 8
 
 
 def first_line(run: TableRun) -> list[str]:
@@ -56,16 +61,17 @@ def sentences(run: TableRun) -> list[str]:
     of_lists = {part: f" in {size['lists']} lists" if "lists" in size else "" for part, size in sizes.items()}
     rows = ", ".join(f"{size['rows']} {part_name(part)}{of_lists[part]}" for part, size in sizes.items())
     target = run.schema.target
-    change = "" if target.why == "as asked" else "; --positive changes it"
-    bounds = [
-        f", {c.quantity} {show_value(c.quantity, test.rates[str(c.quantity)])} for a bound of {show_bound(c)}"
-        for c in constraints
-    ]
+    bounds = (
+        []
+        if own.point.labels
+        else [
+            f", {c.quantity} {show_value(c.quantity, test.rates[str(c.quantity)])} for a bound of {show_bound(c)}"
+            for c in constraints
+        ]
+    )
     return [
         f"Rows: {rows}{star if constraints else ''}.",
-        f"Positive is {target.positive!r} in {target.name!r}, {target.why}{change}."
-        if not target.classes
-        else f"The {len(target.classes)} classes of {target.name!r} are {listed_classes(target.classes)}.",
+        _goal(target),
         *shipped_instead(own.why_shipped),
         *_kept(own),
         f"{own.point.thresholds.rule()}: {show_objective(test)} on test{''.join(bounds)}.",
@@ -73,6 +79,18 @@ def sentences(run: TableRun) -> list[str]:
         *(f"On the calibration rows: {estimate}." for estimate in own.point.estimates if not own.point.certificate),
         *_rival(run),
     ]
+
+
+def _goal(target: AnyTarget) -> str:
+    """What is predicted: the positive class, all classes, or several labels."""
+    if isinstance(target, LabelColumns):
+        each = [f"{one.name!r} {one.positive!r}" for one in target.targets[:LISTED]]
+        more = f" and {len(target.targets) - LISTED} more" if len(target.targets) > LISTED else ""
+        return f"A row has a label where its column holds: {', '.join(each)}{more}. An empty cell is not known."
+    if target.classes:
+        return f"The {len(target.classes)} classes of {target.name!r} are {listed_classes(target.classes)}."
+    change = "" if target.why == "as asked" else "; --positive changes it"
+    return f"Positive is {target.positive!r} in {target.name!r}, {target.why}{change}."
 
 
 def _kept(own: Run) -> list[str]:
@@ -150,7 +168,10 @@ def against(
 
 
 def _at(point: OperatingPoint) -> str:
-    """The bounded rates of a point, in brackets."""
+    """The bounded rates of a point, in brackets; for several labels how many bounds hold."""
+    if point.labels:
+        held, bounds = bounds_held(point)
+        return f" ({held} of {bounds} bounds held)" if bounds else ""
     rates = [f"{c.quantity} {show_value(c.quantity, point.rates[str(c.quantity)])}" for c in point.problem.constraints]
     return f" ({', '.join(rates)})" if rates else ""
 

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from setpoint.data.frame import Frame, as_frame
+from setpoint.data.label_columns import LabelColumns
 from setpoint.data.schema import Schema
 from setpoint.data.seen import Notes
 from setpoint.errors import BadFile, missing
@@ -58,6 +59,8 @@ SCORES, REPORTS = "scores.safetensors", ("report.html", "report.png")
 UNFINISHED, NEW, WHOLE = "unfinished", ".new", ".whole"
 #: The parts whose scores are kept, for the report.
 JUDGED = ("calibration", "test")
+#: How a label that is not known is stored.
+UNKNOWN = 2
 
 
 def _parameters(run: TableRun) -> bytes:
@@ -123,7 +126,7 @@ class SavedRun:
             notes: Collects values that training never saw; `schema.notes()` makes an empty one.
 
         Returns:
-            One score per row, or one per row and class.
+            One score per row, or one per row and class or label.
 
         Raises:
             BadTable: If a column is missing, unknown, or of another kind than in training.
@@ -141,7 +144,8 @@ class SavedRun:
 
         Returns:
             1 for every row that is flagged and 0 for every other; one column per threshold for an ask over a range. For
-            several classes the number of the class, whose name is in `point.classes`.
+            several classes the number of the class, whose name is in `point.classes`; for several labels one column per
+            label, whose name is in `point.labels`.
 
         Raises:
             BadTable: If a column is missing, unknown, or of another kind than in training.
@@ -303,7 +307,7 @@ class SavedScores:
 def _scores(run: TableRun) -> dict[str, Tensor]:
     kept = {part: run.chosen.sample(part) for part in JUDGED}
     named = {f"scores/{part}/{one.name}": one.sample(part).scores for one in run.runs for part in JUDGED}
-    named |= {f"labels/{part}": sample.labels.to(torch.uint8) for part, sample in kept.items()}
+    named |= {f"labels/{part}": sample.labels.nan_to_num(UNKNOWN).to(torch.uint8) for part, sample in kept.items()}
     named |= {f"groups/{part}": s.groups.to(torch.int32) for part, s in kept.items() if s.groups is not None}
     named |= {f"values/{part}": s.values for part, s in kept.items() if s.values is not None}
     for part, sample in kept.items():
@@ -335,11 +339,15 @@ def load_scores(path: str | os.PathLike[str]) -> SavedScores:
                 {"labels": saved.labels, "groups": saved.groups, "values": saved.values}[kind][part] = values
         for by_part in (*saved.scores.values(), saved.groups):
             for part, values in by_part.items():
-                if values.shape[:1] != saved.labels[part].shape or values.dim() > 1 + (by_part is not saved.groups):
+                if values.shape[:1] != saved.labels[part].shape[:1] or values.dim() > 1 + (by_part is not saved.groups):
                     raise ValueError(f"the {part} rows differ in number")
         if any(len(lists) != len(saved.labels[part]) for part, lists in saved.lists.items()):
             raise ValueError("its lists are not those of its rows")
         for part, labels in saved.labels.items():
+            if labels.dim() == 2:
+                _check_label_table(part, labels, [each[part] for each in saved.scores.values()])
+                saved.labels[part] = labels.float().masked_fill(labels == UNKNOWN, torch.nan)
+                continue
             widths = {1 if each[part].dim() == 1 else each[part].shape[1] for each in saved.scores.values()}
             known = labels.dim() == 1 and labels.dtype == torch.uint8
             if widths == {1} and not (known and labels.unique().tolist() == [0, 1]):
@@ -367,6 +375,14 @@ def _named_lists(numbers: Tensor, names: Tensor) -> NDArray[np.str_]:
     if numbers.dim() != 1 or numbers.dtype != torch.int32 or bool((numbers < 0).any()):
         raise ValueError("its numbers of lists are not whole numbers from 0 up")
     return np.asarray(np.array(known, dtype=str)[numbers.numpy()])
+
+
+def _check_label_table(part: str, labels: Tensor, scores: list[Tensor]) -> None:
+    """Refuse labels `(n, L)` that are not 0, 1 or unknown, or do not fit the scores."""
+    if labels.dtype != torch.uint8 or bool((labels > UNKNOWN).any()):
+        raise ValueError(f"the labels of the {part} rows are not 0, 1 or unknown")
+    if any(each.shape != labels.shape for each in scores):
+        raise ValueError(f"the labels of the {part} rows are not those of the scores")
 
 
 def load_run(path: str | os.PathLike[str]) -> SavedRun:
@@ -402,10 +418,11 @@ def load_run(path: str | os.PathLike[str]) -> SavedRun:
         files = _checked(path, about)
         schema, point = Schema.from_dict(about["schema"]), OperatingPoint.from_dict(about["point"])
         kind, members = check_description(about, point, len(schema.features))
-        outputs = len(point.classes) or 1
+        outputs = len(point.classes or point.labels) or 1
         if (point.problem.kind == LISTS) != (about["settings"].get("lists") is not None):
             raise BadFile("its ask and its column of lists do not agree")
-        if point.classes != schema.target.classes:
+        labels = schema.target.columns if isinstance(schema.target, LabelColumns) else ()
+        if point.classes != schema.target.classes or point.labels != labels:
             raise BadFile("its operating point and its target have different classes")
         model = restore_model(kind, len(schema.features), members, load(files[MODEL]), outputs)
         if not all(bool(torch.isfinite(part).all()) for part in model.state_dict().values()):

@@ -229,7 +229,7 @@ def compare_table(
     plain = _standing(BASELINE, runs[BASELINE])
     others = [_held_against(_standing(name, runs[name]), plain, rows, len(names)) for name in names]
     refusal = next((one.refusal for own in runs.values() for one in own if one.refusal is not None), None)
-    return Comparison(problem, settings, seeds, rows, (plain, *others), tuple(notes), refusal)
+    return Comparison(found.problem, settings, seeds, rows, (plain, *others), tuple(notes), refusal)
 
 
 def _standing(name: str, runs: Sequence[Run]) -> Standing:

@@ -60,7 +60,12 @@ def check_description(about: Mapping[str, Any], point: OperatingPoint, width: in
     for part in PARTS:
         size = about["rows"][part]
         rows = whole_number(size["rows"], 1)
-        if point.classes:
+        if point.labels:
+            known = named(size["labels"], lambda own: whole_number(own["known"]))
+            _agree("labels", tuple(known), point.labels)
+            for name, most in known.items():
+                whole_number(size["labels"][name]["positives"], 0, whole_number(most, 0, rows))
+        elif point.classes:
             counts = named(size["classes"], whole_number)
             _agree("classes", tuple(counts), point.classes)
         else:

@@ -25,6 +25,7 @@ from setpoint.problem.caution import warn_of_ask
 from setpoint.problem.language import read_problem
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
+from setpoint.problem.read_sample import about_labels
 from setpoint.processes import Processes, ProcessGroup
 from setpoint.run.run import run
 from setpoint.train.by_epochs import ByEpochs, OptimizerMaker
@@ -85,7 +86,7 @@ class FitSettings(TypedDict, total=False):
 
 def fit(
     model: nn.Module | str | None,
-    problem: Problem | str,
+    problem: Problem | str | Mapping[str, str],
     train: Iterable[Any],
     held_out: Iterable[Any],
     solver: Choice = None,
@@ -111,9 +112,10 @@ def fit(
     checkpoint.
 
     Args:
-        model: The model, one score per row (or one per row and class), trained in place. None if `solver` is a method
-            that makes its own model; or the name of a kind of model, such as "trees" or "auto".
-        problem: The problem, or the text of an ask.
+        model: The model, one score per row (or one per row and class or label), trained in place. None if `solver` is a
+            method that makes its own model; or the name of a kind of model, such as "trees" or "auto".
+        problem: The problem, or the text of an ask; for several labels per row also a mapping from each label to its
+            ask. The labels of the batches are then `(n, L)`, NaN where one is not known.
         train: Batches to train on: any iterable of `(x, labels)`, `(x, labels, weights)` or mappings; see `sp.Batches`.
         held_out: Batches that choose the epoch, the recipe or the candidate.
         solver: A solver, a recipe (`Anchored`, `Ridge`), `Auto` or a method of `sp.methods`. None leaves the choice to
@@ -175,7 +177,7 @@ def fit(
     if isinstance(solver, str):
         raise BadSetting(f"a solver is an object such as sp.ImplicitThreshold(problem), got the text {solver!r}")
     if isinstance(model, str):
-        model, solver = named_model(model, train, solver, len(_about_classes(problem, [train, held_out])[1]) or 1)
+        model, solver = named_model(model, train, solver, len(_about_several(problem, [train, held_out])[1]) or 1)
     if confidence is not None:
         refuse_confidence(confidence)
         if calibration is None:
@@ -188,7 +190,7 @@ def fit(
             stacklevel=2,
         )
         calibration = None
-    problem, names = _about_classes(problem, [train, held_out])
+    problem, names = _about_several(problem, [train, held_out])
     store = Checkpoint.of(checkpoint)
     store.processes = processes
     data, work = Data(train, held_out, calibration, class_names=names), Work(store, processes=processes, tell=tell)
@@ -201,6 +203,14 @@ def fit(
     trained, settled = found.trained, found.trained.settled
     used = settled.solver if isinstance(settled, ByEpochs) else found.solver
     return FitResult(found.model, found.point, trained.history, used, trained.best, trained.trials)
+
+
+def _about_several(problem: Problem, loaders: Sequence[Iterable[Any]]) -> tuple[Problem, tuple[str, ...]]:
+    """The problem about the labels or classes that the rows have, and their names, where there are several."""
+    rows = resident(loaders[0])
+    labels = next((read_batch(item).labels for item in loaders[1]), None) if rows is None else rows.labels
+    found = about_labels(problem, labels, None)
+    return _about_classes(problem, loaders) if found is None else (found, found.labels)
 
 
 def _about_classes(problem: Problem, loaders: Sequence[Iterable[Any]]) -> tuple[Problem, tuple[str, ...]]:

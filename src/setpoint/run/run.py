@@ -18,6 +18,7 @@ from setpoint.decide.calibrate import evaluate
 from setpoint.decide.paired import Difference, difference
 from setpoint.decide.settle import Confidence, cost_of_certificate, settle
 from setpoint.errors import NotEnoughMemory
+from setpoint.measure.labels import LABELS
 from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
@@ -25,6 +26,7 @@ from setpoint.problem.read_sample import weights_of
 from setpoint.processes import ALONE, Processes
 from setpoint.train.choose import Chosen
 from setpoint.train.default import Choice
+from setpoint.train.each_label import chosen_of
 from setpoint.train.history import History, score
 from setpoint.train.method import Method, Trained
 from setpoint.train.trial import Trial
@@ -102,6 +104,7 @@ class Run:
     def method(self) -> str:
         """The name, and for the default and auto the method that they came down to: no two runs share this text."""
         chosen = [trial.name for trial in self.trials if trial.chosen]
+        chosen = chosen_of(self.trials) if self.problem.kind == LABELS else chosen
         if chosen or self.name != "default":
             return ": ".join([self.name, *chosen])
         weight = getattr(self.solver, "pos_weight", None)

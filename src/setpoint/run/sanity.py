@@ -10,13 +10,16 @@ import torch
 from torch import Tensor
 
 from setpoint.decide.estimate import estimate, estimate_of_counts
+from setpoint.decide.estimate_labels import estimate_labels
 from setpoint.decide.order import worth
 from setpoint.measure.classes import CLASSES
 from setpoint.measure.constraint import CUT
 from setpoint.measure.in_first import LISTS
-from setpoint.measure.rate import flagged
+from setpoint.measure.labels import LABELS, OfLabel
+from setpoint.measure.rate import flagged, fpr, recall
 from setpoint.problem.caution import Caution, cautions_of_ask
 from setpoint.problem.certificate import Estimate
+from setpoint.problem.labels import LabelProblem
 from setpoint.run.run import Run
 
 #: A part with fewer rows of a class says next to nothing about it.
@@ -31,14 +34,16 @@ SURE = 0.99
 #: A bound that holds is no good news beside one of these.
 IN_DOUBT = ("cannot-bind", "trivial", "flags-nearly-nothing", "flags-nearly-everything")
 
-#: The number of `rows` and of `positives` (or of each of its `classes`) of each part.
+#: The number of `rows` and of `positives` (or of each of its `classes` or `labels`) of each part.
 Sizes = Mapping[str, Mapping[str, Any]]
 
 
 def cautions_of_run(run: Run, sizes: Sizes) -> tuple[Caution, ...]:
     """All cautions about a run: of its ask, its rows, its decisions on test rows, and its fall from train to test."""
     found = [*cautions_of_ask(run.problem), *_few(sizes)]
-    if run.problem.over is None and run.problem.kind not in (CLASSES, LISTS):
+    if isinstance(run.problem, LabelProblem):
+        found += _extreme_labels(run, run.problem)
+    elif run.problem.over is None and run.problem.kind not in (CLASSES, LISTS):
         found += _extreme_decisions(run)
     return (*found, *_learned_by_heart(run))
 
@@ -46,6 +51,8 @@ def cautions_of_run(run: Run, sizes: Sizes) -> tuple[Caution, ...]:
 def _few(sizes: Sizes) -> list[Caution]:
     if "classes" in sizes["train"]:
         return _few_of_a_class(sizes)
+    if "labels" in sizes["train"]:
+        return _few_of_a_label(sizes)
     found = []
     for kind in ("positives", "negatives"):
         there = {
@@ -70,6 +77,38 @@ def _few_of_a_class(sizes: Sizes) -> list[Caution]:
         return []
     said = f"fewer than {FEWEST} rows of a class in a part ({', '.join(few)})"
     return [Caution("few-of-a-class", f"{said}: rates of so few are uncertain by tens of points")]
+
+
+def _few_of_a_label(sizes: Sizes) -> list[Caution]:
+    few = [
+        f"{least} of label {name!r} among the {part.replace('_', '-')} rows"
+        for part, size in sizes.items()
+        for name, own in size["labels"].items()
+        if (least := min(own["positives"], own["known"] - own["positives"])) < FEWEST
+    ]
+    if not few:
+        return []
+    more = f" and {len(few) - 3} more" if len(few) > 3 else ""
+    said = f"fewer than {FEWEST} rows that have a label, or lack it, in a part ({', '.join(few[:3])}{more})"
+    return [Caution("few-of-a-label", f"{said}: rates of so few are uncertain by tens of points")]
+
+
+def _extreme_labels(run: Run, problem: LabelProblem) -> list[Caution]:
+    """A caution for the labels that are given to nearly no row that has them, or to nearly every row."""
+    rates, labels = run.judged("test").rates, problem.labels
+    lost = [label for label in labels if rates[str(OfLabel(recall, label))] <= NEARLY]
+    given = [label for label in labels if rates[str(OfLabel(fpr, label))] >= 1 - NEARLY]
+    told = (
+        ("flags-nearly-nothing", lost, "finds nearly none of the rows that have"),
+        ("flags-nearly-everything", given, "gives nearly all rows"),
+    )
+    return [
+        Caution(
+            code, f"on the test rows the model {does} {', '.join(map(repr, odd))}, so a bound that holds is no merit"
+        )
+        for code, odd, does in told
+        if odd
+    ]
 
 
 def counts_at(run: Run, part: str) -> Tensor:
@@ -101,6 +140,8 @@ def _extreme_decisions(run: Run) -> list[Caution]:
 
 def _objective_on(run: Run, part: str) -> Estimate:
     """The objective of a part with an interval, at the thresholds that the run ships with."""
+    if run.problem.kind == LABELS:
+        return estimate_labels(run.judged(part), run.sample(part).double(), SURE, fixed=True)
     if run.problem.columns or run.problem.kind == LISTS:
         return estimate(run.judged(part), run.sample(part).double(), SURE)[0]
     return estimate_of_counts(run.problem.objective, counts_at(run, part), SURE)

@@ -118,22 +118,23 @@ class Settings:
         given = {"minutes": self.minutes, "monotone": self.monotone}
         return {name: value for name, value in given.items() if value}
 
-    def left_out(self, names: Sequence[str], target: str) -> dict[str, str]:
+    def left_out(self, names: Sequence[str], targets: Sequence[str]) -> dict[str, str]:
         """Why each column is left out that the user does not want to learn from; unknown names are refused."""
         drop, only = (
             _named(texts, names, option) for texts, option in ((self.drop, "drop"), (self.columns, "columns"))
         )
-        if target in drop:
-            raise BadSetting(f"{target!r} is the column to predict; leave it out of --drop")
-        if self.lists is not None and (self.lists not in names or self.lists == target):
-            why = "is the column to predict" if self.lists == target else f"is no column; {nearest(self.lists, names)}"
-            raise BadTable(f"--lists {self.lists!r} {why}; name the column that says which list a row belongs to")
+        for target in targets:
+            if target in drop:
+                raise BadSetting(f"{target!r} is the column to predict; leave it out of --drop")
+        if self.lists is not None and (self.lists not in names or self.lists in targets):
+            odd = "is the column to predict" if self.lists in targets else f"is no column; {nearest(self.lists, names)}"
+            raise BadTable(f"--lists {self.lists!r} {odd}; name the column that says which list a row belongs to")
         kept = only or names
         own = {} if self.lists is None else {self.lists: _LISTED}
         return own | {
             n: _DROPPED if n in drop else _OTHERS
             for n in names
-            if n not in (target, self.lists) and (n in drop or n not in kept)
+            if n not in (*targets, self.lists) and (n in drop or n not in kept)
         }
 
     def refuse_other_lists(self, problem: Problem) -> None:

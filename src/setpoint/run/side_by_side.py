@@ -13,6 +13,7 @@ from torch import nn
 from setpoint.data.parts import Data
 from setpoint.decide.settle import Confidence
 from setpoint.errors import BadSetting
+from setpoint.problem.labels import LabelProblem
 from setpoint.problem.problem import Problem
 from setpoint.run.run import Run, run
 from setpoint.run.ship import shipped
@@ -114,9 +115,18 @@ class SideBySide:
             ways = [Entry(BASELINE, lambda: None, lambda case: given) if w.name == BASELINE else w for w in ways]
         return shipped(replace(first, beside=tuple(self._one(way, how, work) for way in ways[1:])))
 
+    def _choice(self, way: Entry, model: nn.Module | None) -> Any:
+        """The choice of an entry; where each of several labels has its own model, a choice for each."""
+        case = replace(self.case, linear=isinstance(model, nn.Linear))
+        if not isinstance(self.problem, LabelProblem) or not (case.linear or model is None):
+            return way.choose(case)
+        each = {label: way.choose(replace(case, problem=own)) for label, own in self.problem.each.items()}
+        first = next(iter(each.values()))
+        return first if getattr(first, "takes_labels", False) else each
+
     def _one(self, way: Entry, how: How, work: Work) -> Run:
         model, data = way.make_model(), self.make_data()
-        choice = way.choose(replace(self.case, linear=isinstance(model, nn.Linear)))
+        choice = self._choice(way, model)
         if how is not self.how and not can_refit(choice, model):
             how = replace(how, refit=False)
         method = method_for(model, self.problem, choice, how, data, work.processes)

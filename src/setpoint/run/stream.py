@@ -27,15 +27,17 @@ from setpoint.data.learn import Learner, make_learner
 from setpoint.data.reading import apply_readings
 from setpoint.data.rows import Rows
 from setpoint.data.scan import CHUNK, Scan, learn_readings_of
-from setpoint.data.schema import MOST_CLASSES, Schema, Target, missing_labels, refuse_odd_target
+from setpoint.data.schema import Schema
 from setpoint.data.stream import JOINED, MOST_ROWS, Division, Labelled, StreamedBatches
+from setpoint.data.target import MOST_CLASSES, Target, missing_labels, refuse_odd_target
 from setpoint.errors import BadSetting, TooFewSamples
 from setpoint.measure.classes import CLASSES
 from setpoint.measure.in_first import LISTS
+from setpoint.measure.labels import LABELS
 from setpoint.problem.problem import Problem
 from setpoint.run.settings import PARTS, Settings
 from setpoint.run.side_by_side import Told
-from setpoint.run.table import SplitTable, TableRun, chosen, fit_parts, instead
+from setpoint.run.table import SplitTable, TableRun, chosen, fit_parts, instead, named_targets
 from setpoint.train.best_kind import BestKind
 from setpoint.train.method import Given
 from setpoint.train.trees import Trees
@@ -59,9 +61,9 @@ def memory_note(paths: Sequence[str]) -> str:
 
 
 def refuse_to_stream(problem: Problem) -> None:
-    """Refuse problems about several classes or lists, which are trained in memory alone."""
-    if problem.kind in (CLASSES, LISTS):
-        what = "several classes" if problem.kind == CLASSES else "lists"
+    """Refuse problems about several classes, labels or lists, which are trained in memory alone."""
+    what = {CLASSES: "several classes", LABELS: "several labels", LISTS: "lists"}.get(problem.kind)
+    if what is not None:
         raise BadSetting(f"'{problem}' is about {what}, which --stream does not train; leave out --stream")
 
 
@@ -83,8 +85,10 @@ def fit_stream(
         raise BadSetting(f"'{problem}' counts the values of columns, which --stream does not; leave --stream out")
     if problem.group is not None:
         raise BadSetting(f"'{problem}' compares groups, which --stream does not; leave out --stream or the gap")
+    if len(named_targets(target, scan.columns, problem)) > 1:
+        raise BadSetting(f"{target} are several labels, which --stream does not train for; leave out --stream")
     refuse_to_stream(problem)
-    left_out, rows_read = settings.left_out(scan.columns, target), scan.rows
+    left_out, rows_read = settings.left_out(scan.columns, (target,)), scan.rows
     scan = Labelled(scan, target) if settings.drop_missing_target else scan
     division = Division.of(scan.rows, settings.shares, settings.seed)
     schema = learn(scan, division, target, positive, left_out, settings.kinds)

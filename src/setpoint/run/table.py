@@ -14,15 +14,17 @@ from torch import Tensor
 from setpoint.capacity import refuse_beyond_memory
 from setpoint.data.batch import Batches, Loader
 from setpoint.data.frame import Frame, with_labels
+from setpoint.data.label_columns import AnyTarget, LabelColumns
 from setpoint.data.layout import Block
 from setpoint.data.learn import spelling_note
 from setpoint.data.parts import Data
 from setpoint.data.reading import learn_readings
 from setpoint.data.rows import Rows
 from setpoint.data.scan import fingerprint
-from setpoint.data.schema import Schema, Target, column_values, group_names, list_names
+from setpoint.data.schema import Schema, column_values, group_names, list_names
 from setpoint.data.sketch import row_hashes, sketch_of
 from setpoint.data.split import split
+from setpoint.data.target import Target
 from setpoint.decide.paired import Difference
 from setpoint.errors import BadSetting, BadTable, TooFewSamples
 from setpoint.measure.classes import CLASSES
@@ -30,6 +32,7 @@ from setpoint.measure.in_first import LISTS
 from setpoint.measure.lists import number_lists
 from setpoint.measure.sample import name_groups
 from setpoint.problem.caution import Caution
+from setpoint.problem.labels import LabelProblem
 from setpoint.problem.problem import Problem
 from setpoint.run.run import Run
 from setpoint.run.sanity import cautions_of_run
@@ -152,7 +155,7 @@ class SplitTable:
     Args:
         rows: The rows of each part. The training rows of a stream are a sample, to judge by.
         group_names: The names of the groups, where groups are compared.
-        class_names: The names of the classes, where the ask is about classes.
+        class_names: The names of the classes or labels, where the ask is about several.
         named: Whether the name of a part identifies its rows, because the run stores the fingerprint of the table.
         stream: Gives a loader of the streamed training rows, from a batch size and a seed.
         streamed: The number of streamed training rows.
@@ -193,7 +196,7 @@ class SplitTable:
 
 def fit_table(
     frame: Frame,
-    target: str,
+    target: str | Sequence[str],
     problem: Problem,
     settings: Settings | None = None,
     *,
@@ -209,7 +212,8 @@ def fit_table(
 
     Args:
         frame: The table.
-        target: The name of the column to predict.
+        target: The name of the column to predict; for several labels per row the names of their columns, as a sequence
+            or with commas between.
         problem: The problem to solve.
         settings: How to train; None takes the defaults.
         positive: The positive class. None finds it, see `Target`.
@@ -238,12 +242,14 @@ def fit_table(
     settings.refuse_other_lists(problem)
     about = (work.store.about or {}).get("fingerprint") or fingerprint(frame)
     readings, frame = learn_readings(frame)
-    left_out, rows_read = settings.left_out(frame.columns, target), frame.height
-    frame = with_labels(frame, target) if settings.drop_missing_target else frame
-    problem, classes = about_target(problem, frame, target, positive, settings.relevant)
+    targets = named_targets(target, frame.columns, problem)
+    left_out, rows_read = settings.left_out(frame.columns, targets), frame.height
+    frame = with_labels(frame, *targets) if settings.drop_missing_target else frame
+    problem, classes = about_target(problem, frame, targets, positive, settings.relevant)
     labels = classes.labels(frame)
+    names = problem.labels if isinstance(problem, LabelProblem) else classes.classes
     lists, queries = number_lists(list_names(frame, settings.lists)) if settings.lists else (None, np.array([]))
-    rows = dict(zip(PARTS, split(labels, settings.shares, settings.seed, names=classes.classes, lists=lists)))
+    rows = dict(zip(PARTS, split(labels, settings.shares, settings.seed, names=names, lists=lists)))
     # The parts one behind the other, so that each column is encoded once.
     in_parts = frame[torch.cat([*rows.values()]).numpy()]
     schema = Schema.of(in_parts[: len(rows["train"])].drop(left_out), classes, readings, settings.kinds)
@@ -272,8 +278,8 @@ def fit_table(
         for column in schema.columns
         if readings[column.name].kind == "words" and (odd := spelling_note(frame[column.name]))
     ]
-    work.identity = {"data": about, "target": target, "positive": positive, "solvers": list(solvers)}
-    cut = SplitTable(parts, tuple(groups), classes.classes, named=True, blocks=tuple(schema.blocks))
+    work.identity = {"data": about, "target": ",".join(targets), "positive": positive, "solvers": list(solvers)}
+    cut = SplitTable(parts, tuple(groups), names, named=True, blocks=tuple(schema.blocks))
     run = fit_parts(cut, problem, settings, solvers, on_row=on_row, work=work)
     again = ["the model was retrained on training and held-out rows together; --no-refit turns that off"]
     told = (*chosen(schema, rows_read - frame.height), *schema.spellings(), *words)
@@ -285,18 +291,37 @@ def fit_table(
     return TableRun(run, settings, schema, sizes, notes, about, sketch, tuple(queries.tolist()))
 
 
+def named_targets(target: str | Sequence[str], columns: Sequence[str], problem: Problem) -> tuple[str, ...]:
+    """The columns to predict: one, or those of several labels, which a text names with commas between.
+
+    Where the problem is about labels and no column is named, they are those of its labels.
+    """
+    if isinstance(problem, LabelProblem) and not target:
+        return problem.labels
+    if not isinstance(target, str):
+        return tuple(target)
+    several = tuple(part.strip() for part in target.split(",") if part.strip())
+    return several if target not in columns and len(several) > 1 else (target,)
+
+
 def about_target(
-    problem: Problem, frame: Frame, target: str, positive: str | None, relevant: float | None = None
-) -> tuple[Problem, Target]:
+    problem: Problem, frame: Frame, targets: Sequence[str], positive: str | None, relevant: float | None = None
+) -> tuple[Problem, AnyTarget]:
     """The target with the classes that the problem is about, and the problem with the numbers of its classes.
 
-    An ask of errors, such as `minimize error`, is about all classes where the target holds more than two. With
-    `relevant` the target holds grades, of which those from there on are positive.
+    An ask of errors, such as `minimize error`, is about all classes where the target holds more than two. Several
+    targets are labels, of which each has the ask, or an ask of its own. With `relevant` the target holds grades, of
+    which those from there on are positive.
 
     Raises:
         BadSetting: If a positive class is named, but the problem is about classes.
         BadTable: If the target cannot be used.
     """
+    if len(targets) > 1 or isinstance(problem, LabelProblem):
+        found_labels = LabelColumns.of(frame, targets, positive)
+        asked = problem if isinstance(problem, LabelProblem) else LabelProblem.same(problem, targets)
+        return asked.resolved(targets), found_labels
+    target = targets[0]
     if problem.kind == CLASSES and positive is not None:
         raise BadSetting(
             f"--positive sets one class against the rest, but '{problem}' is about all classes; leave out --positive"
@@ -331,9 +356,13 @@ def _classes_of(frame: Frame, target: str) -> Target | None:
         return None
 
 
-def sizes_of(part: Rows, target: Target) -> dict[str, Any]:
-    """The number of rows of a part, of its positives or of each of its classes, and of its lists."""
+def sizes_of(part: Rows, target: AnyTarget) -> dict[str, Any]:
+    """The number of rows of a part, of its positives or of each of its classes or labels, and of its lists."""
     labels = part.labels
+    if isinstance(target, LabelColumns):
+        each = zip(target.columns, labels.unbind(1))
+        known = {name: {"known": int((~own.isnan()).sum()), "positives": int((own == 1).sum())} for name, own in each}
+        return {"rows": len(labels), "labels": known}
     if not target.classes:
         lists = {} if part.lists is None else {"lists": len(part.lists.unique())}
         return {"rows": len(labels), "positives": int(labels.sum()), **lists}
@@ -344,10 +373,16 @@ def sizes_of(part: Rows, target: Target) -> dict[str, Any]:
 def chosen(schema: Schema, unlabelled: int) -> list[str]:
     """Notes on the classes, rows and columns that are learned from."""
     target = schema.target
+    if isinstance(target, LabelColumns):
+        rows = f"{unlabelled} rows without any label are left out"
+        return [*([rows] if unlabelled else []), *_unused(schema)]
     rest = f"{target.name!r} holds {len(target.rest) + 2} classes: {target.positive!r} against {target.negatives}"
     rows = f"{unlabelled} rows without a label in {target.name!r} are left out"
-    columns = [f"column {name!r} is not used: {why}" for name, why in schema.dropped if why not in CHOSEN]
-    return [*([rest] if target.rest else []), *([rows] if unlabelled else []), *columns]
+    return [*([rest] if target.rest else []), *([rows] if unlabelled else []), *_unused(schema)]
+
+
+def _unused(schema: Schema) -> list[str]:
+    return [f"column {name!r} is not used: {why}" for name, why in schema.dropped if why not in CHOSEN]
 
 
 def instead(run: Run, settings: Settings) -> list[str]:
@@ -384,12 +419,13 @@ def fit_parts(
     work.once("begun", lambda: True)
     n_groups = len(parts.group_names) if problem.group is not None else None
     whole = (settings.batch_size or 0) >= parts.train_rows
-    n_classes = len(parts.class_names)
+    outputs = len(parts.class_names) or 1
+    n_classes = len(parts.class_names) if problem.kind == CLASSES else 0
     case = Case(problem, False, whole, parts.train_rows, n_groups, n_classes, settings.tune, settings.seed)
     members = Splits(settings.ensemble) if settings.over_splits else settings.ensemble
     how = How(settings.epochs or 1, refit=settings.refit, ensemble=members, seed=settings.seed)
     names = [*(name for name in dict.fromkeys([settings.solver, *solvers]) if name != BASELINE), BASELINE]
-    width, outputs = parts.rows["train"].x.shape[1], n_classes or 1
+    width = parts.rows["train"].x.shape[1]
     ways = entries(settings.model, names, width, settings.seed, settings.of_the_method, outputs)
     together = SideBySide(problem, lambda: parts.data(settings, work), case, how, settings.confidence, on_row)
     with one_thread():

@@ -10,14 +10,16 @@ from torch.nn import functional as F
 
 from setpoint.errors import BadSetting
 from setpoint.measure.classes import check_classes
-from setpoint.measure.sample import Sample
+from setpoint.measure.labels import check_labels
+from setpoint.measure.sample import Sample, refuse_huge_scores
 from setpoint.solve.solver import Solver
 
 
 class CrossEntropy(Solver):
-    """Cross-entropy of logits: of two classes, with positives weighed by `pos_weight`, or of K classes.
+    """Cross-entropy of logits: of two classes, with positives weighed by `pos_weight`, of K classes or of L labels.
 
-    Scores of K classes are `(n, K)`, and their labels are class numbers.
+    Scores of K classes are `(n, K)`, and their labels are class numbers. Scores and labels of L labels per row are
+    `(n, L)`; the loss is the mean over all labels that are known (not NaN).
 
     Weights are scaled to a mean of 1 over the data seen so far, so that the loss, and with it the fit of the learning
     rate and of any penalty, does not grow with the weight.
@@ -52,14 +54,20 @@ class CrossEntropy(Solver):
         self.register_buffer("seen", torch.zeros(2, dtype=torch.float64))
 
     def check(self, scores: Tensor, labels: Tensor, weights: Tensor | None, groups: Tensor | None) -> Sample:
-        """Scores `(n,)` with labels of 0 and 1, or `(n, K)` with class numbers."""
+        """Scores `(n,)` with labels 0 and 1, `(n, K)` with class numbers, or `(n, L)` with labels 0, 1 and NaN."""
         if not isinstance(scores, Tensor) or scores.dim() != 2 or scores.shape[1] == 1:
             return super().check(scores, labels, weights, groups)
         if self.pos_weight is not None:
             raise BadSetting("pos_weight weighs the positives of two classes; leave it out for more")
+        if labels.dim() == 2:
+            sample = check_labels(scores, labels, weights)
+            refuse_huge_scores(sample.scores)
+            return sample
         return check_classes(scores, labels, weights)
 
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
+        if batch.labels.dim() == 2:
+            return self._of_labels(batch)
         if batch.scores.dim() == 2:
             losses = F.cross_entropy(batch.scores.to(batch.dtype), batch.labels, reduction="none")
             assert batch.weights is not None
@@ -82,6 +90,14 @@ class CrossEntropy(Solver):
         losses = F.binary_cross_entropy_with_logits(scores, labels, reduction="none")
         loss = batch.processes.sum((class_weights * weights * losses).sum())
         return loss / torch.where(total > 0, total, 1).to(losses.dtype)
+
+    def _of_labels(self, batch: Sample) -> Tensor:
+        known = ~batch.labels.isnan()
+        mass = known.to(batch.dtype) * (1 if batch.weights is None else batch.weights.to(batch.dtype).unsqueeze(-1))
+        labels = batch.labels.to(batch.dtype).nan_to_num(0.0)
+        losses = F.binary_cross_entropy_with_logits(batch.scores.to(batch.dtype), labels, reduction="none")
+        total = batch.processes.sum(mass.sum())
+        return batch.processes.sum((mass * losses).sum()) / torch.where(total > 0, total, 1)
 
     def _class_weights(self, seen: Tensor) -> tuple[Tensor, Tensor]:
         """Weights of positives and negatives, in the asked ratio, of mean 1 over `seen`."""

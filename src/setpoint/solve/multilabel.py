@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from setpoint.errors import BadSetting, ShapeMismatch
 from setpoint.measure.sample import Sample, check_sample, refuse_huge_scores
+from setpoint.problem.labels import LabelProblem
 from setpoint.problem.problem import Problem
 from setpoint.solve.implicit import ImplicitThreshold
 from setpoint.solve.refuse import whole_number
@@ -19,11 +20,11 @@ from setpoint.solve.solver import Solver
 class OneVsRest(Solver):
     """The mean over L labels of one `ImplicitThreshold` per label: each label has its own threshold.
 
-    Scores and labels are `(n, L)`, labels 0 or 1. Weights are one per sample or one per entry; a label that is not
-    known has weight 0. A label of which only one kind has been seen adds nothing yet.
+    Scores and labels are `(n, L)`, labels 0 or 1, and NaN where they are not known. Weights are one per sample or one
+    per entry. A label of which only one kind has been seen adds nothing yet.
 
     Args:
-        problem: One problem for every label, or a sequence of L problems.
+        problem: One problem for every label, a sequence of L problems, or a problem about L labels.
         n_labels: Number of labels L.
         settings: Settings of `ImplicitThreshold`.
 
@@ -40,11 +41,14 @@ class OneVsRest(Solver):
         2
     """
 
+    takes_labels = True
     solvers: nn.ModuleList
 
     def __init__(self, problem: Problem | Sequence[Problem], n_labels: int, **settings: Any) -> None:
         super().__init__()
         whole_number("n_labels", n_labels)
+        if isinstance(problem, LabelProblem):
+            problem = list(problem.each.values())
         problems = list(problem) if isinstance(problem, Sequence) else [problem] * n_labels
         if len(problems) != n_labels:
             raise BadSetting(f"{len(problems)} problems came for {n_labels} labels; give one, or one per label")
@@ -72,8 +76,11 @@ class OneVsRest(Solver):
                 weights = weights.unsqueeze(-1).expand(scores.shape)
             if weights.shape != scores.shape:
                 raise ShapeMismatch(f"weights {tuple(weights.shape)} must be one per sample or match the scores")
-            weights = weights.flatten()
-        flat = check_sample(scores.flatten(), labels.flatten(), weights)
+        missing = labels.isnan() if labels.is_floating_point() else torch.zeros_like(labels, dtype=torch.bool)
+        if bool(missing.any()):
+            weights = (torch.ones_like(scores) if weights is None else weights).masked_fill(missing, 0.0)
+            labels = labels.masked_fill(missing, 0.0)
+        flat = check_sample(scores.flatten(), labels.flatten(), None if weights is None else weights.flatten())
         refuse_huge_scores(flat.scores)
         known = None if flat.weights is None else flat.weights.view(scores.shape)
         return Sample(flat.scores.view(scores.shape), flat.labels.view(scores.shape), known)

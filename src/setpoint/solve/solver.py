@@ -61,6 +61,9 @@ class Solver(nn.Module, ABC):
 
     doubts: Tensor
 
+    #: Whether scores of several labels are taken together, `(n, L)`, even of a linear model.
+    takes_labels = False
+
     def __init__(self) -> None:
         super().__init__()
         # What was wrong with batches at which nobody looked: those of `DOUBTS`, and the loss.

@@ -15,6 +15,7 @@ from setpoint.data.parts import Data, Pooled
 from setpoint.data.rows import Rows
 from setpoint.decide.order import preference
 from setpoint.measure.classes import CLASSES
+from setpoint.measure.labels import LABELS
 from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
@@ -100,7 +101,7 @@ class ByEpochs:
         stepper = make([*model.parameters(), *solver.parameters()])
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(stepper, self.epochs) if self.optimizer is None else None
         warm_epochs = 0 if solver.starts_cold else round(self.warm_start * self.epochs)
-        warm = CrossEntropy(pos_weight="balanced" if problem.kind != CLASSES else None).to(device)
+        warm = CrossEntropy(pos_weight="balanced" if problem.kind not in (CLASSES, LABELS) else None).to(device)
 
         processes, store = work.processes, work.store
         for criterion in (solver, warm):
@@ -181,9 +182,9 @@ def _train_epoch(
 
 
 def _judge_like(on_held_out: OperatingPoint, seen: Sample) -> OperatingPoint:
-    """The training rows at their best threshold; classes at the shifts of the held-out rows, to search only once."""
+    """The training rows at their best threshold; several classes or labels at the decision of the held-out rows."""
     problem = on_held_out.problem
-    if problem.kind != CLASSES:
+    if problem.kind not in (CLASSES, LABELS):
         return judge(problem, seen)
     return OperatingPoint.at(problem, on_held_out.thresholds, seen.double())
 

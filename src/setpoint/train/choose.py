@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from setpoint.data.parts import Data
 from setpoint.errors import BadSetting, NotEnoughMemory
 from setpoint.measure.classes import CLASSES
 from setpoint.measure.constraint import CUT
+from setpoint.problem.labels import LabelProblem
 from setpoint.problem.problem import Problem
 from setpoint.processes import Processes
 from setpoint.solve.baseline import CrossEntropy
@@ -24,6 +26,7 @@ from setpoint.train.best import Best
 from setpoint.train.best_of import BestOf
 from setpoint.train.by_epochs import ByEpochs, OptimizerMaker
 from setpoint.train.default import Choice, default_choices
+from setpoint.train.each_label import EachLabel, row_of
 from setpoint.train.ensemble import Ensembled
 from setpoint.train.full_batch import IN_BATCHES, FullBatch
 from setpoint.train.head import Head
@@ -115,9 +118,11 @@ class Chosen:
 
 
 def method_for(
-    model: nn.Module | None, problem: Problem, choice: Choice, how: How, data: Data, processes: Processes
+    model: nn.Module | None, problem: Problem, choice: Any, how: How, data: Data, processes: Processes
 ) -> Chosen:
     """The method that trains the model as was chosen, or the next that does not refuse the data.
+
+    The choice is a `Choice`; for problems about several labels it may be a mapping from each label to its choice.
 
     Without calibration rows, to set the threshold on, held-out rows are never trained on.
 
@@ -126,6 +131,8 @@ def method_for(
         NotEnoughMemory: The method refuses the data, and there is none to stand in for it.
     """
     refuse_processes(problem, processes.alone)
+    if isinstance(problem, LabelProblem) and _label_by_label(model, choice):
+        return _for_each_label(model, problem, choice, how, data, processes)
     refusals: list[str] = []
     in_turn = default_choices(model, problem, data.comes_whole) if choice is None else _in_turn(choice)
     for each in in_turn:
@@ -143,6 +150,27 @@ def method_for(
             return Chosen(method, each, model, how, refusals[0] if refusals else "")
         refusals.append(why)
     raise NotEnoughMemory(f"{refusals[0]}; {IN_BATCHES}")
+
+
+def _label_by_label(model: nn.Module | None, choice: Any) -> bool:
+    """Whether each label has its own model: of trees and linear models, unless the choice takes all labels together."""
+    return not getattr(choice, "takes_labels", False) and (model is None or isinstance(model, nn.Linear))
+
+
+def _for_each_label(
+    model: nn.Module | None, problem: LabelProblem, choice: Any, how: How, data: Data, processes: Processes
+) -> Chosen:
+    """One model per label, each by the method that its own ask gets."""
+    linear = model if isinstance(model, nn.Linear) else None
+    each, starts = [], []
+    for place, (label, own) in enumerate(problem.each.items()):
+        start = None if linear is None else row_of(linear, place)
+        named = choice[label] if isinstance(choice, Mapping) else choice
+        named = copy.deepcopy(named) if isinstance(named, Solver) else named
+        each.append(method_for(start, own, named, how, data.of_label(place), processes))
+        starts += [] if start is None else [start]
+    method = EachLabel(tuple(one.method for one in each), linear, tuple(starts))
+    return Chosen(method, each[0].solver, model, how, next((one.instead for one in each if one.instead), ""))
 
 
 def _method(model: nn.Module | None, problem: Problem, named: Choice, choice: Any, how: How, data: Data) -> Method:
@@ -205,7 +233,9 @@ def _plain_method(
     return Race(training, choice.caution, choice.tune, choice.seed) if isinstance(choice, Auto) else training
 
 
-def _in_turn(choice: Choice) -> tuple[Choice, ...]:
+def _in_turn(choice: Any) -> tuple[Choice, ...]:
+    if isinstance(choice, Mapping):
+        return _in_turn(next(iter(choice.values())))
     return choice if isinstance(choice, tuple) else (choice,)
 
 

@@ -16,6 +16,8 @@ from setpoint.errors import BadSetting
 from setpoint.measure.classes import CLASSES, OfClass
 from setpoint.measure.constraint import CUT
 from setpoint.measure.in_first import LISTS
+from setpoint.measure.labels import LABELS
+from setpoint.problem.labels import LabelProblem
 from setpoint.problem.problem import Problem
 from setpoint.solve.augmented import AugmentedLagrangian
 from setpoint.solve.augmented_multiclass import AugmentedMulticlass
@@ -23,6 +25,7 @@ from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.implicit import ImplicitThreshold
 from setpoint.solve.in_lists import ImplicitLists
 from setpoint.solve.lagrangian import Lagrangian
+from setpoint.solve.multilabel import OneVsRest
 from setpoint.solve.pairwise import PairwiseArea
 from setpoint.solve.program import program_for
 from setpoint.solve.sample_prices import ByArea, Growth
@@ -41,6 +44,8 @@ TUNED = "tuned"
 PLAIN = ("default", "weighted")
 #: Solvers for problems about several classes; auto is the default there, and for problems about lists.
 OF_CLASSES = ("default", "auto", "implicit", "augmented", BASELINE)
+#: Solvers for models that give the scores of several labels; linear models and trees are trained for one at a time.
+OF_LABELS = ("default", "auto", "implicit", BASELINE)
 #: What can be named as a way to train. None leaves the choice to the library, several are tried in turn until one
 #: does not refuse the data.
 Choice = Solver | Anchored | Ridge | ClassWeights | Auto | Method | tuple[Solver | Ridge | Auto, ...] | None
@@ -84,9 +89,11 @@ class Case:
         return Auto(tune=self.tune, seed=self.seed)
 
     def implicit(self) -> Solver:
-        """Implicit thresholds, of lists too, or implicit shifts of classes."""
+        """Implicit thresholds, also of several labels and of lists, or implicit shifts of classes."""
         if self.problem.kind == LISTS:
             return ImplicitLists(self.problem)
+        if isinstance(self.problem, LabelProblem):
+            return OneVsRest(self.problem, len(self.problem.labels), memory=self.memory)
         if self.n_classes:
             return ImplicitShifts(self.problem, self.n_classes, memory=self.memory)
         return ImplicitThreshold(self.problem, n_groups=self.n_groups, memory=self.memory)
@@ -130,6 +137,13 @@ def make_solver(name: str, case: Case) -> Choice:
             raise BadSetting(
                 f"solver {name!r} is for two classes, but '{case.problem}' is about several; leave the solver out, or "
                 f"choose {', '.join(OF_CLASSES[2:-1])} or {OF_CLASSES[-1]}"
+            )
+        return SOLVERS["default" if name == "auto" else name](case)
+    if case.problem.kind == LABELS:
+        if name not in OF_LABELS:
+            raise BadSetting(
+                f"solver {name!r} trains for one label, and this model gives the scores of all labels of "
+                f"'{case.problem}'; leave the solver out, choose {OF_LABELS[2]} or {OF_LABELS[-1]}, or --model linear"
             )
         return SOLVERS["default" if name == "auto" else name](case)
     own = ("implicit",) if case.problem.kind == LISTS else ()
@@ -189,6 +203,11 @@ def explain_default(kind: str, problem: Problem) -> tuple[str, str]:
         Its name and one sentence.
     """
     made = kind_of(kind)
+    if isinstance(problem, LabelProblem) and (made.make is None or kind == "linear"):
+        called, why = explain_default(kind, next(iter(problem.each.values())))
+        return f"{called}, for each label by itself", why
+    if isinstance(problem, LabelProblem):
+        return CALLED[CrossEntropy], "one network gives the scores of all labels, and learns from those that are known."
     if made.make is None:
         return made.called, f"it {made.why}"
     choice = default_choices(made.make(1), problem, whole=True)[0]

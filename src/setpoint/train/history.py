@@ -33,7 +33,10 @@ def record(
     **more: Any,
 ) -> dict[str, Any]:
     """One row of history; `soft` is the objective through the smooth step at the true threshold."""
-    counts = on_train.thresholds.soft_counts(seen, SigmoidStep(float(more.get("temperature") or 1.0)))
+    temperature = more.get("temperature") or 1.0
+    # Several labels have a temperature each.
+    temperature = sum(temperature) / len(temperature) if isinstance(temperature, list) else temperature
+    counts = on_train.thresholds.soft_counts(seen, SigmoidStep(float(temperature or 1.0)))
     return {
         "epoch": epoch,
         "solver": solver,

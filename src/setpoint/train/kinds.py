@@ -17,6 +17,7 @@ from setpoint.problem.problem import Problem
 from setpoint.train.best_kind import BestKind
 from setpoint.train.boosting import Boosted
 from setpoint.train.contest import ASKED, NETWORK, PLAIN, RANKED, TREES
+from setpoint.train.each_label import LabelModels
 from setpoint.train.ensemble import Ensemble
 from setpoint.train.method import Method
 from setpoint.train.models import drawn, linear, mlp
@@ -54,6 +55,10 @@ def _mlps(state: Mapping[str, Tensor]) -> nn.Module:
     folds = 1 + max(int(name.split(".")[1]) for name in state)
     width, last = state["members.0.0.weight"].shape[1], max(name for name in state if name.endswith("bias"))
     return _loaded(Ensemble(mlp(width, outputs=len(state[last])) for _ in range(folds)), state)
+
+
+def _under(prefix: str, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
 
 
 def _loaded(model: nn.Module, state: Mapping[str, Tensor]) -> nn.Module:
@@ -131,7 +136,10 @@ def build_model(kind: str, width: int, seed: int = 0, outputs: int = 1) -> nn.Mo
 
 
 def restore_model(kind: str, width: int, members: int, state: Mapping[str, Tensor], outputs: int = 1) -> nn.Module:
-    """The model with a stored `state_dict`; several members make an ensemble."""
+    """The model with a stored `state_dict`; several members make an ensemble, and one model per label is joined."""
+    if any(name.startswith("labels.") for name in state):
+        per_label = [_under(f"labels.{place}.", state) for place in range(outputs)]
+        return LabelModels(restore_model(kind, width, members, own) for own in per_label)
     restore = kind_of(kind).restore
     if restore is None:
         each = [build_model(kind, width, outputs=outputs) for _ in range(members)]

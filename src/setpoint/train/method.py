@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeGuard
+from typing import Any, ClassVar, Protocol, TypeGuard
 
 from torch import nn
 
@@ -142,6 +142,8 @@ class Given:
 
     model: nn.Module
     again: bool
+    #: It scores all labels of a row, where rows have several.
+    takes_labels: ClassVar[bool] = True
 
     def refuses(self, problem: Problem, data: Data) -> str | None:
         """None: there is nothing to train."""

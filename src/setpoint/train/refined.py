@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from setpoint.data.rows import Rows
 from setpoint.data.standardise import Standardiser
+from setpoint.measure.labels import of_label
 from setpoint.measure.sample import Sample
 from setpoint.train.class_loss import class_losses
 from setpoint.train.linear import cross_entropy
@@ -21,6 +22,8 @@ from setpoint.train.linear import cross_entropy
 @torch.no_grad()
 def refined_loss(sample: Sample) -> float:
     """The mean cross-entropy at the best scale (0 or more) and shift of the scores; inf if scores are not finite."""
+    if sample.labels.dim() == 2:
+        return sum(refined_loss(of_label(sample, place)) for place in range(sample.labels.shape[1]))
     if sample.scores.dim() == 2:
         losses = class_losses(sample)
         total = losses.sum() / (len(losses) if sample.weights is None else sample.weights.sum().clamp(min=1e-300))

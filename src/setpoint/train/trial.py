@@ -18,6 +18,7 @@ from setpoint.decide.shifts import find_shifts
 from setpoint.measure.classes import CLASSES
 from setpoint.measure.constraint import CUT
 from setpoint.measure.count import count
+from setpoint.measure.labels import LABELS
 from setpoint.measure.sample import Sample
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
@@ -123,8 +124,8 @@ class Judged:
     def merits(self) -> Tensor:
         """The merit of the best threshold of each random half of the rows."""
         rows = halves(self.sample)
-        if self.problem.kind == CLASSES:
-            # The shifts of all rows: they are costly to search for, and their own noise is common to all halves.
+        if self.problem.kind in (CLASSES, LABELS):
+            # The decision of all rows: shifts are costly to search for, and a half may lack a rare label.
             shifts, wide = self.point.thresholds, self.sample.double()
             found = [merit(OperatingPoint.at(self.problem, shifts, wide.take(half))) for half in rows]
         else:
