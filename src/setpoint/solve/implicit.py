@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -19,6 +20,7 @@ from setpoint.measure.step import SigmoidStep, SmoothStep
 from setpoint.problem.problem import Problem
 from setpoint.solve.correction import Correction, Follower, find_soft, find_with_slack, most_slack, refuse_slack
 from setpoint.solve.memory import Memory, memory_size
+from setpoint.solve.plan import Countable, Plan, batch_loss
 from setpoint.solve.price import (
     Damping,
     Expansion,
@@ -34,6 +36,7 @@ from setpoint.solve.solver import Solver, full_precision, settle_temperature, te
 
 #: The price of a bound that no threshold meets: heavy beside an objective of at most 1.
 BROKEN_PRICE = 10.0
+_USABLE = torch.tensor(True)
 
 
 class ImplicitThreshold(Solver):
@@ -68,6 +71,8 @@ class ImplicitThreshold(Solver):
         tensor([-0.6500])
     """
 
+    #: Whether prices are solved, so that a plan of the problem gives them.
+    solves_prices: ClassVar[bool] = True
     thresholds: Tensor
     prices: Tensor
     active: Tensor
@@ -95,6 +100,7 @@ class ImplicitThreshold(Solver):
             raise BadSetting(f"slope_penalty must be finite and not negative, got {slope_penalty!r}")
         self.problem, self.n_groups, self.step, self.slope_penalty = problem, n_groups, step, slope_penalty
         self.correction, self.damping = correction or Correction(), damping or Damping()
+        self.plan = Plan.of(problem, step) if self.solves_prices and not slope_penalty else None
         if self.correction.slack is not None:
             refuse_slack(problem)
         self.follower: Follower | None = None
@@ -171,6 +177,8 @@ class ImplicitThreshold(Solver):
             self._refuse_small_memory(len(batch.scores))
         corrected = self.memory.joined(batch, newest=newest) if newest else None
         reference = self.memory.taking(batch, keep=self.training)
+        if self.plan is not None and self.follower is None and may_look(batch.scores):
+            return self._planned_loss(self.plan, batch, reference, corrected)
         nothing = (0.0 * batch.scores).sum()
         if len(reference.scores) == 0:
             return nothing
@@ -203,6 +211,28 @@ class ImplicitThreshold(Solver):
             implicit = self._implicit_thresholds(here, counts / share, slopes[1] * temperature)
             self.follower.watch(implicit, self.processes)
         return _where(usable, loss, nothing.to(loss.dtype))
+
+    def _planned_loss(self, plan: Plan, batch: Sample, reference: Sample, corrected: Sample | None) -> Tensor:
+        """The same loss on the processor, of problems that have a plan."""
+        rows, mass = Countable(reference), float(batch.mass)
+        if not (mass > 0 and rows.sizes.min() > 0):
+            return (0.0 * batch.scores).sum()
+        heat = settle_temperature(self.temperature, lambda: reference.spread, reference.dtype, keep=self.training)
+        searched = reference if corrected is None or not corrected.has_both_classes else corrected
+        thresholds, active, broken = self._search(searched, self.step(heat), _USABLE)
+        held, broken_too = active.numpy(), broken.numpy()
+        counts, pace = rows.soft_counts(thresholds.numpy(), float(heat))
+        here = plan.expand(counts)
+        slopes = plan.by_threshold(here, pace)
+        prices = np.where(broken_too, BROKEN_PRICE, plan.prices(*slopes, held, self.damping))
+        if self.training:
+            self.prices.copy_(torch.from_numpy(prices))
+            self._move_slack(self.prices)
+        is_free = not plan.is_area and held.sum() < len(counts) and not broken_too.any()
+        hold = plan.hold(*slopes, prices, pace, self.damping) if is_free else None
+        value = here.cost + float(prices @ here.excesses)
+        slope, share = here.slope(prices, hold), mass / float(rows.sizes.sum())
+        return batch_loss(batch, thresholds, heat, value, slope, counts, share)
 
     def price(self, here: Expansion, slopes: tuple[Tensor, Tensor], active: Tensor) -> Tensor:
         """Where the prices come from: solved, so that no small move of the thresholds pays."""

@@ -82,16 +82,27 @@ class Memory(nn.Module):
         self.batches += 1
         if self.size == 0:
             return
-        scores = batch.scores.detach()[-self.size :]
-        places = (self.head + torch.arange(len(scores), device=self.head.device)) % self.size
-        weights = torch.ones_like(scores) if batch.weights is None else batch.weights[-self.size :]
-        self.scores[places] = scores.to(self.scores.dtype)
-        self.labels[places] = batch.labels[-self.size :].to(self.labels.dtype)
-        self.weights[places] = weights.to(self.weights.dtype)
+        count = min(len(batch.scores), self.size)
+        columns: list[tuple[Tensor, Tensor | None]] = [
+            (self.scores, batch.scores.detach()), (self.labels, batch.labels), (self.weights, batch.weights),
+        ]  # fmt: skip
         if batch.groups is not None:
-            self.groups[places] = batch.groups[-self.size :]
-        self.batch[places] = self.batches
-        self.head.copy_((self.head + len(scores)) % self.size)
+            columns.append((self.groups, batch.groups))
+        for places, rows in self._places(count, len(batch.scores) - count):
+            for own, given in columns:
+                own[places] = 1.0 if given is None else given[rows].to(own.dtype)
+            self.batch[places] = self.batches
+        self.head.copy_((self.head + count) % self.size)
+
+    def _places(self, count: int, first: int) -> list[tuple[slice | Tensor, slice]]:
+        """The oldest places, and the rows of a batch, from the `first` on, that go there."""
+        if not may_look(self.head):
+            places = (self.head + torch.arange(count, device=self.head.device)) % self.size
+            return [(places, slice(first, None))]
+        head = int(self.head)
+        before_end = min(count, self.size - head)
+        runs: list[tuple[slice | Tensor, slice]] = [(slice(head, head + before_end), slice(first, first + before_end))]
+        return runs if before_end == count else [*runs, (slice(0, count - before_end), slice(first + before_end, None))]
 
 
 def memory_size(tightest: float | None) -> int:

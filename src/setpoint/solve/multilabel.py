@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from setpoint.errors import BadSetting, ShapeMismatch
-from setpoint.measure.sample import Sample, check_sample, refuse_huge_scores
+from setpoint.measure.sample import Sample, check_sample
 from setpoint.problem.problem import Problem
 from setpoint.solve.implicit import ImplicitThreshold
 from setpoint.solve.refuse import whole_number
@@ -73,8 +73,7 @@ class OneVsRest(Solver):
             if weights.shape != scores.shape:
                 raise ShapeMismatch(f"weights {tuple(weights.shape)} must be one per sample or match the scores")
             weights = weights.flatten()
-        flat = check_sample(scores.flatten(), labels.flatten(), weights)
-        refuse_huge_scores(flat.scores)
+        flat = check_sample(scores.flatten(), labels.flatten(), weights, to_train=True)
         known = None if flat.weights is None else flat.weights.view(scores.shape)
         return Sample(flat.scores.view(scores.shape), flat.labels.view(scores.shape), known)
 

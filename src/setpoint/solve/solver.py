@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from setpoint.errors import BadScores
 from setpoint.measure.joined import joined
 from setpoint.measure.looks import may_look
-from setpoint.measure.sample import DOUBTS, Sample, check_sample, doubts_of, refuse_huge_scores
+from setpoint.measure.sample import DOUBTS, Sample, check_sample, doubts_of
 from setpoint.processes import Processes, ProcessGroup
 from setpoint.solve.refuse import above_zero
 
@@ -80,7 +80,8 @@ class Solver(nn.Module, ABC):
     @property
     def processes(self) -> Processes:
         """Those that train together."""
-        return replace(Processes.of() if self._chosen is None else self._chosen, averaged=self._averaged)
+        chosen = Processes.of() if self._chosen is None else self._chosen
+        return chosen if chosen.averaged == self._averaged else replace(chosen, averaged=self._averaged)
 
     def forward(
         self,
@@ -139,9 +140,7 @@ class Solver(nn.Module, ABC):
     def check(self, scores: Tensor, labels: Tensor, weights: Tensor | None, groups: Tensor | None) -> Sample:
         """The border: a batch as this solver takes it, or one clear error. Changes no state."""
         if not isinstance(scores, Tensor) or may_look(scores):
-            sample = check_sample(scores, labels, weights, groups)
-            refuse_huge_scores(sample.scores)
-            return sample
+            return check_sample(scores, labels, weights, groups, to_train=True)
         sample = check_sample(scores, labels, weights, groups, look=False)
         self.doubts[:-1] |= doubts_of(sample)
         if not torch.compiler.is_compiling():
