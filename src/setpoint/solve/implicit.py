@@ -20,7 +20,7 @@ from setpoint.measure.step import SigmoidStep, SmoothStep
 from setpoint.problem.problem import Problem
 from setpoint.solve.correction import Correction, Follower, find_soft, find_with_slack, most_slack, refuse_slack
 from setpoint.solve.memory import Memory, memory_size
-from setpoint.solve.plan import Countable, Plan, batch_loss
+from setpoint.solve.plan import Countable, Plan, batch_loss, softly
 from setpoint.solve.price import (
     Damping,
     Expansion,
@@ -221,7 +221,8 @@ class ImplicitThreshold(Solver):
         searched = reference if corrected is None or not corrected.has_both_classes else corrected
         thresholds, active, broken = self._search(searched, self.step(heat), _USABLE)
         held, broken_too = active.numpy(), broken.numpy()
-        counts, pace = rows.soft_counts(thresholds.numpy(), float(heat))
+        passed = softly(rows.margins(thresholds.numpy()), float(heat))
+        counts, pace = rows.counts(passed), rows.pace(passed)
         here = plan.expand(counts)
         slopes = plan.by_threshold(here, pace)
         prices = np.where(broken_too, BROKEN_PRICE, plan.prices(*slopes, held, self.damping))

@@ -45,31 +45,33 @@ class Countable:
             self.totals = np.bincount(self.places, self.weights, self.size).reshape(-1, 2)
         self.sizes = self.totals.sum(0)
 
-    def less(self, thresholds: Array) -> Array:
+    def margins(self, thresholds: Array) -> Array:
         """Scores less their thresholds: `(n,)` for one threshold or one per group, else `(m, n)`."""
         thresholds = thresholds.astype(self.scores.dtype)
         own = thresholds.ravel()[self.groups] if self.groups is not None else thresholds
         return self.scores - (own[:, None] if self.groups is None and len(own) > 1 else own)
 
-    def above(self, passed: Array) -> Array:
+    def counts(self, passed: Array) -> Array:
+        """The four counts `(T, 4)`, from the share of each row that passes."""
+        above = self._above(passed)
+        return np.concatenate([above, self.totals - above], 1)
+
+    def pace(self, passed: Array) -> Array:
+        """The derivatives of soft counts by their thresholds per unit of temperature, `(T, 4)`."""
+        rising = self._above(passed - passed * passed)
+        return np.concatenate([-rising, rising], 1)
+
+    def _above(self, passed: Array) -> Array:
         """The weight of each side that passes each threshold, `(T, 2)`."""
         if self.groups is None:
             return np.atleast_2d(passed @ self.sides.T).astype(np.float64)
         weighed = passed if self.weights is None else passed * self.weights
         return np.bincount(self.places, weighed, self.size).reshape(-1, 2)
 
-    def counts(self, above: Array) -> Array:
-        """The four counts from the weights that pass, `(T, 4)`."""
-        return np.concatenate([above, self.totals - above], 1)
 
-    def true_counts(self, thresholds: Array) -> Array:
-        return self.counts(self.above((self.less(thresholds) > 0).astype(self.scores.dtype)))
-
-    def soft_counts(self, thresholds: Array, heat: float) -> tuple[Array, Array]:
-        """Soft counts and their derivatives by the thresholds per unit of temperature, `(T, 4)` each."""
-        passed = torch.from_numpy(self.less(thresholds)).mul_(heat).sigmoid_().numpy()
-        rising = self.above(passed - passed * passed)
-        return self.counts(self.above(passed)), np.concatenate([-rising, rising], 1)
+def softly(margins: Array, heat: float) -> Array:
+    """The sigmoid step in the place of the margins."""
+    return torch.from_numpy(margins).mul_(heat).sigmoid_().numpy()
 
 
 @dataclass(frozen=True)
@@ -85,12 +87,14 @@ class Around:
     cost_slope: Array
     excess_slopes: Array
 
-    def slope(self, prices: Array, hold: Array | None) -> Array:
-        """The derivative of the priced loss by each count, `(T, 4)`."""
+    def slope(self, prices: Array, hold: Array | None = None, *, weight: float = 1.0) -> Array:
+        """The derivative of weight x cost + prices . excesses + hold . passing by each count, `(T, 4)`."""
+        slope = weight * self.cost_slope
         if self.excess_slopes.ndim == 2:
-            slope = self.cost_slope + prices[:, None] * self.excess_slopes
+            slope += prices[:, None] * self.excess_slopes
         else:
-            slope = self.cost_slope + np.tensordot(prices, self.excess_slopes, 1)
+            for price, excess_slope in zip(prices.tolist(), self.excess_slopes):
+                slope += price * excess_slope
         if hold is not None:
             slope[:, :2] += hold[:, None]
         return slope
@@ -131,6 +135,10 @@ class Plan:
             np.array([rate.part for rate in rates], float).reshape(-1, 4).T.copy(),
             np.array([rate.whole for rate in rates], float).reshape(-1, 4).T.copy(),
         )
+
+    def excesses(self, counts: Array) -> Array:
+        """The excess of each bound at true counts."""
+        return self.expand(counts).excesses
 
     def expand(self, counts: Array) -> Around:
         """The problem to first order around counts `(T, 4)`."""
