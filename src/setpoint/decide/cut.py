@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from setpoint.decide.by_group import find_by_group
-from setpoint.decide.by_rank import EQUAL, find_by_rank
+from setpoint.decide.by_rank import EQUAL, Ranked
 from setpoint.measure.constraint import SLACK
 from setpoint.measure.curve import Curve, curve, curve_of_fixed_length
 from setpoint.measure.looks import constant, constant_like, may_look
@@ -30,6 +30,26 @@ class Found:
     active: Tensor
 
 
+class Finder:
+    """The search for the best cut of a problem; what does not depend on a sample is worked out once."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.ranked = None if problem.group is not None else Ranked.of(problem)
+
+    def __call__(self, sample: Sample) -> Found:
+        problem, sees = self.problem, may_look(sample.scores)
+        if problem.group is not None:
+            return Found(*find_by_group(problem, sample))
+        if self.ranked is not None and sample.weights is None and sees:
+            by_rank = self.ranked.find(sample.scores, sample.labels)
+            if by_rank is not None:
+                return Found(*by_rank)
+        heaviest = 1.0 if sample.weights is None or not problem.constraints else sample.weights.max()
+        make = curve if sees else curve_of_fixed_length
+        return find_among(problem, make(sample.scores, sample.labels, sample.weights), heaviest)
+
+
 def find(problem: Problem, sample: Sample) -> Found:
     """The best feasible cut; if there is none, the cut that breaks the bounds least.
 
@@ -37,15 +57,7 @@ def find(problem: Problem, sample: Sample) -> Found:
     of equal objective the one closest to its bounds is taken: on new data it has the most to gain. A bound is
     active when a neighbouring cut would break it; equalities always are.
     """
-    if problem.group is not None:
-        return Found(*find_by_group(problem, sample))
-    if sample.weights is None and may_look(sample.scores):
-        by_rank = find_by_rank(problem, sample.scores, sample.labels)
-        if by_rank is not None:
-            return Found(*by_rank)
-    heaviest = 1.0 if sample.weights is None or not problem.constraints else sample.weights.max()
-    make = curve if may_look(sample.scores) else curve_of_fixed_length
-    return find_among(problem, make(sample.scores, sample.labels, sample.weights), heaviest)
+    return Finder(problem)(sample)
 
 
 def find_among(problem: Problem, cuts: Curve, heaviest: float | Tensor = 1.0) -> Found:
@@ -57,7 +69,7 @@ def find_among(problem: Problem, cuts: Curve, heaviest: float | Tensor = 1.0) ->
         active = torch.ones(len(chosen), dtype=torch.bool, device=counts.device)
         return Found(cuts.thresholds(chosen), counts[chosen], problem.holding(counts), active)
     violations = problem.violations_per_cut(counts)
-    best = best_cut(problem, counts)
+    best = _first_best(criteria(problem, violations, problem.costs(counts), violations))
     chosen = best.view(1)
     equality = constant(tuple(c.relation == "==" for c in problem.constraints), torch.bool, counts.device)
     active = equality | (violations[:, cuts.beside(best)] > SLACK).any(1)

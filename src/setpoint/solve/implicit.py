@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setpoint.decide.cut import Found, find
+from setpoint.decide.cut import Finder, Found
 from setpoint.errors import BadSetting
 from setpoint.measure.joined import joined
 from setpoint.measure.looks import constant, constant_like, may_look
@@ -100,6 +100,7 @@ class ImplicitThreshold(Solver):
             raise BadSetting(f"slope_penalty must be finite and not negative, got {slope_penalty!r}")
         self.problem, self.n_groups, self.step, self.slope_penalty = problem, n_groups, step, slope_penalty
         self.correction, self.damping = correction or Correction(), damping or Damping()
+        self.finder = Finder(problem)
         self.plan = Plan.of(problem, step) if self.solves_prices and not slope_penalty else None
         if self.correction.slack is not None:
             refuse_slack(problem)
@@ -214,26 +215,26 @@ class ImplicitThreshold(Solver):
 
     def _planned_loss(self, plan: Plan, batch: Sample, reference: Sample, corrected: Sample | None) -> Tensor:
         """The same loss on the processor, of problems that have a plan."""
-        rows, mass = Countable(reference), float(batch.mass)
-        if not (mass > 0 and rows.sizes.min() > 0):
+        own, rows = Countable(batch), Countable(reference)
+        if not (own.mass > 0 and rows.has_both_classes):
             return (0.0 * batch.scores).sum()
         heat = settle_temperature(self.temperature, lambda: reference.spread, reference.dtype, keep=self.training)
         searched = reference if corrected is None or not corrected.has_both_classes else corrected
-        thresholds, active, broken = self._search(searched, self.step(heat), _USABLE)
-        held, broken_too = active.numpy(), broken.numpy()
+        thresholds, held, broken = self._search(searched, self.step(heat), _USABLE)
+        active, never = held.numpy(), broken.numpy()
         passed = softly(rows.margins(thresholds.numpy()), float(heat))
         counts, pace = rows.counts(passed), rows.pace(passed)
         here = plan.expand(counts)
         slopes = plan.by_threshold(here, pace)
-        prices = np.where(broken_too, BROKEN_PRICE, plan.prices(*slopes, held, self.damping))
+        prices = plan.prices(*slopes, active, self.damping)
+        prices[never] = BROKEN_PRICE
         if self.training:
             self.prices.copy_(torch.from_numpy(prices))
             self._move_slack(self.prices)
-        is_free = not plan.is_area and held.sum() < len(counts) and not broken_too.any()
+        is_free = not plan.is_area and np.count_nonzero(active) < len(counts) and not never.any()
         hold = plan.hold(*slopes, prices, pace, self.damping) if is_free else None
-        value = here.cost + float(prices @ here.excesses)
-        slope, share = here.slope(prices, hold), mass / float(rows.sizes.sum())
-        return batch_loss(batch, thresholds, heat, value, slope, counts, share)
+        value, slope = here.cost + float(prices @ here.excesses), here.slope(prices, hold)
+        return batch_loss(batch, own, thresholds, heat, value, slope, counts, own.mass / rows.mass)
 
     def price(self, here: Expansion, slopes: tuple[Tensor, Tensor], active: Tensor) -> Tensor:
         """Where the prices come from: solved, so that no small move of the thresholds pays."""
@@ -261,7 +262,7 @@ class ImplicitThreshold(Solver):
                     f"sp.methods.correct(model, solver, batches) every {every} steps, or use "
                     "sp.losses.Correction(latest=), which needs no model"
                 )
-            self.steps += usable
+            self.steps.add_(usable)
             if not due:
                 return self.thresholds.to(sample.scores.dtype), self.active, self.broken
         thresholds, active, broken = self._found(sample, step, usable)
@@ -277,7 +278,7 @@ class ImplicitThreshold(Solver):
             thresholds = find_soft(self.problem, sample, step)
             return thresholds, torch.ones_like(self.active), torch.zeros_like(self.broken)
         if self.correction.slack is None:
-            found = find(self.problem, sample)
+            found = self.finder(sample)
         else:
             found, slacks = find_with_slack(self.problem, sample, self.slacks)
             if self.training:

@@ -140,8 +140,8 @@ class Lagrangian(Solver):
 
     def _planned_loss(self, plan: Plan, batch: Sample, reference: Sample) -> Tensor:
         """The same loss on the processor, of problems that have a plan."""
-        rows, mass = Countable(reference), float(batch.mass)
-        if not (mass > 0 and rows.sizes.min() > 0):
+        own, rows = Countable(batch), Countable(reference)
+        if not (own.mass > 0 and rows.has_both_classes):
             return (0.0 * batch.scores).sum()
         heat = settle_temperature(self.temperature, lambda: reference.spread, reference.dtype, keep=self.training)
         thresholds = self._start(reference, self.step(heat), heat)
@@ -150,10 +150,10 @@ class Lagrangian(Solver):
         here = plan.expand(rows.counts(softly(margins, float(heat))))
         weight, prices = (part.numpy() for part in self.ascent.felt(true))
         value = float(weight) * here.cost + float(prices @ here.excesses)
-        slope, share = here.slope(prices, None, weight=float(weight)), mass / float(rows.sizes.sum())
+        slope = here.slope(prices, weight=float(weight))
         if self.training:
             self.ascent.climb(true)
-        return batch_loss(batch, thresholds, heat, value, slope, here.counts, share)
+        return batch_loss(batch, own, thresholds, heat, value, slope, here.counts, own.mass / rows.mass)
 
     @torch.no_grad()
     def _start(self, reference: Sample, step: SmoothStep, temperature: Tensor) -> Tensor:

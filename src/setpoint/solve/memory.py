@@ -69,7 +69,7 @@ class Memory(nn.Module):
             self.push(batch)
             groups = None if batch.groups is None else self.groups
             # Most memories are full and never saw a weight: one look spares many a product.
-            plain = batch.weights is None and may_look(self.weights) and bool((self.weights == 1).all())
+            plain = batch.weights is None and may_look(self.weights) and bool((self.weights.numpy() == 1).all())
             return Sample(self.scores, self.labels, None if plain else self.weights, groups, batch.n_groups)
         reference = self.joined(batch)
         if keep:
@@ -88,21 +88,22 @@ class Memory(nn.Module):
         ]  # fmt: skip
         if batch.groups is not None:
             columns.append((self.groups, batch.groups))
-        for places, rows in self._places(count, len(batch.scores) - count):
-            for own, given in columns:
-                own[places] = 1.0 if given is None else given[rows].to(own.dtype)
-            self.batch[places] = self.batches
-        self.head.copy_((self.head + count) % self.size)
-
-    def _places(self, count: int, first: int) -> list[tuple[slice | Tensor, slice]]:
-        """The oldest places, and the rows of a batch, from the `first` on, that go there."""
-        if not may_look(self.head):
+        columns.append((self.batch, self.batches.expand(len(batch.scores))))
+        first = len(batch.scores) - count
+        if not may_look(self.head) or self.scores.dtype == torch.bfloat16:
             places = (self.head + torch.arange(count, device=self.head.device)) % self.size
-            return [(places, slice(first, None))]
-        head = int(self.head)
-        before_end = min(count, self.size - head)
-        runs: list[tuple[slice | Tensor, slice]] = [(slice(head, head + before_end), slice(first, first + before_end))]
-        return runs if before_end == count else [*runs, (slice(0, count - before_end), slice(first + before_end, None))]
+            for own, given in columns:
+                own[places] = 1.0 if given is None else given[first:].to(own.dtype)
+        else:
+            # Arrays are written to in a fraction of the time that a tensor takes.
+            head = int(self.head)
+            end = min(head + count, self.size)
+            for own, given in columns:
+                into, rows = own.numpy(), None if given is None else given.numpy()
+                into[head:end] = 1.0 if rows is None else rows[first : first + end - head]
+                if end - head < count:
+                    into[: count - end + head] = 1.0 if rows is None else rows[first + end - head :]
+        self.head.copy_((self.head + count) % self.size)
 
 
 def memory_size(tightest: float | None) -> int:

@@ -7,6 +7,7 @@ counts of the batch itself are left to autograd. `price.py` stays the reference,
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -36,14 +37,27 @@ class Countable:
         if self.groups is None:
             #: The weight of each row as a positive and as a negative, `(2, n)`.
             self.sides = np.empty((2, len(labels)), labels.dtype)
-            everything: Any = 1 if self.weights is None else self.weights
-            np.multiply(labels, everything, out=self.sides[0])
-            np.subtract(everything, self.sides[0], out=self.sides[1])
-            self.totals = self.sides.sum(1, dtype=np.float64)[None]
+            if self.weights is None:
+                self.sides[0] = labels
+                np.subtract(1, labels, out=self.sides[1])
+                positives = np.count_nonzero(labels)
+                self.totals = np.array([[positives, len(labels) - positives]], np.float64)
+            else:
+                np.multiply(labels, self.weights, out=self.sides[0])
+                np.subtract(self.weights, self.sides[0], out=self.sides[1])
+                self.totals = self.sides.sum(1, dtype=np.float64)[None]
         else:
             self.places, self.size = 2 * self.groups + (labels == 0), 2 * (sample.n_groups or 0)
             self.totals = np.bincount(self.places, self.weights, self.size).reshape(-1, 2)
-        self.sizes = self.totals.sum(0)
+        self.positives, self.negatives = self.totals.sum(0).tolist()
+
+    @property
+    def mass(self) -> float:
+        return self.positives + self.negatives
+
+    @property
+    def has_both_classes(self) -> bool:
+        return self.positives > 0 and self.negatives > 0
 
     def margins(self, thresholds: Array) -> Array:
         """Scores less their thresholds: `(n,)` for one threshold or one per group, else `(m, n)`."""
@@ -180,7 +194,7 @@ class Plan:
         floor, most = damping.slope_floor**2, damping.price_limit
         if not excess_slopes.size:
             return np.zeros(len(excess_slopes))
-        if not np.isfinite(excess_slopes.sum() + cost_slope.sum()):
+        if not math.isfinite(excess_slopes.sum() + cost_slope.sum()):
             raise BadScores(OVERFLOW)
         if self.is_area:
             own = excess_slopes * active
@@ -204,20 +218,22 @@ class Plan:
 def _rates(counts: Array, parts: Array, wholes: Array) -> tuple[Array, Array]:
     """The q rates of counts `(T, 4)`, and their slopes by each count: `(T, q)` and `(T, 4, q)`; 0 of nothing."""
     whole = counts @ wholes
-    present = whole > 0
-    over = np.where(present, 1.0, 0.0) / np.where(present, whole, 1.0)
+    if whole.size and whole.min() > 0:
+        over = 1.0 / whole
+    else:
+        present = whole > 0
+        over = present / np.where(present, whole, 1.0)
     values = counts @ parts * over
     return values, (parts - values[:, None] * wholes) * over[:, None]
 
 
 def batch_loss(
-    batch: Sample, thresholds: Tensor, heat: Tensor, value: float, slope: Array, counts: Array, share: float
+    batch: Sample, rows: Countable, thresholds: Tensor, heat: Tensor, value: float, slope: Array, counts: Array, share: float
 ) -> Tensor:
     """value + slope . (soft counts of the batch / share - counts), with the gradient by scores and thresholds.
 
     Above and below add up to 1, so that the counts below are those of all rows less those above.
     """
-    rows = Countable(batch)
     net = (slope[:, :2] - slope[:, 2:]) / share
     fixed = value - float((slope * counts).sum()) + float((slope[:, 2:] * rows.totals).sum()) / share
     scores = batch.scores
