@@ -68,9 +68,9 @@ class Ranked:
         elif passed == len(values):
             threshold = np.nextafter(values.min(), values.dtype.type(-np.inf))
         elif self.more:
-            threshold = _between(values[flagged].min(), edge)
+            threshold = between(values[flagged].min(), edge)
         else:
-            threshold = _between(edge, values[~flagged].max())
+            threshold = between(edge, values[~flagged].max())
         counts = np.array([[tp, fp, positives - tp, negatives - fp]], np.float64)
         feasible = _excess(self.bound, fp if self.more else positives - tp, size) <= SLACK
         return torch.from_numpy(np.array([threshold])), torch.from_numpy(counts), _FEASIBLE[feasible], _ACTIVE[active]
@@ -101,7 +101,7 @@ def _most(bound: Constraint, size: int) -> int:
     return most
 
 
-def _between(upper: Any, lower: Any) -> Any:
+def between(upper: Any, lower: Any) -> Any:
     """The threshold of a cut, as `Curve.thresholds` has it: half way between its neighbours."""
     middle = upper / 2 + lower / 2
     return middle if lower < middle < upper else lower
