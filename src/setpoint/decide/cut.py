@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from setpoint.decide.by_group import find_by_group
 from setpoint.decide.by_rank import EQUAL, Ranked
 from setpoint.measure.constraint import SLACK
-from setpoint.measure.curve import Curve, curve, curve_of_fixed_length
+from setpoint.measure.curve import Curve, curve, curve_of_fixed_length, curve_of_top
 from setpoint.measure.looks import constant, constant_like, may_look
-from setpoint.measure.rate import Range
+from setpoint.measure.rate import Range, flagged, fpr
 from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
+
+
+#: Bounds that let a larger share be flagged, and fewer rows, are not worth a selection before the sort.
+SMALL, FEW = 0.25, 1024
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,7 @@ class Finder:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.ranked = None if problem.group is not None else Ranked.of(problem)
+        self.limits = [] if problem.group is not None else _limits(problem)
 
     def __call__(self, sample: Sample) -> Found:
         problem, sees = self.problem, may_look(sample.scores)
@@ -46,8 +52,38 @@ class Finder:
             if by_rank is not None:
                 return Found(*by_rank)
         heaviest = 1.0 if sample.weights is None or not problem.constraints else sample.weights.max()
+        edge = self._edge(sample) if self.limits and sample.weights is None and sees else None
+        if edge is not None:
+            found = find_among(problem, curve_of_top(sample.scores, sample.labels, edge))
+            # Where no cut meets all bounds, the one that breaks them least may lie lower.
+            if len(problem.constraints) < 2 or bool(found.feasible):
+                return found
         make = curve if sees else curve_of_fixed_length
         return find_among(problem, make(sample.scores, sample.labels, sample.weights), heaviest)
+
+
+    def _edge(self, sample: Sample) -> float | None:
+        """A score below which no cut can be the best, nor beside it; None if all scores should be looked at."""
+        scores = sample.scores.detach().to(sample.dtype).numpy()
+        if len(scores) < FEW:
+            return None
+        share, of_negatives = min(self.limits)
+        rows = scores[sample.labels.numpy() == 0] if of_negatives else scores
+        # The row that a cut may not flag any more, and another beyond it.
+        place = len(rows) - 2 - int(share * len(rows))
+        if place < 2:
+            return None
+        ordered = np.partition(rows, (place - 2, place))
+        return float(ordered[place - 2]) if ordered[place - 2] < ordered[place] else None
+
+
+def _limits(problem: Problem) -> list[tuple[float, bool]]:
+    """The shares, of the negatives or of all rows, that bounds allow to be flagged, if they are small."""
+    bounds = [(c.quantity, c.bound) for c in problem.constraints if c.relation != ">="]
+    if problem.over is not None:
+        bounds.append((problem.over.rate, problem.over.high))
+    of_rates = [(share, bool(rate == fpr)) for rate, share in bounds if bool(rate == fpr) or bool(rate == flagged)]
+    return [limit for limit in of_rates if limit[0] <= SMALL]
 
 
 def find(problem: Problem, sample: Sample) -> Found:
