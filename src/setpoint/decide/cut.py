@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from setpoint.decide.by_group import find_by_group
 from setpoint.decide.by_rank import EQUAL, Ranked
-from setpoint.measure.constraint import SLACK
+from setpoint.measure.constraint import SLACK, Quantity
 from setpoint.measure.curve import Curve, curve, curve_of_fixed_length, curve_of_top
 from setpoint.measure.looks import constant, constant_like, may_look
 from setpoint.measure.rate import Range, flagged, fpr
@@ -41,7 +42,7 @@ class Finder:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.ranked = None if problem.group is not None else Ranked.of(problem)
-        self.limits = [] if problem.group is not None else _limits(problem)
+        self.limit = None if problem.group is not None else _limit(problem)
 
     def __call__(self, sample: Sample) -> Found:
         problem, sees = self.problem, may_look(sample.scores)
@@ -52,22 +53,18 @@ class Finder:
             if by_rank is not None:
                 return Found(*by_rank)
         heaviest = 1.0 if sample.weights is None or not problem.constraints else sample.weights.max()
-        edge = self._edge(sample) if self.limits and sample.weights is None and sees else None
+        edge = self._edge(sample, *self.limit) if self.limit and sample.weights is None and sees else None
         if edge is not None:
-            found = find_among(problem, curve_of_top(sample.scores, sample.labels, edge))
-            # Where no cut meets all bounds, the one that breaks them least may lie lower.
-            if len(problem.constraints) < 2 or bool(found.feasible):
-                return found
+            return find_among(problem, curve_of_top(sample.scores, sample.labels, edge))
         make = curve if sees else curve_of_fixed_length
         return find_among(problem, make(sample.scores, sample.labels, sample.weights), heaviest)
 
 
-    def _edge(self, sample: Sample) -> float | None:
+    def _edge(self, sample: Sample, share: float, of_negatives: bool) -> float | None:
         """A score below which no cut can be the best, nor beside it; None if all scores should be looked at."""
         scores = sample.scores.detach().to(sample.dtype).numpy()
         if len(scores) < FEW:
             return None
-        share, of_negatives = min(self.limits)
         rows = scores[sample.labels.numpy() == 0] if of_negatives else scores
         # The row that a cut may not flag any more, and another beyond it.
         place = len(rows) - 2 - int(share * len(rows))
@@ -77,13 +74,19 @@ class Finder:
         return float(ordered[place - 2]) if ordered[place - 2] < ordered[place] else None
 
 
-def _limits(problem: Problem) -> list[tuple[float, bool]]:
-    """The shares, of the negatives or of all rows, that bounds allow to be flagged, if they are small."""
-    bounds = [(c.quantity, c.bound) for c in problem.constraints if c.relation != ">="]
+def _limit(problem: Problem) -> tuple[float, bool] | None:
+    """The share, of the negatives or of all rows, that the only bound allows to be flagged, if it is small.
+
+    With several bounds there may be no cut that meets all, and the one that breaks them least may lie anywhere.
+    """
     if problem.over is not None:
-        bounds.append((problem.over.rate, problem.over.high))
-    of_rates = [(share, bool(rate == fpr)) for rate, share in bounds if bool(rate == fpr) or bool(rate == flagged)]
-    return [limit for limit in of_rates if limit[0] <= SMALL]
+        rate, share = cast(Quantity, problem.over.rate), problem.over.high
+    elif len(problem.constraints) == 1 and problem.constraints[0].relation != ">=":
+        rate, share = problem.constraints[0].quantity, problem.constraints[0].bound
+    else:
+        return None
+    of_negatives = bool(rate == fpr)
+    return (share, of_negatives) if share <= SMALL and (of_negatives or bool(rate == flagged)) else None
 
 
 def find(problem: Problem, sample: Sample) -> Found:

@@ -283,7 +283,9 @@ class ImplicitThreshold(Solver):
             found, slacks = find_with_slack(self.problem, sample, self.slacks)
             if self.training:
                 self.slacks.copy_(slacks)
-        thresholds = _where(usable, found.thresholds, torch.zeros_like(found.thresholds))
+        thresholds = found.thresholds
+        if not may_look(usable):
+            thresholds = torch.where(usable, thresholds, 0.0)
         return thresholds, found.active, broken_bounds(self.problem, found)
 
     def _move_slack(self, prices: Tensor) -> None:

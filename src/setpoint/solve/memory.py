@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -79,7 +81,7 @@ class Memory(nn.Module):
     @torch.no_grad()
     def push(self, batch: Sample) -> None:
         """Remember a batch over the oldest scores."""
-        self.batches += 1
+        self.batches.add_(1)
         if self.size == 0:
             return
         count = min(len(batch.scores), self.size)
@@ -88,22 +90,25 @@ class Memory(nn.Module):
         ]  # fmt: skip
         if batch.groups is not None:
             columns.append((self.groups, batch.groups))
-        columns.append((self.batch, self.batches.expand(len(batch.scores))))
         first = len(batch.scores) - count
         if not may_look(self.head) or self.scores.dtype == torch.bfloat16:
             places = (self.head + torch.arange(count, device=self.head.device)) % self.size
             for own, given in columns:
                 own[places] = 1.0 if given is None else given[first:].to(own.dtype)
+            self.batch[places] = self.batches
+            self.head.copy_((self.head + count) % self.size)
         else:
             # Arrays are written to in a fraction of the time that a tensor takes.
-            head = int(self.head)
+            head, columns = int(self.head), [*columns, (self.batch, self.batches)]
             end = min(head + count, self.size)
             for own, given in columns:
-                into, rows = own.numpy(), None if given is None else given.numpy()
-                into[head:end] = 1.0 if rows is None else rows[first : first + end - head]
+                into = own.numpy()
+                rows: Any = 1.0 if given is None else given.numpy()
+                several = given is not None and given.dim() > 0
+                into[head:end] = rows[first : first + end - head] if several else rows
                 if end - head < count:
-                    into[: count - end + head] = 1.0 if rows is None else rows[first + end - head :]
-        self.head.copy_((self.head + count) % self.size)
+                    into[: count - end + head] = rows[first + end - head :] if several else rows
+            self.head.fill_((head + count) % self.size)
 
 
 def memory_size(tightest: float | None) -> int:

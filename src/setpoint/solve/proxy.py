@@ -78,10 +78,12 @@ class SwapRegret(nn.Module):
 
     def climb(self, excesses: Tensor) -> None:
         """Shift weight to broken bounds, in proportion to the weight they had."""
-        gain = self.sides.double() @ (excesses.double() / self.rooms.double())
-        gain = torch.cat([gain.new_zeros(1), gain])
-        moved = self.log_matrix.double() + self.settings.lr * torch.outer(gain, self._shares())
-        self.log_matrix.copy_(moved.log_softmax(0))
+        sides, rooms = (part.double().cpu().numpy() for part in (self.sides, self.rooms))
+        gain = np.append(0.0, sides @ (excesses.double().cpu().numpy() / rooms))
+        logs = self.log_matrix.double().cpu().numpy()
+        moved = logs + self.settings.lr * np.outer(gain, stationary(np.exp(logs)))
+        moved -= moved.max(0)
+        self.log_matrix.copy_(torch.from_numpy(moved - np.log(np.exp(moved).sum(0))))
 
     def look(self) -> None:
         """Shares of 1 cannot diverge."""

@@ -187,23 +187,23 @@ def temperature_buffer(temperature: float | None) -> Tensor:
     return torch.tensor(temperature or 0.0)
 
 
-@torch.no_grad()
 def settle_temperature(buffer: Tensor, spread: Callable[[], Tensor], dtype: torch.dtype, *, keep: bool) -> Tensor:
     """The temperature in the buffer; the first time that scores have a spread, one over it, kept if asked to."""
     if may_look(buffer) and float(buffer) > 0:
         return buffer.to(dtype)
-    found = spread()
-    # Scores that differ in their last digits only would make it infinite.
-    new = torch.where(found > 0, (SPREADS / found).clamp(max=STEEPEST), 0.0).to(dtype)
-    temperature = torch.where(buffer > 0, buffer.to(dtype), new)
-    if keep:
-        buffer.copy_(temperature)
-    return torch.where(temperature > 0, temperature, 1.0)
+    with torch.no_grad():
+        found = spread()
+        # Scores that differ in their last digits only would make it infinite.
+        new = torch.where(found > 0, (SPREADS / found).clamp(max=STEEPEST), 0.0).to(dtype)
+        temperature = torch.where(buffer > 0, buffer.to(dtype), new)
+        if keep:
+            buffer.copy_(temperature)
+        return torch.where(temperature > 0, temperature, 1.0)
 
 
 def full_precision(scores: Tensor) -> contextlib.AbstractContextManager[object]:
     """Switches autocast off: it would add up counts in half precision, which cannot count beyond 256."""
     device = scores.device.type if isinstance(scores, Tensor) else "cpu"
-    if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
+    if (device == "cpu" or torch.amp.is_autocast_available(device)) and torch.is_autocast_enabled(device):
         return torch.autocast(device, enabled=False)
     return contextlib.nullcontext()
