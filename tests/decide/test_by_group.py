@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 import reference
 import setpoint as sp
 from marks import cases
-from setpoint.decide.by_group import _range_argmin
+from setpoint.decide.by_group import _range_min
 from setpoint.decide.cut import find
 from setpoint.errors import BadGroups, BadProblem
 from setpoint.measure.sample import Sample
@@ -185,12 +186,12 @@ def test_a_global_bound_is_used_up_where_cuts_are_too_many_to_try_in_pairs(seed)
 
 
 def test_the_smallest_value_of_each_run():
-    values = torch.randn(100, generator=torch.Generator().manual_seed(0))
-    first = torch.randint(0, 100, (300,), generator=torch.Generator().manual_seed(1))
-    last = torch.maximum(first, torch.randint(0, 100, (300,), generator=torch.Generator().manual_seed(2)))
-    found = _range_argmin(values, first, last)
-    for a, b, place in zip(first.tolist(), last.tolist(), found.tolist()):
-        assert place == a + int(values[a : b + 1].argmin())
+    draw = np.random.default_rng(0)
+    values, ends = draw.normal(size=100), draw.integers(0, 100, (2, 300))
+    first, last = ends.min(0), ends.max(0)
+    found = _range_min(values, first, last)
+    for a, b, lowest in zip(first.tolist(), last.tolist(), found.tolist()):
+        assert lowest == values[a : b + 1].min()
 
 
 def test_a_point_has_a_threshold_a_group_by_name(tmp_path):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import setpoint as sp
 from cases import cases
-from setpoint.decide.by_rank import find_by_rank
+from setpoint.decide.by_rank import Ranked
 from setpoint.decide.cut import find, find_among
 from setpoint.measure.constraint import Constraint
 from setpoint.measure.curve import curve
@@ -19,6 +19,11 @@ QUESTIONS = [
     *itertools.product([(sp.minimize, sp.fpr), (sp.maximize, sp.tnr)], [(sp.fnr, "<="), (sp.recall, ">=")]),
 ]
 LEVELS = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.01, 0.25, 1 / 3, 0.3, 0.5, 0.7, 0.95, 1.0]))
+
+
+def find_by_rank(problem, scores, labels):
+    rule = Ranked.of(problem)
+    return None if rule is None else rule.find(scores, labels)
 
 
 @given(st.sampled_from(QUESTIONS), LEVELS, cases(both_classes=True), st.sampled_from([torch.float32, torch.float64]))

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 import reference
 import setpoint as sp
 from cases import cases
-from setpoint.decide.cut import find
+from setpoint.decide.cut import find, find_among
 from setpoint.measure.constraint import Constraint
 from setpoint.measure.count import count
+from setpoint.measure.curve import curve
 from setpoint.measure.rate import CATALOGUE
 from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
@@ -221,3 +222,28 @@ def test_groups_have_a_threshold_each():
     assert found.thresholds.shape == (1, 2)
     assert found.counts.shape == (1, 2, 4)
     assert found.feasible
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        "maximize recall over fpr in [0%, 5%] with 10 points",
+        "maximize precision over flagged in [1%, 20%] with 3 points",
+        "maximize precision where fpr <= 2%",
+        "maximize f1 where flagged == 7%",
+        "minimize error where fpr <= 5% and recall >= 30%",
+        "minimize error where fpr <= 1% and recall >= 90%",
+        "maximize accuracy where flagged <= 0%",
+    ],
+)
+@pytest.mark.parametrize("digits", [None, 2, 0], ids=["no ties", "some ties", "many ties"])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_cut_found_among_the_highest_scores_is_that_of_the_whole_curve(ask, digits, seed):
+    draw = torch.Generator().manual_seed(seed)
+    labels = (torch.rand(1500, generator=draw) < 0.15).double()
+    scores = torch.randn(1500, generator=draw, dtype=torch.float64) + labels
+    scores = scores if digits is None else scores.round(decimals=digits)
+    problem = sp.ask(ask)
+    found, whole = find(problem, Sample(scores, labels)), find_among(problem, curve(scores, labels))
+    for part in ("thresholds", "counts", "feasible", "active"):
+        torch.testing.assert_close(getattr(found, part), getattr(whole, part), rtol=0, atol=0)

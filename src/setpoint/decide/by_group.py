@@ -11,13 +11,16 @@ move to better cuts, as long as every bound holds.
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+from setpoint.decide.by_rank import between
 from setpoint.errors import BadProblem
 from setpoint.measure.constraint import SLACK, Constraint
-from setpoint.measure.curve import Curve, curve
 from setpoint.measure.rate import Gap, Rate
 from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
@@ -30,36 +33,73 @@ ROUNDS = 10
 PAIRS = 2**15
 
 
+Array = NDArray[Any]
+
+
 def find_by_group(problem: Problem, sample: Sample) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Thresholds `(1, G)`, true counts `(1, G, 4)`, whether every bound holds, and which are active `(k,)`."""
-    assert sample.groups is not None
-    parts = [sample.take(sample.groups == group) for group in range(sample.n_groups or 0)]
-    curves = [curve(part.scores, part.labels, part.weights) for part in parts]
+    """Thresholds `(1, G)`, true counts `(1, G, 4)`, whether every bound holds, and which are active `(k,)`.
+
+    The search runs on the processor, wherever the sample is.
+    """
+    curves = _curves(sample)
     heaviest = 1.0 if sample.weights is None else float(sample.weights.max())
-    search = _Search(problem, [c.counts for c in curves], heaviest)
+    search = _Search(problem, [counts for _, counts in curves], heaviest)
     cuts = search.improved(search.best())
     counts = search.counts(cuts)
-    thresholds = torch.stack([_threshold(c, cut) for c, cut in zip(curves, cuts)]).unsqueeze(0)
-    return thresholds, counts, problem.holding(counts, heaviest), search.active(cuts)
+    thresholds = np.array([[_threshold(values, cut) for (values, _), cut in zip(curves, cuts)]], curves[0][0].dtype)
+    found = (torch.from_numpy(thresholds), counts, problem.holding(counts, heaviest), search.active(cuts))
+    device = sample.scores.device
+    return found if device.type == "cpu" else tuple(part.to(device) for part in found)  # type: ignore[return-value]
 
 
-def _threshold(cuts: Curve, cut: int) -> Tensor:
-    if len(cuts.values) == 0:
-        return torch.zeros((), dtype=cuts.values.dtype, device=cuts.values.device)
-    return cuts.thresholds(torch.tensor([cut], device=cuts.values.device))[0]
+def _curves(sample: Sample) -> list[tuple[Array, Array]]:
+    """The distinct scores of each group, the highest first, and the counts at all cuts, `(c, 4)`: see `Curve`."""
+    assert sample.groups is not None
+    scores, order = sample.scores.detach().to(sample.dtype).cpu().sort(descending=True)
+    columns = (sample.labels, torch.ones(()).expand(len(scores)) if sample.weights is None else sample.weights)
+    labels, weights = (column.detach().cpu().double()[order].numpy() for column in columns)
+    groups, values = sample.groups.cpu()[order].numpy(), scores.numpy()
+    found = []
+    for group in range(sample.n_groups or 0):
+        own = (groups == group) & (weights > 0)
+        mine, weight = values[own], weights[own]
+        # A cut stands where the next score is lower.
+        last = np.append(mine[1:] != mine[:-1], True) if len(mine) else np.zeros(0, bool)
+        positive = labels[own] * weight
+        counts = np.zeros((np.count_nonzero(last) + 1, 4))
+        for side, part in enumerate((positive, weight - positive)):
+            counts[1:, side] = part.cumsum()[last]
+        counts[:, 2:] = counts[-1, :2] - counts[:, :2]
+        found.append((mine[last], counts))
+    return found
+
+
+def _threshold(values: Array, cut: int) -> Any:
+    """The threshold of a cut, as `Curve.thresholds` has it."""
+    if cut == 0:
+        return values[0] if len(values) else 0.0
+    if cut == len(values):
+        return np.nextafter(values[-1], values.dtype.type(-np.inf))
+    return between(values[cut - 1], values[cut])
+
+
+def _rate(rate: Rate, counts: Array) -> Array:
+    """The rate at counts `(..., 4)`; 0 of nothing."""
+    part, whole = counts @ np.array(rate.part, float), counts @ np.array(rate.whole, float)
+    return part / np.where(whole > 0, whole, np.inf)
 
 
 class _Search:
     """All cuts of all groups, and the windows in which they may lie."""
 
-    def __init__(self, problem: Problem, tables: list[Tensor], heaviest: float) -> None:
+    def __init__(self, problem: Problem, tables: list[Array], heaviest: float) -> None:
         if not isinstance(problem.objective, Rate):
             raise BadProblem(f"thresholds a group need a rate as objective, not the metric {problem.objective}")
         self.objective = problem.objective
         self.problem = problem
         self.tables = tables
         self.heaviest = heaviest
-        self.total = torch.stack([table[0] for table in tables]).sum(0)
+        self.total = np.stack([table[0] for table in tables]).sum(0)
         self.gaps = [c for c in problem.constraints if isinstance(c.quantity, Gap)]
         self.others = [c for c in problem.constraints if not isinstance(c.quantity, Gap)]
         for c in self.gaps:
@@ -74,33 +114,35 @@ class _Search:
         self.first, self.last = self._windows()
 
     def counts(self, cuts: list[int]) -> Tensor:
-        return torch.stack([table[cut] for table, cut in zip(self.tables, cuts)]).unsqueeze(0)
+        return torch.from_numpy(np.stack([table[cut] for table, cut in zip(self.tables, cuts)])).unsqueeze(0)
 
-    def _windows(self) -> tuple[Tensor, Tensor]:
+    def _windows(self) -> tuple[Array, Array]:
         """First and last cut of each group `(G, W)` in each window; windows without a cut of some group are dropped."""
         limit = WINDOWS if len(self.gaps) == 1 else int(WINDOWS ** (1 / len(self.gaps)))
         ranges = []
         for constraint in self.gaps:
             gap = constraint.quantity
             assert isinstance(gap, Gap)
-            levels = [gap.rate(table) * gap.rate.direction for table in self.tables]
-            present = [bool(gap.rate.size(table[0]) > 0) for table in self.tables]
-            edges = torch.unique(torch.cat([level for level, here in zip(levels, present) if here] or levels))
+            levels = [_rate(gap.rate, table) * gap.rate.direction for table in self.tables]
+            present = [bool(table[0] @ np.array(gap.rate.whole, float) > 0) for table in self.tables]
+            # The levels of each group ascend, and a stable sort merges what is in order already.
+            edges = np.sort(np.concatenate([at for at, here in zip(levels, present) if here] or levels), kind="stable")
+            edges = edges[np.append(True, edges[1:] != edges[:-1])]
             if len(edges) > limit:
-                edges = edges[torch.linspace(0, len(edges) - 1, limit).round().long()]
-            rows = []
-            for level, here in zip(levels, present):
-                first = torch.searchsorted(level, edges - SLACK)
-                last = torch.searchsorted(level, edges + self._allowed(constraint), right=True) - 1
-                everything = torch.stack([torch.zeros_like(first), torch.full_like(last, len(level) - 1)])
-                rows.append(torch.stack([first, last]) if here else everything)
-            ranges.append(torch.stack(rows, dim=1))
+                edges = edges[torch.linspace(0, len(edges) - 1, limit).round().long().numpy()]
+            low, high = edges - SLACK, edges + self._allowed(constraint)
+            first, last = np.zeros((2, len(levels), len(edges)), np.int64)
+            for group, (level, here) in enumerate(zip(levels, present)):
+                last[group] = np.searchsorted(level, high, "right") - 1 if here else len(level) - 1
+                if here:
+                    first[group] = np.searchsorted(level, low)
+            ranges.append((first, last))
         first, last = ranges[0]
         for more in ranges[1:]:
-            first = torch.maximum(first.unsqueeze(-1), more[0].unsqueeze(-2)).flatten(1)
-            last = torch.minimum(last.unsqueeze(-1), more[1].unsqueeze(-2)).flatten(1)
+            first = np.maximum(first[:, :, None], more[0][:, None]).reshape(len(first), -1)
+            last = np.minimum(last[:, :, None], more[1][:, None]).reshape(len(last), -1)
         possible = (first <= last).all(0)
-        return first[:, possible], last[:, possible]
+        return (first, last) if possible.all() else (first[:, possible], last[:, possible])
 
     def _allowed(self, gap: Constraint) -> float:
         """The widest gap that keeps the bound; a gap of 0 is kept within one sample, as other equalities are."""
@@ -110,9 +152,9 @@ class _Search:
     def best(self) -> list[int]:
         """The best cuts that meet every bound; failing that, those that break the global bounds least."""
         sign = -1.0 if self.problem.maximize else 1.0
-        part, whole = (self.total.new_tensor(v) for v in (self.objective.part, self.objective.whole))
+        part, whole = (np.array(v, float) for v in (self.objective.part, self.objective.whole))
         if self.objective.has_fixed_whole:
-            return self._within_bounds(sign * part / (self.total @ whole).clamp(min=1e-300))
+            return self._within_bounds(sign * part / max(self.total @ whole, 1e-300))
         ratio, cuts = 0.0, [0] * len(self.tables)
         for _ in range(20):
             cuts = self._within_bounds(sign * (part - ratio * whole) / self.total.sum())
@@ -124,9 +166,12 @@ class _Search:
 
     def improved(self, cuts: list[int]) -> list[int]:
         """The same cuts, or better ones that break no bound further, reached by moves of one group or two."""
+        if not self.others:
+            return cuts
         least = [self._allowed(c) - c.bound if isinstance(c.quantity, Gap) else SLACK for c in self.problem.constraints]
-        most = self.problem.violations_per_cut(self.counts(cuts)).maximum(self.total.new_tensor(least).unsqueeze(-1))
-        for _ in range(ROUNDS if self.others else 0):
+        floor = torch.tensor(least, dtype=torch.float64).unsqueeze(-1)
+        most = self.problem.violations_per_cut(self.counts(cuts)).maximum(floor)
+        for _ in range(ROUNDS):
             before = cuts
             for moving in self._moves():
                 cuts = self._moved(cuts, moving, most)
@@ -143,11 +188,11 @@ class _Search:
 
     def _moved(self, cuts: list[int], moving: tuple[int, ...], most: Tensor) -> list[int]:
         """The best of all cuts of the groups that move, if better than the present ones; the other groups stay."""
-        grid = torch.cartesian_prod(*(torch.arange(len(self.tables[g]), device=most.device) for g in moving))
+        grid = torch.cartesian_prod(*(torch.arange(len(self.tables[g])) for g in moving))
         grid = grid.view(-1, len(moving))
         tried = self.counts(cuts).repeat(len(grid), 1, 1)
         for group, places in zip(moving, grid.T):
-            tried[:, group] = self.tables[group][places]
+            tried[:, group] = torch.from_numpy(self.tables[group])[places]
         worse = (self.problem.violations_per_cut(tried) > most).any(0)
         cost = self.problem.costs(tried).masked_fill(worse, torch.inf)
         best = int(cost.argmin())
@@ -156,7 +201,7 @@ class _Search:
         moved = dict(zip(moving, grid[best].tolist()))
         return [moved.get(group, cut) for group, cut in enumerate(cuts)]
 
-    def _within_bounds(self, cost: Tensor) -> list[int]:
+    def _within_bounds(self, cost: Array) -> list[int]:
         """The cheapest cuts under the global bounds, each of which is linear too: (part - bound whole) . counts."""
         prices = [0.0] * len(self.others)
         lines = [self._line(c) for c in self.others]
@@ -167,13 +212,14 @@ class _Search:
                 prices[i], cuts = self._price_of(constraint, line, rest)
         return cuts
 
-    def _line(self, constraint: Constraint) -> Tensor:
+    def _line(self, constraint: Constraint) -> Array:
         rate = constraint.quantity
         assert isinstance(rate, Rate)
-        line = self.total.new_tensor(rate.part) - constraint.bound * self.total.new_tensor(rate.whole)
-        return (-line if constraint.relation == ">=" else line) / self.total.sum()
+        line = np.array(rate.part, float) - constraint.bound * np.array(rate.whole, float)
+        found: Array = (-line if constraint.relation == ">=" else line) / self.total.sum()
+        return found
 
-    def _price_of(self, constraint: Constraint, line: Tensor, cost: Tensor) -> tuple[float, list[int]]:
+    def _price_of(self, constraint: Constraint, line: Array, cost: Array) -> tuple[float, list[int]]:
         """The lowest price at which the cheapest cuts keep the bound, and those cuts."""
 
         def excess(price: float) -> tuple[float, list[int]]:
@@ -192,38 +238,43 @@ class _Search:
             low, high = (middle, high) if sign * excess(sign * middle)[0] > SLACK else (low, middle)
         return sign * high, excess(sign * high)[1]
 
-    def _cheapest(self, cost: Tensor) -> list[int]:
+    def _cheapest(self, cost: Array) -> list[int]:
         """The cheapest cut of each group in the best window; among equal cuts, flagging more wins."""
-        picks = [_range_argmin(table @ cost, a, b) for table, a, b in zip(self.tables, self.first, self.last)]
-        value = torch.stack([(table @ cost)[pick] for table, pick in zip(self.tables, picks)]).sum(0)
-        best = int(value.argmin())
-        return [int(pick[best]) for pick in picks]
+        values = [table @ cost for table in self.tables]
+        lowest = [_range_min(*run) for run in zip(values, self.first, self.last)]
+        best = int(np.stack(lowest).sum(0).argmin())
+        picks = []
+        for value, first, last in zip(values, self.first[:, best], self.last[:, best]):
+            window = value[first : last + 1]
+            picks.append(int(last - window[::-1].argmin()))
+        return picks
 
     def active(self, cuts: list[int]) -> Tensor:
         """A bound is active when moving one group to a neighbouring cut would break it."""
-        broken = torch.zeros(len(self.problem.constraints), dtype=torch.bool)
+        here = self.counts(cuts)[0]
+        moved = []
         for group, cut in enumerate(cuts):
             for other in (cut - 1, cut + 1):
                 if 0 <= other < len(self.tables[group]):
-                    moved = self.counts([*cuts[:group], other, *cuts[group + 1 :]])
-                    broken |= (self.problem.excesses(moved) > SLACK).cpu()
+                    moved.append(here.clone())
+                    moved[-1][group] = torch.from_numpy(self.tables[group][other])
         equality = torch.tensor([c.relation == "==" for c in self.problem.constraints])
-        return (broken | equality).to(self.total.device)
+        if not moved:
+            return equality
+        return equality | (self.problem.violations_per_cut(torch.stack(moved)) > SLACK).any(1)
 
 
-def _range_argmin(values: Tensor, first: Tensor, last: Tensor) -> Tensor:
-    """The place of the smallest value in each run `first ... last`, by a table of runs of lengths 1, 2, 4, ..."""
-    places = torch.arange(len(values), device=values.device)
-    table, width = [places], 1
-    while 2 * width <= len(values):
-        left, right = table[-1][:-width], table[-1][width:]
-        table.append(torch.where(values[left] < values[right], left, right))
-        width *= 2
-    length = last - first + 1
-    level = length.double().log2().floor().long()
-    answer = torch.zeros_like(first)
-    for depth, row in enumerate(table):
-        here = level == depth
-        left, right = row[first[here]], row[last[here] - 2**depth + 1]
-        answer[here] = torch.where(values[left] < values[right], left, right)
-    return answer
+def _range_min(values: Array, first: Array, last: Array) -> Array:
+    """The smallest value in each run `first ... last`, by a table of runs of lengths 1, 2, 4, ..."""
+    widest = int((last - first).max(initial=0)) + 1
+    table = np.empty((widest.bit_length(), len(values)))
+    table[0] = values
+    for depth in range(1, len(table)):
+        width = 2 ** (depth - 1)
+        table[depth] = table[depth - 1]
+        np.minimum(table[depth - 1, :-width], table[depth - 1, width:], out=table[depth, :-width])
+    # Two runs of one length, which overlap, cover a run of any length.
+    depth = np.frexp(last - first + 1.0)[1] - 1
+    flat, row = table.ravel(), depth * len(values)
+    found: Array = np.minimum(flat[row + first], flat[row + last + 1 - (1 << depth)])
+    return found

@@ -7,6 +7,7 @@ linear time.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,33 +25,65 @@ _MORE, _HELD_BACK = {(recall, True), (fnr, False)}, {(fpr, "<="), (tnr, ">=")}
 _LESS, _KEPT_UP = {(tnr, True), (fpr, False)}, {(recall, ">="), (fnr, "<=")}
 
 
-def find_by_rank(problem: Problem, scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor] | None:
-    """Threshold, counts, whether the bound holds and whether it is active; None where ranks do not decide."""
-    if problem.over is not None or len(problem.constraints) != 1:
-        return None
-    (bound,) = problem.constraints
-    objective, held = (problem.objective, problem.maximize), (bound.quantity, bound.relation)
-    more = objective in _MORE and held in _HELD_BACK
-    if not more and not (objective in _LESS and held in _KEPT_UP):
-        return None
-    values = scores.detach().to(torch.promote_types(scores.dtype, torch.float32)).numpy()
-    positive = labels.numpy() > 0
-    # Flagging less is flagging more of the negated scores.
-    side, bounded = (values, values[~positive]) if more else (-values, -values[positive])
-    if not 0 < len(bounded) < len(values):
-        return None
-    allowed = _most(bound, len(bounded))
-    active = allowed < len(bounded)
-    first = len(bounded) - 1 - allowed
-    edge = np.partition(bounded, first)[first] if active else -np.inf
-    beyond = side > edge
-    flagged = beyond if more else ~beyond
-    tp, passed, positives = (int(np.count_nonzero(of)) for of in (flagged & positive, flagged, positive))
-    threshold = _between(values, flagged, passed)
-    fp, negatives = passed - tp, len(values) - positives
-    counts = torch.tensor([[tp, fp, positives - tp, negatives - fp]], dtype=torch.float64)
-    feasible = _excess(bound, fp if more else positives - tp, len(bounded)) <= SLACK
-    return torch.from_numpy(np.array([threshold])), counts, torch.tensor(feasible), torch.tensor([active])
+@dataclass(frozen=True)
+class Ranked:
+    """A bound whose best cut a rank decides; `more`: the objective improves by flagging more, else by flagging less."""
+
+    bound: Constraint
+    more: bool
+
+    @staticmethod
+    def of(problem: Problem) -> Ranked | None:
+        """The rule of a problem; None where ranks do not decide."""
+        if problem.over is not None or len(problem.constraints) != 1:
+            return None
+        (bound,) = problem.constraints
+        objective, held = (problem.objective, problem.maximize), (bound.quantity, bound.relation)
+        more = objective in _MORE and held in _HELD_BACK
+        return Ranked(bound, more) if more or (objective in _LESS and held in _KEPT_UP) else None
+
+    def find(self, scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor] | None:
+        """Threshold, counts, whether the bound holds and whether it is active; None without both classes."""
+        values = scores.detach().to(torch.promote_types(scores.dtype, torch.float32)).numpy()
+        positive = labels.numpy() > 0
+        positives = int(np.count_nonzero(positive))
+        negatives = len(values) - positives
+        size = negatives if self.more else positives
+        if not 0 < size < len(values):
+            return None
+        allowed = _most(self.bound, size)
+        active = allowed < size
+        # Of the bounded class, so many pass, or are missed, and the next one marks the edge.
+        if self.more:
+            edge = _nth(values[~positive], size - 1 - allowed) if active else -np.inf
+            flagged = values > edge
+        else:
+            edge = _nth(values[positive], allowed) if active else np.inf
+            flagged = values >= edge
+        tp, passed = int(np.count_nonzero(flagged & positive)), int(np.count_nonzero(flagged))
+        fp = passed - tp
+        # No score lies between the edge and the cut that it marks.
+        if passed == 0:
+            threshold = values.max()
+        elif passed == len(values):
+            threshold = np.nextafter(values.min(), values.dtype.type(-np.inf))
+        elif self.more:
+            threshold = between(values[flagged].min(), edge)
+        else:
+            threshold = between(edge, values[~flagged].max())
+        counts = np.array([[tp, fp, positives - tp, negatives - fp]], np.float64)
+        feasible = _excess(self.bound, fp if self.more else positives - tp, size) <= SLACK
+        return torch.from_numpy(np.array([threshold])), torch.from_numpy(counts), _FEASIBLE[feasible], _ACTIVE[active]
+
+
+#: The answers no and yes, which nobody writes to.
+_FEASIBLE = (torch.tensor(False), torch.tensor(True))
+_ACTIVE = (torch.tensor([False]), torch.tensor([True]))
+
+
+def _nth(values: Any, place: int) -> Any:
+    """The value at a place in ascending order."""
+    return np.partition(values, place)[place]
 
 
 def _excess(bound: Constraint, wrong: int, size: int) -> float:
@@ -68,12 +101,7 @@ def _most(bound: Constraint, size: int) -> int:
     return most
 
 
-def _between(values: Any, flagged: Any, passed: int) -> Any:
+def between(upper: Any, lower: Any) -> Any:
     """The threshold of a cut, as `Curve.thresholds` has it: half way between its neighbours."""
-    if passed == 0:
-        return values.max()
-    if passed == len(values):
-        return np.nextafter(values.min(), values.dtype.type(-np.inf))
-    upper, lower = values[flagged].min(), values[~flagged].max()
     middle = upper / 2 + lower / 2
     return middle if lower < middle < upper else lower

@@ -185,9 +185,31 @@ class _Task:
         return shifts, broken
 
     def newton(self, temperature: float, shifts: Tensor, tolerance: float = 1e-13) -> Tensor:
+        """The shifts at which the soft coverages meet their bounds, to within a tolerance of the coverages."""
+        bounded = (self.low > 0) | (self.high < 1)
+        free = ~bounded
+        if int(free.sum()) < 2:
+            return self._newton(temperature, shifts, tolerance, self._widest())
+        # Classes without bounds stay where they are, and together act as one class.
+        together = torch.logsumexp(temperature * (self.scores[:, free] - shifts[free]), -1) / temperature
+        few = replace(
+            self,
+            scores=torch.cat([self.scores[:, bounded], together.unsqueeze(-1)], -1),
+            low=torch.cat([self.low[bounded], self.low.new_zeros(1)]),
+            high=torch.cat([self.high[bounded], self.high.new_ones(1)]),
+        )
+        start = torch.cat([shifts[bounded], shifts.new_zeros(1)])
+        moved = few._newton(temperature, start, tolerance, self._widest())
+        return shifts.masked_scatter(bounded, moved[:-1])
+
+    def _widest(self) -> float:
+        """The farthest that a shift may have to go."""
+        rows, classes = (self.scores.amax(dim) - self.scores.amin(dim) for dim in (-1, 0))
+        return float(rows.max()) + float(classes.max())
+
+    def _newton(self, temperature: float, shifts: Tensor, tolerance: float, widest: float) -> Tensor:
         """Newton's method within the orthant that the slopes point into; a shift that would change sign stops at 0."""
         scores, weights, kinked = self.scores, self.weights, self.low < self.high
-        widest = float((scores.amax(0) - scores.amin(0)).max()) + float((scores.amax(-1) - scores.amin(-1)).max())
 
         def cost(at: Tensor) -> float:
             soft_max = torch.logsumexp(temperature * (scores - at), -1) / temperature

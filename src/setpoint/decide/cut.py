@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from setpoint.decide.by_group import find_by_group
-from setpoint.decide.by_rank import EQUAL, find_by_rank
-from setpoint.measure.constraint import SLACK
-from setpoint.measure.curve import Curve, curve, curve_of_fixed_length
+from setpoint.decide.by_rank import EQUAL, Ranked
+from setpoint.measure.constraint import SLACK, Quantity
+from setpoint.measure.curve import Curve, curve, curve_of_fixed_length, curve_of_top
 from setpoint.measure.looks import constant, constant_like, may_look
-from setpoint.measure.rate import Range
+from setpoint.measure.rate import Range, flagged, fpr
 from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
+
+
+#: Bounds that let a larger share be flagged, and fewer rows, are not worth a selection before the sort.
+SMALL, FEW = 0.25, 1024
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,59 @@ class Found:
     active: Tensor
 
 
+class Finder:
+    """The search for the best cut of a problem; what does not depend on a sample is worked out once."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.ranked = None if problem.group is not None else Ranked.of(problem)
+        self.limit = None if problem.group is not None else _limit(problem)
+
+    def __call__(self, sample: Sample) -> Found:
+        problem, sees = self.problem, may_look(sample.scores)
+        if problem.group is not None:
+            return Found(*find_by_group(problem, sample))
+        if self.ranked is not None and sample.weights is None and sees:
+            by_rank = self.ranked.find(sample.scores, sample.labels)
+            if by_rank is not None:
+                return Found(*by_rank)
+        heaviest = 1.0 if sample.weights is None or not problem.constraints else sample.weights.max()
+        edge = self._edge(sample, *self.limit) if self.limit and sample.weights is None and sees else None
+        if edge is not None:
+            return find_among(problem, curve_of_top(sample.scores, sample.labels, edge))
+        make = curve if sees else curve_of_fixed_length
+        return find_among(problem, make(sample.scores, sample.labels, sample.weights), heaviest)
+
+
+    def _edge(self, sample: Sample, share: float, of_negatives: bool) -> float | None:
+        """A score below which no cut can be the best, nor beside it; None if all scores should be looked at."""
+        scores = sample.scores.detach().to(sample.dtype).numpy()
+        if len(scores) < FEW:
+            return None
+        rows = scores[sample.labels.numpy() == 0] if of_negatives else scores
+        # The row that a cut may not flag any more, and another beyond it.
+        place = len(rows) - 2 - int(share * len(rows))
+        if place < 2:
+            return None
+        ordered = np.partition(rows, (place - 2, place))
+        return float(ordered[place - 2]) if ordered[place - 2] < ordered[place] else None
+
+
+def _limit(problem: Problem) -> tuple[float, bool] | None:
+    """The share, of the negatives or of all rows, that the only bound allows to be flagged, if it is small.
+
+    With several bounds there may be no cut that meets all, and the one that breaks them least may lie anywhere.
+    """
+    if problem.over is not None:
+        rate, share = cast(Quantity, problem.over.rate), problem.over.high
+    elif len(problem.constraints) == 1 and problem.constraints[0].relation != ">=":
+        rate, share = problem.constraints[0].quantity, problem.constraints[0].bound
+    else:
+        return None
+    of_negatives = bool(rate == fpr)
+    return (share, of_negatives) if share <= SMALL and (of_negatives or bool(rate == flagged)) else None
+
+
 def find(problem: Problem, sample: Sample) -> Found:
     """The best feasible cut; if there is none, the cut that breaks the bounds least.
 
@@ -37,15 +96,7 @@ def find(problem: Problem, sample: Sample) -> Found:
     of equal objective the one closest to its bounds is taken: on new data it has the most to gain. A bound is
     active when a neighbouring cut would break it; equalities always are.
     """
-    if problem.group is not None:
-        return Found(*find_by_group(problem, sample))
-    if sample.weights is None and may_look(sample.scores):
-        by_rank = find_by_rank(problem, sample.scores, sample.labels)
-        if by_rank is not None:
-            return Found(*by_rank)
-    heaviest = 1.0 if sample.weights is None or not problem.constraints else sample.weights.max()
-    make = curve if may_look(sample.scores) else curve_of_fixed_length
-    return find_among(problem, make(sample.scores, sample.labels, sample.weights), heaviest)
+    return Finder(problem)(sample)
 
 
 def find_among(problem: Problem, cuts: Curve, heaviest: float | Tensor = 1.0) -> Found:
@@ -57,7 +108,7 @@ def find_among(problem: Problem, cuts: Curve, heaviest: float | Tensor = 1.0) ->
         active = torch.ones(len(chosen), dtype=torch.bool, device=counts.device)
         return Found(cuts.thresholds(chosen), counts[chosen], problem.holding(counts), active)
     violations = problem.violations_per_cut(counts)
-    best = best_cut(problem, counts)
+    best = _first_best(criteria(problem, violations, problem.costs(counts), violations))
     chosen = best.view(1)
     equality = constant(tuple(c.relation == "==" for c in problem.constraints), torch.bool, counts.device)
     active = equality | (violations[:, cuts.beside(best)] > SLACK).any(1)

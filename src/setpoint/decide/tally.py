@@ -9,7 +9,7 @@ the same scores has to sort only those in the few other buckets.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from setpoint.decide.cut import criteria, find_among
 from setpoint.decide.samples_needed import refuse_confidence, safe_side
 from setpoint.errors import BadProblem, BadScores, BadSetting
 from setpoint.measure.constraint import Quantity
-from setpoint.measure.curve import Curve
+from setpoint.measure.curve import Curve, RangedCurve
 from setpoint.measure.rate import CATALOGUE, Rate
 from setpoint.measure.sample import Sample, check_sample
 from setpoint.problem.language import read_problem
@@ -36,17 +36,6 @@ BITS = 20
 BUCKETS = 2**BITS
 _HALF, _SHIFT = BUCKETS // 2, 32 - BITS
 _FLOOR = np.nextafter(-np.finfo(np.float64).max, 0)
-
-
-@dataclass(frozen=True)
-class _Cuts(Curve):
-    """Cuts between ranges of scores: `values` are the lowest, `highest` the highest that each range can hold."""
-
-    highest: Tensor
-
-    @property
-    def tops(self) -> Tensor:
-        return self.highest
 
 
 class ScoreTally:
@@ -154,7 +143,7 @@ class ScoreTally:
         times = np.concatenate([self.counts[:, used], self.times], axis=1)
         order = np.argsort(-low, kind="stable")
         fp, tp = np.concatenate([np.zeros((2, 1)), times[:, order].cumsum(1)], axis=1)
-        return _Cuts(*(torch.from_numpy(np.ascontiguousarray(part)) for part in (low[order], tp, fp, high[order])))
+        return RangedCurve(*(torch.from_numpy(np.ascontiguousarray(part)) for part in (low[order], tp, fp, high[order])))
 
     def calibrate(self, problem: Problem | str, confidence: float | None = None) -> OperatingPoint:
         """Set the threshold to run at.
@@ -220,7 +209,7 @@ class ScoreTally:
     ) -> tuple[NDArray[np.bool_], NDArray[np.float64], float]:
         """Which of the used buckets can hold the best cut, the least cost in each, and the cost of the best cut."""
         fp, tp = np.concatenate([np.zeros((2, 1)), self.counts[:, self._used()].cumsum(1)], axis=1)
-        plain = _Cuts(
+        plain = RangedCurve(
             *(torch.from_numpy(part) for part in (-np.arange(len(tp) - 1.0), tp, fp, -np.arange(len(tp) - 1.0)))
         )
         corners = torch.stack([_box(plain, above, beside) for above in (0, 1) for beside in (0, 1)])

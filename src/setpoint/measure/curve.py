@@ -77,6 +77,29 @@ class Curve:
         return self.places[torch.stack([(cut - 1).clamp(min=0), cut, after])]
 
 
+@dataclass(frozen=True)
+class RangedCurve(Curve):
+    """Cuts between ranges of scores: `values` are the lowest, `highest` the highest that each range can hold."""
+
+    highest: Tensor
+
+    @property
+    def tops(self) -> Tensor:
+        return self.highest
+
+
+def curve_of_top(scores: Tensor, labels: Tensor, edge: float) -> RangedCurve:
+    """The cuts above the scores below `edge`, which count as one range: only the others are sorted."""
+    scores = scores.detach()
+    above = scores >= edge
+    top, rest = curve(scores[above], labels[above]), scores[~above]
+    lowest, highest = rest.aminmax()
+    positives = labels.sum(dtype=torch.float64)
+    sizes = (positives, len(scores) - positives)
+    tp, fp = (torch.cat([passed, size.view(1)]) for passed, size in zip((top.tp, top.fp), sizes))
+    return RangedCurve(torch.cat([top.values, lowest.view(1)]), tp, fp, torch.cat([top.values, highest.view(1)]))
+
+
 def curve(scores: Tensor, labels: Tensor, weights: Tensor | None = None) -> Curve:
     """Find the counts at all cuts; tied scores pass together, samples of weight 0 are ignored.
 

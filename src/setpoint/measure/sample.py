@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -116,12 +117,21 @@ class Sample:
         return replace(self, scores=scores, labels=labels, weights=weights, processes=ALONE)
 
 
-def check_sample(scores: Any, labels: Any, weights: Any = None, groups: Any = None, *, look: bool = True) -> Sample:
+def check_sample(
+    scores: Any,
+    labels: Any,
+    weights: Any = None,
+    groups: Any = None,
+    *,
+    look: bool = True,
+    to_train: bool = False,
+) -> Sample:
     """Check scores, labels, weights and groups, given as tensors, arrays or lists, and make a `Sample` of them.
 
-    Without `look` only types and shapes are checked; the numbers are left to `doubts_of`.
+    Without `look` only types and shapes are checked; the numbers are left to `doubts_of`. Scores `to_train` on must not be
+    so large that their squares or differences overflow.
     """
-    scores = check_scores(scores, look=look)
+    scores = check_scores(scores, look=look, to_train=to_train)
     if scores.dim() != 1:
         hint = _HINTS.get(scores.shape[1], "") if scores.dim() == 2 else ""
         raise ShapeMismatch(f"scores {tuple(scores.shape)} must hold one number per sample, shape (n,){hint}")
@@ -138,15 +148,13 @@ def check_sample(scores: Any, labels: Any, weights: Any = None, groups: Any = No
     return Sample(scores, labels, weights, groups)
 
 
-def check_scores(given: Any, *, look: bool = True) -> Tensor:
-    """Finite floating-point scores of any shape, or one clear error."""
+def check_scores(given: Any, *, look: bool = True, to_train: bool = False) -> Tensor:
+    """Finite floating-point scores of any shape, or one clear error; scores `to_train` on have a limit."""
     scores = read_numbers(given, "scores", BadScores)
     if not scores.is_floating_point():
         scores = scores.double()
-    if not look:
-        return scores
     # The usual case first: this is asked of every batch.
-    if scores.dtype != torch.float64 and bool(scores.isfinite().all()):
+    if not look or within(scores, _largest(scores.dtype) if to_train else LARGEST_SCORE):
         return scores
     odd = ~torch.isfinite(scores)
     # No float64 lies below the lowest one, so that it could never pass a threshold.
@@ -158,7 +166,17 @@ def check_scores(given: Any, *, look: bool = True) -> Tensor:
             f"{int(odd.sum())} of {scores.numel()} scores are not finite ({nans} NaN); "
             "the model has diverged or its input holds such values: lower the learning rate or clean the input"
         )
+    if to_train:
+        refuse_huge_scores(scores)
     return scores
+
+
+def within(numbers: Tensor, most: float) -> bool:
+    """Whether there are numbers, all of them from -most to most, and none is NaN."""
+    if not numbers.numel():
+        return False
+    low, high = torch.aminmax(numbers.detach())
+    return -most <= float(low) and float(high) <= most
 
 
 def name_groups(groups: Any) -> tuple[Tensor, list[str]]:
@@ -210,11 +228,10 @@ def doubts_of(sample: Sample) -> Tensor:
 
 def _labels(values: Any, scores: Tensor, look: bool = True) -> Tensor:
     labels = _like(values, scores, "labels", BadLabels)
-    if not look:
+    # Numbers that equal their own truth value are 0 and 1; NaN equals nothing.
+    if not look or torch.equal(labels.bool().to(labels.dtype), labels):
         return labels
     odd = (labels != 0) & (labels != 1)
-    if not bool(odd.any()):
-        return labels
     missing = int(labels.isnan().sum())
     if missing:
         raise BadLabels(f"labels are missing (NaN or None) for {missing} of {len(labels)} samples; drop those samples")
@@ -256,6 +273,7 @@ def refuse_huge_scores(scores: Tensor) -> None:
         )
 
 
+@lru_cache
 def _largest(dtype: torch.dtype) -> float:
     """The largest score to train on; half precision ends at 65504, and slopes of squares must fit too."""
     return min(LARGEST_SCORE, torch.finfo(dtype).max / 16)

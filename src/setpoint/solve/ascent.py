@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from setpoint.errors import BadSetting, DivergedPrices
 from setpoint.measure.constraint import Constraint
 from setpoint.measure.looks import may_look
+from setpoint.measure.sample import within
 from setpoint.solve.refuse import above_zero, finite_start
 
 
@@ -135,12 +136,13 @@ class Ascent(nn.Module):
         risen = torch.maximum(self.prices.add(rise, alpha=float(self.settings.lr)), self.floors)
         if self.settings.ceiling is not None:
             risen.clamp_(-self.settings.ceiling, self.settings.ceiling)
-        if may_look(risen):
+        if may_look(risen) and not within(risen, self.settings.limit):
             self._refuse_divergence(risen, excess)
         self.excesses.copy_(excess)
         self.prices.copy_(risen)
-        self.smoothed.copy_(smoothed)
-        self.started.fill_(True)
+        if control is not None:
+            self.smoothed.copy_(smoothed)
+            self.started.fill_(True)
 
     def look(self) -> None:
         """Refuse prices that have diverged on a device at which nobody looked."""

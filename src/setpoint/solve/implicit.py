@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from setpoint.decide.cut import Found, find
+from setpoint.decide.cut import Finder, Found
 from setpoint.errors import BadSetting
 from setpoint.measure.joined import joined
 from setpoint.measure.looks import constant, constant_like, may_look
@@ -19,6 +20,7 @@ from setpoint.measure.step import SigmoidStep, SmoothStep
 from setpoint.problem.problem import Problem
 from setpoint.solve.correction import Correction, Follower, find_soft, find_with_slack, most_slack, refuse_slack
 from setpoint.solve.memory import Memory, memory_size
+from setpoint.solve.plan import Countable, Plan, batch_loss, softly
 from setpoint.solve.price import (
     Damping,
     Expansion,
@@ -34,6 +36,7 @@ from setpoint.solve.solver import Solver, full_precision, settle_temperature, te
 
 #: The price of a bound that no threshold meets: heavy beside an objective of at most 1.
 BROKEN_PRICE = 10.0
+_USABLE = torch.tensor(True)
 
 
 class ImplicitThreshold(Solver):
@@ -68,6 +71,8 @@ class ImplicitThreshold(Solver):
         tensor([-0.6500])
     """
 
+    #: Whether prices are solved, so that a plan of the problem gives them.
+    solves_prices: ClassVar[bool] = True
     thresholds: Tensor
     prices: Tensor
     active: Tensor
@@ -95,6 +100,8 @@ class ImplicitThreshold(Solver):
             raise BadSetting(f"slope_penalty must be finite and not negative, got {slope_penalty!r}")
         self.problem, self.n_groups, self.step, self.slope_penalty = problem, n_groups, step, slope_penalty
         self.correction, self.damping = correction or Correction(), damping or Damping()
+        self.finder = Finder(problem)
+        self.plan = Plan.of(problem, step) if self.solves_prices and not slope_penalty else None
         if self.correction.slack is not None:
             refuse_slack(problem)
         self.follower: Follower | None = None
@@ -171,6 +178,8 @@ class ImplicitThreshold(Solver):
             self._refuse_small_memory(len(batch.scores))
         corrected = self.memory.joined(batch, newest=newest) if newest else None
         reference = self.memory.taking(batch, keep=self.training)
+        if self.plan is not None and self.follower is None and may_look(batch.scores):
+            return self._planned_loss(self.plan, batch, reference, corrected)
         nothing = (0.0 * batch.scores).sum()
         if len(reference.scores) == 0:
             return nothing
@@ -204,6 +213,29 @@ class ImplicitThreshold(Solver):
             self.follower.watch(implicit, self.processes)
         return _where(usable, loss, nothing.to(loss.dtype))
 
+    def _planned_loss(self, plan: Plan, batch: Sample, reference: Sample, corrected: Sample | None) -> Tensor:
+        """The same loss on the processor, of problems that have a plan."""
+        own, rows = Countable(batch), Countable(reference)
+        if not (own.mass > 0 and rows.has_both_classes):
+            return (0.0 * batch.scores).sum()
+        heat = settle_temperature(self.temperature, lambda: reference.spread, reference.dtype, keep=self.training)
+        searched = reference if corrected is None or not corrected.has_both_classes else corrected
+        thresholds, held, broken = self._search(searched, self.step(heat), _USABLE)
+        active, never = held.numpy(), broken.numpy()
+        passed = softly(rows.margins(thresholds.numpy()), float(heat))
+        counts, pace = rows.counts(passed), rows.pace(passed)
+        here = plan.expand(counts)
+        slopes = plan.by_threshold(here, pace)
+        prices = plan.prices(*slopes, active, self.damping)
+        prices[never] = BROKEN_PRICE
+        if self.training:
+            self.prices.copy_(torch.from_numpy(prices))
+            self._move_slack(self.prices)
+        is_free = not plan.is_area and np.count_nonzero(active) < len(counts) and not never.any()
+        hold = plan.hold(*slopes, prices, pace, self.damping) if is_free else None
+        value, slope = here.cost + float(prices @ here.excesses), here.slope(prices, hold)
+        return batch_loss(batch, own, thresholds, heat, value, slope, counts, own.mass / rows.mass)
+
     def price(self, here: Expansion, slopes: tuple[Tensor, Tensor], active: Tensor) -> Tensor:
         """Where the prices come from: solved, so that no small move of the thresholds pays."""
         one_each = self.problem.over is not None
@@ -230,7 +262,7 @@ class ImplicitThreshold(Solver):
                     f"sp.methods.correct(model, solver, batches) every {every} steps, or use "
                     "sp.losses.Correction(latest=), which needs no model"
                 )
-            self.steps += usable
+            self.steps.add_(usable)
             if not due:
                 return self.thresholds.to(sample.scores.dtype), self.active, self.broken
         thresholds, active, broken = self._found(sample, step, usable)
@@ -246,12 +278,14 @@ class ImplicitThreshold(Solver):
             thresholds = find_soft(self.problem, sample, step)
             return thresholds, torch.ones_like(self.active), torch.zeros_like(self.broken)
         if self.correction.slack is None:
-            found = find(self.problem, sample)
+            found = self.finder(sample)
         else:
             found, slacks = find_with_slack(self.problem, sample, self.slacks)
             if self.training:
                 self.slacks.copy_(slacks)
-        thresholds = _where(usable, found.thresholds, torch.zeros_like(found.thresholds))
+        thresholds = found.thresholds
+        if not may_look(usable):
+            thresholds = torch.where(usable, thresholds, 0.0)
         return thresholds, found.active, broken_bounds(self.problem, found)
 
     def _move_slack(self, prices: Tensor) -> None:

@@ -6,16 +6,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from setpoint.decide.cut import find
 from setpoint.measure.looks import may_look
 from setpoint.measure.sample import Sample
-from setpoint.measure.step import SigmoidStep, SmoothStep, Step, hard_step
+from setpoint.measure.step import HardStep, SigmoidStep, SmoothStep, Step, hard_step
 from setpoint.problem.problem import Problem
 from setpoint.solve.ascent import Ascent, Climb
 from setpoint.solve.memory import Memory, memory_size
+from setpoint.solve.plan import Countable, Plan, batch_loss, softly
 from setpoint.solve.price import Damping, Expansion, count_at, count_pace, expand_around, solve_prices
 from setpoint.solve.refuse import check_problem, finite_start, with_groups
 from setpoint.solve.solver import Solver, settle_temperature, temperature_buffer
@@ -97,6 +99,7 @@ class Lagrangian(Solver):
         finite_start("threshold", threshold)
         self.problem, self.n_groups, self.step, self.truth = problem, n_groups, step, truth
         self.threshold = threshold
+        self.plan = Plan.of(problem, step) if isinstance(truth, HardStep) else None
         self.memory = Memory(memory_size(problem.tightest) if memory is None else memory)
         shape = (problem.n_thresholds,) if n_groups is None else (1, n_groups)
         self.thresholds = nn.Parameter(torch.zeros(shape))
@@ -116,6 +119,8 @@ class Lagrangian(Solver):
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
         batch = with_groups(batch, self.problem, self.n_groups)
         reference = self.memory.taking(batch, keep=self.training)
+        if self.plan is not None and may_look(batch.scores):
+            return self._planned_loss(self.plan, batch, reference)
         # A device is waited for: without both classes no price moves.
         if len(reference.scores) == 0 or not bool((batch.mass > 0) & reference.holds_both_classes):
             return (0.0 * batch.scores).sum()
@@ -132,6 +137,23 @@ class Lagrangian(Solver):
         if self.training:
             self.ascent.climb(true)
         return loss
+
+    def _planned_loss(self, plan: Plan, batch: Sample, reference: Sample) -> Tensor:
+        """The same loss on the processor, of problems that have a plan."""
+        own, rows = Countable(batch), Countable(reference)
+        if not (own.mass > 0 and rows.has_both_classes):
+            return (0.0 * batch.scores).sum()
+        heat = settle_temperature(self.temperature, lambda: reference.spread, reference.dtype, keep=self.training)
+        thresholds = self._start(reference, self.step(heat), heat)
+        margins = rows.margins(thresholds.detach().numpy())
+        true = torch.from_numpy(plan.excesses(rows.counts((margins > 0).astype(np.float64))))
+        here = plan.expand(rows.counts(softly(margins, float(heat))))
+        weight, prices = (part.numpy() for part in self.ascent.felt(true))
+        value = float(weight) * here.cost + float(prices @ here.excesses)
+        slope = here.slope(prices, weight=float(weight))
+        if self.training:
+            self.ascent.climb(true)
+        return batch_loss(batch, own, thresholds, heat, value, slope, here.counts, own.mass / rows.mass)
 
     @torch.no_grad()
     def _start(self, reference: Sample, step: SmoothStep, temperature: Tensor) -> Tensor:

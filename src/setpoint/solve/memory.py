@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -69,7 +71,7 @@ class Memory(nn.Module):
             self.push(batch)
             groups = None if batch.groups is None else self.groups
             # Most memories are full and never saw a weight: one look spares many a product.
-            plain = batch.weights is None and may_look(self.weights) and bool((self.weights == 1).all())
+            plain = batch.weights is None and may_look(self.weights) and bool((self.weights.numpy() == 1).all())
             return Sample(self.scores, self.labels, None if plain else self.weights, groups, batch.n_groups)
         reference = self.joined(batch)
         if keep:
@@ -79,19 +81,34 @@ class Memory(nn.Module):
     @torch.no_grad()
     def push(self, batch: Sample) -> None:
         """Remember a batch over the oldest scores."""
-        self.batches += 1
+        self.batches.add_(1)
         if self.size == 0:
             return
-        scores = batch.scores.detach()[-self.size :]
-        places = (self.head + torch.arange(len(scores), device=self.head.device)) % self.size
-        weights = torch.ones_like(scores) if batch.weights is None else batch.weights[-self.size :]
-        self.scores[places] = scores.to(self.scores.dtype)
-        self.labels[places] = batch.labels[-self.size :].to(self.labels.dtype)
-        self.weights[places] = weights.to(self.weights.dtype)
+        count = min(len(batch.scores), self.size)
+        columns: list[tuple[Tensor, Tensor | None]] = [
+            (self.scores, batch.scores.detach()), (self.labels, batch.labels), (self.weights, batch.weights),
+        ]  # fmt: skip
         if batch.groups is not None:
-            self.groups[places] = batch.groups[-self.size :]
-        self.batch[places] = self.batches
-        self.head.copy_((self.head + len(scores)) % self.size)
+            columns.append((self.groups, batch.groups))
+        first = len(batch.scores) - count
+        if not may_look(self.head) or self.scores.dtype == torch.bfloat16:
+            places = (self.head + torch.arange(count, device=self.head.device)) % self.size
+            for own, given in columns:
+                own[places] = 1.0 if given is None else given[first:].to(own.dtype)
+            self.batch[places] = self.batches
+            self.head.copy_((self.head + count) % self.size)
+        else:
+            # Arrays are written to in a fraction of the time that a tensor takes.
+            head, columns = int(self.head), [*columns, (self.batch, self.batches)]
+            end = min(head + count, self.size)
+            for own, given in columns:
+                into = own.numpy()
+                rows: Any = 1.0 if given is None else given.numpy()
+                several = given is not None and given.dim() > 0
+                into[head:end] = rows[first : first + end - head] if several else rows
+                if end - head < count:
+                    into[: count - end + head] = rows[first + end - head :] if several else rows
+            self.head.fill_((head + count) % self.size)
 
 
 def memory_size(tightest: float | None) -> int:

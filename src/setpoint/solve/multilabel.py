@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from setpoint.errors import BadSetting, ShapeMismatch
-from setpoint.measure.sample import Sample, check_sample, refuse_huge_scores
+from setpoint.measure.sample import Sample, check_sample
 from setpoint.problem.labels import LabelProblem
 from setpoint.problem.problem import Problem
 from setpoint.solve.implicit import ImplicitThreshold
@@ -80,8 +80,9 @@ class OneVsRest(Solver):
         if bool(missing.any()):
             weights = (torch.ones_like(scores) if weights is None else weights).masked_fill(missing, 0.0)
             labels = labels.masked_fill(missing, 0.0)
-        flat = check_sample(scores.flatten(), labels.flatten(), None if weights is None else weights.flatten())
-        refuse_huge_scores(flat.scores)
+        flat = check_sample(
+            scores.flatten(), labels.flatten(), None if weights is None else weights.flatten(), to_train=True
+        )
         known = None if flat.weights is None else flat.weights.view(scores.shape)
         return Sample(flat.scores.view(scores.shape), flat.labels.view(scores.shape), known)
 

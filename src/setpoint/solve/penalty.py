@@ -35,6 +35,7 @@ class Penalty(ImplicitThreshold):
         >>> solver = sp.losses.Penalty(sp.ask("minimize fnr where fpr <= 5%"), eta=20.0, memory=0)
     """
 
+    solves_prices = False
     running: Tensor
 
     def __init__(self, problem: Problem, *, eta: float | None = None, **settings: Any) -> None:

@@ -63,6 +63,7 @@ def count_at(sample: Sample, thresholds: Tensor, step: Step) -> Tensor:
     )  # fmt: skip
 
 
+OVERFLOW = "temperature times scores overflows; lower the temperature, or scale the scores"
 #: The counts of scores that pass, among the four.
 PASSING = (1.0, 1.0, 0.0, 0.0)
 
@@ -177,7 +178,7 @@ def solve_prices(
     if slopes.numel() == 0:
         return slopes.new_zeros(len(slopes))
     if may_look(slopes) and not bool(slopes.isfinite().all() & cost_slope.isfinite().all()):
-        raise BadScores("temperature times scores overflows; lower the temperature, or scale the scores")
+        raise BadScores(OVERFLOW)
     if slopes.shape[1] == 1:
         # One threshold: the pseudo-inverse of a column.
         return damping.clipped(-slopes[:, 0] * cost_slope / (slopes.square().sum() + damping.slope_floor**2))

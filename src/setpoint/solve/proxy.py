@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from setpoint.errors import BadSetting
@@ -11,13 +13,20 @@ from setpoint.solve.ascent import Climb, room
 from setpoint.solve.lagrangian import Lagrangian
 
 
-def stationary(matrix: Tensor) -> Tensor:
-    """The distribution that a left-stochastic matrix (columns of sum 1) leaves as it is: its eigenvector of 1."""
-    # A device is waited for: the eigenvalues are found on the processor.
-    values, vectors = torch.linalg.eig(matrix.double())
-    place = (values - 1).abs().argmin()
-    vector: Tensor = vectors[:, place].real.abs()
-    return vector / vector.sum()
+def stationary(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The distribution that a left-stochastic matrix (columns of sum 1) leaves as it is.
+
+    States are taken out one after the other (Grassmann, Taksar and Heyman); nothing is subtracted, so that the smallest
+    shares have all their digits.
+    """
+    left = matrix.T.copy()
+    for last in range(len(left) - 1, 0, -1):
+        left[:last, last] /= max(left[last, :last].sum(), 1e-300)
+        left[:last, :last] += np.outer(left[:last, last], left[last, :last])
+    shares = np.ones(len(left))
+    for place in range(1, len(left)):
+        shares[place] = shares[:place] @ left[:place, place]
+    return shares / shares.sum()
 
 
 class SwapRegret(nn.Module):
@@ -46,8 +55,13 @@ class SwapRegret(nn.Module):
     @property
     def prices(self) -> Tensor:
         """The weight of each bound over that of the objective."""
-        shares = stationary(self.log_matrix.exp())
+        shares = self._shares()
         return ((shares[1:] @ self.sides.double()) / shares[0].clamp(min=1e-12)).to(self.log_matrix.dtype)
+
+    def _shares(self) -> Tensor:
+        """The stationary distribution, in float64. A device is waited for: it is found on the processor."""
+        matrix = np.exp(self.log_matrix.double().cpu().numpy())
+        return torch.from_numpy(stationary(matrix)).to(self.log_matrix.device)
 
     def start(self, prices: Tensor) -> None:
         """Begin where the bounds weigh `prices` times the objective; at least 1 %, from which they can grow."""
@@ -59,16 +73,17 @@ class SwapRegret(nn.Module):
 
     def felt(self, excesses: Tensor) -> tuple[Tensor, Tensor]:
         """The weight of the objective and those of the bounds: shares of 1 in all."""
-        shares = stationary(self.log_matrix.exp()).to(excesses.dtype)
+        shares = self._shares().to(excesses.dtype)
         return shares[0], shares[1:] @ self.sides.to(excesses.dtype)
 
     def climb(self, excesses: Tensor) -> None:
         """Shift weight to broken bounds, in proportion to the weight they had."""
-        gain = self.sides.double() @ (excesses.double() / self.rooms.double())
-        gain = torch.cat([gain.new_zeros(1), gain])
-        shares = stationary(self.log_matrix.exp())
-        moved = self.log_matrix.double() + self.settings.lr * torch.outer(gain, shares)
-        self.log_matrix.copy_(moved.log_softmax(0))
+        sides, rooms = (part.double().cpu().numpy() for part in (self.sides, self.rooms))
+        gain = np.append(0.0, sides @ (excesses.double().cpu().numpy() / rooms))
+        logs = self.log_matrix.double().cpu().numpy()
+        moved = logs + self.settings.lr * np.outer(gain, stationary(np.exp(logs)))
+        moved -= moved.max(0)
+        self.log_matrix.copy_(torch.from_numpy(moved - np.log(np.exp(moved).sum(0))))
 
     def look(self) -> None:
         """Shares of 1 cannot diverge."""

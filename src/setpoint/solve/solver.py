@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from setpoint.errors import BadScores
 from setpoint.measure.joined import joined
 from setpoint.measure.looks import may_look
-from setpoint.measure.sample import DOUBTS, Sample, check_sample, doubts_of, refuse_huge_scores
+from setpoint.measure.sample import DOUBTS, Sample, check_sample, doubts_of
 from setpoint.processes import Processes, ProcessGroup
 from setpoint.solve.refuse import above_zero
 
@@ -85,7 +85,8 @@ class Solver(nn.Module, ABC):
     @property
     def processes(self) -> Processes:
         """Those that train together."""
-        return replace(Processes.of() if self._chosen is None else self._chosen, averaged=self._averaged)
+        chosen = Processes.of() if self._chosen is None else self._chosen
+        return chosen if chosen.averaged == self._averaged else replace(chosen, averaged=self._averaged)
 
     def forward(
         self,
@@ -144,9 +145,7 @@ class Solver(nn.Module, ABC):
     def check(self, scores: Tensor, labels: Tensor, weights: Tensor | None, groups: Tensor | None) -> Sample:
         """The border: a batch as this solver takes it, or one clear error. Changes no state."""
         if not isinstance(scores, Tensor) or may_look(scores):
-            sample = check_sample(scores, labels, weights, groups)
-            refuse_huge_scores(sample.scores)
-            return sample
+            return check_sample(scores, labels, weights, groups, to_train=True)
         sample = check_sample(scores, labels, weights, groups, look=False)
         self.doubts[:-1] |= doubts_of(sample)
         if not torch.compiler.is_compiling():
@@ -193,23 +192,23 @@ def temperature_buffer(temperature: float | None) -> Tensor:
     return torch.tensor(temperature or 0.0)
 
 
-@torch.no_grad()
 def settle_temperature(buffer: Tensor, spread: Callable[[], Tensor], dtype: torch.dtype, *, keep: bool) -> Tensor:
     """The temperature in the buffer; the first time that scores have a spread, one over it, kept if asked to."""
     if may_look(buffer) and float(buffer) > 0:
         return buffer.to(dtype)
-    found = spread()
-    # Scores that differ in their last digits only would make it infinite.
-    new = torch.where(found > 0, (SPREADS / found).clamp(max=STEEPEST), 0.0).to(dtype)
-    temperature = torch.where(buffer > 0, buffer.to(dtype), new)
-    if keep:
-        buffer.copy_(temperature)
-    return torch.where(temperature > 0, temperature, 1.0)
+    with torch.no_grad():
+        found = spread()
+        # Scores that differ in their last digits only would make it infinite.
+        new = torch.where(found > 0, (SPREADS / found).clamp(max=STEEPEST), 0.0).to(dtype)
+        temperature = torch.where(buffer > 0, buffer.to(dtype), new)
+        if keep:
+            buffer.copy_(temperature)
+        return torch.where(temperature > 0, temperature, 1.0)
 
 
 def full_precision(scores: Tensor) -> contextlib.AbstractContextManager[object]:
     """Switches autocast off: it would add up counts in half precision, which cannot count beyond 256."""
     device = scores.device.type if isinstance(scores, Tensor) else "cpu"
-    if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
+    if (device == "cpu" or torch.amp.is_autocast_available(device)) and torch.is_autocast_enabled(device):
         return torch.autocast(device, enabled=False)
     return contextlib.nullcontext()

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from setpoint.errors import BadProblem, BadScores, BadSetting, ShapeMismatch
 from setpoint.measure.rate import Metric, Rate
-from setpoint.measure.sample import Sample, check_sample, refuse_huge_scores, refuse_odd_weights
+from setpoint.measure.sample import Sample, check_sample, refuse_odd_weights
 from setpoint.measure.step import SigmoidStep, SmoothStep
 from setpoint.solve.refuse import above_zero, whole_number
 from setpoint.solve.solver import Solver, full_precision, settle_temperature, temperature_buffer
@@ -196,13 +196,14 @@ def _check(scores: Tensor, labels: Tensor, mask: Tensor | None, weights: Tensor 
         raise BadScores(f"scores have dtype {scores.dtype}; give floating-point numbers")
     present = torch.ones_like(scores, dtype=torch.bool) if mask is None else mask
     flat = check_sample(
-        torch.where(present, scores, 0.0).flatten(), torch.where(present, labels, torch.zeros_like(labels)).flatten()
+        torch.where(present, scores, 0.0).flatten(),
+        torch.where(present, labels, torch.zeros_like(labels)).flatten(),
+        to_train=True,
     )
     by_query = torch.ones_like(scores.detach().sum(-1)) if weights is None else weights.detach().to(scores)
     if by_query.shape != scores.shape[:1]:
         raise ShapeMismatch(f"{len(scores)} queries came with weights of shape {tuple(by_query.shape)}")
     refuse_odd_weights(by_query)
-    refuse_huge_scores(flat.scores)
     return Sample(
         flat.scores.view(scores.shape), flat.labels.view(scores.shape), present.to(scores.dtype) * by_query[:, None]
     )
