@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -187,11 +188,7 @@ class Watch:
     @property
     def hash(self) -> str:
         """The hash of the last entry, which stands for the whole record."""
-        return str(self.entries[-1]["hash"] if self.entries else self._beginning["hash"])
-
-    @property
-    def _beginning(self) -> Entry:
-        return linked("", {"format": FORMAT, "level": self.level, "point": self.first})
+        return str(self.entries[-1]["hash"]) if self.entries else _beginning(self.first, self.level)
 
     @property
     def looks(self) -> list[Entry]:
@@ -285,36 +282,62 @@ class Watch:
         Raises:
             BadFile: If the file is missing or damaged, or an entry was changed later.
         """
-        try:
-            data = read_json(path)
-            if not isinstance(data, dict) or data.get("format") != FORMAT or isinstance(data["format"], bool):
-                raise BadFile(f"{path} is no watch of format {FORMAT}; upgrade setpoint, or give the file of a watch")
+        data = _read(path)
+        with _damaged(path):
             problem, thresholds = read_decision(data["point"], metrics)
             watch = cls(problem, thresholds, data["point"], share(data["level"]))
-            entries = listed(data["entries"], _entry)
-            check_links(watch.hash, entries)
-            for entry in entries:
+            for entry in data["entries"]:
                 watch._take(entry)
-        except OSError as cause:
-            raise BadFile(f"no watch at {path}: {cause.strerror or cause}") from cause
-        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as cause:
-            if isinstance(cause, BadFile) and str(path) in str(cause):
-                raise
-            raise BadFile(f"{path} is damaged: {reason(cause)}") from cause
         return watch
+
+
+def points_of(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The first and the newest point in the file of a watch, as plain data."""
+    data = _read(path)
+    newest = [entry["point"] for entry in data["entries"] if entry["kind"] == CALIBRATED]
+    return data["point"], [data["point"], *newest][-1]
+
+
+def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The content of the file of a watch, after a check of all hashes."""
+    with _damaged(path):
+        data = read_json(path)
+        if not isinstance(data, dict) or data.get("format") != FORMAT or isinstance(data["format"], bool):
+            raise BadFile(f"{path} is no watch of format {FORMAT}; upgrade setpoint, or give the file of a watch")
+        check_links(_beginning(data["point"], share(data["level"])), listed(data["entries"], _entry))
+    return data
+
+
+@contextmanager
+def _damaged(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turns what reading damaged content raises into a sentence that names the file."""
+    try:
+        yield
+    except OSError as cause:
+        raise BadFile(f"no watch at {path}: {cause.strerror or cause}") from cause
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as cause:
+        if isinstance(cause, BadFile) and str(path) in str(cause):
+            raise
+        raise BadFile(f"{path} is damaged: {reason(cause)}") from cause
+
+
+def _beginning(point: Mapping[str, Any], level: float) -> str:
+    return str(linked("", {"format": FORMAT, "level": level, "point": point})["hash"])
 
 
 def _chunks(scores: Any, labels: Any, weights: Any, groups: Any) -> list[tuple[Any, Any, Any, Any]]:
     """The rows in chunks, so that no copy of all of them is made; rows that differ in number are left as they are."""
-    rows = len(scores) if hasattr(scores, "__len__") and getattr(scores, "ndim", 1) else 0
+    rows = len(scores) if hasattr(scores, "__len__") and getattr(scores, "ndim", None) != 0 else 0
     if rows <= _CHUNK or len(labels) != rows:
         return [(scores, labels, weights, groups)]
     parts = [slice(first, first + _CHUNK) for first in range(0, rows, _CHUNK)]
 
     def of(values: Any, part: slice) -> Any:
-        return {k: v[part] for k, v in values.items()} if isinstance(values, Mapping) else values[part]
+        if isinstance(values, Mapping):
+            return {name: own[part] for name, own in values.items()}
+        return None if values is None else values[part]
 
-    return [(*(None if v is None else of(v, part) for v in (scores, labels, weights, groups)),) for part in parts]
+    return [(of(scores, part), of(labels, part), of(weights, part), of(groups, part)) for part in parts]
 
 
 def _entry(value: Any) -> Entry:

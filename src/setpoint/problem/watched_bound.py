@@ -36,7 +36,7 @@ class WatchedBound:
         in_favour: The e-value for the bound; 1 for equalities, which cannot be shown to hold.
         most: The largest e-value against the bound at any look.
         broken: Whether the bound was ever called broken: `most` reached the number of bounds divided by the level.
-        holds: Whether `in_favour` ever reached 1 / level.
+        holds: Whether `in_favour` ever reached 1 / level, and the bound is not called broken.
         group: The group that the bound is watched in, if each group has a watch of its own.
 
     Example:
@@ -121,10 +121,10 @@ class Followed:
         if not self.tested:
             return WatchedBound(name, rate, (int(self.total.sum()),), 0.0, 1.0, None, 1.0, 1.0, False, False, group)
         part, whole = _trials(self.constraint, self.total)
-        low, high = _interval(part, whole, self.whole_level)
+        (low, high), broken = _interval(part, whole, self.whole_level), self.peak[0] >= -math.log(self.level)
         return WatchedBound(
             name, rate, tuple(map(int, np.atleast_1d(whole))), low, high, _shown(self.now[0]), _shown(self.now[1]),
-            _shown(self.peak[0]), self.peak[0] >= -math.log(self.level), self.peak[1] >= -math.log(self.whole_level),
+            _shown(self.peak[0]), broken, not broken and self.peak[1] >= -math.log(self.whole_level),
             group,
         )  # fmt: skip
 
