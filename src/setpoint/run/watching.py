@@ -24,6 +24,7 @@ from setpoint.data.keyed import Keyed, keys_of
 from setpoint.data.seen import Notes
 from setpoint.decide.drift import SCORES, Reference, read_reference
 from setpoint.errors import BadFile, BadSetting, BadTable
+from setpoint.files import make_directory
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.watch import CALIBRATED, Watch
 from setpoint.run.artefact import RECORD, SavedRun, load_scores
@@ -76,7 +77,7 @@ class WatchedRun:
         else:
             self.watch = saved.point.watch(LEVEL if level is None else level)
             kept = load_scores(path)
-            shipped = next(iter(kept.scores.values()))["calibration"]
+            shipped = kept.scores[next(iter(saved.about["results"]))]["calibration"]
             self.refer(shipped, kept.labels["calibration"], kept.groups.get("calibration"))
         self.place = self.record.parent
 
@@ -181,6 +182,7 @@ class WatchedRun:
 
     def _keep(self, waiting: Keyed) -> dict[str, Any]:
         file = f"waiting-{len(self.watch.entries) + 1}.parquet"
+        make_directory(self.place)
         waiting.write(self.place / file)
         return {"file": file, "rows": len(waiting.keys)}
 
