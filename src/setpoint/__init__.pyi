@@ -35,6 +35,7 @@ from setpoint.problem.point import OperatingPoint as OperatingPoint
 from setpoint.problem.problem import Problem as Problem
 from setpoint.problem.problem import maximize as maximize
 from setpoint.problem.problem import minimize as minimize
+from setpoint.problem.watch import Watch as Watch
 from setpoint.run.artefact import load_run as load_run
 from setpoint.run.fit import fit as fit
 from setpoint.solve.augmented import AugmentedLagrangian as AugmentedLagrangian

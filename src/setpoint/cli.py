@@ -350,6 +350,70 @@ def evaluate(
     """
 
 
+def watch(
+    run: RunPlace,
+    data: Data,
+    scores: Annotated[
+        bool, typer.Option("--scores", help="The rows have no labels yet: look for drift, and keep their scores.")
+    ] = False,
+    labels: Annotated[
+        bool, typer.Option("--labels", help="The table holds the labels of rows that were scored before.")
+    ] = False,
+    key: Annotated[
+        str | None, typer.Option(help="The column by which late labels find their rows, such as id.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="A name for the look, such as 2026-07; else the file's.")] = None,
+    level: Annotated[
+        float | None,
+        typer.Option(help="The probability of ever calling a promise broken that is kept, over all looks; 0.05."),
+    ] = None,
+    separator: Separator = None,
+    encoding: Encoding = None,
+    no_header: NoHeader = False,
+    stream: Streamed = False,
+    ignore_extra: IgnoreExtra = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Take one more look at a run in use: is a bound broken, does it hold, or do the scores drift?
+
+    setpoint watch run july.csv
+
+    setpoint watch run july.csv --scores --key id
+
+    setpoint watch run july-labels.csv --labels --key id
+
+    Look as often as you like: the level is that of all looks together. A batch
+    that was counted before is not counted again. Exit code 0: the bounds hold,
+    or it is open; 1: a bound is broken; 4: drift only; 2: a mistake.
+    """
+
+
+def calibrate(
+    run: RunPlace,
+    data: Data,
+    confidence: Annotated[
+        str, typer.Option(help="As in setpoint fit: auto, none, or a probability such as 0.95.")
+    ] = "auto",
+    separator: Separator = None,
+    encoding: Encoding = None,
+    no_header: NoHeader = False,
+    ignore_extra: IgnoreExtra = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Set the threshold of a run anew, on fresh labelled rows; the model and the earlier points are kept.
+
+    setpoint calibrate run fresh.csv
+
+    setpoint calibrate run fresh.csv --confidence 0.95
+
+    The rows must be new: neither those of the training nor rows that were
+    watched. predict, evaluate and watch use the new threshold from then on.
+    Exit code 3: no certificate although --confidence demands one.
+    """
+
+
 def predict(
     run: RunPlace,
     data: Data,
@@ -410,7 +474,7 @@ def explain(
 
 
 #: In the order of the help. A command named NAME is `setpoint.commands.NAME.main`.
-COMMANDS: tuple[Callable[..., None], ...] = (fit, compare, evaluate, predict, report, explain)
+COMMANDS: tuple[Callable[..., None], ...] = (fit, compare, evaluate, predict, watch, calibrate, report, explain)
 
 
 def command_line() -> Any:
@@ -460,9 +524,10 @@ def _about(
 
     setpoint predict run new.csv
 
-    Exit codes: 0 done; 1 evaluate found the promise broken; 2 a mistake in the
-    command or a file; 3 no certificate although --confidence demands one (the
-    run is kept); 70 a fault in setpoint; 130 stopped; 141 nobody reads on.
+    Exit codes: 0 done; 1 evaluate or watch found the promise broken; 2 a mistake
+    in the command or a file; 3 no certificate although --confidence demands one
+    (the run is kept); 4 watch found drift alone; 70 a fault in setpoint; 130
+    stopped; 141 nobody reads on.
     """
     if context.invoked_subcommand is None:
         print(context.get_help())

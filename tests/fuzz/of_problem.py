@@ -11,7 +11,7 @@ import torch
 from hypothesis import strategies as st
 
 import setpoint as sp
-from fuzz.inputs import Inputs, anything, bounds, numbers, one_in, problems, quantities, score_tensors, tensors
+from fuzz.inputs import Inputs, anything, bounds, numbers, one_in, problems, quantities, score_tensors, shares, tensors
 from fuzz.laws import Draw, finite, target
 from fuzz.mutate import mutated_json
 from setpoint.measure.constraint import Constraint
@@ -122,6 +122,24 @@ def checking(draw: Draw) -> None:
     assert 0 <= check.p_value <= 1
     finite([row.rate for row in check.bounds], "rates")
     assert str(check)
+
+
+@target
+def watching(draw: Draw) -> None:
+    problem, given, later = draw(st.one_of(certified_problems, problems())), draw(anything()), draw(anything())
+    point = sp.calibrate(problem, given.scores, given.labels, groups=given.groups)
+    watch = point.watch(draw(st.one_of(*[st.just(0.05)] * 5, shares)))
+    assert isinstance(watch, sp.Watch)
+    watch.update(later.scores, later.labels, groups=later.groups)
+    finite(
+        [value for bound in watch.bounds for value in (bound.rate, bound.low, bound.high, bound.in_favour)], "bounds"
+    )
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "watch.json"
+        watch.save(path)
+        assert sp.Watch.load(path).entries == watch.entries
+        path.write_bytes(draw(mutated_json(path.read_bytes())))
+        assert str(sp.Watch.load(path))
 
 
 @target

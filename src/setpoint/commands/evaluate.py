@@ -104,7 +104,7 @@ def main(
     positive = "" if several else f", {size[1]} of them positive"
     say(screen, f"{problem}, on {size[0]} rows{positive}:")
     points = [point, here, *([best] if has_best_cut(problem) else [])]
-    screen.print(grid(["rate", "when set", "here", "best cut\nhere"][: 1 + len(points)], _rates(*points)))
+    screen.print(grid(["rate", "when set", "here", "best cut\nhere"][: 1 + len(points)], rates_of(*points)))
     if check.bounds:
         screen.print(grid(["bound", "here", units(problem), "p-value"], [_bound(problem, row) for row in check.bounds]))
     say(screen, *checked(point, check, best), *(f"warning: {caution.sentence}" for caution in cautions))
@@ -186,7 +186,8 @@ def _in_chunks(
     return replace(here, feasible=problem.holds(counts[None])), check_counts(problem, counts, level=level), best, size
 
 
-def _rates(*points: OperatingPoint) -> list[list[str]]:
+def rates_of(*points: OperatingPoint) -> list[list[str]]:
+    """One row per rate that all points have, with its value at each."""
     quantities = {str(q): q for q in (points[0].problem.objective, *(c.quantity for c in points[0].problem.bounds))}
     names = [name for name in points[0].rates if all(name in point.rates for point in points)]
     # Whatever is not named in the ask is one of the rates shown beside it, all of them shares.

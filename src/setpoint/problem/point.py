@@ -18,17 +18,18 @@ from setpoint.measure.curve import curve, mean_over
 from setpoint.measure.in_first import LISTS
 from setpoint.measure.rate import Gap, Metric
 from setpoint.measure.sample import Sample, check_scores
-from setpoint.plain import brief, listed, named, number, read_json, reason, text, truth
+from setpoint.plain import brief, listed, named, number, read_json, reason, truth
 from setpoint.problem.certificate import Certificate, Estimate, read_certificate, read_estimate
 from setpoint.problem.check import Check, check_counts
-from setpoint.problem.language import ask
 from setpoint.problem.per_label import PerLabel
 from setpoint.problem.problem import Problem
+from setpoint.problem.read_decision import read_decision
 from setpoint.problem.read_sample import belonging, read_sample, refuse_absent
-from setpoint.problem.read_thresholds import as_thresholds, read_thresholds
+from setpoint.problem.read_thresholds import as_thresholds
 from setpoint.problem.shifts import Shifts
 from setpoint.problem.shown_rates import rates_by_class, rates_by_group, rates_by_label, shown_quantities
 from setpoint.problem.thresholds import Threshold, Thresholds, heaviest_of
+from setpoint.problem.watch import Watch
 
 FORMAT = 1
 
@@ -195,6 +196,20 @@ class OperatingPoint:
         sample = self._sample(scores, labels, weights, belongs, [c.quantity for c in self.problem.bounds])
         return check_counts(self.problem, self.thresholds.count(sample)[0], self.thresholds.by_group, level=level)
 
+    def watch(self, level: float = 0.05) -> Watch:
+        """Watch the bounds over time: any number of looks, in any batches, with one level for all of them together.
+
+        Args:
+            level: the probability of ever calling a promise broken that is kept.
+
+        Returns:
+            A watch without looks; `update` adds them.
+
+        Raises:
+            BadProblem: the point has no bound that can be watched.
+        """
+        return Watch(self.problem, self.thresholds, self.to_dict(), level)
+
     def _sample(
         self, scores: Any, labels: Any, weights: Any, groups: Any, asked: Sequence[Quantity] | None = None
     ) -> Sample:
@@ -236,7 +251,7 @@ class OperatingPoint:
             found = brief(data["format"])
             raise BadFile(f"operating point of format {found}, this version reads {FORMAT}; upgrade setpoint")
         try:
-            problem, thresholds = _read_decision(data, metrics)
+            problem, thresholds = read_decision(data, metrics)
             rates = named(data["rates"], number)
             for bound in problem.constraints:
                 rates[str(bound.quantity)]
@@ -271,16 +286,3 @@ class OperatingPoint:
         except ValueError as cause:
             raise BadFile(f"{path} is not JSON: {cause}") from cause
         return cls.from_dict(data, metrics)
-
-
-def _read_decision(data: Mapping[str, Any], metrics: Iterable[Metric]) -> tuple[Problem, Thresholds]:
-    """The problem, which has the numbers of its classes if it is about classes, and the thresholds."""
-    problem = ask(text(data["ask"]), metrics)
-    if "classes" not in data:
-        return problem, read_thresholds(data["threshold"], problem)
-    names = listed(data["classes"], text)
-    problem = problem.resolved(names)
-    shifts = read_thresholds(data["threshold"], problem)
-    if not isinstance(shifts, Shifts) or list(shifts.names) != names:
-        raise TypeError(f"the shifts {brief(data['threshold'])} are not those of its classes")
-    return problem, replace(shifts, limit=None if data.get("limit") is None else number(data["limit"]))

@@ -5,6 +5,7 @@
     setpoint.json        all else that is needed to score new data, the results, and a hash of every entry
     scores.safetensors   the labels and the scores of every solver, of the calibration and test rows
     report.html, .png    written later, by `setpoint report`
+    watch/               the record of `setpoint watch` and `setpoint calibrate`, if there is one
 
 Reading an artefact executes no code from it. A kill while a new artefact replaces an earlier one leaves one of the two
 readable: the new files are written to `.new`, which is renamed to `.whole`, whose files then move out one by one. A
@@ -40,6 +41,7 @@ from setpoint.lock import LOCK, locked
 from setpoint.measure.in_first import LISTS
 from setpoint.plain import brief, listed, named, read_json, reason, text
 from setpoint.problem.point import OperatingPoint
+from setpoint.problem.watch import points_of
 from setpoint.run.description import check_description
 from setpoint.run.table import TableRun
 from setpoint.train.checkpoint import STATE
@@ -57,6 +59,8 @@ FORMAT = "3.2"
 MODEL, ABOUT, HISTORY = "model.safetensors", "setpoint.json", "history.jsonl"
 SCORES, REPORTS = "scores.safetensors", ("report.html", "report.png")
 UNFINISHED, NEW, WHOLE = "unfinished", ".new", ".whole"
+#: The folder of a run that is watched, and its record; a run that is replaced takes them along.
+WATCH, RECORD = "watch", "watch/state.json"
 #: The parts whose scores are kept, for the report.
 JUDGED = ("calibration", "test")
 #: How a label that is not known is stored.
@@ -173,7 +177,7 @@ def check_place(path: str | os.PathLike[str], *, force: bool = False) -> Path:
     if path.is_symlink() or not path.is_dir():
         raise BadFile(f"{path} is not a directory; choose another place for the run")
     inside = sorted(entry.name for entry in path.iterdir() if not entry.name.startswith((LOCK, PENDING)))
-    foreign = [name for name in inside if name not in (*FILES, *REPORTS, ABOUT, UNFINISHED, NEW, WHOLE)]
+    foreign = [name for name in inside if name not in (*FILES, *REPORTS, ABOUT, WATCH, UNFINISHED, NEW, WHOLE)]
     if foreign or not {ABOUT, UNFINISHED, NEW, WHOLE}.intersection(inside or [ABOUT]):
         raise BadFile(f"{path} holds {(foreign or inside)[0]!r}, which no run wrote; choose another place")
     if force:
@@ -258,6 +262,7 @@ def _move_out(path: Path) -> None:
         return
     for name in REPORTS:
         (path / name).unlink(missing_ok=True)
+    shutil.rmtree(path / WATCH, ignore_errors=True)
     for entry in list(whole.iterdir()):
         os.replace(entry, path / entry.name)
     whole.rmdir()
@@ -416,8 +421,9 @@ def load_run(path: str | os.PathLike[str]) -> SavedRun:
     try:
         about = read_json(_file(path, ABOUT))
         files = _checked(path, about)
-        schema, point = Schema.from_dict(about["schema"]), OperatingPoint.from_dict(about["point"])
-        kind, members = check_description(about, point, len(schema.features))
+        schema, first = Schema.from_dict(about["schema"]), OperatingPoint.from_dict(about["point"])
+        kind, members = check_description(about, first, len(schema.features))
+        point = _newest_point(path, about["point"], first)
         outputs = len(point.classes or point.labels) or 1
         if (point.problem.kind == LISTS) != (about["settings"].get("lists") is not None):
             raise BadFile("its ask and its column of lists do not agree")
@@ -432,6 +438,16 @@ def load_run(path: str | os.PathLike[str]) -> SavedRun:
             raise
         raise BadFile(f"{path} is damaged: {reason(cause)}") from cause
     return SavedRun(model.eval(), point, schema, about)
+
+
+def _newest_point(path: Path, stored: dict[str, Any], first: OperatingPoint) -> OperatingPoint:
+    """The point that `setpoint calibrate` set last; the point of the fit if there is none."""
+    if not (path / RECORD).is_file():
+        return first
+    before, newest = points_of(path / RECORD)
+    if before != stored:
+        raise BadFile(f"{path / RECORD} is the watch of another run; remove the folder {path / WATCH}")
+    return first if newest == stored else OperatingPoint.from_dict(newest)
 
 
 def _checked(path: Path, about: dict[str, Any]) -> dict[str, bytes]:

@@ -1,0 +1,3 @@
+from benchmarks.studies.watching.study import main
+
+main()

@@ -1,0 +1,162 @@
+"""The evidence on each bound of a problem, look by look."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from setpoint.measure.constraint import Constraint, percent
+from setpoint.measure.rate import Gap
+from setpoint.problem.anytime import RateEvidence, average_interval, gap_evidence
+from setpoint.problem.evidence import is_testable, trials
+from setpoint.problem.problem import Problem
+
+Counts = NDArray[np.float64]
+#: The logarithm of the largest e-value that is shown as a number.
+_MOST = math.log(1e300)
+
+
+@dataclass(frozen=True)
+class WatchedBound:
+    """One bound of a watch, after its last look.
+
+    Attributes:
+        bound: The bound in words, such as `fpr <= 1%`.
+        rate: The rate over all rows.
+        samples: The number of rows that the rate is a share of; for a gap, one number per group.
+        low: The lower end of the interval of the average rate.
+        high: The upper end. The interval holds at all looks together with probability 1 - level.
+        against: The e-value against the bound; None where the bound cannot be tested.
+        in_favour: The e-value for the bound; 1 for equalities, which cannot be shown to hold.
+        most: The largest e-value against the bound at any look.
+        broken: Whether the bound was ever called broken: `most` reached the number of bounds divided by the level.
+        holds: Whether `in_favour` ever reached 1 / level, and the bound is not called broken.
+        group: The group that the bound is watched in, if each group has a watch of its own.
+
+    Example:
+        >>> import setpoint as sp
+        >>> point = sp.calibrate("minimize fnr where fpr <= 50%", [0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1])
+        >>> bound = point.watch().update([0.1, 0.7, 0.9], [0, 0, 1]).bounds[0]
+        >>> bound.bound, bound.rate, bound.samples, bound.broken
+        ('fpr <= 50%', 0.5, (2,), False)
+    """
+
+    bound: str
+    rate: float
+    samples: tuple[int, ...]
+    low: float
+    high: float
+    against: float | None
+    in_favour: float
+    most: float
+    broken: bool
+    holds: bool
+    group: str | None = None
+
+    @property
+    def place(self) -> str:
+        """The bound, and its group if it has one."""
+        return f"{self.bound} in {self.group}" if self.group else self.bound
+
+    def __str__(self) -> str:
+        of = " and ".join(map(str, self.samples))
+        known = "cannot be tested" if self.against is None else f"e = {self.against:.3g} against it"
+        between = f"{percent(round(self.low, 6))} ... {percent(round(self.high, 6))}"
+        return f"{self.place}: {percent(round(self.rate, 6))} of {of} ({between}; {known})"
+
+
+class Followed:
+    """The evidence on one bound, which takes the counts of each look.
+
+    Args:
+        constraint: The bound.
+        level: The probability with which the bound may ever be called broken while it holds.
+        whole_level: The level of the whole watch, which a bound needs to be shown to hold.
+        seen: Takes the counts that the bound is about from those of a look.
+        group: The name of the group whose counts are followed; None for all groups together.
+    """
+
+    def __init__(
+        self, constraint: Constraint, level: float, whole_level: float, seen: Callable[[Counts], Counts],
+        group: str | None,
+    ) -> None:  # fmt: skip
+        self.constraint, self.level, self.whole_level = constraint, level, whole_level
+        self.seen, self.group = seen, group
+        self.tested = is_testable(constraint)
+        self.total: Counts | None = None
+        bound = constraint.bound
+        self.above, self.below = RateEvidence(bound), RateEvidence(1 - bound)
+        self.now, self.peak = (0.0, 0.0), (0.0, 0.0)
+
+    def look(self, counts: Counts) -> None:
+        """Take the counts of one look: `(4,)`, or those of each group or class, `(G, 4)`."""
+        counts = self.seen(counts)
+        self.total = counts if self.total is None else self.total + counts
+        if not self.tested:
+            return
+        relation = self.constraint.relation
+        if isinstance(self.constraint.quantity, Gap):
+            broken, holds = gap_evidence(*_trials(self.constraint, self.total), self.constraint.bound)
+            self.now = (broken, holds if relation == "<=" else 0.0)
+        else:
+            part, whole = (value[None] for value in _trials(self.constraint, counts))
+            above, below = float(self.above.look(part, whole)[0]), float(self.below.look(whole - part, whole)[0])
+            both = (float(np.logaddexp(above, below)) - math.log(2), 0.0)
+            self.now = {"<=": (above, below), ">=": (below, above), "==": both}[relation]
+        self.peak = (max(self.peak[0], self.now[0]), max(self.peak[1], self.now[1]))
+
+    @property
+    def state(self) -> WatchedBound:
+        """The bound after the last look."""
+        quantity, name, group = self.constraint.quantity, str(self.constraint), self.group
+        if self.total is None:
+            return WatchedBound(name, 0.0, (0,), 0.0, 1.0, 1.0 if self.tested else None, 1.0, 1.0, False, False, group)
+        rate = float(quantity(torch.from_numpy(self.total)))
+        if not self.tested:
+            return WatchedBound(name, rate, (int(self.total.sum()),), 0.0, 1.0, None, 1.0, 1.0, False, False, group)
+        part, whole = _trials(self.constraint, self.total)
+        (low, high), broken = _interval(part, whole, self.whole_level), self.peak[0] >= -math.log(self.level)
+        return WatchedBound(
+            name, rate, tuple(map(int, np.atleast_1d(whole))), low, high, _shown(self.now[0]), _shown(self.now[1]),
+            _shown(self.peak[0]), broken, not broken and self.peak[1] >= -math.log(self.whole_level),
+            group,
+        )  # fmt: skip
+
+
+def _trials(constraint: Constraint, counts: Counts) -> tuple[Counts, Counts]:
+    """How many rows count towards the rate, and of how many; of each group for a gap."""
+    quantity, whole = constraint.quantity, np.asarray(trials(constraint, counts))
+    rate = quantity.rate if isinstance(quantity, Gap) else quantity
+    return np.rint(rate(torch.from_numpy(counts)).numpy() * whole), whole
+
+
+def _interval(part: Counts, whole: Counts, level: float) -> tuple[float, float]:
+    """The interval of a rate; of a gap, from the intervals of all groups, which share the level."""
+    if not part.ndim:
+        return average_interval(float(part), float(whole), level)
+    each = [average_interval(float(p), float(w), level / len(part)) for p, w in zip(part, whole)]
+    pairs = list(permutations(each, 2))
+    low, high = max((a[0] - b[1] for a, b in pairs), default=0.0), max((a[1] - b[0] for a, b in pairs), default=0.0)
+    return max(low, 0.0), max(high, 0.0)
+
+
+def _shown(logarithm: float) -> float:
+    return math.exp(min(logarithm, _MOST))
+
+
+def follow(problem: Problem, groups: Sequence[str], level: float) -> list[Followed]:
+    """The evidence on every bound, in every group if groups are not compared; all of them share the level."""
+    apart: Sequence[str | None] = groups if groups and problem.group is None else [None]
+    each = [(c, place, name) for c in problem.constraints for place, name in enumerate(apart)]
+    tested = sum(is_testable(constraint) for constraint, _, _ in each)
+
+    def seen(constraint: Constraint, place: int, name: str | None) -> Callable[[Counts], Counts]:
+        return lambda counts: counts[place] if name else problem.seen_by(constraint, counts)
+
+    return [Followed(c, level / tested, level, seen(c, place, name), name) for c, place, name in each]

@@ -1,0 +1,200 @@
+"""`setpoint watch` and `setpoint calibrate`: looks of every kind, exit codes, kills, and a threshold set anew."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from doors import FIT, main_ok
+from marks import slow
+from setpoint import files
+from setpoint.cli import main
+from setpoint.data.scan import scan_table
+from setpoint.problem.watch import Watch
+from setpoint.run.artefact import RECORD, load_run
+from tables import loans
+
+MONTHS = 24
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    place = tmp_path_factory.mktemp("watched")
+    loans(2000).write_csv(place / "loans.csv")
+    here = Path.cwd()
+    os.chdir(place)
+    try:
+        main_ok(*FIT, "--model", "linear", "--quiet")
+    finally:
+        os.chdir(here)
+    return place
+
+
+@pytest.fixture
+def place(trained, tmp_path, monkeypatch):
+    shutil.copytree(trained / "run", tmp_path / "run")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def month(name, rows=300, seed=1, moved=0):
+    loans(rows, seed).with_columns(pl.col("amount") + moved).write_csv(name)
+    return name
+
+
+def code_of(*arguments):
+    with pytest.raises(SystemExit) as ended:
+        main([str(argument) for argument in arguments])
+    return ended.value.code
+
+
+def answer(capsys, *arguments):
+    code = code_of(*arguments, "--json")
+    return code, json.loads(capsys.readouterr().out)
+
+
+def test_looks_add_up_and_a_batch_is_counted_once(place, capsys):
+    assert code_of("watch", "run", month("july.csv")) == 0
+    assert "The promise is" in capsys.readouterr().out
+    code, found = answer(capsys, "watch", "run", month("august.csv", seed=2))
+    assert (code, found["looks"], found["broken"]) == (0, 2, False)
+    before = (place / "run" / RECORD).read_bytes()
+    assert code_of("watch", "run", "august.csv") == 0
+    assert "counted before, as entry 3" in capsys.readouterr().err
+    assert (place / "run" / RECORD).read_bytes() == before
+    # The counts are those of `evaluate` on both months.
+    frames = [pl.read_csv(name) for name in ("july.csv", "august.csv")]
+    saved = load_run("run")
+    judged = saved.point.judge(saved.scores(pl.concat(frames)), saved.schema.labels(pl.concat(frames)))
+    assert found["bounds"][0]["rate"] == pytest.approx(judged.rates["fpr"])
+
+
+def test_a_broken_bound_and_a_new_threshold(place, capsys):
+    for seed in range(3):
+        code, found = answer(capsys, "watch", "run", month(f"{seed}.csv", seed=seed, moved=900))
+    assert (code, found["broken"]) == (1, True)
+    assert "setpoint calibrate run" in found["advice"][0]
+    old = load_run("run").point
+    assert code_of("calibrate", "run", month("fresh.csv", rows=900, seed=9, moved=900)) == 0
+    assert "Certificate: fpr <= 20%" in capsys.readouterr().out
+    new = load_run("run").point
+    assert new.threshold > old.threshold
+    code, found = answer(capsys, "watch", "run", month("later.csv", seed=12, moved=900))
+    assert (code, found["looks"], found["broken"]) == (0, 1, False)
+    kept = [entry for entry in Watch.load(place / "run" / RECORD).entries if entry["kind"] == "calibrated"]
+    assert kept[0]["before"] == old.to_dict()
+    assert code_of("calibrate", "run", "fresh.csv", "--quiet") == 0
+    assert load_run("run").point == new
+    assert code_of("calibrate", "run", month("few.csv", rows=20, seed=3), "--confidence", "0.999", "--quiet") == 3
+
+
+def test_drift_alone_and_labels_that_come_late(place, capsys):
+    table = loans(300, 5).with_columns(id=pl.format("s-{}", pl.int_range(300)))
+    table.drop("default").write_csv("scored.csv")
+    table.select("id", "default").sample(200, seed=1).write_csv("labels.csv")
+    code, found = answer(capsys, "watch", "run", "scored.csv", "--scores", "--key", "id")
+    assert (code, found["looks"], found["waiting"]) == (0, 0, 300)
+    # The reference is the calibration rows at the threshold that ships.
+    rates = load_run("run").point.rates
+    assert {one["rate"]: one["estimate"] for one in found["without_labels"]} == pytest.approx(
+        {name: rates[name] for name in ("fnr", "fpr")}
+    )
+    code, found = answer(capsys, "watch", "run", "labels.csv", "--labels", "--key", "id")
+    assert (code, found["looks"], found["waiting"]) == (0, 1, 100)
+    labelled = table.join(pl.read_csv("labels.csv").select("id"), on="id")
+    saved = load_run("run")
+    judged = saved.point.judge(saved.scores(labelled, ignore_extra=True), saved.schema.labels(labelled))
+    assert found["bounds"][0]["rate"] == pytest.approx(judged.rates["fpr"])
+    for seed in range(3):
+        month(f"{seed}.csv", seed=seed, moved=900)
+        pl.read_csv(f"{seed}.csv").drop("default").write_csv(f"{seed}.csv")
+        code, found = answer(capsys, "watch", "run", f"{seed}.csv", "--scores")
+    assert (code, found["broken"]) == (4, False)
+    assert "scores" in [one["name"] for one in found["drift"] if one["drifts"]]
+
+
+def test_a_stream_is_counted_as_the_whole_table(place, capsys, monkeypatch):
+    month("july.csv", rows=500)
+    monkeypatch.setattr("setpoint.data.exchange.scan_table", partial(scan_table, chunk=4000))
+    _, found = answer(capsys, "watch", "run", "july.csv", "--stream")
+    shutil.rmtree("run/watch")
+    monkeypatch.undo()
+    os.chdir(place)
+    _, whole = answer(capsys, "watch", "run", "july.csv")
+    assert found["bounds"] == whole["bounds"]
+
+
+def test_a_new_run_in_its_place_takes_the_watch_along(place, trained, capsys):
+    assert code_of("watch", "run", month("july.csv")) == 0
+    shutil.copy(trained / "loans.csv", "loans.csv")
+    main_ok(*FIT, "--model", "linear", "--quiet", "--force")
+    assert not Path("run", "watch").exists()
+
+
+@pytest.mark.parametrize("at", range(4))
+def test_a_kill_while_writing_leaves_the_old_state_or_the_new(place, monkeypatch, at):
+    """The n-th move of a file into its place fails, then the command is given again."""
+    table = loans(100, 5).with_columns(id=pl.format("s-{}", pl.int_range(100)))
+    table.write_csv("scored.csv")
+    given = ["watch", "run", "scored.csv", "--scores", "--key", "id", "--quiet"]
+    shutil.copytree("run", "undisturbed")
+    main_ok(*[word if word != "run" else "undisturbed" for word in given])
+    moves, move = [], os.replace
+
+    def killed(*paths):
+        moves.append(paths)
+        if len(moves) == at + 1:
+            raise KeyboardInterrupt
+        move(*paths)
+
+    monkeypatch.setattr(files.os, "replace", killed)
+    code_of(*given)
+    monkeypatch.setattr(files.os, "replace", move)
+    main_ok(*given)
+    assert state_of("run") == state_of("undisturbed")
+
+
+def state_of(run):
+    return {path.name: path.read_bytes() for path in Path(run, "watch").iterdir()}
+
+
+@slow
+def test_24_months_with_kills_at_random_moments_give_the_same_state(place):
+    """A script as cron would run it, in processes of its own; each command is given until it ends by itself."""
+    script = []
+    for number in range(MONTHS):
+        table = loans(150, number).with_columns(id=pl.format(f"{number}-{{}}", pl.int_range(150)))
+        table.drop("default").write_csv(f"scored-{number}.csv")
+        table.select("id", "default").write_csv(f"labels-{number}.csv")
+        script.append(["watch", "RUN", f"scored-{number}.csv", "--scores", "--key", "id"])
+        if number:
+            script.append(["watch", "RUN", f"labels-{number - 1}.csv", "--labels", "--key", "id"])
+    loans(900, 99).write_csv("fresh.csv")
+    script.insert(len(script) // 2, ["calibrate", "RUN", "fresh.csv"])
+    shutil.copytree("run", "undisturbed")
+    for command in script:
+        code_of(*[word.replace("RUN", "undisturbed") for word in command], "--quiet")
+    chance, kills = random.Random(0), 0
+    for command in script:
+        given = [sys.executable, "-m", "setpoint", *(word.replace("RUN", "run") for word in command), "--quiet"]
+        for _ in range(chance.choice([0, 0, 0, 1])):
+            process = subprocess.Popen(given)
+            time.sleep(chance.uniform(1.0, 5.0))
+            if process.poll() is None:
+                process.send_signal(signal.SIGKILL)
+                kills += 1
+            process.wait()
+        code_of(*[word.replace("RUN", "run") for word in command], "--quiet")
+    assert kills > 3
+    assert state_of("run") == state_of("undisturbed")
