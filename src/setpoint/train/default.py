@@ -21,8 +21,10 @@ from setpoint.solve.augmented_multiclass import AugmentedMulticlass
 from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.implicit import ImplicitThreshold
 from setpoint.solve.lagrangian import Lagrangian
+from setpoint.solve.last_layer import ImplicitLastLayer
 from setpoint.solve.pairwise import PairwiseArea
 from setpoint.solve.program import program_for
+from setpoint.solve.proxy import ProxyLagrangian
 from setpoint.solve.sample_prices import ByArea, Growth
 from setpoint.solve.shifts import ImplicitShifts
 from setpoint.solve.solver import Solver
@@ -31,6 +33,7 @@ from setpoint.train.class_weights import lean_weight
 from setpoint.train.kinds import kind_of
 from setpoint.train.method import Method
 from setpoint.train.recipes import Anchored, ClassWeights, Ridge, is_linear
+from setpoint.train.snapshots import Snapshots
 
 BASELINE = "cross-entropy"
 #: Cross-entropy under the best of several class weights: a name for comparisons.
@@ -38,10 +41,10 @@ TUNED = "tuned"
 #: Solvers that train for no threshold, and so go with every kind of question.
 PLAIN = ("default", "weighted")
 #: Solvers for problems about several classes; auto is the default there.
-OF_CLASSES = ("default", "auto", "implicit", "augmented", BASELINE)
+OF_CLASSES = ("default", "auto", "implicit", "last-layer", "augmented", BASELINE)
 #: What can be named as a way to train. None leaves the choice to the library, several are tried in turn until one
 #: does not refuse the data.
-Choice = Solver | Anchored | Ridge | ClassWeights | Auto | Method | tuple[Solver | Ridge | Auto, ...] | None
+Choice = Solver | Anchored | Ridge | ClassWeights | Auto | Snapshots | Method | tuple[Solver | Ridge | Auto, ...] | None
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,19 @@ class Case:
             return ImplicitShifts(self.problem, self.n_classes, memory=self.memory)
         return ImplicitThreshold(self.problem, n_groups=self.n_groups, memory=self.memory)
 
+    def last_layer(self) -> Solver:
+        """Implicit thresholds for the last layer, cross-entropy for those below it."""
+        if self.linear:
+            raise BadSetting(
+                "solver 'last-layer' trains the layers below the last one by cross-entropy, and a linear model has "
+                "none; choose a network, such as --model mlp, or solver 'implicit'"
+            )
+        return ImplicitLastLayer(self.problem, above=self.implicit())
+
+    def mixture(self) -> Snapshots:
+        """The best mixture of snapshots of the proxy-Lagrangian."""
+        return Snapshots(ProxyLagrangian(self.problem, memory=self.memory))
+
     def augmented(self, growth: Growth) -> Solver:
         """The augmented Lagrangian over cross-entropy; of K classes those that the ask names are critical."""
         if self.n_classes:
@@ -105,7 +121,9 @@ SOLVERS: dict[str, Callable[[Case], Choice]] = {
     "default": lambda case: None,
     "auto": lambda case: (case.auto(), case.implicit()) if case.linear else case.auto(),
     "implicit": lambda case: case.implicit(),
+    "last-layer": lambda case: case.last_layer(),
     "lagrangian": lambda case: Lagrangian(case.problem, n_groups=case.n_groups, memory=case.memory),
+    "mixture": lambda case: case.mixture(),
     "augmented": lambda case: case.augmented(Growth()),
     "augmented-auc": lambda case: case.augmented(Growth(metric=ByArea())),
     "pairwise": lambda case: PairwiseArea(case.problem, memory=case.memory),

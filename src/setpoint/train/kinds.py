@@ -18,6 +18,7 @@ from setpoint.train.contest import ASKED, NETWORK, PLAIN, TREES
 from setpoint.train.ensemble import Ensemble
 from setpoint.train.method import Method
 from setpoint.train.models import drawn, linear, mlp
+from setpoint.train.snapshots import Mixed
 from setpoint.train.stack import Stack
 from setpoint.train.trees import Trees
 
@@ -117,6 +118,8 @@ def build_model(kind: str, width: int, seed: int = 0, outputs: int = 1) -> nn.Mo
 def restore_model(kind: str, width: int, members: int, state: Mapping[str, Tensor], outputs: int = 1) -> nn.Module:
     """The model with a stored `state_dict`; several members make an ensemble."""
     restore = kind_of(kind).restore
+    if restore is None and "shares" in state:
+        return Mixed.restore(state, lambda: build_model(kind, width))
     if restore is None:
         each = [build_model(kind, width, outputs=outputs) for _ in range(members)]
         return _loaded(each[0] if members == 1 else Ensemble(each), state)
