@@ -26,9 +26,11 @@ from setpoint.estimator.rows import (
     positive_place,
     read_ask,
     read_groups,
+    read_values,
     read_weights,
     refuse_positive,
     set_aside,
+    with_values,
 )
 from setpoint.estimator.training import AUTO, Part, Parts, Training, comparison, refuse_device
 from setpoint.measure.classes import CLASSES
@@ -147,7 +149,9 @@ class SetpointClassifier(DecidesAtPoint):
             if name not in named and not name.startswith("_") and not name.endswith("_")
         }
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> SetpointClassifier:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, values: Any = None
+    ) -> SetpointClassifier:
         """Train the model and set the threshold.
 
         Args:
@@ -156,6 +160,8 @@ class SetpointClassifier(DecidesAtPoint):
             y: The class of each row.
             sample_weight: One weight per row; rows of weight 0 are left out.
             groups: One group per row, for asks that compare groups.
+            values: The values of the columns that the ask names, such as amounts, by name: a dict or a frame. None
+                takes them from X, if that is a frame with those columns.
 
         Returns:
             The fitted classifier.
@@ -170,6 +176,7 @@ class SetpointClassifier(DecidesAtPoint):
         x, y = read_features(self, X, y, reset=True)
         rows = x.shape[0]
         weights, groups = read_weights(sample_weight, rows), read_groups(problem, groups, rows)
+        counted = read_values(problem, values, X, rows)
         kept = np.ones(rows, dtype=bool) if weights is None else weights > 0
         problem, self.classes_, codes = classes_for(problem, y[kept])
         refuse_positive(problem, self.positive)
@@ -181,13 +188,13 @@ class SetpointClassifier(DecidesAtPoint):
             labels = np.zeros(rows, dtype=np.float32)
             labels[kept] = codes == positive_place(self.classes_, self.positive)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        parts = self._split(Part(x, labels, weights, groups).take(kept), seed)
+        parts = self._split(Part(x, labels, weights, groups, counted).take(kept), seed)
         aside = parts.calibration
         # Whether a demanded bound can be certified depends only on the number of samples: say so before training.
         if not names:
             calibrate(
                 problem, np.zeros(len(aside.labels)), aside.labels, confidence=demanded(self.confidence),
-                weights=aside.weights, groups=aside.groups,
+                weights=with_values(problem, aside.weights, aside.values), groups=aside.groups,
             )  # fmt: skip
         # Without held-out rows there is nothing to choose by, so "auto" is the simplest candidate.
         by_name = isinstance(self.solver, str) and self.solver == AUTO

@@ -11,11 +11,22 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from setpoint.decide.calibrate import evaluate
 from setpoint.errors import BadProblem, SetpointError
-from setpoint.estimator.rows import known_codes, positive_place, read_ask, read_groups, read_weights
+from setpoint.estimator.rows import (
+    known_codes,
+    positive_place,
+    read_ask,
+    read_groups,
+    read_values,
+    read_weights,
+    with_values,
+)
 from setpoint.measure.classes import CLASSES
 from setpoint.problem.check import Check
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.thresholds import Threshold
+
+#: The score of a model that breaks its bounds, where the objective is no share: far below every cost.
+WORST = -1e12
 
 
 class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -109,7 +120,7 @@ class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         return decisions
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, values: Any = None) -> float:
         """The objective at the best threshold of these rows, as `GridSearchCV` needs it: larger is better.
 
         It compares models, not thresholds; `judge` gives the rates at the model's own threshold.
@@ -119,17 +130,22 @@ class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             y: The class of each row.
             sample_weight: One weight per row, if any.
             groups: One group per row, for asks that compare groups.
+            values: The values of the columns that the ask names, such as amounts, by name: a dict or a frame. None
+                takes them from X, if that is a frame with those columns.
 
         Returns:
-            The objective, negative if it is minimised; if no threshold meets the bounds, -1 less the violation.
+            The objective, negative if it is minimised; if no threshold meets the bounds, -1 less the violation, which
+            is below every rate, and for asks about worth a number far below every cost.
         """
-        asked = self._asked(X, y, sample_weight, groups)
+        asked = self._asked(X, y, sample_weight, groups, values)
         point = evaluate(self.operating_point_.problem, **asked)
         if not point.feasible:
-            return -1.0 - point.violation
+            return (WORST if point.problem.columns else -1.0) - point.violation
         return point.objective if point.problem.maximize else -point.objective
 
-    def judge(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> OperatingPoint:
+    def judge(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, values: Any = None
+    ) -> OperatingPoint:
         """The true rates of these rows at the threshold of `predict`.
 
         Args:
@@ -137,35 +153,40 @@ class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             y: The class of each row.
             sample_weight: One weight per row, if any.
             groups: One group per row, for asks that compare groups.
+            values: The values of the columns that the ask names, such as amounts, by name: a dict or a frame. None
+                takes them from X, if that is a frame with those columns.
 
         Returns:
             The operating point with the rates of these rows, and whether the bounds hold.
         """
-        return self.operating_point_.judge(**self._asked(X, y, sample_weight, groups))
+        return self.operating_point_.judge(**self._asked(X, y, sample_weight, groups, values))
 
-    def check(self, X: Any, y: Any, groups: Any = None) -> Check:
+    def check(self, X: Any, y: Any, groups: Any = None, values: Any = None) -> Check:
         """Test the bounds on these rows at the threshold of `predict`.
 
         Args:
             X: The features.
             y: The class of each row.
             groups: One group per row, for asks that compare groups.
+            values: The values of the columns that the ask names, such as amounts, by name: a dict or a frame. None
+                takes them from X, if that is a frame with those columns.
 
         Returns:
             The result of the test, with a p-value per bound.
         """
-        asked = self._asked(X, y, None, groups)
-        return self.operating_point_.check(asked["scores"], asked["labels"], groups=asked["groups"])
+        return self.operating_point_.check(**self._asked(X, y, None, groups, values))
 
-    def _asked(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> dict[str, Any]:
+    def _asked(self, X: Any, y: Any, sample_weight: Any, groups: Any, values: Any) -> dict[str, Any]:
         check_is_fitted(self)
-        scores = self._scores(X)
+        scores, problem = self._scores(X), self.operating_point_.problem
         check_consistent_length(scores, y)
         return {
             "scores": scores,
             "labels": self._labels(y),
-            "weights": read_weights(sample_weight, len(scores)),
-            "groups": read_groups(self.operating_point_.problem, groups, len(scores)),
+            "weights": with_values(
+                problem, read_weights(sample_weight, len(scores)), read_values(problem, values, X, len(scores))
+            ),
+            "groups": read_groups(problem, groups, len(scores)),
         }
 
     def _labels(self, y: Any) -> NDArray[Any]:

@@ -37,20 +37,21 @@ AUTO = "auto"
 
 @dataclass(frozen=True)
 class Part:
-    """Some of the rows: raw features, labels of 0 and 1 or class numbers, and weights and groups if there are any."""
+    """Some of the rows: raw features, labels of 0 and 1 or class numbers, and weights, groups and values if any."""
 
     x: Any
     labels: NDArray[Any]
     weights: NDArray[np.float64] | None = None
     groups: NDArray[Any] | None = None
+    values: NDArray[np.float64] | None = None
 
     @property
     def is_sparse(self) -> bool:
         return bool(scipy.sparse.issparse(self.x))
 
     def take(self, rows: NDArray[Any]) -> Part:
-        weights = None if self.weights is None else self.weights[rows]
-        return Part(self.x[rows], self.labels[rows], weights, None if self.groups is None else self.groups[rows])
+        own = (None if each is None else each[rows] for each in (self.weights, self.groups, self.values))
+        return Part(self.x[rows], self.labels[rows], *own)
 
     def repeated(self) -> Part:
         """Repeat each row by its weight, if all weights are whole numbers and the table stays small.
@@ -60,7 +61,7 @@ class Part:
         if self.weights is None or (self.weights % 1).any() or self.weights.sum() > SMALL:
             return self
         part = self.take(np.repeat(np.arange(len(self.labels)), self.weights.astype(np.int64)))
-        return Part(part.x, part.labels, None, part.groups)
+        return replace(part, weights=None)
 
     def batches(self, encoding: Any, **how: Any) -> Batches:
         """A loader of encoded features."""
@@ -71,7 +72,8 @@ class Part:
             x = encoding.features(self.x)
         weights = None if self.weights is None else torch.from_numpy(self.weights).float()
         groups = None if self.groups is None else name_groups(self.groups)[0]
-        return Batches(x, torch.from_numpy(self.labels), weights=weights, groups=groups, **how)
+        loader = Batches(x, torch.from_numpy(self.labels), weights=weights, groups=groups, **how)
+        return loader.with_values(None if self.values is None else torch.from_numpy(self.values))
 
 
 @dataclass(frozen=True)

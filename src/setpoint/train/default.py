@@ -38,9 +38,10 @@ from setpoint.train.snapshots import Snapshots
 BASELINE = "cross-entropy"
 #: Cross-entropy under the best of several class weights: a name for comparisons.
 TUNED = "tuned"
-#: Solvers that train for no threshold, and so go with every kind of question.
+#: Solvers that train for no threshold, and so go with every kind of question; auto is the default where it has no
+#: candidates.
 PLAIN = ("default", "weighted")
-#: Solvers for problems about several classes; auto is the default there.
+#: Solvers for problems about several classes.
 OF_CLASSES = ("default", "auto", "implicit", "last-layer", "augmented", BASELINE)
 #: What can be named as a way to train. None leaves the choice to the library, several are tried in turn until one
 #: does not refuse the data.
@@ -139,13 +140,15 @@ def make_solver(name: str, case: Case) -> Choice:
     Raises:
         BadSetting: If the solver trains for one threshold, and the ask is decided otherwise.
     """
+    if case.problem.kind != CUT and name == "auto" and not case.tune:
+        name = "default"
     if case.problem.kind == CLASSES:
-        if name not in OF_CLASSES:
+        if name not in OF_CLASSES or case.tune:
             raise BadSetting(
                 f"solver {name!r} is for two classes, but '{case.problem}' is about several; leave the solver out, or "
                 f"choose {', '.join(OF_CLASSES[2:-1])} or {OF_CLASSES[-1]}"
             )
-        return SOLVERS["default" if name == "auto" else name](case)
+        return SOLVERS[name](case)
     if case.problem.kind != CUT and name not in (*PLAIN, BASELINE, TUNED):
         raise BadSetting(
             f"solver {name!r} trains for plain rates at one threshold, and '{case.problem}' asks for more; leave the "
