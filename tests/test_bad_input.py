@@ -239,6 +239,11 @@ command(
     "a solver of two classes for several",
     lambda: [*fit_table(table(y=np.arange(200) % 3), ask=SEVERAL), "--solver", "lagrangian"],
 )
+command("the last layer of a linear model", lambda: [*fit_table(table(y=Y)), "--solver", "last-layer"])
+command(
+    "a mixture for an ask without bounds",
+    lambda: [*fit_table(table(y=Y), ask="maximize f_score(1)"), "--solver", "mixture"],
+)
 command("a target of lists", lambda: fit_parquet(table(y=[[int(y)] for y in Y])))
 command("fewer positives than parts need", lambda: fit_table(table(y=(np.arange(200) < 3).astype(int))))
 
@@ -615,6 +620,12 @@ library("empty batches for a linear model", lambda: fit_model(X[:0], LABELLED[:0
 library("a loader without batches", lambda: sp.fit(torch.nn.Linear(3, 1), PROBLEM, [], sp.Batches(*batches())))
 library("arrays for tensors in a batch", lambda: fit_model(X, LABELLED.numpy()))
 library("the name of a solver", lambda: fit_model(X, LABELLED, "implicit"))
+library(
+    "an estimator without the values that the ask counts",
+    lambda: sp.SetpointClassifier("maximize recall weighted by amount where fpr <= 1%").fit(
+        X.numpy(), LABELLED.numpy()
+    ),
+)
 library(
     "a program of too many pairs",
     lambda: sp.lp.forms.auc(torch.zeros(400_000), (torch.arange(400_000) % 2).float()),

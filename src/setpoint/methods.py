@@ -22,6 +22,7 @@ from setpoint.train.on_first import OnFirst
 from setpoint.train.race import Race
 from setpoint.train.recipes import ClassWeights
 from setpoint.train.refit import Refit
+from setpoint.train.snapshots import Mixed, Snapshots
 from setpoint.train.splits import Folds, Seeds, Splits
 from setpoint.train.stack import Stack
 from setpoint.train.trees import Trees
@@ -45,12 +46,14 @@ __all__ = [
     "FullBatch",
     "Head",
     "Method",
+    "Mixed",
     "Multinomial",
     "OnFirst",
     "Race",
     "Refit",
     "Run",
     "Seeds",
+    "Snapshots",
     "Splits",
     "Stack",
     "Trained",

@@ -100,6 +100,7 @@ def test_tuning_chooses_auto_and_shows_what_it_chose_from(table, capsys):
     ("solver", "question"),
     [
         ("lagrangian", ASK),
+        ("mixture", ASK),
         ("augmented", ASK),
         ("augmented-auc", ASK),
         ("auto", ASK),
@@ -113,6 +114,15 @@ def test_solvers_by_name(table, capsys, solver, question, model):
     answer = json.loads(capsys.readouterr().out)
     assert list(answer["results"]) == [solver, "cross-entropy"]
     assert answer["point"]["objective"] < 1
+
+
+def test_a_mixture_is_stored_whole_and_decides_a_row_alone_as_among_others(table, capsys):
+    asked = ["--target", "default", "--ask", ASK, "--epochs", "6", "--model", "mlp", "--solver", "mixture", "--quiet"]
+    main_ok("fit", "loans.csv", *asked, "--out", "mixed")
+    run, frame = load_run("mixed"), pl.read_csv("loans.csv")
+    assert isinstance(run.model, setpoint.methods.Mixed)
+    whole = run.scores(frame).tolist()
+    assert [float(run.scores(frame[row])[0]) for row in range(5)] == whole[:5]
 
 
 @slow

@@ -44,6 +44,8 @@ def best_assignment(scores, least, most):
 @example(seed=62)
 @example(seed=317)
 @example(seed=4429)
+@example(seed=1446)
+@example(seed=4440)
 def test_true_coverages_meet_their_bounds_to_the_sample_at_the_best_sum_of_scores(seed):
     scores, low, high = draw(seed)
     size = len(scores)

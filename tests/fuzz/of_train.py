@@ -39,6 +39,7 @@ def fitting(draw: Draw) -> None:
     solver = draw(
         st.sampled_from([None, None, sp.CrossEntropy(), sp.Ridge("balanced"), sp.Anchored((1.0,)), sp.losses.AUCLoss()])
     )
+    solver = sp.methods.Snapshots(solver, most=2) if draw(one_in(6)) and isinstance(solver, sp.CrossEntropy) else solver
     implicit = draw(st.booleans())
     result = sp.fit(
         model, problem, draw(rows()), draw(rows()), sp.ImplicitThreshold(problem) if implicit else solver,

@@ -127,3 +127,52 @@ def test_an_eta_of_one_collapses_where_the_default_does_not():
             shift[eta] = (model(x).squeeze(-1)[labels == 0] > solver.thresholds).float().mean().item()
     assert shift[1.0] > 0.15
     assert shift[None] < 0.05
+
+
+def test_fit_finds_the_head_trains_it_as_a_given_one_and_leaves_no_hook_behind():
+    x, labels = data()
+    train, rest = sp.Batches(x, labels, batch_size=50), sp.Batches(*data(1))
+    found = []
+    for given in (False, True):
+        model = net()
+        solver = sp.losses.ImplicitLastLayer(PROBLEM, model[-1] if given else None).double()
+        result = sp.fit(model, PROBLEM, train, rest, solver, epochs=3, calibration=sp.Batches(*data(2)))
+        found.append(result.model.state_dict())
+        assert solver.has_head == given
+    assert all(torch.equal(found[0][name], value) for name, value in found[1].items())
+    fresh = net()
+    sp.fit(fresh, PROBLEM, train, rest, sp.losses.ImplicitLastLayer(PROBLEM).double(), epochs=1, calibration=rest)
+    assert not fresh[-1]._forward_pre_hooks
+
+
+def test_each_member_of_an_ensemble_has_its_own_head():
+    train, rest = sp.Batches(*data(), batch_size=50), sp.Batches(*data(1))
+    solver = sp.losses.ImplicitLastLayer(PROBLEM).double()
+    result = sp.fit(net(), PROBLEM, train, rest, solver, epochs=2, ensemble=2, calibration=sp.Batches(*data(2)))
+    first, second = (member[-1].weight for member in result.model.members)
+    assert not torch.equal(first, second)
+
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.last = nn.Linear(5, 4), nn.Linear(4, 1)
+
+    def forward(self, x):
+        return 3 * self.last(self.body(x).relu())
+
+
+@pytest.mark.parametrize(
+    ("model", "told"), [(nn.Linear(5, 1), "has no such layers"), (Scaled(), "does not make the scores")], ids=str
+)
+def test_a_model_whose_last_linear_layer_is_no_head_is_refused(model, told):
+    rows = sp.Batches(*(part.float() for part in data()))
+    with pytest.raises(BadSetting, match=told):
+        sp.fit(
+            model, PROBLEM, rows, rows, sp.losses.ImplicitLastLayer(PROBLEM), calibration=rows, epochs=1, warm_start=0
+        )
+
+
+def test_a_solver_without_a_head_says_so_in_a_loop_of_ones_own():
+    with pytest.raises(BadSetting, match="belongs to no head"):
+        sp.losses.ImplicitLastLayer(PROBLEM)(torch.randn(4), torch.tensor([0.0, 1.0, 0.0, 1.0]))

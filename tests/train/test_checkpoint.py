@@ -131,6 +131,15 @@ class Weighed(nn.Module):
         return x * (1 + self.calls / 100)
 
 
+def test_a_mixture_of_snapshots_is_resumed_with_all_of_them(tmp_path):
+    def make():
+        return sp.methods.Snapshots(sp.losses.ProxyLagrangian(sp.ask(ASK)), most=3)
+
+    whole, resumed = train(None, make), stopped(tmp_path / "kept", make, (4, 5))
+    assert_same(whole, resumed)
+    assert whole.history[-1]["shares"] == resumed.history[-1]["shares"]
+
+
 LOADERS = {
     "batches in order": lambda: sp.Batches(*data(), batch_size=16),
     "global generator": lambda: DataLoader(TensorDataset(*data()), batch_size=16, shuffle=True),

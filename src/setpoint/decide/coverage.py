@@ -128,6 +128,13 @@ class _Task:
         total = float(self.beyond(self.coverage(shifts)).abs().sum())
         return total if total > 1e-12 else 0.0
 
+    def judged(self, shifts: Tensor) -> tuple[float, float]:
+        """The violation, and how far shifted classes are from the bound that they are shifted for: 0 at the best."""
+        coverage = self.coverage(shifts)
+        idle = (self.high - coverage) * (shifts > 0) + (coverage - self.low) * (shifts < 0)
+        idle_in_all = float(idle.clamp(min=0).sum())
+        return self.violation(shifts), idle_in_all if idle_in_all > 1e-12 else 0.0
+
     def slope(self, coverage: Tensor, shifts: Tensor) -> Tensor:
         """Bound minus coverage; at the kink, 0 within the bounds."""
         below = torch.where(shifts < 0, self.low - coverage, -self.beyond(coverage))
@@ -154,10 +161,7 @@ class _Task:
         while temperature * spread < _HOTTER**_LEVELS:
             # A hundredth of a sample decides nothing; the last digits are not worth their steps on the way.
             shifts = self.newton(temperature, shifts, 0.01 / len(self.scores))
-            coverage = self.coverage(shifts)
-            # A class that is shifted although its bound is not reached: then the bounds hold, but not at the best.
-            idle = (self.high - coverage) * (shifts > 0) + (coverage - self.low) * (shifts < 0)
-            judged = (self.violation(shifts), float(idle.clamp(min=0).sum()))
+            judged = self.judged(shifts)
             stale = 0 if judged < lowest or temperature * spread < 1 else stale + 1
             if judged < lowest:
                 best, best_at, lowest = shifts, temperature, judged
@@ -166,7 +170,7 @@ class _Task:
             temperature *= _HOTTER
         # Where the search stopped short must not decide: all shifts that are as good differ, and last digits would.
         settled = self.newton(best_at, best)
-        best = settled if self.violation(settled) <= lowest[0] else best
+        best = settled if self.judged(settled) <= lowest else best
         return (best, 0.0) if lowest[0] <= 0 else self.past_ties(best, spread)
 
     def past_ties(self, shifts: Tensor, spread: float) -> tuple[Tensor, float]:

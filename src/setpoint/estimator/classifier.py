@@ -29,9 +29,11 @@ from setpoint.estimator.rows import (
     read_ask,
     read_groups,
     read_lists,
+    read_values,
     read_weights,
     refuse_positive,
     set_aside,
+    with_values,
 )
 from setpoint.estimator.training import AUTO, Part, Parts, Training, comparison, refuse_device
 from setpoint.measure.classes import CLASSES
@@ -154,7 +156,13 @@ class SetpointClassifier(DecidesAtPoint):
         }
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, lists: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        lists: Any = None,
+        values: Any = None,
     ) -> SetpointClassifier:
         """Train the model and set the threshold.
 
@@ -166,6 +174,8 @@ class SetpointClassifier(DecidesAtPoint):
             sample_weight: One weight per row; rows of weight 0 are left out.
             groups: One group per row, for asks that compare groups.
             lists: One list per row, by name or number, for asks about lists; lists are never split.
+            values: The values of the columns that the ask names, such as amounts, by name: a dict or a frame. None
+                takes them from X, if that is a frame with those columns.
 
         Returns:
             The fitted classifier.
@@ -188,6 +198,7 @@ class SetpointClassifier(DecidesAtPoint):
         weights, groups = read_weights(sample_weight, rows), read_groups(problem, groups, rows)
         lists = read_lists(problem, lists, rows)
         numbers = None if lists is None else number_lists(lists)[0].numpy()
+        counted = read_values(problem, values, X, rows)
         kept = np.ones(rows, dtype=bool) if weights is None else weights > 0
         names: tuple[str, ...] = ()
         if table is None:
@@ -203,7 +214,7 @@ class SetpointClassifier(DecidesAtPoint):
             labels = np.zeros(rows, dtype=np.float32)
             labels[kept] = codes == positive_place(self.classes_, self.positive)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        parts = self._split(Part(x, labels, weights, groups, numbers).take(kept), seed)
+        parts = self._split(Part(x, labels, weights, groups, numbers, counted).take(kept), seed)
         aside = parts.calibration
         # Whether a demanded bound can be certified depends only on the number of samples: say so before training.
         sure_of = demanded(self.confidence)
@@ -212,7 +223,7 @@ class SetpointClassifier(DecidesAtPoint):
         elif problem.kind != CLASSES and aside.lists is None:
             calibrate(
                 problem, np.zeros(aside.labels.shape), aside.labels, confidence=sure_of,
-                weights=aside.weights, groups=aside.groups,
+                weights=with_values(problem, aside.weights, aside.values), groups=aside.groups,
             )  # fmt: skip
         # Without held-out rows there is nothing to choose by, so "auto" is the simplest candidate.
         by_name = isinstance(self.solver, str) and self.solver == AUTO

@@ -12,11 +12,23 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from setpoint.decide.calibrate import evaluate
 from setpoint.errors import BadProblem, SetpointError
 from setpoint.estimator.labels import is_about_labels, known_labels
-from setpoint.estimator.rows import known_codes, positive_place, read_ask, read_groups, read_lists, read_weights
+from setpoint.estimator.rows import (
+    known_codes,
+    positive_place,
+    read_ask,
+    read_groups,
+    read_lists,
+    read_values,
+    read_weights,
+    with_values,
+)
 from setpoint.measure.classes import CLASSES
 from setpoint.problem.check import Check
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.thresholds import Threshold
+
+#: The score of a model that breaks its bounds, where the objective is no share: far below every cost.
+WORST = -1e12
 
 
 class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -119,7 +131,15 @@ class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         decisions: NDArray[np.int64] = self.operating_point_.predict(scores, groups, lists=lists)
         return decisions
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, lists: Any = None) -> float:
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        lists: Any = None,
+        values: Any = None,
+    ) -> float:
         """The objective at the best threshold of these rows, as `GridSearchCV` needs it: larger is better.
 
         It compares models, not thresholds; `judge` gives the rates at the model's own threshold.
@@ -130,17 +150,28 @@ class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             sample_weight: One weight per row, if any.
             groups: One group per row, for asks that compare groups.
             lists: One list per row, for asks about lists; each list must be whole.
+            values: The values of the columns that the ask names, such as amounts, by name: a dict or a frame. None
+                takes them from X, if that is a frame with those columns.
 
         Returns:
-            The objective, negative if it is minimised; if no threshold meets the bounds, -1 less the violation.
+            The objective, negative if it is minimised; if no threshold meets the bounds, -1 less the violation, which
+            is below every rate, and for asks about worth a number far below every cost.
         """
-        asked = self._asked(X, y, sample_weight, groups, lists)
+        asked = self._asked(X, y, sample_weight, groups, lists, values)
         point = evaluate(self.operating_point_.problem, **asked)
         if not point.feasible:
-            return -1.0 - point.violation
+            return (WORST if point.problem.columns else -1.0) - point.violation
         return point.objective if point.problem.maximize else -point.objective
 
-    def judge(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, lists: Any = None) -> OperatingPoint:
+    def judge(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        lists: Any = None,
+        values: Any = None,
+    ) -> OperatingPoint:
         """The true rates of these rows at the threshold of `predict`.
 
         Args:
@@ -149,13 +180,15 @@ class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             sample_weight: One weight per row, if any.
             groups: One group per row, for asks that compare groups.
             lists: One list per row, for asks about lists; each list must be whole.
+            values: The values of the columns that the ask names, such as amounts, by name: a dict or a frame. None
+                takes them from X, if that is a frame with those columns.
 
         Returns:
             The operating point with the rates of these rows, and whether the bounds hold.
         """
-        return self.operating_point_.judge(**self._asked(X, y, sample_weight, groups, lists))
+        return self.operating_point_.judge(**self._asked(X, y, sample_weight, groups, lists, values))
 
-    def check(self, X: Any, y: Any, groups: Any = None, lists: Any = None) -> Check:
+    def check(self, X: Any, y: Any, groups: Any = None, lists: Any = None, values: Any = None) -> Check:
         """Test the bounds on these rows at the threshold of `predict`.
 
         Args:
@@ -163,24 +196,26 @@ class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             y: The class of each row.
             groups: One group per row, for asks that compare groups.
             lists: One list per row, for asks about lists; each list must be whole.
+            values: The values of the columns that the ask names, such as amounts, by name: a dict or a frame. None
+                takes them from X, if that is a frame with those columns.
 
         Returns:
             The result of the test, with a p-value per bound.
         """
-        asked = self._asked(X, y, None, groups, lists)
-        del asked["weights"]
-        return self.operating_point_.check(**asked)
+        return self.operating_point_.check(**self._asked(X, y, None, groups, lists, values))
 
-    def _asked(self, X: Any, y: Any, sample_weight: Any, groups: Any, lists: Any) -> dict[str, Any]:
+    def _asked(self, X: Any, y: Any, sample_weight: Any, groups: Any, lists: Any, values: Any) -> dict[str, Any]:
         check_is_fitted(self)
-        scores = self._scores(X)
+        scores, problem = self._scores(X), self.operating_point_.problem
         check_consistent_length(scores, y)
         return {
             "scores": scores,
             "labels": self._labels(y),
-            "weights": read_weights(sample_weight, len(scores)),
-            "groups": read_groups(self.operating_point_.problem, groups, len(scores)),
-            "lists": read_lists(self.operating_point_.problem, lists, len(scores)),
+            "weights": with_values(
+                problem, read_weights(sample_weight, len(scores)), read_values(problem, values, X, len(scores))
+            ),
+            "groups": read_groups(problem, groups, len(scores)),
+            "lists": read_lists(problem, lists, len(scores)),
         }
 
     def _labels(self, y: Any) -> NDArray[Any]:

@@ -17,9 +17,10 @@ from setpoint.measure.classes import CLASSES
 from setpoint.measure.labels import LABELS
 from setpoint.measure.lists import number_lists
 from setpoint.measure.sample import name_groups
+from setpoint.measure.values import stack_values
 from setpoint.problem.language import read_problem
 from setpoint.problem.problem import Problem
-from setpoint.problem.read_sample import belonging
+from setpoint.problem.read_sample import ROWS, belonging
 
 #: The least number of rows per class in a part; fewer say almost nothing about a threshold.
 FEWEST = 5
@@ -33,13 +34,7 @@ def read_ask(question: Any) -> Problem:
     """The problem, from a problem, a text, or a mapping from each label to its ask."""
     if not isinstance(question, str | Problem | Mapping):
         raise BadProblem(f"ask must be a text such as 'minimize fnr where fpr <= 5%' or a problem, got {question!r}")
-    problem = read_problem(question)
-    if problem.columns:
-        raise BadProblem(
-            f"'{problem}' counts the values of columns, which the estimators do not take; pass scores and "
-            "weights={...} to sp.calibrate, or use setpoint fit"
-        )
-    return problem
+    return read_problem(question)
 
 
 def classes_for(problem: Problem, y: NDArray[Any]) -> tuple[Problem, NDArray[Any], Numbers]:
@@ -139,6 +134,40 @@ def read_lists(problem: Problem, lists: Any, size: int) -> NDArray[Any] | None:
     if values.shape != (size,):
         raise ShapeMismatch(f"lists have shape {values.shape} for {size} rows; give one list per row")
     return values
+
+
+def read_values(problem: Problem, values: Any, X: Any, size: int) -> NDArray[np.float64] | None:
+    """The values of the columns that the ask names, `(n, C)`, from `values` or else from a frame X; None if none."""
+    if not problem.columns:
+        if values is not None:
+            raise BadWeights(f"'{problem}' counts the values of no column; leave out values=")
+        return None
+    columns: dict[str, Any] = {}
+    for name in problem.columns:
+        found = next((given for given in (values, X) if name in _columns_of(given)), None)
+        if found is None:
+            raise BadWeights(
+                f"'{problem}' counts the values of {name!r}; pass values={{{name!r}: ...}}, one per row, or X as a "
+                "frame with that column"
+            )
+        columns[name] = np.asarray(found[name])
+    stacked: NDArray[np.float64] = stack_values(columns).numpy()
+    if len(stacked) != size:
+        raise ShapeMismatch(f"values of {problem.columns[0]!r} are {len(stacked)} for {size} rows; give one per row")
+    return stacked
+
+
+def _columns_of(given: Any) -> list[str]:
+    """The names of the columns of a frame, an Arrow table or a mapping; none for anything else."""
+    names = given if isinstance(given, Mapping) else getattr(given, "column_names", getattr(given, "columns", ()))
+    return [str(name) for name in names]
+
+
+def with_values(problem: Problem, weights: Any, values: NDArray[np.float64] | None) -> Any:
+    """Weights as `sp.calibrate` takes them: with the values of each column that the ask names, if it names one."""
+    if values is None:
+        return weights
+    return {**dict(zip(problem.columns, values.T)), **({} if weights is None else {ROWS: weights})}
 
 
 def check_shares(**shares: Any) -> None:

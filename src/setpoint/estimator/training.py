@@ -38,23 +38,22 @@ AUTO = "auto"
 
 @dataclass(frozen=True)
 class Part:
-    """Some of the rows: raw features, labels of 0 and 1 or class numbers, and weights, groups and lists if any."""
+    """Some of the rows: raw features, labels of 0 and 1 or class numbers, and weights, groups, lists and values."""
 
     x: Any
     labels: NDArray[Any]
     weights: NDArray[np.float64] | None = None
     groups: NDArray[Any] | None = None
     lists: NDArray[Any] | None = None
+    values: NDArray[np.float64] | None = None
 
     @property
     def is_sparse(self) -> bool:
         return bool(scipy.sparse.issparse(self.x))
 
     def take(self, rows: NDArray[Any]) -> Part:
-        weights, groups, lists = (
-            None if part is None else part[rows] for part in (self.weights, self.groups, self.lists)
-        )
-        return Part(self.x[rows], self.labels[rows], weights, groups, lists)
+        others = (self.weights, self.groups, self.lists, self.values)
+        return Part(self.x[rows], self.labels[rows], *(None if each is None else each[rows] for each in others))
 
     def repeated(self) -> Part:
         """Repeat each row by its weight, if all weights are whole numbers and the table stays small.
@@ -65,7 +64,7 @@ class Part:
         if self.weights is None or self.lists is not None or (self.weights % 1).any() or self.weights.sum() > SMALL:
             return self
         part = self.take(np.repeat(np.arange(len(self.labels)), self.weights.astype(np.int64)))
-        return Part(part.x, part.labels, None, part.groups)
+        return replace(part, weights=None)
 
     def batches(self, encoding: Any, **how: Any) -> Batches:
         """A loader of encoded features."""
@@ -77,6 +76,7 @@ class Part:
         weights = None if self.weights is None else torch.from_numpy(self.weights).float()
         groups = None if self.groups is None else name_groups(self.groups)[0]
         loader = Batches(x, torch.from_numpy(self.labels), weights=weights, groups=groups, **how)
+        loader = loader.with_values(None if self.values is None else torch.from_numpy(self.values))
         return loader if self.lists is None else loader.with_lists(torch.from_numpy(self.lists))
 
 

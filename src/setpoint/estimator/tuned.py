@@ -29,9 +29,11 @@ from setpoint.estimator.rows import (
     names_of,
     read_ask,
     read_groups,
+    read_values,
     read_weights,
     refuse_positive,
     set_aside,
+    with_values,
 )
 from setpoint.measure.classes import CLASSES
 from setpoint.measure.in_first import LISTS
@@ -102,7 +104,9 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
         self.positive = positive
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **fit_params: Any) -> Tuned:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, values: Any = None, **fit_params: Any
+    ) -> Tuned:
         """Fit the model if it is not fitted, and set the threshold.
 
         Args:
@@ -110,6 +114,8 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
             y: The class of each row; for several labels per row one column of 0 and 1 per label.
             sample_weight: One weight per row, if any.
             groups: One group per row, for asks that compare groups.
+            values: The values of the columns that the ask names, such as amounts, by name: a dict or a frame. None
+                takes them from X, if that is a frame with those columns.
             **fit_params: Further arguments of the model's own `fit`.
 
         Returns:
@@ -131,6 +137,7 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
         else:
             X, y = _read_rows(X, y)
         weights, groups = read_weights(sample_weight, len(y)), read_groups(problem, groups, len(y))
+        counted = read_values(problem, values, X, len(y))
         prefit = self._is_prefit()
         if table is None:
             problem, self.classes_, _ = classes_for(problem, _classes_of(self.estimator, problem) if prefit else y)
@@ -145,10 +152,11 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
         width = (len(known),) if known else ()
 
         def point(rows: Numbers, scores: NDArray[np.float64]) -> OperatingPoint:
-            own, names = (None if values is None else values[rows] for values in (weights, groups))
+            own, names, worth = (None if each is None else each[rows] for each in (weights, groups, counted))
             return calibrate(
-                problem, scores, labels[rows], confidence=self.confidence, weights=own, groups=names, classes=known
-            )
+                problem, scores, labels[rows], confidence=self.confidence, weights=with_values(problem, own, worth),
+                groups=names, classes=known,
+            )  # fmt: skip
 
         everything = np.arange(len(y))
         if prefit:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.func import functional_call
+from torch.utils.hooks import RemovableHandle
 
 from setpoint.errors import BadSetting
 from setpoint.measure.sample import Sample
@@ -25,14 +29,16 @@ class ImplicitLastLayer(Solver):
 
     Args:
         problem: The objective and its bounds.
-        head: The module of the model that makes the scores, such as `model[-1]`.
+        head: The module of the model that makes the scores, such as `model[-1]`. None takes the last linear layer of
+            the model that `sp.fit` trains.
         below: The loss of the body. `CrossEntropy()`, the default, is method 1 of the last-layer paper,
             `Penalty(problem)` its method 2.
         above: The loss of the head; by default `ImplicitThreshold(problem)`. `Penalty(problem)` for both is the
             ablation of the paper.
 
     Raises:
-        BadSetting: If `head` is not a module with parameters, or was not run on the batch before the solver.
+        BadSetting: If `head` is not a module with parameters, does not make the scores, or was not run on the batch
+            before the solver.
 
     Example:
         >>> import torch, setpoint as sp
@@ -45,27 +51,72 @@ class ImplicitLastLayer(Solver):
     takes_parts = True
 
     def __init__(
-        self, problem: Problem, head: nn.Module, *, below: Solver | None = None, above: Solver | None = None
+        self,
+        problem: Problem,
+        head: nn.Module | None = None,
+        *,
+        below: Solver | None = None,
+        above: Solver | None = None,
     ) -> None:
         super().__init__()
-        if not isinstance(head, nn.Module) or not any(True for _ in head.parameters()):
-            raise BadSetting(f"head must be the module that makes the scores, such as model[-1], got {head!r}")
         self.below = CrossEntropy() if below is None else below
         self.above = ImplicitThreshold(problem) if above is None else above
         # The head belongs to the model: in a tuple it is not registered here, so no optimizer gets it twice.
-        self._head = (head,)
+        self._head: tuple[nn.Module, ...] = ()
         self._features: Tensor | None = None
         self._catching = True
-        head.register_forward_pre_hook(self._catch)
+        #: Whether the head is known to make the scores.
+        self._known = head is not None
+        if head is not None:
+            self._attach(head)
+
+    @property
+    def has_head(self) -> bool:
+        """Whether the solver belongs to the head of one model."""
+        return bool(self._head)
+
+    def _attach(self, head: nn.Module) -> RemovableHandle:
+        if not isinstance(head, nn.Module) or not any(True for _ in head.parameters()):
+            raise BadSetting(f"head must be the module that makes the scores, such as model[-1], got {head!r}")
+        self._head = (head,)
+        return head.register_forward_pre_hook(self._catch)
+
+    @contextmanager
+    def inside(self, model: nn.Module) -> Iterator[None]:
+        """Belong to the last linear layer of the model for a while, unless a head was given."""
+        if self.has_head:
+            yield
+            return
+        layers = [layer for layer in model.modules() if isinstance(layer, nn.Linear)]
+        if not layers or layers[-1] is model:
+            raise BadSetting(
+                f"{type(self).__name__} trains the layers below the last linear one by another loss, but this "
+                f"{type(model).__name__} has no such layers; choose ImplicitThreshold, or give head="
+            )
+        handle = self._attach(layers[-1])
+        try:
+            yield
+        finally:
+            handle.remove()
+            self._head, self._features, self._known = (), None, False
 
     def _catch(self, _: nn.Module, inputs: tuple[Any, ...]) -> None:
         if self._catching and self.training:
             self._features = inputs[0]
 
+    def check(self, scores: Tensor, labels: Tensor, weights: Tensor | None, groups: Tensor | None) -> Sample:
+        """Scores `(n,)` with labels of 0 and 1, or `(n, K)` with class numbers if the loss of the head takes them."""
+        by_class = isinstance(scores, Tensor) and scores.dim() == 2 and scores.shape[1] > 1
+        if by_class:
+            return self.above.check(scores, labels, weights, groups)
+        return super().check(scores, labels, weights, groups)
+
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
         if not self.training:
             return self.above.joined_loss(batch, index)
         features, self._features = self._features, None
+        if not self.has_head:
+            raise BadSetting("the solver belongs to no head; give head=model[-1], or train by sp.fit")
         if features is None or len(features) != len(batch.scores):
             raise BadSetting(
                 "the head was not run on this batch; call the model, with the same head, before the solver"
@@ -80,9 +131,22 @@ class ImplicitLastLayer(Solver):
             for_head = head(features.detach())
         finally:
             self._catching = True
+        if not self._known:
+            self._refuse_other_scores(for_head.detach(), batch.scores.detach())
         body = replace(batch, scores=for_body.reshape(batch.scores.shape))
         own = replace(batch, scores=for_head.reshape(batch.scores.shape))
         return self.below.joined_loss(body, index) + self.above.joined_loss(own, index)
+
+    def _refuse_other_scores(self, own: Tensor, scores: Tensor) -> None:
+        """Refuse a head that was found here, if its numbers are not the scores of the model."""
+        same = own.numel() == scores.numel()
+        # Half precision has three digits.
+        if not same or not torch.allclose(own.reshape(scores.shape), scores, 1e-2, 1e-2):
+            raise BadSetting(
+                "the last linear layer does not make the scores of this model; give ImplicitLastLayer the layer that "
+                "does as head="
+            )
+        self._known = True
 
     def status(self) -> dict[str, Any]:
         return self.above.status()

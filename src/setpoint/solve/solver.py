@@ -174,6 +174,10 @@ class Solver(nn.Module, ABC):
     def loss(self, batch: Sample, index: Tensor | None) -> Tensor:
         """The loss of a checked batch."""
 
+    def inside(self, model: nn.Module) -> contextlib.AbstractContextManager[object]:
+        """The time in which this solver trains a model, for solvers that look into it; most need nothing of it."""
+        return contextlib.nullcontext()
+
     def progress(self, held_out: Sample, merit: float) -> float:
         """The value to hand to `step_metric` after an epoch: the merit of the ask on held-out data, by default."""
         return merit

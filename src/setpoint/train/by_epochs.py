@@ -55,6 +55,7 @@ class ByEpochs:
         by_loss: Choose the epoch with the least held-out loss after the best rescaling of the scores, instead of the
             epoch with the best exact metric.
         averaged: Judge and keep the running average of the parameters.
+        keep: The most epochs whose parameters are kept as `snapshots`, evenly spread after the warm start.
         last: Train until this epoch and keep it, however good it is.
 
     Example:
@@ -78,6 +79,7 @@ class ByEpochs:
     accumulate: int = 1
     by_loss: bool = False
     averaged: bool = False
+    keep: int = 0
     last: int | None = None
 
     @property
@@ -94,7 +96,12 @@ class ByEpochs:
         if isinstance(data.train, Pooled):
             # Count the rows now, before any order is drawn that a resumed training has to draw again.
             _ = data.train.sizes
-        model, solver = self.make(), self.solver
+        model = self.make()
+        with self.solver.inside(model):
+            return self._train(model, problem, data, work)
+
+    def _train(self, model: nn.Module, problem: Problem, data: Data, work: Work) -> Trained:
+        solver = self.solver
         device = device_of(model)
         solver.to(device)
         make = self.optimizer or adam(model)
@@ -137,6 +144,8 @@ class ByEpochs:
             name = type(criterion).__name__
             progress.history.append(record(problem, epoch, name, seen, on_train, on_held_out, **status))
             progress.judged(merit if self.last is None else (True, float(epoch)), judged_model)
+            if self.keep and epoch >= warm_epochs and (self.epochs - 1 - epoch) % -(-self.epochs // self.keep) == 0:
+                progress.keep(judged_model)
             if criterion is solver:
                 solver.step_metric(solver.progress(judged, preference(on_held_out)[1]))
             work.tell(progress.history[-1])
@@ -146,7 +155,8 @@ class ByEpochs:
                 store.save(progress.state())
         model.load_state_dict(progress.best_state or {})
         settled = replace(self, warm_start=0.0, patience=None, averaged=True, last=progress.best_epoch)
-        return Trained(model, progress.history, progress.best_epoch, settled)
+        snapshots = {} if not self.keep else {**progress.snapshots, progress.best_epoch: progress.best_state or {}}
+        return Trained(model, progress.history, progress.best_epoch, settled, snapshots=snapshots)
 
 
 def _train_epoch(

@@ -37,6 +37,7 @@ from setpoint.train.on_first import OnFirst
 from setpoint.train.race import Race
 from setpoint.train.recipes import Anchored, ClassWeights, Ridge, is_linear
 from setpoint.train.refit import Refit
+from setpoint.train.snapshots import OfSnapshots, Snapshots
 from setpoint.train.splits import Seeds, Splits
 from setpoint.train.together import averages_itself, share_state
 from setpoint.train.tune import check_optuna
@@ -197,6 +198,8 @@ def _method(model: nn.Module | None, problem: Problem, named: Choice, choice: An
     by_us, again = named is None, refits(refit, model, named, calibrated)
     if isinstance(choice, Auto) and choice.tune:
         check_optuna()
+    if isinstance(choice, Snapshots):
+        choice.check(problem, made_of.members)
 
     if problem.kind == CLASSES and isinstance(model, nn.Linear) and isinstance(choice, Ridge):
         method = Multinomial(InPlace(model))
@@ -208,8 +211,8 @@ def _method(model: nn.Module | None, problem: Problem, named: Choice, choice: An
         method = Head(method)
     if made_of == Seeds(1):
         return method
-    if isinstance(choice, ImplicitLastLayer):
-        raise BadSetting("ImplicitLastLayer belongs to one model's head; train the members of an ensemble by hand")
+    if isinstance(choice, ImplicitLastLayer) and choice.has_head:
+        raise BadSetting("ImplicitLastLayer belongs to one model's head; leave out head=, and each member has its own")
     return Ensembled(method, made_of, how.seed)
 
 
@@ -225,6 +228,10 @@ def _plain_method(
         return FullBatch(make, choice)
     if isinstance(choice, Auto) and linear:
         return Best(make, choice.caution, choice.tune, choice.seed)
+    if isinstance(choice, Snapshots):
+        by_solver = _plain_method(make, choice.solver, how, linear=linear, by_us=False, again=False)
+        assert isinstance(by_solver, ByEpochs)
+        return OfSnapshots(replace(by_solver, keep=choice.most))
     patience = how.patience or (max(5, how.epochs // 4) if by_us else None)
     training = ByEpochs(
         make, CrossEntropy() if isinstance(choice, Auto) else choice, how.epochs, how.warm_start, patience,

@@ -25,9 +25,11 @@ from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.implicit import ImplicitThreshold
 from setpoint.solve.in_lists import ImplicitLists
 from setpoint.solve.lagrangian import Lagrangian
+from setpoint.solve.last_layer import ImplicitLastLayer
 from setpoint.solve.multilabel import OneVsRest
 from setpoint.solve.pairwise import PairwiseArea
 from setpoint.solve.program import program_for
+from setpoint.solve.proxy import ProxyLagrangian
 from setpoint.solve.sample_prices import ByArea, Growth
 from setpoint.solve.shifts import ImplicitShifts
 from setpoint.solve.solver import Solver
@@ -36,19 +38,21 @@ from setpoint.train.class_weights import lean_weight
 from setpoint.train.kinds import kind_of
 from setpoint.train.method import Method
 from setpoint.train.recipes import Anchored, ClassWeights, Ridge, is_linear
+from setpoint.train.snapshots import Snapshots
 
 BASELINE = "cross-entropy"
 #: Cross-entropy under the best of several class weights: a name for comparisons.
 TUNED = "tuned"
-#: Solvers that train for no threshold, and so go with every kind of question.
+#: Solvers that train for no threshold, and so go with every kind of question; auto is the default where it has no
+#: candidates.
 PLAIN = ("default", "weighted")
-#: Solvers for problems about several classes; auto is the default there, and for problems about lists.
-OF_CLASSES = ("default", "auto", "implicit", "augmented", BASELINE)
+#: Solvers for problems about several classes.
+OF_CLASSES = ("default", "auto", "implicit", "last-layer", "augmented", BASELINE)
 #: Solvers for models that give the scores of several labels; linear models and trees are trained for one at a time.
 OF_LABELS = ("default", "auto", "implicit", BASELINE)
 #: What can be named as a way to train. None leaves the choice to the library, several are tried in turn until one
 #: does not refuse the data.
-Choice = Solver | Anchored | Ridge | ClassWeights | Auto | Method | tuple[Solver | Ridge | Auto, ...] | None
+Choice = Solver | Anchored | Ridge | ClassWeights | Auto | Snapshots | Method | tuple[Solver | Ridge | Auto, ...] | None
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,19 @@ class Case:
             return ImplicitShifts(self.problem, self.n_classes, memory=self.memory)
         return ImplicitThreshold(self.problem, n_groups=self.n_groups, memory=self.memory)
 
+    def last_layer(self) -> Solver:
+        """Implicit thresholds for the last layer, cross-entropy for those below it."""
+        if self.linear:
+            raise BadSetting(
+                "solver 'last-layer' trains the layers below the last one by cross-entropy, and a linear model has "
+                "none; choose a network, such as --model mlp, or solver 'implicit'"
+            )
+        return ImplicitLastLayer(self.problem, above=self.implicit())
+
+    def mixture(self) -> Snapshots:
+        """The best mixture of snapshots of the proxy-Lagrangian."""
+        return Snapshots(ProxyLagrangian(self.problem, memory=self.memory))
+
     def augmented(self, growth: Growth) -> Solver:
         """The augmented Lagrangian over cross-entropy; of K classes those that the ask names are critical."""
         if self.n_classes:
@@ -116,7 +133,9 @@ SOLVERS: dict[str, Callable[[Case], Choice]] = {
     "default": lambda case: None,
     "auto": lambda case: (case.auto(), case.implicit()) if case.linear else case.auto(),
     "implicit": lambda case: case.implicit(),
+    "last-layer": lambda case: case.last_layer(),
     "lagrangian": lambda case: Lagrangian(case.problem, n_groups=case.n_groups, memory=case.memory),
+    "mixture": lambda case: case.mixture(),
     "augmented": lambda case: case.augmented(Growth()),
     "augmented-auc": lambda case: case.augmented(Growth(metric=ByArea())),
     "pairwise": lambda case: PairwiseArea(case.problem, memory=case.memory),
@@ -132,23 +151,23 @@ def make_solver(name: str, case: Case) -> Choice:
     Raises:
         BadSetting: If the solver trains for one threshold, and the ask is decided otherwise.
     """
+    if case.problem.kind != CUT and name == "auto" and not case.tune:
+        name = "default"
     if case.problem.kind == CLASSES:
-        if name not in OF_CLASSES:
+        if name not in OF_CLASSES or case.tune:
             raise BadSetting(
                 f"solver {name!r} is for two classes, but '{case.problem}' is about several; leave the solver out, or "
                 f"choose {', '.join(OF_CLASSES[2:-1])} or {OF_CLASSES[-1]}"
             )
-        return SOLVERS["default" if name == "auto" else name](case)
+        return SOLVERS[name](case)
     if case.problem.kind == LABELS:
-        if name not in OF_LABELS:
+        if name not in OF_LABELS or case.tune:
             raise BadSetting(
                 f"solver {name!r} trains for one label, and this model gives the scores of all labels of "
                 f"'{case.problem}'; leave the solver out, choose {OF_LABELS[2]} or {OF_LABELS[-1]}, or --model linear"
             )
-        return SOLVERS["default" if name == "auto" else name](case)
+        return SOLVERS[name](case)
     own = ("implicit",) if case.problem.kind == LISTS else ()
-    if own and name == "auto" and not case.tune:
-        name = "default"
     if case.problem.kind != CUT and name not in (*PLAIN, *own, BASELINE, TUNED):
         raise BadSetting(
             f"solver {name!r} trains for plain rates at one threshold, and '{case.problem}' asks for more; leave the "

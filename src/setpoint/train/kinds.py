@@ -21,6 +21,7 @@ from setpoint.train.each_label import LabelModels
 from setpoint.train.ensemble import Ensemble
 from setpoint.train.method import Method
 from setpoint.train.models import drawn, linear, mlp
+from setpoint.train.snapshots import Mixed
 from setpoint.train.stack import Stack
 from setpoint.train.trees import Trees
 
@@ -141,6 +142,8 @@ def restore_model(kind: str, width: int, members: int, state: Mapping[str, Tenso
         per_label = [_under(f"labels.{place}.", state) for place in range(outputs)]
         return LabelModels(restore_model(kind, width, members, own) for own in per_label)
     restore = kind_of(kind).restore
+    if restore is None and "shares" in state:
+        return Mixed.restore(state, lambda: build_model(kind, width))
     if restore is None:
         each = [build_model(kind, width, outputs=outputs) for _ in range(members)]
         return _loaded(each[0] if members == 1 else Ensemble(each), state)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol, TypeGuard
 
 from torch import nn
@@ -80,6 +81,7 @@ class Trained:
         out_of_fold: A score of each training row (and of each held-out row behind them, if those were trained on) by a
             model that was not trained on it, if the method cross-fits.
         held_out: The held-out rows with their scores before that retraining, if the rows are in memory.
+        snapshots: The parameters after some epochs, by the number of the epoch, if the method keeps them.
 
     Example:
         >>> import torch, setpoint as sp
@@ -96,6 +98,7 @@ class Trained:
     plain: nn.Module | None = None
     out_of_fold: Sample | None = None
     held_out: Sample | None = None
+    snapshots: Mapping[int, dict[str, Any]] = field(default_factory=dict)
 
 
 def is_method(value: Any) -> TypeGuard[Method]:

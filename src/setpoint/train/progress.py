@@ -70,6 +70,7 @@ class Progress:
     best_epoch: int = -1
     best: tuple[bool, float] | None = None
     best_state: dict[str, Any] | None = None
+    snapshots: dict[int, dict[str, Any]] = field(default_factory=dict)
     at_start: dict[str, Any] | None = None
     coming: Coming[list[Rows] | None] = field(default_factory=lambda: Coming(()))
 
@@ -130,6 +131,10 @@ class Progress:
             self.best_epoch, self.best = self.epoch, merit
             self.best_state = copy.deepcopy(model.state_dict())
 
+    def keep(self, model: nn.Module) -> None:
+        """Keep the model of this epoch, however good it is."""
+        self.snapshots[self.epoch] = copy.deepcopy(model.state_dict())
+
     def next_epoch(self, stopped: bool) -> None:
         """Go to the next epoch."""
         self.epoch, self.stopped, self.taken, self.at_start = self.epoch + 1, stopped, 0, None
@@ -149,6 +154,7 @@ class Progress:
             "others": others,
             "loss": self.loss,
             "best_state": None if self.best_state is None else state_parts(self.best_state),
+            "snapshots": [[epoch, state_parts(state)] for epoch, state in self.snapshots.items()],
             "best": self.best,
             **{name: getattr(self, name) for name in _PLAIN},
         }
@@ -179,6 +185,7 @@ class Progress:
         self.at_start, self.loss = state["at_start"], state["loss"]
         self.seen = [] if state["seen"] is None else [Sample(**dict(zip(_SEEN, state["seen"])))]
         self.best_state = None if state["best_state"] is None else state_dict(state["best_state"])
+        self.snapshots = {epoch: state_dict(parts) for epoch, parts in state["snapshots"]}
         self.best = state["best"]
         for name in _PLAIN:
             setattr(self, name, state[name])
