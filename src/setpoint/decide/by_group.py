@@ -15,8 +15,8 @@ import itertools
 import torch
 from torch import Tensor
 
-from setpoint.errors import BadProblem
-from setpoint.measure.constraint import SLACK, Constraint
+from setpoint.errors import BadProblem, TooFewSamples
+from setpoint.measure.constraint import SLACK, Constraint, percent
 from setpoint.measure.curve import Curve, curve
 from setpoint.measure.rate import Gap, Rate
 from setpoint.measure.sample import Sample
@@ -28,15 +28,22 @@ WINDOWS = 4096
 ROUNDS = 10
 #: All pairs of cuts of two groups are tried up to this many, times groups: two groups of 128 cuts get the best.
 PAIRS = 2**15
+#: The range of a rate that leaves every cut.
+EVERYWHERE = (0.0, 1.0)
 
 
-def find_by_group(problem: Problem, sample: Sample) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Thresholds `(1, G)`, true counts `(1, G, 4)`, whether every bound holds, and which are active `(k,)`."""
+def find_by_group(
+    problem: Problem, sample: Sample, within: tuple[float, float] = EVERYWHERE
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Thresholds `(1, G)`, true counts `(1, G, 4)`, whether every bound holds, and which are active `(k,)`.
+
+    Rates that are compared lie `within` a range, which some cut of each group must reach.
+    """
     assert sample.groups is not None
     parts = [sample.take(sample.groups == group) for group in range(sample.n_groups or 0)]
     curves = [curve(part.scores, part.labels, part.weights) for part in parts]
     heaviest = 1.0 if sample.weights is None else float(sample.weights.max())
-    search = _Search(problem, [c.counts for c in curves], heaviest)
+    search = _Search(problem, [c.counts for c in curves], heaviest, within)
     cuts = search.improved(search.best())
     counts = search.counts(cuts)
     thresholds = torch.stack([_threshold(c, cut) for c, cut in zip(curves, cuts)]).unsqueeze(0)
@@ -52,7 +59,9 @@ def _threshold(cuts: Curve, cut: int) -> Tensor:
 class _Search:
     """All cuts of all groups, and the windows in which they may lie."""
 
-    def __init__(self, problem: Problem, tables: list[Tensor], heaviest: float) -> None:
+    def __init__(
+        self, problem: Problem, tables: list[Tensor], heaviest: float, within: tuple[float, float] = EVERYWHERE
+    ) -> None:
         if not isinstance(problem.objective, Rate):
             raise BadProblem(f"thresholds a group need a rate as objective, not the metric {problem.objective}")
         self.objective = problem.objective
@@ -71,12 +80,12 @@ class _Search:
         for c in self.others:
             if not isinstance(c.quantity, Rate):
                 raise BadProblem(f"{c}: beside a gap only rates can be bounded")
-        self.first, self.last = self._windows()
+        self.first, self.last = self._windows(within)
 
     def counts(self, cuts: list[int]) -> Tensor:
         return torch.stack([table[cut] for table, cut in zip(self.tables, cuts)]).unsqueeze(0)
 
-    def _windows(self) -> tuple[Tensor, Tensor]:
+    def _windows(self, within: tuple[float, float]) -> tuple[Tensor, Tensor]:
         """First and last cut of each group `(G, W)` in each window; windows without a cut of some group are dropped."""
         limit = WINDOWS if len(self.gaps) == 1 else int(WINDOWS ** (1 / len(self.gaps)))
         ranges = []
@@ -86,12 +95,15 @@ class _Search:
             levels = [gap.rate(table) * gap.rate.direction for table in self.tables]
             present = [bool(gap.rate.size(table[0]) > 0) for table in self.tables]
             edges = torch.unique(torch.cat([level for level, here in zip(levels, present) if here] or levels))
+            least, most = sorted(end * gap.rate.direction for end in within)
+            edges = edges[(edges >= least - SLACK) & (edges <= most + SLACK)]
             if len(edges) > limit:
                 edges = edges[torch.linspace(0, len(edges) - 1, limit).round().long()]
             rows = []
             for level, here in zip(levels, present):
                 first = torch.searchsorted(level, edges - SLACK)
-                last = torch.searchsorted(level, edges + self._allowed(constraint), right=True) - 1
+                ends = (edges + self._allowed(constraint)).clamp(max=most + SLACK)
+                last = torch.searchsorted(level, ends, right=True) - 1
                 everything = torch.stack([torch.zeros_like(first), torch.full_like(last, len(level) - 1)])
                 rows.append(torch.stack([first, last]) if here else everything)
             ranges.append(torch.stack(rows, dim=1))
@@ -100,6 +112,12 @@ class _Search:
             first = torch.maximum(first.unsqueeze(-1), more[0].unsqueeze(-2)).flatten(1)
             last = torch.minimum(last.unsqueeze(-1), more[1].unsqueeze(-2)).flatten(1)
         possible = (first <= last).all(0)
+        if not bool(possible.any()):
+            rate, (low, high) = self.gaps[0].quantity, map(percent, within)
+            raise TooFewSamples(
+                f"{rate}: some group has no cut with a rate between {low} and {high}, since many scores are tied; "
+                "bring more rows, or scores with fewer ties"
+            )
         return first[:, possible], last[:, possible]
 
     def _allowed(self, gap: Constraint) -> float:
