@@ -143,8 +143,9 @@ def unweighted(sample: Sample) -> Sample:
     weights = sample.weights[there]
     if len(weights) and bool((weights != weights[0]).any()):
         raise BadProblem(
-            "a certificate counts samples that each stand for one, so unequal weights cannot be certified; drop the "
-            "weights, or draw the calibration samples from the population that the promise is about"
+            "a certificate counts samples that each stand for one, so unequal weights cannot be certified as they are; "
+            "drop the weights, or pass sp.PopulationWeights(weights, most=...) if they make up for a known shift or "
+            "for how the samples were drawn"
         )
     return replace(sample.take(there), weights=None)
 

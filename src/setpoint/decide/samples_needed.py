@@ -46,10 +46,12 @@ def needed(allowed: float, confidence: float, wrong: int = 0) -> int:
     fewest = math.ceil(math.log(1 - confidence) / math.log1p(-allowed)) if allowed < 1 else 1
     if not wrong:
         return fewest
-    most = next(
-        fewest * 2**power for power in range(64) if at_most(wrong, fewest * 2**power, allowed) <= 1 - confidence
-    )
-    return bisect_left(range(most), True, lo=fewest, key=lambda size: at_most(wrong, size, allowed) <= 1 - confidence)
+
+    def passes(size: int) -> bool:
+        return float(at_most(wrong, size, allowed)) <= 1 - confidence
+
+    most = next(fewest * 2**power for power in range(64) if passes(fewest * 2**power))
+    return bisect_left(range(most), True, lo=fewest, key=passes)
 
 
 def allowed_share(constraint: Constraint) -> float:

@@ -80,6 +80,7 @@ def settle(
     weights: Any = None,
     groups: Any = None,
     classes: Sequence[str] | None = None,
+    clusters: Any = None,
 ) -> Settled:
     """Calibrate with a certificate if the rows allow one; otherwise without one, and say why in a sentence.
 
@@ -92,7 +93,7 @@ def settle(
         return Settled(bare)
     level = USUAL if isinstance(confidence, str) else confidence
     try:
-        point = calibrate(problem, scores, labels, confidence=level, **rows)
+        point = calibrate(problem, scores, labels, confidence=level, clusters=clusters, **rows)
     except (TooFewSamples, BadProblem) as cause:
         return Settled(bare, str(cause))
     if point.certificate is not None:

@@ -25,6 +25,7 @@ from setpoint.estimator.rows import (
     names_of,
     positive_place,
     read_ask,
+    read_clusters,
     read_groups,
     read_weights,
     refuse_positive,
@@ -147,7 +148,9 @@ class SetpointClassifier(DecidesAtPoint):
             if name not in named and not name.startswith("_") and not name.endswith("_")
         }
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> SetpointClassifier:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, clusters: Any = None
+    ) -> SetpointClassifier:
         """Train the model and set the threshold.
 
         Args:
@@ -156,6 +159,8 @@ class SetpointClassifier(DecidesAtPoint):
             y: The class of each row.
             sample_weight: One weight per row; rows of weight 0 are left out.
             groups: One group per row, for asks that compare groups.
+            clusters: One cluster per row, such as the patient, where rows of a cluster depend on each other: a cluster
+                stays in one part, and the certificate is over clusters.
 
         Returns:
             The fitted classifier.
@@ -181,13 +186,13 @@ class SetpointClassifier(DecidesAtPoint):
             labels = np.zeros(rows, dtype=np.float32)
             labels[kept] = codes == positive_place(self.classes_, self.positive)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        parts = self._split(Part(x, labels, weights, groups).take(kept), seed)
+        parts = self._split(Part(x, labels, weights, groups, read_clusters(clusters, rows)).take(kept), seed)
         aside = parts.calibration
         # Whether a demanded bound can be certified depends only on the number of samples: say so before training.
         if not names:
             calibrate(
                 problem, np.zeros(len(aside.labels)), aside.labels, confidence=demanded(self.confidence),
-                weights=aside.weights, groups=aside.groups,
+                weights=aside.weights, groups=aside.groups, clusters=aside.clusters,
             )  # fmt: skip
         # Without held-out rows there is nothing to choose by, so "auto" is the simplest candidate.
         by_name = isinstance(self.solver, str) and self.solver == AUTO
@@ -257,7 +262,7 @@ class SetpointClassifier(DecidesAtPoint):
         if demanded(self.confidence) is not None and self.calibration == 0:
             raise BadSetting("a certificate needs rows of its own; set calibration to a share such as 0.2")
         shares = {"held_out": self.held_out, "calibration": self.calibration}
-        rows = set_aside(whole.labels, whole.groups, seed, demanded(self.confidence), **shares)
+        rows = set_aside(whole.labels, whole.groups, seed, demanded(self.confidence), whole.clusters, **shares)
         if rows is None:
             return Parts(whole, whole, whole, apart=False, own_calibration=False)
         train, held_out, calibration = (whole.take(part) for part in rows)

@@ -10,7 +10,8 @@ import torch
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
-from setpoint.data.split import split, strata
+from setpoint.data.split import split, split_clusters, strata
+from setpoint.decide.population import cluster_codes
 from setpoint.errors import BadGroups, BadLabels, BadProblem, BadSetting, BadWeights, ShapeMismatch, TooFewSamples
 from setpoint.measure.classes import CLASSES
 from setpoint.measure.sample import name_groups
@@ -135,17 +136,31 @@ def check_shares(**shares: Any) -> None:
         raise BadSetting(f"{' and '.join(shares)} leave no rows to train on; make them smaller")
 
 
+def read_clusters(clusters: Any, size: int) -> NDArray[Any] | None:
+    """One cluster per row, by number, if any."""
+    return None if clusters is None else cluster_codes(clusters, size).numpy()
+
+
 def set_aside(
-    labels: NDArray[Any], groups: NDArray[Any] | None, seed: int, confidence: float | None, **shares: float
+    labels: NDArray[Any],
+    groups: NDArray[Any] | None,
+    seed: int,
+    confidence: float | None,
+    clusters: NDArray[Any] | None = None,
+    **shares: float,
 ) -> list[Numbers] | None:
-    """The row numbers to train on, and those of one part per share, split as tables are.
+    """The row numbers to train on, and those of one part per share, split as tables are; clusters stay together.
 
     A part with a share above 0 has at least `FEWEST` rows of each class, and both classes of every group. If there are
     too few rows for that, the result is None after a warning, or with `confidence` an error.
     """
     both, codes = torch.from_numpy(labels), None if groups is None else name_groups(groups)[0]
+    each = (1 - sum(shares.values()), *shares.values())
     try:
-        parts = split(both, (1 - sum(shares.values()), *shares.values()), seed, codes)
+        if clusters is None:
+            parts = split(both, each, seed, codes)
+        else:
+            parts = split_clusters(both, each, seed, name_groups(clusters)[0])
         if min(len(kind) for rows in parts for kind in strata(both[rows])) >= FEWEST:
             return [rows.numpy() for rows in parts]
     except TooFewSamples:

@@ -16,6 +16,7 @@ from torch import nn
 from setpoint.data.batch import Batches
 from setpoint.data.parts import Data
 from setpoint.data.standardise import soften
+from setpoint.decide.population import cluster_codes
 from setpoint.errors import BadSetting
 from setpoint.estimator.features import learn_encoding
 from setpoint.estimator.module import Network
@@ -43,14 +44,15 @@ class Part:
     labels: NDArray[Any]
     weights: NDArray[np.float64] | None = None
     groups: NDArray[Any] | None = None
+    clusters: NDArray[Any] | None = None
 
     @property
     def is_sparse(self) -> bool:
         return bool(scipy.sparse.issparse(self.x))
 
     def take(self, rows: NDArray[Any]) -> Part:
-        weights = None if self.weights is None else self.weights[rows]
-        return Part(self.x[rows], self.labels[rows], weights, None if self.groups is None else self.groups[rows])
+        given = (self.weights, self.groups, self.clusters)
+        return Part(self.x[rows], self.labels[rows], *(None if known is None else known[rows] for known in given))
 
     def repeated(self) -> Part:
         """Repeat each row by its weight, if all weights are whole numbers and the table stays small.
@@ -112,6 +114,9 @@ class Training:
         """Train by the solver; cross-entropy is trained beside it unless it was one of the candidates."""
         if isinstance(self.ensemble, Splits) and not parts.apart:
             raise BadSetting("an ensemble over splits needs held_out and calibration rows; give both a share")
+        aside = parts.calibration.clusters
+        if isinstance(self.ensemble, Splits) and aside is not None:
+            raise BadSetting("an ensemble over splits draws rows at random and parts clusters; give a number instead")
         encoding = learn_encoding(parts.train.x, parts.train.weights)
         size, rows = self.settings.batch_size or len(parts.train.labels), len(parts.train.labels)
         names = () if parts.train.groups is None else tuple(name_groups(parts.train.groups)[1])
@@ -120,7 +125,10 @@ class Training:
             train = parts.train.batches(encoding, batch_size=size, shuffle=size < rows, seed=self.settings.seed)
             held_out, calibration = parts.held_out.batches(encoding), parts.calibration.batches(encoding)
             blocks = tuple(encoding.blocks)
-            return Data(train, held_out, calibration, group_names=names, blocks=blocks, class_names=self.classes)
+            return Data(
+                train, held_out, calibration, group_names=names, blocks=blocks, class_names=self.classes,
+                clusters=None if aside is None else cluster_codes(aside, len(aside)),
+            )  # fmt: skip
 
         width = sum(block.width for block in encoding.blocks)
         n_groups = len(names) if self.problem.group is not None else None

@@ -193,7 +193,7 @@ def run(
     groups = named_groups(data, sample)
     settled = settle(
         problem, sample.scores, sample.labels, confidence,
-        weights=weights_of(problem, sample), groups=groups, classes=data.class_names or None,
+        weights=weights_of(problem, sample), groups=groups, classes=data.class_names or None, clusters=data.clusters,
     )  # fmt: skip
     seconds = work.store.spent_before + time.perf_counter() - started
     work.store.close()

@@ -21,7 +21,8 @@ LARGE = 200_000
 
 #: Why a column is left out on the user's word.
 _DROPPED, _OTHERS = "--drop names it", "--columns does not name it"
-CHOSEN = (_DROPPED, _OTHERS)
+_SPLITS = {"cluster": "--cluster names it", "time": "--time names it"}
+CHOSEN = (_DROPPED, _OTHERS, *_SPLITS.values())
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,9 @@ class Settings:
         drop: Columns to leave out; each text is a name, or several names with commas between.
         columns: The columns to learn from, written as in `drop`; all other columns are left out. None given: all.
         drop_missing_target: Whether to leave out rows without a label, in later evaluations too.
+        cluster: The column whose rows of one value, such as a patient, stay in one part; the certificate is over these
+            clusters.
+        time: The column of dates or numbers by which rows are split: the first rows train, the last ones test.
 
     Raises:
         BadSetting: If a setting is unknown or out of range, or two settings exclude each other.
@@ -77,6 +81,8 @@ class Settings:
     drop: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     drop_missing_target: bool = False
+    cluster: str | None = None
+    time: str | None = None
 
     def __post_init__(self) -> None:
         check_solver(self.solver)
@@ -84,6 +90,10 @@ class Settings:
         if self.over_splits and (self.ensemble < 2 or self.refit):
             why = "no refit, which trains all on all rows" if self.refit else "an ensemble of 2 or more, such as 10"
             raise BadSetting(f"over_splits gives each member rows of its own: choose {why}")
+        if self.cluster is not None and self.time is not None:
+            raise BadSetting("--cluster and --time each split the rows; give one of them")
+        if self.over_splits and (self.cluster or self.time):
+            raise BadSetting("over_splits draws training rows at random, but --cluster and --time do not; leave it out")
         if self.tune < 0:
             raise BadSetting(f"tune must be a number of trials from 0 up, got {self.tune}")
         if self.tune and self.solver != "auto":
@@ -117,7 +127,14 @@ class Settings:
         if target in drop:
             raise BadSetting(f"{target!r} is the column to predict; leave it out of --drop")
         kept = only or names
-        return {n: _DROPPED if n in drop else _OTHERS for n in names if n != target and (n in drop or n not in kept)}
+        splits = {getattr(self, option): why for option, why in _SPLITS.items() if getattr(self, option) is not None}
+        for name, why in splits.items():
+            if name not in names or name == target:
+                option = why.split()[0]
+                what = "is the column to predict" if name == target else f"is no column; {nearest(name, names)}"
+                raise BadTable(f"{option} {name!r}: {name!r} {what}")
+        left = {n: _DROPPED if n in drop else _OTHERS for n in names if n != target and (n in drop or n not in kept)}
+        return {**splits, **left}
 
     def settled(self, rows: int) -> Settings:
         """The same settings with epochs and batch size chosen for this number of training rows.

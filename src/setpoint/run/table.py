@@ -22,13 +22,13 @@ from setpoint.data.rows import Rows
 from setpoint.data.scan import fingerprint
 from setpoint.data.schema import Schema, Target, column_values, group_names
 from setpoint.data.sketch import row_hashes, sketch_of
-from setpoint.data.split import split
 from setpoint.decide.paired import Difference
 from setpoint.errors import BadSetting, BadTable, TooFewSamples
 from setpoint.measure.classes import CLASSES
 from setpoint.measure.sample import name_groups
 from setpoint.problem.caution import Caution
 from setpoint.problem.problem import Problem
+from setpoint.run.divide import divide
 from setpoint.run.run import Run
 from setpoint.run.sanity import cautions_of_run
 from setpoint.run.settings import CHOSEN, PARTS, Settings
@@ -153,6 +153,7 @@ class SplitTable:
         stream: Gives a loader of the streamed training rows, from a batch size and a seed.
         streamed: The number of streamed training rows.
         blocks: The features that come from one value of a row.
+        clusters: The number of the cluster of each calibration row, where rows of one cluster depend on each other.
     """
 
     rows: Mapping[str, Rows]
@@ -162,6 +163,7 @@ class SplitTable:
     stream: Callable[[int, int], Loader] | None = None
     streamed: int = 0
     blocks: tuple[Block, ...] = ()
+    clusters: Tensor | None = None
 
     @property
     def train_rows(self) -> int:
@@ -175,7 +177,10 @@ class SplitTable:
         held_out, calibration, test = (self._batches(part, work) for part in PARTS[1:])
         if self.stream is None:
             classes = self.class_names
-            return Data(train, held_out, calibration, test, self.group_names, blocks=self.blocks, class_names=classes)
+            return Data(
+                train, held_out, calibration, test, self.group_names, blocks=self.blocks, class_names=classes,
+                clusters=self.clusters,
+            )  # fmt: skip
         seen = self._batches("train", work)
         train = self.stream(size, settings.seed)
         return Data(train, held_out, calibration, test, self.group_names, seen, self.blocks)
@@ -236,7 +241,8 @@ def fit_table(
     frame = with_labels(frame, target) if settings.drop_missing_target else frame
     problem, classes = about_target(problem, frame, target, positive)
     labels = classes.labels(frame)
-    rows = dict(zip(PARTS, split(labels, settings.shares, settings.seed, names=classes.classes)))
+    divided = divide(frame, labels, settings, classes.classes)
+    rows = divided.rows
     # The parts one behind the other, so that each column is encoded once.
     in_parts = frame[torch.cat([*rows.values()]).numpy()]
     schema = Schema.of(in_parts[: len(rows["train"])].drop(left_out), classes, readings, settings.kinds)
@@ -265,10 +271,12 @@ def fit_table(
         if readings[column.name].kind == "words" and (odd := spelling_note(frame[column.name]))
     ]
     work.identity = {"data": about, "target": target, "positive": positive, "solvers": list(solvers)}
-    cut = SplitTable(parts, tuple(groups), classes.classes, named=True, blocks=tuple(schema.blocks))
+    clusters = None if divided.clusters is None else divided.clusters[rows["calibration"]]
+    blocks = tuple(schema.blocks)
+    cut = SplitTable(parts, tuple(groups), classes.classes, named=True, blocks=blocks, clusters=clusters)
     run = fit_parts(cut, problem, settings, solvers, on_row=on_row, work=work)
     again = ["the model was retrained on training and held-out rows together; --no-refit turns that off"]
-    told = (*chosen(schema, rows_read - frame.height), *schema.spellings(), *words)
+    told = (*chosen(schema, rows_read - frame.height), *divided.notes, *schema.spellings(), *words)
     notes = (*told, *seen.sentences(ranges=False), *instead(run, settings))
     notes = (*notes, *(again if run.trained.again else ()))
     sizes = {name: sizes_of(part.labels, classes) for name, part in parts.items()}
