@@ -9,6 +9,7 @@ from setpoint import steps as steps
 from setpoint.data.batch import Batches as Batches
 from setpoint.decide.calibrate import calibrate as calibrate
 from setpoint.decide.calibrate import evaluate as evaluate
+from setpoint.decide.population import PopulationWeights as PopulationWeights
 from setpoint.decide.tally import ScoreTally as ScoreTally
 from setpoint.errors import SetpointError as SetpointError
 from setpoint.estimator import SetpointClassifier as SetpointClassifier

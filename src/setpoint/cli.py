@@ -172,6 +172,20 @@ if MISSING is None:
         bool,
         typer.Option("--strict", help="Stop with exit code 1 if most rows of any column are unlike those of training."),
     ]
+    Cluster = Annotated[
+        str | None,
+        typer.Option(
+            help="A column such as patient: all rows of one value are in one part, and the certificate is over them.",
+            rich_help_panel=READING,
+        ),
+    ]
+    Time = Annotated[
+        str | None,
+        typer.Option(
+            help="A column of dates or numbers: the first rows train, later ones set the threshold, the last test.",
+            rich_help_panel=READING,
+        ),
+    ]
     Streamed = Annotated[bool, typer.Option("--stream", help="Read the table in chunks, if it is larger than memory.")]
     Quiet = Annotated[
         bool, typer.Option("--quiet", "-q", help="Print no progress and no notes; errors are still printed.")
@@ -194,6 +208,8 @@ def fit(
     drop_missing_target: DropMissing = False,
     lists: Lists = None,
     relevant: Relevant = None,
+    cluster: Cluster = None,
+    time: Time = None,
     separator: Separator = None,
     encoding: Encoding = None,
     no_header: NoHeader = False,
@@ -292,6 +308,8 @@ def compare(
     drop_missing_target: DropMissing = False,
     lists: Lists = None,
     relevant: Relevant = None,
+    cluster: Cluster = None,
+    time: Time = None,
     separator: Separator = None,
     encoding: Encoding = None,
     no_header: NoHeader = False,

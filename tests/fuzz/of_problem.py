@@ -101,9 +101,11 @@ def evaluating(draw: Draw) -> None:
 def calibrating(draw: Draw) -> None:
     problem, given = draw(problems() if draw(one_in(4)) else certified_problems), draw(anything())
     confidence = draw(st.one_of(*[st.floats(0.05, 0.9)] * 6, numbers))
+    weights = sp.PopulationWeights(given.weights, draw(numbers)) if draw(one_in(4)) else given.weights
     point = sp.calibrate(
-        problem, given.scores, given.labels, confidence=confidence, weights=given.weights, groups=given.groups
-    )
+        problem, given.scores, given.labels, confidence=confidence, weights=weights, groups=given.groups,
+        clusters=given.groups if draw(one_in(4)) else None,
+    )  # fmt: skip
     judged(point)
     for estimate in point.estimates:
         assert isinstance(estimate, Estimate)

@@ -33,6 +33,7 @@ class Data:
         seen: Training rows to judge on, if `train` is too large to be kept; None judges on all of `train`.
         blocks: The features that come from one value of a row, as `Schema.blocks` gives them; none if all features are
             amounts.
+        clusters: The number of the cluster of each calibration row, where rows of one cluster depend on each other.
 
     Example:
         >>> import torch, setpoint as sp
@@ -50,6 +51,7 @@ class Data:
     seen: Iterable[Any] | None = None
     blocks: tuple[Block, ...] = ()
     class_names: tuple[str, ...] = ()
+    clusters: Tensor | None = None
 
     @property
     def outputs(self) -> int:

@@ -1,5 +1,6 @@
 """Splitting rows that are in memory: at random, with the same mix of classes (and of groups) in every part.
 
+Rows of one cluster stay together where clusters are given, and rows are split by their time where that is given.
 Rows of a stream are split by a hash of their numbers (`data/stream.py`).
 """
 
@@ -122,6 +123,64 @@ def _split_lists(found: Tensor, numbers: Tensor, shares: Sequence[float], seed: 
         f"there are {len(found)} lists, too few to split into {len(some)} parts with at least one in each; "
         f"{math.ceil(1 / min(some))} are enough"
     )
+
+
+def split_clusters(
+    labels: Tensor, shares: Sequence[float], seed: int, clusters: Tensor, names: Sequence[str] = ()
+) -> list[Tensor]:
+    """Row numbers of one part per share, all rows of a cluster in one part; a share is one of the clusters.
+
+    Clusters are drawn from those of each highest class apart, so that clusters with positives are in every part.
+
+    Example:
+        >>> import torch
+        >>> from setpoint.data.split import split_clusters
+        >>> labels, clusters = torch.tensor([0, 1, 0, 0, 1, 0]), torch.tensor([0, 0, 1, 1, 2, 3])
+        >>> [rows.tolist() for rows in split_clusters(labels, (0.5, 0.5), 0, clusters)]
+        [[2, 3, 4], [0, 1, 5]]
+    """
+    highest = torch.zeros(int(clusters.max()) + 1, dtype=labels.dtype).scatter_reduce_(0, clusters, labels, "amax")
+    try:
+        drawn = split(highest, shares, seed, names=names)
+    except TooFewSamples as cause:
+        raise TooFewSamples(f"of clusters, counted by their highest class, {cause}") from cause
+    parts = [torch.isin(clusters, own).nonzero().squeeze(-1) for own in drawn]
+    return _with_all_classes(labels, shares, parts, "its clusters", names)
+
+
+def split_by_time(labels: Tensor, shares: Sequence[float], times: Tensor, names: Sequence[str] = ()) -> list[Tensor]:
+    """Row numbers of one part per share, in the order of time; rows of the same time stay together.
+
+    Example:
+        >>> import torch
+        >>> from setpoint.data.split import split_by_time
+        >>> labels, times = torch.tensor([0, 1, 0, 1]), torch.tensor([7, 1, 1, 9])
+        >>> [rows.tolist() for rows in split_by_time(labels, (0.5, 0.5), times)]
+        [[1, 2], [0, 3]]
+    """
+    rising = times.sort().values
+    edges = (torch.tensor(shares, dtype=torch.float64).cumsum(0)[:-1] * len(times)).round().long()
+    # A time belongs to the part of the last row before the edge.
+    borders = rising[(edges - 1).clamp(min=0)]
+    part_of = torch.searchsorted(borders, times)
+    parts = [(part_of == place).nonzero().squeeze(-1) for place in range(len(shares))]
+    return _with_all_classes(labels, shares, parts, "its time", names)
+
+
+def _with_all_classes(
+    labels: Tensor, shares: Sequence[float], parts: list[Tensor], why: str, names: Sequence[str]
+) -> list[Tensor]:
+    """The parts, refused if one with a share lacks a class."""
+    for place, rows in enumerate(parts):
+        absent = [kind for kind in labels.unique().tolist() if shares[place] > 0 and not (labels[rows] == kind).any()]
+        if absent:
+            two = "positive class" if absent[0] > 0 else "negative class"
+            which = f"class {names[int(absent[0])]!r}" if names else f"the {two}"
+            raise TooFewSamples(
+                f"part {place + 1} of {len(parts)} has {len(rows)} rows by {why}, and none of {which}; choose other "
+                "shares, or bring more rows"
+            )
+    return parts
 
 
 def deal(labels: Tensor, groups: Tensor | None, size: int, seed: int) -> tuple[Tensor, Tensor]:

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from setpoint.decide.by_rank import between
-from setpoint.errors import BadProblem
-from setpoint.measure.constraint import SLACK, Constraint
+from setpoint.errors import BadProblem, TooFewSamples
+from setpoint.measure.constraint import SLACK, Constraint, percent
 from setpoint.measure.rate import Gap, Rate
 from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
@@ -31,19 +31,24 @@ WINDOWS = 4096
 ROUNDS = 10
 #: All pairs of cuts of two groups are tried up to this many, times groups: two groups of 128 cuts get the best.
 PAIRS = 2**15
+#: The range of a rate that leaves every cut.
+EVERYWHERE = (0.0, 1.0)
 
 
 Array = NDArray[Any]
 
 
-def find_by_group(problem: Problem, sample: Sample) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def find_by_group(
+    problem: Problem, sample: Sample, within: tuple[float, float] = EVERYWHERE
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Thresholds `(1, G)`, true counts `(1, G, 4)`, whether every bound holds, and which are active `(k,)`.
 
-    The search runs on the processor, wherever the sample is.
+    The search runs on the processor, wherever the sample is. Rates that are compared lie `within` a range, which some
+    cut of each group must reach.
     """
     curves = _curves(sample)
     heaviest = 1.0 if sample.weights is None else float(sample.weights.max())
-    search = _Search(problem, [counts for _, counts in curves], heaviest)
+    search = _Search(problem, [counts for _, counts in curves], heaviest, within)
     cuts = search.improved(search.best())
     counts = search.counts(cuts)
     thresholds = np.array([[_threshold(values, cut) for (values, _), cut in zip(curves, cuts)]], curves[0][0].dtype)
@@ -92,7 +97,9 @@ def _rate(rate: Rate, counts: Array) -> Array:
 class _Search:
     """All cuts of all groups, and the windows in which they may lie."""
 
-    def __init__(self, problem: Problem, tables: list[Array], heaviest: float) -> None:
+    def __init__(
+        self, problem: Problem, tables: list[Array], heaviest: float, within: tuple[float, float] = EVERYWHERE
+    ) -> None:
         if not isinstance(problem.objective, Rate):
             raise BadProblem(f"thresholds a group need a rate as objective, not the metric {problem.objective}")
         self.objective = problem.objective
@@ -111,12 +118,12 @@ class _Search:
         for c in self.others:
             if not isinstance(c.quantity, Rate):
                 raise BadProblem(f"{c}: beside a gap only rates can be bounded")
-        self.first, self.last = self._windows()
+        self.first, self.last = self._windows(within)
 
     def counts(self, cuts: list[int]) -> Tensor:
         return torch.from_numpy(np.stack([table[cut] for table, cut in zip(self.tables, cuts)])).unsqueeze(0)
 
-    def _windows(self) -> tuple[Array, Array]:
+    def _windows(self, within: tuple[float, float]) -> tuple[Array, Array]:
         """First and last cut of each group `(G, W)` in each window; windows without a cut of some group are dropped."""
         limit = WINDOWS if len(self.gaps) == 1 else int(WINDOWS ** (1 / len(self.gaps)))
         ranges = []
@@ -128,9 +135,11 @@ class _Search:
             # The levels of each group ascend, and a stable sort merges what is in order already.
             edges = np.sort(np.concatenate([at for at, here in zip(levels, present) if here] or levels), kind="stable")
             edges = edges[np.append(True, edges[1:] != edges[:-1])]
+            least, most = sorted(end * gap.rate.direction for end in within)
+            edges = edges[(edges >= least - SLACK) & (edges <= most + SLACK)]
             if len(edges) > limit:
                 edges = edges[torch.linspace(0, len(edges) - 1, limit).round().long().numpy()]
-            low, high = edges - SLACK, edges + self._allowed(constraint)
+            low, high = edges - SLACK, np.minimum(edges + self._allowed(constraint), most + SLACK)
             first, last = np.zeros((2, len(levels), len(edges)), np.int64)
             for group, (level, here) in enumerate(zip(levels, present)):
                 last[group] = np.searchsorted(level, high, "right") - 1 if here else len(level) - 1
@@ -142,6 +151,12 @@ class _Search:
             first = np.maximum(first[:, :, None], more[0][:, None]).reshape(len(first), -1)
             last = np.minimum(last[:, :, None], more[1][:, None]).reshape(len(last), -1)
         possible = (first <= last).all(0)
+        if not possible.any():
+            rate, (lowest, highest) = self.gaps[0].quantity, map(percent, within)
+            raise TooFewSamples(
+                f"{rate}: some group has no cut with a rate between {lowest} and {highest}, since many scores are "
+                "tied; bring more rows, or scores with fewer ties"
+            )
         return (first, last) if possible.all() else (first[:, possible], last[:, possible])
 
     def _allowed(self, gap: Constraint) -> float:

@@ -12,8 +12,9 @@ import torch
 from setpoint.decide.by_kind import decider
 from setpoint.decide.certify import is_certifiable
 from setpoint.decide.estimate import estimate
+from setpoint.decide.population import PopulationWeights, independent
 from setpoint.decide.samples_needed import refuse_confidence
-from setpoint.errors import BadGroups, BadSetting, SetpointError
+from setpoint.errors import BadGroups, BadSetting, SetpointError, TooFewSamples
 from setpoint.measure.constraint import CUT
 from setpoint.measure.in_first import LISTS
 from setpoint.measure.sample import Sample, name_groups
@@ -87,6 +88,7 @@ def calibrate(
     groups: Any = None,
     classes: Sequence[Any] | None = None,
     lists: Any = None,
+    clusters: Any = None,
     per_group: bool = False,
     process_group: ProcessGroup = False,
 ) -> OperatingPoint:
@@ -103,14 +105,17 @@ def calibrate(
         labels: Labels `(n,)` of 0 and 1; for K classes their numbers, or their names where `classes` has them; for L
             labels per row `(n, L)` of 0 and 1, and NaN or None where a label is not known.
         confidence: The probability with which the bounds are to hold, such as 0.95.
-        weights: Weights `(n,)`, if any; unequal weights cannot be certified. For asks that name columns, such as
-            `recall weighted by amount`, the values of each column by its name.
+        weights: Weights `(n,)`, if any; unequal weights can be certified as `sp.PopulationWeights` alone. For asks
+            that name columns, such as `recall weighted by amount`, the values of each column by its name.
         groups: The group of each sample, by name or number; needed when the problem compares groups, and then each
             group gets a threshold.
         classes: The names of the K classes or L labels, in the order of the columns of the scores; None names them by
             their numbers, from 0 up, or as the ask does.
         lists: The list of each sample, by name or number; needed when the problem is about lists. Lists are the
             samples that a certificate counts.
+        clusters: The cluster of each sample, such as the patient, where samples of one cluster depend on each other.
+            The certificate then rests on one random sample of each cluster, and says so: its promise is about a random
+            row of a random cluster.
         per_group: Give each group a threshold though the problem does not compare groups, and certify every bound in
             every group at once.
         process_group: The processes whose data are taken together; True for the default group. Each process calls
@@ -135,7 +140,13 @@ def calibrate(
     """
     problem, known = about_scores(read_problem(problem), scores, classes, labels)
     belongs = belonging(problem, groups, lists)
-    columns = _gathered(problem, known, scores, labels, weights, belongs, Processes.of(process_group))
+    weights, most = (weights.weights, weights.most) if isinstance(weights, PopulationWeights) else (weights, None)
+    if problem.kind == LISTS and (clusters is not None or most is not None):
+        raise BadSetting("a certificate about lists counts whole lists; leave out clusters and population weights")
+    processes = Processes.of(process_group)
+    if not processes.alone and (clusters is not None or most is not None):
+        raise BadSetting("clusters and population weights are not gathered from processes; calibrate on one of them")
+    columns = _gathered(problem, known, scores, labels, weights, belongs, processes)
     plain = problem.group is None and problem.over is None and problem.kind == CUT
     if per_group and (not plain or confidence is None):
         raise BadSetting(
@@ -146,12 +157,17 @@ def calibrate(
     if confidence is None:
         return OperatingPoint.at(problem, ways.bounded(problem, sample, ways.best(problem, sample, names)), sample)
     refuse_confidence(confidence)
+    drawn = independent(sample, clusters, most)
     if not is_certifiable(problem) and not any(c.relation == "==" for c in problem.constraints):
         thresholds = ways.best(problem, sample, names)
     else:
-        thresholds, certificate = ways.certify(problem, sample, confidence, names)
+        try:
+            thresholds, certificate = ways.certify(problem, drawn.sample, confidence, names)
+        except TooFewSamples as cause:
+            raise drawn.said_of_refusal(cause) from cause
+        certificate = drawn.said_of(certificate)
     point = OperatingPoint.at(problem, thresholds, sample, certificate)
-    return replace(point, estimates=estimate(point, sample, confidence))
+    return replace(point, estimates=estimate(point, drawn.sample, confidence))
 
 
 def _judged_sample(

@@ -22,7 +22,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from setpoint.decide.by_rank import EQUAL
-from setpoint.decide.samples_needed import refusal, refuse_the_impossible, safe_side
+from setpoint.decide.samples_needed import (
+    allowed_share,
+    needed,
+    refusal,
+    refuse_the_impossible,
+    safe_side,
+    whole_of,
+)
 from setpoint.errors import BadProblem, TooFewSamples
 from setpoint.measure.constraint import Constraint
 from setpoint.measure.curve import Curve, curve
@@ -33,10 +40,12 @@ from setpoint.problem.evidence import is_testable, p_if_broken, trials
 from setpoint.problem.problem import Problem
 
 BY_RANK = "order statistic of the calibration scores"
-#: The share of the samples that choose where the walk starts, when neither end will do.
-SET_ASIDE = 0.2
+#: The share of the samples that choose where the walk starts, when neither end will do; half of it where 400 remain.
+SET_ASIDE, _PLENTY = 0.2, 400
 #: The walk starts at this share of the way to the cut of which they are most certain, since that cut is optimistic.
 _SHORT = 0.8
+#: The way of a walk from the end where none of the samples is there that a bound is a share of.
+_ENDS = {"flagged": 1, "not flagged": -1}
 
 
 def is_certifiable(problem: Problem) -> bool:
@@ -70,15 +79,22 @@ def certified_cuts(problem: Problem, sample: Sample, confidence: float, walks: i
     if 0 not in sides:
         cuts = curve(tested.scores, tested.labels)
         return Certified(cuts, _from_the_ends(problem, cuts, confidence, walks), BY_RANK)
-    aside, tested = drawn_apart(tested, SET_ASIDE)
+    tied = len(tested.scores.unique()) < len(tested.scores)
+    share = min(SET_ASIDE, max(SET_ASIDE / 2, _PLENTY / max(1, len(tested.scores))))
+    aside, tested = drawn_apart(tested, share)
     cuts = curve(tested.scores, tested.labels)
     counts, steps = cuts.counts.numpy(), _ways(problem)
     level = (1 - confidence) / len(steps) / walks
-    start = int((cuts.values > _most_certain(problem, aside, steps)).sum())
+    start, method = None, f"fixed-sequence test, started by {len(aside.scores)} samples set aside"
+    if not tied and _starts_at_an_end(problem, aside, steps, level):
+        start = _first_with_enough(problem.constraints[0], counts, steps[0], level)
+        method = "fixed-sequence test from the first cut with enough samples"
+    if start is None:
+        start = int((cuts.values > _most_certain(problem, aside, steps)).sum())
     certified = np.concatenate([_walk(problem.constraints, counts, start, step, level) for step in steps])
     if len(certified) == 0:
         raise TooFewSamples(refusal(problem, counts[start], confidence, level))
-    return Certified(cuts, certified, f"fixed-sequence test, started by {len(aside.scores)} samples set aside")
+    return Certified(cuts, certified, method)
 
 
 def certify_among(problem: Problem, cuts: Curve, confidence: float) -> tuple[Tensor, Certificate]:
@@ -127,8 +143,9 @@ def unweighted(sample: Sample) -> Sample:
     weights = sample.weights[there]
     if len(weights) and bool((weights != weights[0]).any()):
         raise BadProblem(
-            "a certificate counts samples that each stand for one, so unequal weights cannot be certified; drop the "
-            "weights, or draw the calibration samples from the population that the promise is about"
+            "a certificate counts samples that each stand for one, so unequal weights cannot be certified as they are; "
+            "drop the weights, or pass sp.PopulationWeights(weights, most=...) if they make up for a known shift or "
+            "for how the samples were drawn"
         )
     return replace(sample.take(there), weights=None)
 
@@ -160,6 +177,29 @@ def _ways(problem: Problem) -> tuple[int, ...]:
     direction = problem.objective.direction if isinstance(problem.objective, Rate) else 0
     wanted = direction if problem.maximize else -direction
     return (wanted,) if wanted else (1, -1)
+
+
+def _starts_at_an_end(problem: Problem, aside: Sample, steps: tuple[int, ...], level: float) -> bool:
+    """Whether the walk starts at the first cut with enough samples, since the samples set aside point to no better one.
+
+    That is for a share of the flagged samples, or of those that are not flagged, and for scores without ties.
+    """
+    (bound, *others) = problem.constraints
+    if others or steps != (_ENDS.get(whole_of(bound)),):
+        return False
+    return float(_doubt([bound], curve(aside.scores, aside.labels).counts.numpy()).min()) > 2 * level
+
+
+def _first_with_enough(bound: Constraint, counts: NDArray[np.float64], step: int, level: float) -> int | None:
+    """The first cut of the walk with so many samples that the test passes with one on the wrong side.
+
+    None if these are more than a quarter of all, among which too many would be wrong.
+    """
+    fewest = needed(allowed_share(bound), 1 - level, wrong=1)
+    if fewest > counts[0].sum() / 4:
+        return None
+    enough = np.flatnonzero(trials(bound, counts) >= fewest)
+    return int(enough[0 if step > 0 else -1])
 
 
 def _most_certain(problem: Problem, sample: Sample, steps: tuple[int, ...]) -> Tensor:

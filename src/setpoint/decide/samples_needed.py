@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from setpoint.decide.rate_window import p_window_breaks
 from setpoint.errors import BadProblem, BadSetting
 from setpoint.measure.classes import OfClass
 from setpoint.measure.constraint import Constraint, percent
 from setpoint.measure.labels import OfLabel
 from setpoint.measure.rate import Gap, Rate, rate_within
 from setpoint.measure.worth import plain_of
+from setpoint.problem.binomial import at_most
 from setpoint.problem.evidence import p_if_broken, p_if_gap_exceeds, trials
 from setpoint.problem.problem import Problem
 
@@ -37,9 +40,20 @@ WHOLES: dict[tuple[float, ...], str] = {
 _MOST = 24
 
 
-def needed(allowed: float, confidence: float) -> int:
-    """The fewest samples of the class with which a share of `allowed` can be certified: 299 for 1 % at 95 %."""
-    return math.ceil(math.log(1 - confidence) / math.log1p(-allowed)) if allowed < 1 else 1
+def needed(allowed: float, confidence: float, wrong: int = 0) -> int:
+    """The fewest samples of the class with which a share of `allowed` can be certified: 299 for 1 % at 95 %.
+
+    So many of them may be on the `wrong` side.
+    """
+    fewest = math.ceil(math.log(1 - confidence) / math.log1p(-allowed)) if allowed < 1 else 1
+    if not wrong:
+        return fewest
+
+    def passes(size: int) -> bool:
+        return float(at_most(wrong, size, allowed)) <= 1 - confidence
+
+    most = next(fewest * 2**power for power in range(64) if passes(fewest * 2**power))
+    return bisect_left(range(most), True, lo=fewest, key=passes)
 
 
 def allowed_share(constraint: Constraint) -> float:
@@ -109,19 +123,49 @@ def refusal_of_gap(problem: Problem, tested: Counts, everything: Counts, names: 
     constraint = max(problem.constraints, key=lambda c: float(p_if_broken(c, problem.seen_by(c, tested))))
     if not isinstance(constraint.quantity, Gap):
         return refusal(replace(problem, constraints=(constraint,)), tested.sum(0), confidence, level)
-    asked, kind = f"{constraint} at confidence {confidence:g}", counted(constraint)
     sizes, there = trials(constraint, tested), trials(constraint, everything)
     enough = _enough_of_each(constraint, tested, level)
     if enough is None or (sizes >= enough).all():
         named = [f" of group {name!r}" for name in names]
-        return f"{asked} is not certified: {_seen(constraint, tested, named, level)}"
-    # A random half of the samples tests: twice as many, and two standard errors of the drawing more.
-    asked_for = math.ceil(2 * enough + 2 * math.sqrt(2 * enough))
-    short = [f"{int(there[g])} of group {names[g]!r}" for g in np.flatnonzero(sizes < enough)]
+        return f"{constraint} at confidence {confidence:g} is not certified: {_seen(constraint, tested, named, level)}"
+    short = {names[g]: int(there[g]) for g in np.flatnonzero(sizes < enough)}
+    # More than half of the samples test.
+    return _of_each_group(constraint, confidence, math.ceil(2 * enough), short, _could(constraint, tested, level))
+
+
+def refusal_of_window(
+    constraint: Constraint, sizes: tuple[list[int], list[int]], names: list[str], confidence: float, share: float
+) -> str:
+    """The message for a gap of groups that are too small even where all samples of every group pass, or none.
+
+    `sizes` are those of the groups among the samples that make the window, a `share` of all, and among all samples.
+    """
+    rest, there = sizes
+    enough = fewest_of_each(constraint.bound, 1 - confidence, rest)
+    short = {name: all_ for name, own, all_ in zip(names, rest, there) if own < enough}
+    return _of_each_group(constraint, confidence, math.ceil(enough / share), short)
+
+
+def fewest_of_each(bound: float, level: float, sizes: Sequence[int]) -> int:
+    """The fewest samples that each group needs for a gap; a group that has more samples keeps them."""
+
+    def passes(fewest: int) -> bool:
+        return p_window_breaks(0.0, 0.0, [max(size, fewest) for size in sizes], bound) <= level
+
+    most = next(2**power for power in range(1024) if passes(2**power))
+    return bisect_left(range(most), True, lo=most // 2, key=passes)
+
+
+def _of_each_group(
+    constraint: Constraint, confidence: float, enough: int, short: dict[str, int], could: str = ""
+) -> str:
+    # The samples are drawn at random: two standard errors of the drawing more.
+    asked_for, kind = math.ceil(enough + 2 * math.sqrt(enough)), counted(constraint)
     those = "that group" if len(short) == 1 else "those groups"
     return (
-        f"{asked} needs about {asked_for} {kind} of each group, but there are {' and '.join(short)}"
-        f"{_could(constraint, tested, level)}; bring more {kind} of {those}, others do not help"
+        f"{constraint} at confidence {confidence:g} needs about {asked_for} {kind} of each group, but there are "
+        f"{' and '.join(f'{size} of group {name!r}' for name, size in short.items())}{could}; bring more {kind} of "
+        f"{those}, others do not help"
     )
 
 

@@ -81,6 +81,7 @@ def settle(
     groups: Any = None,
     classes: Sequence[str] | None = None,
     lists: Any = None,
+    clusters: Any = None,
 ) -> Settled:
     """Calibrate with a certificate if the rows allow one; otherwise without one, and say why in a sentence.
 
@@ -93,7 +94,7 @@ def settle(
         return Settled(bare)
     level = USUAL if isinstance(confidence, str) else confidence
     try:
-        point = calibrate(problem, scores, labels, confidence=level, **rows)
+        point = calibrate(problem, scores, labels, confidence=level, clusters=clusters, **rows)
     except (TooFewSamples, BadProblem) as cause:
         return Settled(bare, str(cause))
     if point.certificate is not None:

@@ -27,6 +27,7 @@ from setpoint.estimator.rows import (
     names_of,
     positive_place,
     read_ask,
+    read_clusters,
     read_groups,
     read_lists,
     read_values,
@@ -163,6 +164,7 @@ class SetpointClassifier(DecidesAtPoint):
         groups: Any = None,
         lists: Any = None,
         values: Any = None,
+        clusters: Any = None,
     ) -> SetpointClassifier:
         """Train the model and set the threshold.
 
@@ -176,6 +178,8 @@ class SetpointClassifier(DecidesAtPoint):
             lists: One list per row, by name or number, for asks about lists; lists are never split.
             values: The values of the columns that the ask names, such as amounts, by name: a dict or a frame. None
                 takes them from X, if that is a frame with those columns.
+            clusters: One cluster per row, such as the patient, where rows of a cluster depend on each other: a cluster
+                stays in one part, and the certificate is over clusters.
 
         Returns:
             The fitted classifier.
@@ -214,7 +218,8 @@ class SetpointClassifier(DecidesAtPoint):
             labels = np.zeros(rows, dtype=np.float32)
             labels[kept] = codes == positive_place(self.classes_, self.positive)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        parts = self._split(Part(x, labels, weights, groups, numbers, counted).take(kept), seed)
+        units = read_clusters(clusters, rows)
+        parts = self._split(Part(x, labels, weights, groups, numbers, counted, units).take(kept), seed)
         aside = parts.calibration
         # Whether a demanded bound can be certified depends only on the number of samples: say so before training.
         sure_of = demanded(self.confidence)
@@ -222,7 +227,7 @@ class SetpointClassifier(DecidesAtPoint):
             refuse_few_lists(problem, len(np.unique(aside.lists)), sure_of)
         elif problem.kind != CLASSES and aside.lists is None:
             calibrate(
-                problem, np.zeros(aside.labels.shape), aside.labels, confidence=sure_of,
+                problem, np.zeros(aside.labels.shape), aside.labels, confidence=sure_of, clusters=aside.clusters,
                 weights=with_values(problem, aside.weights, aside.values), groups=aside.groups,
             )  # fmt: skip
         # Without held-out rows there is nothing to choose by, so "auto" is the simplest candidate.
@@ -295,7 +300,9 @@ class SetpointClassifier(DecidesAtPoint):
         if demanded(self.confidence) is not None and self.calibration == 0:
             raise BadSetting("a certificate needs rows of its own; set calibration to a share such as 0.2")
         shares = {"held_out": self.held_out, "calibration": self.calibration}
-        rows = set_aside(whole.labels, whole.groups, seed, demanded(self.confidence), whole.lists, **shares)
+        rows = set_aside(
+            whole.labels, whole.groups, seed, demanded(self.confidence), whole.lists, whole.clusters, **shares
+        )
         if rows is None:
             return Parts(whole, whole, whole, apart=False, own_calibration=False)
         train, held_out, calibration = (whole.take(part) for part in rows)

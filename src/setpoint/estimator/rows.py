@@ -11,7 +11,8 @@ import torch
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
-from setpoint.data.split import split, strata
+from setpoint.data.split import split, split_clusters, strata
+from setpoint.decide.population import cluster_codes
 from setpoint.errors import BadGroups, BadLabels, BadProblem, BadSetting, BadWeights, ShapeMismatch, TooFewSamples
 from setpoint.measure.classes import CLASSES
 from setpoint.measure.labels import LABELS
@@ -179,23 +180,33 @@ def check_shares(**shares: Any) -> None:
         raise BadSetting(f"{' and '.join(shares)} leave no rows to train on; make them smaller")
 
 
+def read_clusters(clusters: Any, size: int) -> NDArray[Any] | None:
+    """One cluster per row, by number, if any."""
+    return None if clusters is None else cluster_codes(clusters, size).numpy()
+
+
 def set_aside(
     labels: NDArray[Any],
     groups: NDArray[Any] | None,
     seed: int,
     confidence: float | None,
     lists: NDArray[Any] | None = None,
+    clusters: NDArray[Any] | None = None,
     **shares: float,
 ) -> list[Numbers] | None:
-    """The row numbers to train on, and those of one part per share, split as tables are; lists stay whole.
+    """The row numbers to train on, and those of one part per share, split as tables are; lists and clusters stay whole.
 
     A part with a share above 0 has at least `FEWEST` rows of each class, and both classes of every group. If there are
     too few rows for that, the result is None after a warning, or with `confidence` an error.
     """
     both, codes = torch.from_numpy(labels), None if groups is None else name_groups(groups)[0]
+    each = (1 - sum(shares.values()), *shares.values())
     try:
-        whole = None if lists is None else number_lists(lists)[0]
-        parts = split(both, (1 - sum(shares.values()), *shares.values()), seed, codes, lists=whole)
+        if clusters is None:
+            whole = None if lists is None else number_lists(lists)[0]
+            parts = split(both, each, seed, codes, lists=whole)
+        else:
+            parts = split_clusters(both, each, seed, name_groups(clusters)[0])
         if min(_fewest(both[rows]) for rows in parts) >= FEWEST:
             return [rows.numpy() for rows in parts]
     except TooFewSamples:

@@ -16,6 +16,7 @@ from torch import nn
 from setpoint.data.batch import Batches
 from setpoint.data.parts import Data
 from setpoint.data.standardise import soften
+from setpoint.decide.population import cluster_codes
 from setpoint.errors import BadSetting
 from setpoint.estimator.features import learn_encoding
 from setpoint.estimator.module import Network
@@ -46,13 +47,14 @@ class Part:
     groups: NDArray[Any] | None = None
     lists: NDArray[Any] | None = None
     values: NDArray[np.float64] | None = None
+    clusters: NDArray[Any] | None = None
 
     @property
     def is_sparse(self) -> bool:
         return bool(scipy.sparse.issparse(self.x))
 
     def take(self, rows: NDArray[Any]) -> Part:
-        others = (self.weights, self.groups, self.lists, self.values)
+        others = (self.weights, self.groups, self.lists, self.values, self.clusters)
         return Part(self.x[rows], self.labels[rows], *(None if each is None else each[rows] for each in others))
 
     def repeated(self) -> Part:
@@ -118,6 +120,9 @@ class Training:
         """Train by the solver; cross-entropy is trained beside it unless it was one of the candidates."""
         if isinstance(self.ensemble, Splits) and not parts.apart:
             raise BadSetting("an ensemble over splits needs held_out and calibration rows; give both a share")
+        aside = parts.calibration.clusters
+        if isinstance(self.ensemble, Splits) and aside is not None:
+            raise BadSetting("an ensemble over splits draws rows at random and parts clusters; give a number instead")
         encoding = learn_encoding(parts.train.x, parts.train.weights)
         size, rows = self.settings.batch_size or len(parts.train.labels), len(parts.train.labels)
         names = () if parts.train.groups is None else tuple(name_groups(parts.train.groups)[1])
@@ -126,7 +131,10 @@ class Training:
             train = parts.train.batches(encoding, batch_size=size, shuffle=size < rows, seed=self.settings.seed)
             held_out, calibration = parts.held_out.batches(encoding), parts.calibration.batches(encoding)
             blocks = tuple(encoding.blocks)
-            return Data(train, held_out, calibration, group_names=names, blocks=blocks, class_names=self.classes)
+            return Data(
+                train, held_out, calibration, group_names=names, blocks=blocks, class_names=self.classes,
+                clusters=None if aside is None else cluster_codes(aside, len(aside)),
+            )  # fmt: skip
 
         width = sum(block.width for block in encoding.blocks)
         n_groups = len(names) if self.problem.group is not None else None

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing, assert_all_finite, check_random_state, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
@@ -28,6 +28,7 @@ from setpoint.estimator.rows import (
     known_codes,
     names_of,
     read_ask,
+    read_clusters,
     read_groups,
     read_values,
     read_weights,
@@ -105,7 +106,14 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, values: Any = None, **fit_params: Any
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        values: Any = None,
+        clusters: Any = None,
+        **fit_params: Any,
     ) -> Tuned:
         """Fit the model if it is not fitted, and set the threshold.
 
@@ -116,6 +124,8 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
             groups: One group per row, for asks that compare groups.
             values: The values of the columns that the ask names, such as amounts, by name: a dict or a frame. None
                 takes them from X, if that is a frame with those columns.
+            clusters: One cluster per row, such as the patient, where rows of a cluster depend on each other: a cluster
+                stays in one part, and the certificate is over clusters.
             **fit_params: Further arguments of the model's own `fit`.
 
         Returns:
@@ -138,7 +148,7 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
             X, y = _read_rows(X, y)
         weights, groups = read_weights(sample_weight, len(y)), read_groups(problem, groups, len(y))
         counted = read_values(problem, values, X, len(y))
-        prefit = self._is_prefit()
+        clusters, prefit = read_clusters(clusters, len(y)), self._is_prefit()
         if table is None:
             problem, self.classes_, _ = classes_for(problem, _classes_of(self.estimator, problem) if prefit else y)
         refuse_positive(problem, self.positive)
@@ -152,10 +162,11 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
         width = (len(known),) if known else ()
 
         def point(rows: Numbers, scores: NDArray[np.float64]) -> OperatingPoint:
-            own, names, worth = (None if each is None else each[rows] for each in (weights, groups, counted))
+            given = (weights, groups, counted, clusters)
+            own, names, worth, units = (None if each is None else each[rows] for each in given)
             return calibrate(
                 problem, scores, labels[rows], confidence=self.confidence, weights=with_values(problem, own, worth),
-                groups=names, classes=known,
+                groups=names, classes=known, clusters=units,
             )  # fmt: skip
 
         everything = np.arange(len(y))
@@ -165,7 +176,7 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
             self.estimator_ = self.estimator
             self.operating_point_ = point(everything, self._scores_of(X, problem))
         elif self.cv is None:
-            train, calibration = self._set_aside(labels, groups)
+            train, calibration = self._set_aside(labels, groups, clusters)
             # Whether a bound can be certified depends only on the number of samples: say so before training.
             if problem.kind != CLASSES:
                 point(calibration, np.zeros((len(calibration), *width)))
@@ -176,7 +187,7 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
                 raise BadSetting("no certificate covers out-of-fold scores; leave cv=None, or fit the model elsewhere")
             params = self._for_model(weights, groups, fit_params)
             scores = np.full((len(y), *width), np.nan)
-            for train, test in self._folds(X, y):
+            for train, test in self._folds(X, y, clusters):
                 self.estimator_ = self._fitted(X, y, train, params)
                 scores[test] = self._scores_of(_safe_indexing(X, test), problem)
             scored = np.flatnonzero(~np.isnan(scores).reshape(len(y), -1).any(1))
@@ -231,23 +242,25 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
             ) from cause
         return True
 
-    def _set_aside(self, labels: NDArray[Any], groups: NDArray[Any] | None) -> list[Numbers]:
+    def _set_aside(
+        self, labels: NDArray[Any], groups: NDArray[Any] | None, clusters: NDArray[Any] | None
+    ) -> list[Numbers]:
         """The row numbers to fit the model to, and those to set the threshold on."""
         check_shares(calibration=self.calibration)
         if self.calibration == 0:
             raise BadSetting("calibration=0 leaves no rows to set the threshold on; give a share such as 0.2, or cv=5")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        rows = set_aside(labels, groups, seed, self.confidence, calibration=self.calibration)
+        rows = set_aside(labels, groups, seed, self.confidence, clusters, calibration=self.calibration)
         return rows or [np.arange(len(labels))] * 2
 
-    def _folds(self, X: Any, y: NDArray[Any]) -> Iterator[tuple[Numbers, Numbers]]:
+    def _folds(self, X: Any, y: NDArray[Any], clusters: NDArray[Any] | None) -> Iterator[tuple[Numbers, Numbers]]:
         cv = self.cv
         if isinstance(cv, int):
             if isinstance(cv, bool) or cv < 2:
                 raise BadSetting(f"cv must be None, 'prefit', a number of folds from 2 up or a splitter, got {cv!r}")
-            kind = StratifiedKFold if y.ndim == 1 else KFold
+            kind = KFold if y.ndim > 1 else StratifiedKFold if clusters is None else StratifiedGroupKFold
             cv = kind(cv, shuffle=True, random_state=check_random_state(self.random_state))
-        yield from check_cv(cv, y, classifier=True).split(X, y)
+        yield from check_cv(cv, y, classifier=True).split(X, y, clusters)
 
     def _for_model(self, weights: Any, groups: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
         """The arguments of the model's `fit`: by scikit-learn's metadata routing if it is on, else without groups."""

@@ -203,6 +203,8 @@ def compare_table(
     """
     if trials < 1:
         raise BadSetting(f"trials must be at least 1, got {trials}")
+    if settings.time is not None and trials > 1:
+        raise BadSetting(f"--time splits the rows in one way only, so {trials} trials are the same; give --trials 1")
     for name in solvers:
         if name.startswith(MODEL):
             kind_of(name.removeprefix(MODEL))

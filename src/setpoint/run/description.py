@@ -48,8 +48,9 @@ def check_description(about: Mapping[str, Any], point: OperatingPoint, width: in
     if settings["confidence"] not in (None, AUTO):
         share(settings["confidence"])
     truth(settings.get("drop_missing_target", False))
-    if settings.get("lists") is not None:
-        text(settings["lists"])
+    for name in ("lists", "cluster", "time"):
+        if settings.get(name) is not None:
+            text(settings[name])
     named(about["versions"], text, 100)
     text(about["why_shipped"])
     if about["cost_of_certificate"] is not None:

@@ -200,8 +200,8 @@ def run(
     groups = named_groups(data, sample)
     settled = settle(
         problem, sample.scores, sample.labels, confidence,
-        weights=weights_of(problem, sample), groups=groups, classes=data.class_names or None,
-        lists=sample.lists,
+        weights=weights_of(problem, sample), groups=groups, classes=data.class_names or None, lists=sample.lists,
+        clusters=data.clusters,
     )  # fmt: skip
     seconds = work.store.spent_before + time.perf_counter() - started
     work.store.close()

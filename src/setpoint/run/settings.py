@@ -23,8 +23,10 @@ SMALL = 4096
 LARGE = 200_000
 
 #: Why a column is left out on the user's word.
-_DROPPED, _OTHERS, _LISTED = "--drop names it", "--columns does not name it", "--lists names it"
-CHOSEN = (_DROPPED, _OTHERS, _LISTED)
+_DROPPED, _OTHERS = "--drop names it", "--columns does not name it"
+#: Options that name a column which says how rows belong together; it is not learned from.
+_BELONGS = {"lists": "--lists names it", "cluster": "--cluster names it", "time": "--time names it"}
+CHOSEN = (_DROPPED, _OTHERS, *_BELONGS.values())
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,9 @@ class Settings:
         drop_missing_target: Whether to leave out rows without a label, in later evaluations too.
         lists: The column that names the list of each row, for asks about lists. It is not learned from.
         relevant: The grade from which on a row of a list is positive, where the target holds grades.
+        cluster: The column whose rows of one value, such as a patient, stay in one part; the certificate is over these
+            clusters.
+        time: The column of dates or numbers by which rows are split: the first rows train, the last ones test.
 
     Raises:
         BadSetting: If a setting is unknown or out of range, or two settings exclude each other.
@@ -84,6 +89,8 @@ class Settings:
     drop_missing_target: bool = False
     lists: str | None = None
     relevant: float | None = None
+    cluster: str | None = None
+    time: str | None = None
 
     def __post_init__(self) -> None:
         check_solver(self.solver)
@@ -91,6 +98,11 @@ class Settings:
         if self.over_splits and (self.ensemble < 2 or self.refit):
             why = "no refit, which trains all on all rows" if self.refit else "an ensemble of 2 or more, such as 10"
             raise BadSetting(f"over_splits gives each member rows of its own: choose {why}")
+        split_by = [f"--{option}" for option in _BELONGS if getattr(self, option) is not None]
+        if len(split_by) > 1:
+            raise BadSetting(f"{split_by[0]} and {split_by[1]} each split the rows; give one of them")
+        if self.over_splits and (self.cluster or self.time):
+            raise BadSetting("over_splits draws training rows at random, but --cluster and --time do not; leave it out")
         if self.tune < 0:
             raise BadSetting(f"tune must be a number of trials from 0 up, got {self.tune}")
         if self.tune and self.solver != "auto":
@@ -126,15 +138,16 @@ class Settings:
         for target in targets:
             if target in drop:
                 raise BadSetting(f"{target!r} is the column to predict; leave it out of --drop")
-        if self.lists is not None and (self.lists not in names or self.lists in targets):
-            odd = "is the column to predict" if self.lists in targets else f"is no column; {nearest(self.lists, names)}"
-            raise BadTable(f"--lists {self.lists!r} {odd}; name the column that says which list a row belongs to")
         kept = only or names
-        own = {} if self.lists is None else {self.lists: _LISTED}
+        own = {getattr(self, option): why for option, why in _BELONGS.items() if getattr(self, option) is not None}
+        for name, why in own.items():
+            if name not in names or name in targets:
+                odd = "is the column to predict" if name in targets else f"is no column; {nearest(name, names)}"
+                raise BadTable(f"{why.split()[0]} {name!r}: {name!r} {odd}")
         return own | {
             n: _DROPPED if n in drop else _OTHERS
             for n in names
-            if n not in (*targets, self.lists) and (n in drop or n not in kept)
+            if n not in (*targets, *own) and (n in drop or n not in kept)
         }
 
     def refuse_other_lists(self, problem: Problem) -> None:

@@ -81,6 +81,8 @@ def fit_stream(
     work, settings = work or Work(), settings or Settings()
     if settings.over_splits:
         raise BadSetting("over_splits gives each member another split of rows in memory; leave out --stream")
+    if settings.cluster or settings.time:
+        raise BadSetting("--cluster and --time split rows in memory; leave out --stream")
     if problem.columns:
         raise BadSetting(f"'{problem}' counts the values of columns, which --stream does not; leave --stream out")
     if problem.group is not None:

@@ -23,7 +23,6 @@ from setpoint.data.rows import Rows
 from setpoint.data.scan import fingerprint
 from setpoint.data.schema import Schema, column_values, group_names, list_names
 from setpoint.data.sketch import row_hashes, sketch_of
-from setpoint.data.split import split
 from setpoint.data.target import Target
 from setpoint.decide.paired import Difference
 from setpoint.errors import BadSetting, BadTable, TooFewSamples
@@ -34,6 +33,7 @@ from setpoint.measure.sample import name_groups
 from setpoint.problem.caution import Caution
 from setpoint.problem.labels import LabelProblem
 from setpoint.problem.problem import Problem
+from setpoint.run.divide import divide
 from setpoint.run.run import Run
 from setpoint.run.sanity import cautions_of_run
 from setpoint.run.settings import CHOSEN, PARTS, Settings
@@ -160,6 +160,7 @@ class SplitTable:
         stream: Gives a loader of the streamed training rows, from a batch size and a seed.
         streamed: The number of streamed training rows.
         blocks: The features that come from one value of a row.
+        clusters: The number of the cluster of each calibration row, where rows of one cluster depend on each other.
     """
 
     rows: Mapping[str, Rows]
@@ -169,6 +170,7 @@ class SplitTable:
     stream: Callable[[int, int], Loader] | None = None
     streamed: int = 0
     blocks: tuple[Block, ...] = ()
+    clusters: Tensor | None = None
 
     @property
     def train_rows(self) -> int:
@@ -182,7 +184,10 @@ class SplitTable:
         held_out, calibration, test = (self._batches(part, work) for part in PARTS[1:])
         if self.stream is None:
             classes = self.class_names
-            return Data(train, held_out, calibration, test, self.group_names, blocks=self.blocks, class_names=classes)
+            return Data(
+                train, held_out, calibration, test, self.group_names, blocks=self.blocks, class_names=classes,
+                clusters=self.clusters,
+            )  # fmt: skip
         seen = self._batches("train", work)
         train = self.stream(size, settings.seed)
         return Data(train, held_out, calibration, test, self.group_names, seen, self.blocks)
@@ -249,7 +254,8 @@ def fit_table(
     labels = classes.labels(frame)
     names = problem.labels if isinstance(problem, LabelProblem) else classes.classes
     lists, queries = number_lists(list_names(frame, settings.lists)) if settings.lists else (None, np.array([]))
-    rows = dict(zip(PARTS, split(labels, settings.shares, settings.seed, names=names, lists=lists)))
+    divided = divide(frame, labels, settings, names, lists)
+    rows = divided.rows
     # The parts one behind the other, so that each column is encoded once.
     in_parts = frame[torch.cat([*rows.values()]).numpy()]
     schema = Schema.of(in_parts[: len(rows["train"])].drop(left_out), classes, readings, settings.kinds)
@@ -279,10 +285,12 @@ def fit_table(
         if readings[column.name].kind == "words" and (odd := spelling_note(frame[column.name]))
     ]
     work.identity = {"data": about, "target": ",".join(targets), "positive": positive, "solvers": list(solvers)}
-    cut = SplitTable(parts, tuple(groups), names, named=True, blocks=tuple(schema.blocks))
+    clusters = None if divided.clusters is None else divided.clusters[rows["calibration"]]
+    blocks = tuple(schema.blocks)
+    cut = SplitTable(parts, tuple(groups), names, named=True, blocks=blocks, clusters=clusters)
     run = fit_parts(cut, problem, settings, solvers, on_row=on_row, work=work)
     again = ["the model was retrained on training and held-out rows together; --no-refit turns that off"]
-    told = (*chosen(schema, rows_read - frame.height), *schema.spellings(), *words)
+    told = (*chosen(schema, rows_read - frame.height), *divided.notes, *schema.spellings(), *words)
     notes = (*told, *seen.sentences(ranges=False), *instead(run, settings))
     notes = (*notes, *(again if run.trained.again else ()))
     sizes = {name: sizes_of(part, classes) for name, part in parts.items()}

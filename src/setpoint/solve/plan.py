@@ -228,7 +228,14 @@ def _rates(counts: Array, parts: Array, wholes: Array) -> tuple[Array, Array]:
 
 
 def batch_loss(
-    batch: Sample, rows: Countable, thresholds: Tensor, heat: Tensor, value: float, slope: Array, counts: Array, share: float
+    batch: Sample,
+    rows: Countable,
+    thresholds: Tensor,
+    heat: Tensor,
+    value: float,
+    slope: Array,
+    counts: Array,
+    share: float,
 ) -> Tensor:
     """value + slope . (soft counts of the batch / share - counts), with the gradient by scores and thresholds.
 

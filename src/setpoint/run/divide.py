@@ -1,0 +1,84 @@
+"""How the rows of a table are divided into parts: at random, by clusters of rows, or by time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from setpoint.data.frame import Column, Frame, levels
+from setpoint.data.split import split, split_by_time, split_clusters
+from setpoint.errors import BadSetting, BadTable
+from setpoint.measure.sample import name_groups
+from setpoint.run.settings import PARTS, Settings
+
+
+@dataclass(frozen=True)
+class Divided:
+    """The row numbers of each part, the cluster of each row where there are clusters, and sentences that say it."""
+
+    rows: dict[str, Tensor]
+    clusters: Tensor | None = None
+    notes: tuple[str, ...] = ()
+
+
+def divide(
+    frame: Frame, labels: Tensor, settings: Settings, classes: Sequence[str] = (), lists: Tensor | None = None
+) -> Divided:
+    """The rows of each part, as the settings ask for; `lists` stay whole.
+
+    Raises:
+        BadSetting: If rows of several labels are to be split by clusters or by time.
+        BadTable: If the column of clusters or of times has missing values, or times are neither dates nor numbers.
+        TooFewSamples: If a part would lack a class.
+    """
+    if labels.dim() == 2 and (settings.cluster or settings.time):
+        raise BadSetting("--cluster and --time split rows of one target; leave them out for several labels")
+    if settings.cluster is not None:
+        codes = _clusters(frame, settings.cluster)
+        rows = _named(split_clusters(labels, settings.shares, settings.seed, codes, classes))
+        sizes = ", ".join(f"{len(codes[own].unique())} {_word(part)}" for part, own in rows.items())
+        note = f"rows of one {settings.cluster!r} stay in one part: {sizes}"
+        return Divided(rows, codes, (note,))
+    if settings.time is not None:
+        rows = _named(split_by_time(labels, settings.shares, _times(frame, settings.time), classes))
+        column = frame[settings.time]
+        spans = [f"{_word(part)} {_span(column[own.numpy()])}" for part, own in rows.items()]
+        return Divided(rows, None, (f"rows are split by {settings.time!r}: {', '.join(spans)}",))
+    return Divided(_named(split(labels, settings.shares, settings.seed, names=classes, lists=lists)))
+
+
+def _named(parts: list[Tensor]) -> dict[str, Tensor]:
+    return dict(zip(PARTS, parts))
+
+
+def _span(times: Column) -> str:
+    """The first and the last of some times; midnight is a day."""
+    return " to ".join(str(end).removesuffix(" 00:00:00") for end in (times.min(), times.max()))
+
+
+def _word(part: str) -> str:
+    return part.replace("_", "-")
+
+
+def _clusters(frame: Frame, name: str) -> Tensor:
+    _refuse_missing(frame, name, "each row needs its cluster")
+    return name_groups(levels(frame[name]).to_numpy().astype(str))[0]
+
+
+def _times(frame: Frame, name: str) -> Tensor:
+    _refuse_missing(frame, name, "each row needs its time")
+    column = frame[name]
+    if not (column.dtype.is_numeric() or column.dtype.is_temporal()):
+        raise BadTable(f"--time {name!r} holds {column.dtype}; rows are split by dates, times or numbers")
+    values = column.to_physical().to_numpy()
+    return torch.from_numpy(values.copy())
+
+
+def _refuse_missing(frame: Frame, name: str, why: str) -> None:
+    column = frame[name]
+    missing = int(column.is_null().sum()) + (int(column.is_nan().sum()) if column.dtype.is_float() else 0)
+    if missing:
+        raise BadTable(f"column {name!r} is missing in {missing} of {len(column)} rows, but {why}; drop those rows")
