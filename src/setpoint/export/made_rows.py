@@ -21,6 +21,8 @@ MadeRows: TypeAlias = dict[str, NDArray[Any]]
 Decide: TypeAlias = Callable[[MadeRows], NDArray[np.int64]]
 
 UNSEEN = "never seen before"
+#: Into how many parts the stretch around a cut is divided in one step.
+AT_ONCE = 16
 _START = datetime.datetime(1970, 1, 1)
 _DAYS = (-700_000, 2_900_000)
 
@@ -90,31 +92,35 @@ def _bisected(found: list[tuple[MadeRows, str, NDArray[Any]]], decide: Decide) -
     """The rows, each with the two neighbouring values of its own column between which the decision changes."""
     rows = joined([own for own, _, _ in found])
     own = np.concatenate([np.full(len(ends), name, dtype=object) for _, name, ends in found])
-    low = _ordered(np.concatenate([part[name] for part, name, _ in found]).astype(np.float64))
-    high = _ordered(np.concatenate([ends for _, _, ends in found]).astype(np.float64))
+    low = _ordered(np.concatenate([part[name] for part, name, _ in found]))
+    high = _ordered(np.concatenate([ends for _, _, ends in found]))
     start = decide(rows)
 
-    def at(places: NDArray[np.int64]) -> MadeRows:
-        return {name: np.where(own == name, _numbers(places), values) for name, values in rows.items()}
+    def at(places: NDArray[Any], whose: NDArray[np.int64]) -> MadeRows:
+        values = _numbers(places)
+        return {name: np.where(own[whose] == name, values, column[whose]) for name, column in rows.items()}
 
-    while True:
-        middle = low // 2 + high // 2 + (low % 2 + high % 2) // 2
-        if ((middle == low) | (middle == high)).all():
-            break
-        same = decide(at(middle)) == start
-        low, high = np.where(same, middle, low), np.where(same, high, middle)
-    return [at(low), at(high)]
+    whose = np.arange(len(own))
+    steps, each = np.arange(1, AT_ONCE).astype(object), np.repeat(whose, AT_ONCE - 1)
+    while (abs(high - low) > 1).any():
+        # Several places between the ends at once; the ends of the next step are the first two that differ.
+        between = low[:, None] + (high - low)[:, None] * steps // AT_ONCE
+        differs = decide(at(between.reshape(-1), each)).reshape(between.shape) != start[:, None]
+        tried = np.concatenate([low[:, None], between, high[:, None]], axis=1)
+        first = np.where(differs.any(1), differs.argmax(1), AT_ONCE - 1)
+        low, high = tried[whose, first], tried[whose, first + 1]
+    return [at(low, whose), at(high, whose)]
 
 
-def _ordered(values: NDArray[np.float64]) -> NDArray[np.int64]:
+def _ordered(values: NDArray[Any]) -> NDArray[Any]:
     """Whole numbers in the order of the values; neighbours are neighbouring float64 numbers."""
-    bits = (values + 0.0).view(np.int64)
-    return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
+    bits = (values.astype(np.float64) + 0.0).view(np.int64)
+    return np.where(bits < 0, np.int64(-(2**63)) - bits, bits).astype(object)
 
 
-def _numbers(ordered: NDArray[np.int64]) -> NDArray[Any]:
-    bits = np.where(ordered < 0, np.int64(-(2**63)) - ordered, ordered)
-    return bits.view(np.float64).astype(object)
+def _numbers(ordered: NDArray[Any]) -> NDArray[Any]:
+    whole = ordered.astype(np.int64)
+    return np.where(whole < 0, np.int64(-(2**63)) - whole, whole).view(np.float64).astype(object)
 
 
 def _values(about: Any, given: Given, rows: int, draw: Generator) -> NDArray[Any]:
