@@ -18,6 +18,8 @@ except ImportError as cause:
 
 #: Versions of the operators; TreeEnsemble with float64 came with 5 of ai.onnx.ml, RegexFullMatch with 20.
 OPSETS = {"": 21, "ai.onnx.ml": 5}
+#: The version of ai.onnx.ml for models of converters: 5 has no TreeEnsembleClassifier any more.
+CONVERTED = 3
 IR = 10
 ML = "ai.onnx.ml"
 FLOAT, DOUBLE, INT, BOOL, TEXT = (
@@ -112,7 +114,9 @@ class Graph:
             own = copy.deepcopy(constant)
             own.name = rename(constant.name)
             self._adopted.append(own)
-        self._opsets.update({each.domain: each.version for each in model.opset_import})
+        versions = {each.domain: each.version for each in model.opset_import}
+        # Converters name the oldest version that knows their operators; our LabelEncoder needs 2.
+        self._opsets.update(versions | {ML: max(versions.get(ML, 0), CONVERTED)})
 
     def _plain(self, name: str) -> Any:
         return helper.make_graph(self.nodes, name, list(self.inputs.values()), self.outputs)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from setpoint.data.frame import as_frame, holds_numbers, numbers
 from setpoint.errors import CannotExport, missing
 from setpoint.export.columns import Given
-from setpoint.export.graph import DOUBLE, FLOAT, ML, OPSETS, TEXT, Graph
+from setpoint.export.graph import CONVERTED, DOUBLE, FLOAT, ML, OPSETS, TEXT, Graph
 from setpoint.export.of_run import Exported, about_point, finish
 from setpoint.export.trees import boosted, histogram_boosted
 from setpoint.export.verify import Tried, refuse_differences, run_session, session_of
@@ -166,7 +166,7 @@ def _convert(model: Any, given: list[Given], kind: int) -> Any:
         if xgboost:
             return convert(model, initial_types=inputs, target_opset=15)
         options = {"zipmap": False, **({"raw_scores": True} if hasattr(last, "decision_function") else {})}
-        versions = {**OPSETS, ML: 3}
+        versions = {**OPSETS, ML: CONVERTED}
         return convert(model, initial_types=inputs, options={id(last): options}, target_opset=versions)
 
 
