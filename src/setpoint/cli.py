@@ -387,7 +387,7 @@ def export(
         typer.Option(help="A table whose rows are tried too, such as the one that trained; may be repeated."),
     ] = None,
     script: Annotated[
-        bool, typer.Option(help="Write predict.py beside the file: CSV in, scores and decisions out.")
+        bool, typer.Option("--script/--no-script", help="Write predict.py beside the file: CSV in, decisions out.")
     ] = True,
     quiet: Quiet = False,
 ) -> None:

@@ -29,7 +29,19 @@ _NEAR = 1e-5
 
 @dataclass(frozen=True)
 class Tried:
-    """How many rows an exported model was tried on, and on how many its score is another float32 number."""
+    """How many rows an exported model was tried on.
+
+    Attributes:
+        rows: Rows made from the schema.
+        at_cut: Rows at the threshold, half of them on either side.
+        given: Rows that were given.
+        differing_scores: Rows whose score differs by rounding; no decision differs.
+
+    Example:
+        >>> from setpoint.export.verify import Tried
+        >>> print(Tried(rows=2000, at_cut=60, given=0, differing_scores=0))
+        2,000 rows made from the schema, 60 rows at the threshold: all decisions equal, scores too
+    """
 
     rows: int
     at_cut: int
