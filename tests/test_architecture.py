@@ -12,7 +12,8 @@ FILES = sorted(SOURCE.rglob("*.py"))
 ROOMS = ("base", "measure", "problem", "decide", "lp", "solve", "data", "train", "run")
 #: The doors, and what they import beside the rooms: no door imports another, but for the command line.
 DOORS = {
-    "estimator": set(), "integrations": set(), "report": set(), "commands": {"report"}, "cli": {"base"},
+    "estimator": set(), "integrations": set(), "report": set(), "export": set(),
+    "commands": {"report", "export"}, "cli": {"base"},
     "__main__": {"cli"},
 }  # fmt: skip
 #: Files that only gather public names.
@@ -32,6 +33,7 @@ OPTIONAL = {
     "sklearn": {"estimator"}, "matplotlib": {"report"}, "accelerate": set(), "tensorboard": set(),
     "pytorch_lightning": set(), "optuna": {"train"},
     "lightning": {"integrations/lightning.py"}, "transformers": {"integrations/huggingface.py"},
+    "onnx": {"export"}, "onnxruntime": {"export"}, "skl2onnx": {"export"}, "onnxmltools": {"export"},
     "torchmetrics": {"integrations/torchmetrics.py"}, "mlflow": {"integrations/trackers.py"},
 }  # fmt: skip
 

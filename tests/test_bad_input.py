@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
+from sklearn.linear_model import LogisticRegression
 
 import setpoint as sp
 from marks import slow
@@ -343,6 +344,9 @@ def foreign():
 
 
 command("somebody's directory in the way", lambda: fit_table(table(), "--out", foreign()))
+on_the_command_line("a run to export to a file that ends otherwise")(
+    lambda monkeypatch, trained: ["export", trained / "run", "model.pb"]
+)
 command("no run there", lambda: loans().write_csv("new.csv") or ["predict", "nowhere", "new.csv"])
 command("a directory that is no run", lambda: loans().write_csv("new.csv") or ["predict", foreign(), "new.csv"])
 
@@ -509,6 +513,14 @@ at_the_border("scores of shape (n, 2)", torch.zeros(4, 2))
 at_the_border("lists of different lengths for scores", [[0.1, 0.2], [0.3]])
 at_the_border("negative weights", weights=[1, 1, 1, -1])
 at_the_border("weights with NaN", weights=[1, 1, 1, NAN])
+library("a model to export that is none", lambda: sp.export_onnx(3, "model.onnx"))
+library("a place for an exported model that ends otherwise", lambda: sp.export_onnx("run", "model.pkl"))
+library(
+    "a tuned classifier to export without rows",
+    lambda: sp.export_onnx(
+        sp.Tuned(LogisticRegression(), PROBLEM).fit([[k] for k in range(60)], [0, 1] * 30), "m.onnx"
+    ),
+)
 in_python("weights that are all 0")(lambda _: sp.evaluate(PROBLEM, SCORES, LABELS, weights=[0, 0, 0, 0]))
 
 

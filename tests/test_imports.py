@@ -64,7 +64,7 @@ def test_help_loads_no_torch(arguments):
 
 
 def test_the_stub_and_the_list_of_names_agree():
-    extras = {"SetpointClassifier", "Tuned", "load_run"}
+    extras = {"SetpointClassifier", "Tuned", "export_onnx", "load_run"}
     assert dir(sp) == sorted({*sp.__all__, *extras})
     assert not extras & set(sp.__all__)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 FILE = Path(__file__).parents[1] / "docs" / "images" / "rooms.svg"
 COMMAND = "python tools/house.py --picture"
 #: From top to bottom at the right edge; the file `cli.py` at the root belongs to the commands.
-DOORS = ("estimator", "commands", "report", "integrations")
+DOORS = ("estimator", "commands", "report", "export", "integrations")
 BASE, NAMES = "base", "names"
 
 Imports = Mapping[str, set[str]]

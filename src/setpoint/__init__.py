@@ -12,7 +12,8 @@ from setpoint.lazy import lazy_names
 __version__ = "0.2.0"
 __getattr__, __dir__ = lazy_names(__name__, __file__)
 
-# `SetpointClassifier`, `Tuned` and `load_run` are public too, but `import *` must work without scikit-learn and polars.
+# `SetpointClassifier`, `Tuned`, `load_run` and `export_onnx` are public too, but `import *` must work without
+# scikit-learn, polars and onnx.
 __all__ = [
     "Anchored", "AugmentedLagrangian", "Auto", "Batches", "Checkpoint", "CrossEntropy", "ImplicitThreshold",
     "Lagrangian", "Metric", "OperatingPoint", "Problem", "Rate", "Ridge", "ScoreTally", "SetpointError", "accuracy",

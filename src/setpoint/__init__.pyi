@@ -14,6 +14,7 @@ from setpoint.decide.tally import ScoreTally as ScoreTally
 from setpoint.errors import SetpointError as SetpointError
 from setpoint.estimator import SetpointClassifier as SetpointClassifier
 from setpoint.estimator import Tuned as Tuned
+from setpoint.export.write import export_onnx as export_onnx
 from setpoint.measure.rate import Metric as Metric
 from setpoint.measure.rate import Rate as Rate
 from setpoint.measure.rate import accuracy as accuracy

@@ -479,6 +479,30 @@ def report(
     """
 
 
+def export(
+    run: RunPlace,
+    out: Annotated[Path, typer.Argument(help="The .onnx file to write.", show_default=False)],
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(help="A table whose rows are tried too, such as the one that trained; may be repeated."),
+    ] = None,
+    script: Annotated[
+        bool, typer.Option("--script/--no-script", help="Write predict.py beside the file: CSV in, decisions out.")
+    ] = True,
+    quiet: Quiet = False,
+) -> None:
+    """Write a run as one ONNX file: columns in, scores and decisions out.
+
+    setpoint export run model.onnx
+
+    setpoint export run model.onnx --data loans.csv
+
+    The file is run before it is written, on made rows, rows at the threshold and
+    the rows of --data. If one decision differs from that of `setpoint predict`,
+    the file is not written. predict.py needs onnxruntime and numpy alone.
+    """
+
+
 def explain(
     ask: Annotated[str, typer.Argument(help="The goal and its bounds, in quotes.", show_default=False)],
     as_json: Json = False,
@@ -492,7 +516,9 @@ def explain(
 
 
 #: In the order of the help. A command named NAME is `setpoint.commands.NAME.main`.
-COMMANDS: tuple[Callable[..., None], ...] = (fit, compare, evaluate, predict, watch, calibrate, report, explain)
+COMMANDS: tuple[Callable[..., None], ...] = (
+    fit, compare, evaluate, predict, watch, calibrate, export, report, explain,
+)  # fmt: skip
 
 
 def command_line() -> Any:

@@ -83,6 +83,10 @@ class TooFewSamples(SetpointError):
     """Too few samples for the certificate that was asked for; the message says how many are needed."""
 
 
+class CannotExport(SetpointError):
+    """A run or a model that no ONNX file can hold, or whose file would decide some row in another way."""
+
+
 class CannotPool(ShapeMismatch):
     """Training and held-out rows cannot be put together."""
 

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -72,3 +73,10 @@ def test_tails_keep_the_order_and_values_within_five_deviations_are_left_alone(v
         expected = value if size <= 5 else math.copysign(5 + math.log(size - 4), value)
         assert math.isclose(found, expected, rel_tol=1e-12)
     assert float(soften(torch.tensor(inside, dtype=torch.float64))) == inside
+
+
+@given(st.floats(5, 1.7e308))
+def test_the_tails_are_logarithms(size):
+    z = torch.tensor([size, -size], dtype=torch.float64)
+    expected = 5 + math.log1p(size - 5)
+    assert soften(z).tolist() == pytest.approx([expected, -expected], rel=4e-16)

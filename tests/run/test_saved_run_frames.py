@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pandas
 import polars as pl
@@ -41,8 +44,9 @@ def test_decisions_are_those_of_the_point_whatever_the_frame(tmp_path, ask):
     assert set(expected.tolist()) == {0, 1}
     plain = frame.to_dict(as_series=False)
     as_pandas = pandas.DataFrame(plain).astype({"region": "category", "job": "category"})
-    for data in (frame, as_pandas, Arrow(frame), plain, frame.select(frame.columns[::-1])):
+    for data in (frame, as_pandas, Arrow(frame), plain, frame.to_dicts(), frame.select(frame.columns[::-1])):
         assert torch.equal(run.predict(data), expected)
+    assert run.predict(frame.row(3, named=True)).tolist() == expected[3:4].tolist()
     single = np.concatenate([run.predict(frame[row : row + 1]) for row in range(10)])
     np.testing.assert_array_equal(single, expected[:10])
 
@@ -57,3 +61,29 @@ def test_tables_that_do_not_fit_are_refused_by_name(tmp_path):
     notes = run.schema.notes()
     run.predict(frame.with_columns(more=1, job=pl.lit("pilot")), ignore_extra=True, notes=notes)
     assert any("'pilot'" in note for note in notes.sentences())
+
+
+def test_an_answer_has_scores_decisions_and_notes(tmp_path):
+    run, rows = saved(tmp_path, "minimize fnr where fpr <= 20%"), loans(20, seed=1).drop("default").to_dicts()
+    rows[0]["job"] = "pilot"
+    answer = run.answer(rows)
+    assert answer.scores.tolist() == run.scores(rows).tolist()
+    assert answer.decisions.tolist() == run.predict(rows).tolist()
+    assert any("'pilot'" in note for note in answer.notes)
+    with pytest.raises(BadTable, match="a list of rows, got int"):
+        run.answer(3)
+
+
+def test_threads_get_the_answers_of_one_thread(tmp_path):
+    run, frame = saved(tmp_path, "minimize fnr where fpr <= 20%"), loans(64, seed=1)
+    parts = [frame[k % 8 * 8 : k % 8 * 8 + 8] for k in range(160)]
+    expected = [run.scores(part).tolist() for part in parts[:8]]
+    switch = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(lambda part: run.scores(part).tolist(), parts))
+    finally:
+        sys.setswitchinterval(switch)
+    assert found == expected * 20
+    assert next(run.model.parameters()).dtype == torch.float32

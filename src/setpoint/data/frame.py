@@ -94,10 +94,11 @@ def unreadable(file: Opened, cause: Exception) -> BadTable:
 
 
 def as_frame(data: Any) -> Frame:
-    """A polars frame of a polars, pandas or Arrow one, or of columns by name.
+    """A polars frame of a polars, pandas or Arrow one, of columns by name, or of rows.
 
     Args:
-        data: A polars or pandas data frame, an Arrow table, or a mapping from the name of a column to its values.
+        data: A polars or pandas data frame, an Arrow table, a mapping from the name of a column to its values (or to
+            the one value of a single row), or a list of rows, each a mapping from the name of a column to its value.
 
     Returns:
         The same rows and columns as a polars frame.
@@ -110,6 +111,9 @@ def as_frame(data: Any) -> Frame:
     try:
         if isinstance(data, Mapping):
             return pl.DataFrame(dict(data))
+        if isinstance(data, (list, tuple)) and data and all(isinstance(row, Mapping) for row in data):
+            names = dict.fromkeys(name for row in data for name in row)
+            return pl.DataFrame({name: [row.get(name) for row in data] for name in names})
         if type(data).__module__.partition(".")[0] == "pandas":
             return pl.DataFrame({str(name): _of_pandas(str(name), column) for name, column in data.items()})
         if hasattr(data, "__arrow_c_stream__"):
@@ -117,7 +121,10 @@ def as_frame(data: Any) -> Frame:
     except (TypeError, ValueError, pl.exceptions.PolarsError) as cause:
         why = str(cause).splitlines()[0]
         raise BadTable(f"the frame cannot be read: {why}; give each column one kind of value") from cause
-    raise BadTable(f"expected a data frame of polars, pandas or Arrow, got {type(data).__name__}")
+    raise BadTable(
+        "expected a data frame of polars, pandas or Arrow, columns by name, or a list of rows, got "
+        f"{type(data).__name__}"
+    )
 
 
 def _of_pandas(name: str, column: Any) -> Column:

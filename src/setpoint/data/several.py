@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from setpoint.data.column import Numeric, read_numeric, typed
-from setpoint.data.frame import Column, matrix
+from setpoint.data.frame import Column, matrix, numbers
 from setpoint.data.layout import Block
 from setpoint.data.seen import Seen
 
@@ -120,13 +120,12 @@ class Times:
 
 def time_part(column: Column, part: str) -> NDArray[np.float64]:
     """One part of every date or time, NaN where missing."""
+    # Divided by numpy: polars multiplies by the inverse, whose last digit is another than an exported model has.
     if part == "days":
-        values = column.to_physical() / _DAY
-    elif part == "hour":
-        values = column.dt.hour() + column.dt.minute() / 60
-    else:
-        values = getattr(column.dt, part)()
-    return np.array(values.cast(pl.Float64).to_numpy(), dtype=np.float64)
+        return numbers(column) / _DAY
+    if part == "hour":
+        return numbers(column.dt.hour()) + numbers(column.dt.minute()) / 60
+    return numbers(getattr(column.dt, part)())
 
 
 def read_vector(name: str, *, length: Any, places: Any, amounts: Any) -> Vector:

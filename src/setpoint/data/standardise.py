@@ -11,6 +11,10 @@ from torch import Tensor
 AT_ONCE = 4096
 #: Standardised values beyond this many deviations grow as a logarithm.
 TAIL = 5.0
+#: The parts of a logarithm that any machine computes to the same bit: halvings, and a series for what is left.
+HALVINGS = (512, 256, 128, 64, 32, 16, 8, 4, 2, 1)
+ROOT_OF_2, LOG_OF_2 = 1.4142135623730951, 0.6931471805599453
+SERIES = tuple(1 / (2 * k + 1) for k in range(12))
 
 
 def soften(z: Tensor) -> Tensor:
@@ -24,8 +28,30 @@ def soften(z: Tensor) -> Tensor:
         >>> [round(value, 3) for value in soften(torch.tensor([-1.5, 5.0, 6.0, -1e9])).tolist()]
         [-1.5, 5.0, 5.693, -25.723]
     """
-    size = z.abs().clamp(max=torch.finfo(z.dtype).max)
-    return torch.where(size > TAIL, z.sign() * (TAIL + torch.log1p((size - TAIL).clamp(min=0))), z)
+    beyond = z.abs() > TAIL
+    far = z[beyond]
+    softened = z.clone()
+    softened[beyond] = far.sign() * (TAIL + _logarithm((far.abs().clamp(max=torch.finfo(z.dtype).max) - TAIL) + 1))
+    return softened
+
+
+def _logarithm(y: Tensor) -> Tensor:
+    """The natural logarithm of numbers from 1 up, by operations that are rounded in one way everywhere.
+
+    The logarithms of two libraries differ in the last digit. A feature is rounded to float32 next, and a row at the
+    threshold would be decided differently where a model is exported.
+    """
+    halved = torch.zeros_like(y)
+    for count in HALVINGS:
+        is_large = y >= 2.0**count
+        y, halved = torch.where(is_large, y * 2.0**-count, y), torch.where(is_large, halved + count, halved)
+    is_large = y >= ROOT_OF_2
+    y, halved = torch.where(is_large, y * 0.5, y), torch.where(is_large, halved + 1, halved)
+    ratio = (y - 1) / (y + 1)
+    square, total = ratio * ratio, torch.full_like(y, SERIES[-1])
+    for share in SERIES[-2::-1]:
+        total = total * square + share
+    return halved * LOG_OF_2 + ratio * 2 * total
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ import os
 import platform
 import re
 import shutil
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata
@@ -61,6 +62,8 @@ SCORES, REPORTS = "scores.safetensors", ("report.html", "report.png")
 UNFINISHED, NEW, WHOLE = "unfinished", ".new", ".whole"
 #: The folder of a run that is watched, and its record; a run that is replaced takes them along.
 WATCH, RECORD = "watch", "watch/state.json"
+#: Scoring puts other parameters into the model for a moment (`train/scoring.py`), which no other thread may see.
+_ONE_AT_A_TIME = threading.Lock()
 #: The parts whose scores are kept, for the report.
 JUDGED = ("calibration", "test")
 #: How a label that is not known is stored.
@@ -95,8 +98,35 @@ def version() -> str:
 
 
 @dataclass(frozen=True)
+class Answer:
+    """The answer of a run to some rows.
+
+    Attributes:
+        scores: One score per row, or one per row and class.
+        decisions: One decision per row as `setpoint predict` writes it: 0 or 1, "review", or the name of a class; one
+            column per threshold for an ask over a range.
+        notes: Sentences on values that training never saw.
+
+    Example:
+        >>> import tempfile, polars as pl, setpoint as sp
+        >>> from setpoint.run.artefact import load_run, save_run
+        >>> from setpoint.run.table import fit_table
+        >>> frame = pl.DataFrame({"x": list(range(200)), "y": [row // 100 for row in range(200)]})
+        >>> table = fit_table(frame, "y", sp.ask("minimize fnr where fpr <= 10%"))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     answer = load_run(save_run(folder + "/run", table)).answer([{"x": 0}, {"x": 500}])
+        >>> answer.decisions.tolist(), answer.notes
+        ([0, 1], ["column 'x': 1 of 2 rows outside the range that training saw, 0 to 199"])
+    """
+
+    scores: NDArray[np.float32]
+    decisions: NDArray[Any]
+    notes: list[str]
+
+
+@dataclass(frozen=True)
 class SavedRun:
-    """A run that was read from disk.
+    """A run that was read from disk. Several threads may score and decide by one run at the same time.
 
     Attributes:
         model: The trained model.
@@ -125,7 +155,7 @@ class SavedRun:
         """Score every row; `point.predict(scores)` decides.
 
         Args:
-            data: A polars or pandas frame, an Arrow table, or columns by name, in any order.
+            data: A polars or pandas frame, an Arrow table, columns by name in any order, or a list of rows.
             ignore_extra: Whether to allow columns that training never had.
             notes: Collects values that training never saw; `schema.notes()` makes an empty one.
 
@@ -135,14 +165,17 @@ class SavedRun:
         Raises:
             BadTable: If a column is missing, unknown, or of another kind than in training.
         """
-        return score_rows(self.model, self.schema.encode(as_frame(data), ignore_extra=ignore_extra, notes=notes))
+        x = self.schema.encode(as_frame(data), ignore_extra=ignore_extra, notes=notes)
+        with _ONE_AT_A_TIME:
+            return score_rows(self.model, x)
 
     def predict(self, data: Any, *, ignore_extra: bool = False, notes: Notes | None = None) -> Tensor:
         """Decide every row at the operating point.
 
         Args:
-            data: A polars or pandas frame, an Arrow table, or columns by name, in any order; with the column of the
-                groups, if the ask compares groups, or of the lists, if it is about lists; each list must be whole.
+            data: A polars or pandas frame, an Arrow table, columns by name in any order, or a list of rows; with the
+                column of the groups, if the ask compares groups, or of the lists, if it is about lists; each list must
+                be whole.
             ignore_extra: Whether to allow columns that training never had.
             notes: Collects values that training never saw; `schema.notes()` makes an empty one.
 
@@ -164,6 +197,26 @@ class SavedRun:
         """The list of every row, as text, if the ask is about lists."""
         column = self.about["settings"].get("lists")
         return None if column is None else self.schema.lists(frame, column)
+
+    def answer(self, data: Any, *, ignore_extra: bool = False) -> Answer:
+        """Scores, decisions and notes of some rows at once, for a service.
+
+        Args:
+            data: A polars or pandas frame, an Arrow table, columns by name, or a list of rows.
+            ignore_extra: Whether to allow columns that training never had.
+
+        Returns:
+            The scores, the decisions as `setpoint predict` writes them, and the notes.
+
+        Raises:
+            BadTable: If a column is missing, unknown, or of another kind than in training.
+        """
+        frame, group, notes = as_frame(data), self.point.problem.group, self.schema.notes()
+        scores = self.scores(frame, ignore_extra=ignore_extra, notes=notes)
+        groups = None if group is None else self.schema.groups(frame, group)
+        decided = self.point.predict(scores, groups, lists=self.lists(frame))
+        decisions = self.point.thresholds.written(decided.numpy())
+        return Answer(scores.numpy(), decisions, notes.sentences())
 
 
 def check_place(path: str | os.PathLike[str], *, force: bool = False) -> Path:

@@ -1,0 +1,198 @@
+"""A classifier of scikit-learn, LightGBM or XGBoost with the threshold of `Tuned`, as one ONNX model.
+
+LightGBM is read here, in float64. All other models are converted by skl2onnx or onnxmltools; the decision is added.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setpoint.data.frame import as_frame, holds_numbers, numbers
+from setpoint.errors import CannotExport, missing
+from setpoint.export.columns import Given
+from setpoint.export.graph import CONVERTED, DOUBLE, FLOAT, ML, OPSETS, TEXT, Graph
+from setpoint.export.of_run import Exported, about_point, finish
+from setpoint.export.trees import boosted, histogram_boosted
+from setpoint.export.verify import Tried, refuse_differences, run_session, session_of
+
+#: Probabilities below this are taken as this, as `Tuned` does.
+SMALLEST = 1e-12
+#: The input of the groups, where each group has its own threshold.
+GROUP = Given("group", "group", "words")
+
+
+def export_tuned(tuned: Any, example: Any) -> tuple[bytes, Tried]:
+    """The ONNX model of a fitted `Tuned`, after it was tried on the example rows."""
+    if example is None:
+        raise CannotExport("give example=: rows as predict takes them, which the ONNX file is made for and tried on")
+    feeds = _feeds(example)
+    given = [_given(name, values) for name, values in feeds.items()]
+    graph, point = Graph(), tuned.operating_point_
+    for each in given:
+        graph.input(each.name, TEXT if each.kind == "words" else DOUBLE, each.width)
+    scores = _scores(graph, tuned, given)
+    groups = tuple(point.thresholds.by_group)
+    if groups:
+        names = np.resize(np.array(groups, dtype=object), (len(next(iter(feeds.values()))), 1))
+        feeds, given = {**feeds, GROUP.name: names}, [*given, GROUP]
+    finish(graph, scores, point, lambda known: _places(graph, known), DOUBLE)
+    about = about_point(point, tuple(given)) | {"setpoint.model": type(tuned.estimator_).__name__}
+    exported = Exported(graph.model(about).SerializeToString(), tuple(given))
+    expected = tuned._scores(example)
+    wanted = np.asarray(point.predict(expected, feeds[GROUP.name][:, 0] if groups else None))
+    found = run_session(session_of(exported.content), feeds)
+    rows = lambda place: {name: values[place].tolist() for name, values in feeds.items()}  # noqa: E731
+    differing = refuse_differences(found, (expected, wanted), rows)
+    return exported.content, Tried(0, 0, len(wanted), differing)
+
+
+def _feeds(example: Any) -> dict[str, NDArray[Any]]:
+    """The inputs by name: one per column of a frame, or all columns of an array as X."""
+    if not hasattr(example, "columns"):
+        return {"X": np.asarray(example, dtype=np.float64)}
+    frame = as_frame(example)
+    return {column.name: _column(column) for column in frame}
+
+
+def _column(column: Any) -> NDArray[Any]:
+    if holds_numbers(column):
+        return numbers(column).reshape(-1, 1)
+    return np.array(["" if value is None else str(value) for value in column], dtype=object).reshape(-1, 1)
+
+
+def _given(name: str, values: NDArray[Any]) -> Given:
+    return Given(name, name, "words" if values.dtype == object else "number", values.shape[1])
+
+
+def _places(graph: Graph, names: tuple[str, ...]) -> str:
+    value = graph.input(GROUP.name, TEXT, 1)
+    places = graph.add(
+        "LabelEncoder", value, domain=ML, keys_strings=list(names), values_int64s=list(range(len(names))),
+        default_int64=len(names),
+    )  # fmt: skip
+    return graph.add("Squeeze", places, graph.constant(np.array([1])))
+
+
+def _scores(graph: Graph, tuned: Any, given: list[Given]) -> str:
+    """The scores that `Tuned` cuts, float64 `(n, K)`."""
+    model, place = tuned.estimator_, tuned._positive_place if not tuned.operating_point_.classes else 1
+    if hasattr(model, "booster_"):
+        found = _lightgbm(graph, model, _joined(graph, given))
+    elif hasattr(model, "_baseline_prediction"):
+        found = histogram_boosted(graph, model, _joined(graph, given))
+    else:
+        found = _converted(graph, model, given)
+    if tuned.operating_point_.classes:
+        if not hasattr(model, "decision_function"):
+            return graph.add("Log", graph.add("Max", found, graph.number(SMALLEST)))
+        if len(tuned.operating_point_.classes) == 2:
+            margin = graph.take(found, [-1])
+            return graph.add("Concat", graph.add("Sub", margin, margin), margin, axis=1)
+        return found
+    if hasattr(model, "decision_function"):
+        margin = graph.take(found, [-1])
+        return margin if place == 1 else graph.add("Neg", margin)
+    return graph.take(found, [place])
+
+
+def _joined(graph: Graph, given: list[Given]) -> str:
+    """All columns side by side, float64."""
+    words = [each.column for each in given if each.kind == "words"]
+    if words:
+        raise CannotExport(f"column {words[0]!r} holds words, which this model takes only through a ColumnTransformer")
+    return given[0].name if len(given) == 1 else graph.add("Concat", *(each.name for each in given), axis=1)
+
+
+def _lightgbm(graph: Graph, model: Any, x: str) -> str:
+    """Logits, where the version of LightGBM offers them as its decision function, else probabilities of each class."""
+    booster = model.booster_
+    if booster.pandas_categorical:
+        raise CannotExport("categories of pandas are known to LightGBM alone; give their codes, or use setpoint fit")
+    logits = boosted(graph, [booster], x)
+    if hasattr(model, "decision_function"):
+        return logits
+    if len(model.classes_) > 2:
+        return graph.add("Softmax", logits, axis=1)
+    odds = graph.add("Exp", graph.add("Neg", logits))
+    probability = graph.add("Div", graph.number(1), graph.add("Add", odds, graph.number(1)))
+    return graph.add("Concat", graph.add("Sub", graph.number(1), probability), probability, axis=1)
+
+
+def _converted(graph: Graph, model: Any, given: list[Given]) -> str:
+    """The decision function or the probabilities of a model, by its converter, float64."""
+    by_column = _takes_columns(model)
+    x = "" if by_column else _joined(graph, given)
+    failures = []
+    for kind in (DOUBLE, FLOAT):
+        try:
+            found = _convert(model, given if by_column else [Given("X", "X", "number", _width(given))], kind)
+            session_of(found.SerializeToString())
+        except Exception as cause:
+            # Converters raise anything; those that know no float64 are tried in float32.
+            if isinstance(cause, ImportError):
+                raise
+            failures.append(str(cause).strip().splitlines()[0][:200] if str(cause).strip() else repr(cause))
+            continue
+        return _grafted(graph, found, {} if by_column else {"X": x}, kind)
+    raise CannotExport(f"{type(model).__name__} cannot be converted to ONNX: {failures[-1]}")
+
+
+def _width(given: list[Given]) -> int:
+    return sum(each.width for each in given)
+
+
+def _takes_columns(model: Any) -> bool:
+    """Whether a model takes columns by name: a pipeline that starts with a ColumnTransformer."""
+    first = model.steps[0][1] if hasattr(model, "steps") else model
+    return hasattr(first, "transformers_")
+
+
+def _convert(model: Any, given: list[Given], kind: int) -> Any:
+    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    xgboost = type(model).__module__.startswith("xgboost")
+    convert, types = _xgboost_converter() if xgboost else _sklearn_converter()
+    number = types.DoubleTensorType if kind == DOUBLE else types.FloatTensorType
+    inputs = [
+        (each.name, types.StringTensorType([None, 1]) if each.kind == "words" else number([None, each.width]))
+        for each in given
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if xgboost:
+            return convert(model, initial_types=inputs, target_opset=15)
+        options = {"zipmap": False, **({"raw_scores": True} if hasattr(last, "decision_function") else {})}
+        versions = {**OPSETS, ML: CONVERTED}
+        return convert(model, initial_types=inputs, options={id(last): options}, target_opset=versions)
+
+
+def _sklearn_converter() -> tuple[Any, Any]:
+    """The function that converts a model, and the types of its inputs."""
+    try:
+        from skl2onnx import to_onnx  # noqa: PLC0415
+        from skl2onnx.common import data_types  # noqa: PLC0415
+    except ImportError as cause:
+        raise missing("skl2onnx", "export", cause) from None
+    return to_onnx, data_types
+
+
+def _xgboost_converter() -> tuple[Any, Any]:
+    try:
+        from onnxmltools import convert_xgboost  # noqa: PLC0415
+        from onnxmltools.convert.common import data_types  # noqa: PLC0415
+    except ImportError as cause:
+        raise missing("onnxmltools", "export", cause) from None
+    return convert_xgboost, data_types
+
+
+def _grafted(graph: Graph, found: Any, names: dict[str, str], kind: int) -> str:
+    """Add the nodes of another model to a graph, with names of their own; its scores, float64 `(n, K)`."""
+    inputs = {value.name: names.get(value.name, value.name) for value in found.graph.input}
+    cast = {name: graph.cast(own, kind) if kind == FLOAT else own for name, own in inputs.items()}
+    rename: Callable[[str], str] = lambda name: cast.get(name) or (f"converted/{name}" if name else "")  # noqa: E731
+    graph.adopt(found, rename)
+    return graph.cast(rename(found.graph.output[1].name), DOUBLE)
