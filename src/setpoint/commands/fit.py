@@ -111,10 +111,11 @@ def _plan(
         lacking = "a table" if not data else "--target" if target is None else "--ask"
         raise BadSetting(f"{lacking} is missing; see setpoint fit --help")
     problem = read_problem(ask)
+    settings = read_settings(**how)
     if stream:
-        refuse_to_stream(problem)
+        refuse_to_stream(problem, settings)
     layout, paths = TextFormat(separator, encoding, not no_header), tuple(map(str, data))
-    return Plan(paths, target, ask, read_settings(**how), positive, checkpoint_seconds, stream, layout)
+    return Plan(paths, target, ask, settings, positive, checkpoint_seconds, stream, layout)
 
 
 def _refuse_others(context: Any) -> None:
@@ -140,6 +141,7 @@ def read_settings(
     numeric: list[str] | None = None,
     hashed: list[str] | None = None,
     text: list[str] | None = None,
+    target_encode: list[str] | None = None,
     **rest: Any,
 ) -> Settings:
     """Settings from options; the four shares come as one text, and to tune is to choose `auto`.
@@ -152,7 +154,10 @@ def read_settings(
         raise BadSetting(f"shares must be four numbers such as 0.5,0.15,0.15,0.2, got {shares!r}") from cause
     solver = "auto" if tune and solver == "default" else solver
     kinds: dict[str, str] = {}
-    for kind, names in (("categorical", categorical), ("numeric", numeric), ("hash", hashed), ("text", text)):
+    given = {
+        "categorical": categorical, "numeric": numeric, "hash": hashed, "text": text, "target-encode": target_encode,
+    }  # fmt: skip
+    for kind, names in given.items():
         for name in names or ():
             if kinds.setdefault(name, kind) != kind:
                 raise BadSetting(f"--{kinds[name]} and --{kind} both name column {name!r}; choose one")

@@ -18,6 +18,7 @@ from setpoint.data.frame import Frame, holds_levels, holds_numbers, level_codes,
 from setpoint.data.kinds import AnyColumn, fits, read_column
 from setpoint.data.learn import describe
 from setpoint.data.reading import Reading, Readings, apply_readings, learn_readings
+from setpoint.data.target_mean import Truth
 from setpoint.errors import BadFile, BadTable
 from setpoint.measure.values import stack_values
 
@@ -231,7 +232,8 @@ class Schema(Columns):
             target: The column to predict.
             readings: How every column is read, if more rows than these have decided it.
             kinds: The kind that a column is taken as, by its name: "categorical" (a feature per level), "numeric" (an
-                amount, even if it looks like an identifier), "hash" (hashed levels) or "text" (hashed words).
+                amount, even if it looks like an identifier), "hash" (hashed levels), "text" (hashed words) or
+                "target-encode" (the log-odds of each level, see `TargetMean`).
 
         Raises:
             BadTable: If no column can be used, or `kinds` names no column or one of another kind.
@@ -240,7 +242,10 @@ class Schema(Columns):
         refuse_odd_kinds(frame, target.name, kinds)
         readings = learn_readings(frame)[0] if readings is None else readings
         read = apply_readings(frame, readings)
-        found = {c.name: describe(c, readings.get(c.name), kinds.get(c.name)) for c in read if c.name != target.name}
+        truth = None if target.classes else Truth(target.labels(frame).numpy())
+        found = {
+            c.name: describe(c, readings.get(c.name), kinds.get(c.name), truth) for c in read if c.name != target.name
+        }
         return cls.with_columns(target, found, readings)
 
     @classmethod

@@ -23,6 +23,7 @@ from setpoint.data.scan import fingerprint
 from setpoint.data.schema import Schema, Target, column_values, group_names
 from setpoint.data.sketch import row_hashes, sketch_of
 from setpoint.data.split import split
+from setpoint.data.target_mean import Truth
 from setpoint.decide.paired import Difference
 from setpoint.errors import BadSetting, BadTable, TooFewSamples
 from setpoint.measure.classes import CLASSES
@@ -35,6 +36,7 @@ from setpoint.run.settings import CHOSEN, PARTS, Settings
 from setpoint.run.side_by_side import SideBySide, Told, entries, one_thread
 from setpoint.train.choose import How
 from setpoint.train.default import BASELINE, Case
+from setpoint.train.encodings import choose_encodings
 from setpoint.train.identity import identity_of
 from setpoint.train.splits import Splits
 from setpoint.train.work import Work
@@ -239,7 +241,11 @@ def fit_table(
     rows = dict(zip(PARTS, split(labels, settings.shares, settings.seed, names=classes.classes)))
     # The parts one behind the other, so that each column is encoded once.
     in_parts = frame[torch.cat([*rows.values()]).numpy()]
-    schema = Schema.of(in_parts[: len(rows["train"])].drop(left_out), classes, readings, settings.kinds)
+    train = in_parts[: len(rows["train"])].drop(left_out)
+    truth = None if classes.classes else Truth(labels[rows["train"]].numpy())
+    schema, encodings = choose_encodings(
+        Schema.of(train, classes, readings, settings.kinds), train, truth, settings.kinds
+    )
     schema = replace(schema, dropped=(*schema.dropped, *left_out.items()))
     _refuse_wide_tables(frame.height, schema)
     codes: Tensor | None = None
@@ -248,7 +254,8 @@ def fit_table(
         codes, groups = name_groups(group_names(frame, problem.group))
     values = column_values(frame, problem.columns)
     seen = schema.notes()
-    encoded = schema.encode(in_parts, notes=seen).split([len(own) for own in rows.values()])
+    plain = schema.encode(in_parts, notes=seen).split([len(own) for own in rows.values()])
+    first = plain[0] if truth is None else schema.of_training(plain[0], train, truth)
     parts = {
         part: Rows(
             x,
@@ -256,7 +263,7 @@ def fit_table(
             groups=None if codes is None else codes[own],
             values=None if values is None else values[own],
         )
-        for (part, own), x in zip(rows.items(), encoded)
+        for (part, own), x in zip(rows.items(), (first, *plain[1:]))
     }
     settings = settings.settled(len(rows["train"]))
     words = [
@@ -268,11 +275,11 @@ def fit_table(
     cut = SplitTable(parts, tuple(groups), classes.classes, named=True, blocks=tuple(schema.blocks))
     run = fit_parts(cut, problem, settings, solvers, on_row=on_row, work=work)
     again = ["the model was retrained on training and held-out rows together; --no-refit turns that off"]
-    told = (*chosen(schema, rows_read - frame.height), *schema.spellings(), *words)
+    told = (*chosen(schema, rows_read - frame.height), *schema.spellings(), *words, *encodings)
     notes = (*told, *seen.sentences(ranges=False), *instead(run, settings))
     notes = (*notes, *(again if run.trained.again else ()))
     sizes = {name: sizes_of(part.labels, classes) for name, part in parts.items()}
-    seen_rows = [row_hashes(parts[part].x, parts[part].labels) for part in PARTS[:3]]
+    seen_rows = [row_hashes(x, parts[part].labels) for part, x in zip(PARTS[:3], plain)]
     return TableRun(run, settings, schema, sizes, notes, about, sketch_of(np.concatenate(seen_rows)))
 
 
