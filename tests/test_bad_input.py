@@ -266,6 +266,9 @@ command("identifiers by their name", lambda: fit_table(table(user_id=np.arange(2
 command("words of which most occur once", lambda: fit_table(table(400, c=[f"street {i % 350}" for i in range(400)])))
 command("a misspelt column to be taken as categorical", lambda: fit_table(table(), "--categorical", "X"))
 command("words to be taken as numbers", lambda: fit_table(table(c=["a", "b"] * 100), "--numeric", "c"))
+command(
+    "a column to be encoded by the target, streamed", lambda: fit_table(table(), "--target-encode", "x", "--stream")
+)
 command("a column under two options", lambda: fit_table(table(), "--hash", "x", "--text", "x"))
 
 

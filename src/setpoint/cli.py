@@ -160,6 +160,10 @@ if MISSING is None:
     FreeText = Annotated[
         list[str] | None, typer.Option("--text", help="A column of free text to use by hashes of its words.")
     ]
+    TargetEncode = Annotated[
+        list[str] | None,
+        typer.Option("--target-encode", help="A column of very many values to use by the labels of each value."),
+    ]
     Members = Annotated[int, typer.Option(help="Train this many models from different seeds and average their scores.")]
     Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
     IgnoreExtra = Annotated[
@@ -257,6 +261,7 @@ def fit(
     numeric: Number = None,
     hashed: Hash = None,
     text: FreeText = None,
+    target_encode: TargetEncode = None,
     resume: Annotated[
         Path | None,
         typer.Option(
@@ -325,6 +330,7 @@ def compare(
     numeric: Number = None,
     hashed: Hash = None,
     text: FreeText = None,
+    target_encode: TargetEncode = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:

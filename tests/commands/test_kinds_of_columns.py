@@ -1,4 +1,4 @@
-"""--categorical, --numeric, --hash and --text: in memory, streamed, stored with the run and applied to new rows."""
+"""Options that say what a column is taken as: in memory, streamed, stored with the run and applied to new rows."""
 
 from __future__ import annotations
 
@@ -54,3 +54,25 @@ def test_columns_are_taken_as_the_options_say(tmp_path, monkeypatch, capsys, mor
 def test_a_plan_keeps_the_kinds_of_columns():
     plan = Plan("t.csv", "y", ASK, Settings(kinds={"code": "categorical"}))
     assert Plan.from_dict(json.loads(json.dumps(plan.to_dict()))).settings == plan.settings
+
+
+def test_a_column_is_encoded_by_the_target(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    frame = table().with_columns(zip=pl.Series([f"z{i % 40}" for i in range(400)]))
+    frame = frame.with_columns(y=(pl.int_range(400) % 40 < 12).cast(pl.Int64))
+    frame.write_csv("t.csv")
+    with pytest.raises(SystemExit) as ended:
+        main([
+            "fit", "t.csv", "--target", "y", "--ask", ASK, "--solver", "cross-entropy", "--epochs", "40", "--json",
+            "--columns", "zip,size,price", "--target-encode", "zip",
+        ])  # fmt: skip
+    assert ended.value.code == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["results"]["cross-entropy"]["test"]["objective"] < 0.1
+    (column,) = (one for one in sp.load_run("run").schema.columns if one.name == "zip")
+    assert type(column).__name__ == "TargetMean"
+    # Training rows are known again, although training saw other numbers for them.
+    frame.head(390).write_csv("most.csv")
+    with pytest.raises(SystemExit):
+        main(["evaluate", "run", "most.csv", "--ignore-extra", "--json"])
+    assert [one["code"] for one in json.loads(capsys.readouterr().out)["warnings"]] == ["evaluated-on-training"]

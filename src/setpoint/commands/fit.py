@@ -114,11 +114,11 @@ def _plan(
     if not data or problem is None or (target is None and problem.kind != LABELS):
         lacking = "a table" if not data else "--ask" if problem is None else "--target"
         raise BadSetting(f"{lacking} is missing; see setpoint fit --help")
-    if stream:
-        refuse_to_stream(problem)
-    layout, paths = TextFormat(separator, encoding, not no_header), tuple(map(str, data))
     settings = read_settings(**how)
     settings.refuse_other_lists(problem)
+    if stream:
+        refuse_to_stream(problem, settings)
+    layout, paths = TextFormat(separator, encoding, not no_header), tuple(map(str, data))
     return Plan(paths, target or "", str(problem), settings, positive, checkpoint_seconds, stream, layout)
 
 
@@ -145,6 +145,7 @@ def read_settings(
     numeric: list[str] | None = None,
     hashed: list[str] | None = None,
     text: list[str] | None = None,
+    target_encode: list[str] | None = None,
     **rest: Any,
 ) -> Settings:
     """Settings from options; the four shares come as one text, and to tune is to choose `auto`.
@@ -157,7 +158,10 @@ def read_settings(
         raise BadSetting(f"shares must be four numbers such as 0.5,0.15,0.15,0.2, got {shares!r}") from cause
     solver = "auto" if tune and solver == "default" else solver
     kinds: dict[str, str] = {}
-    for kind, names in (("categorical", categorical), ("numeric", numeric), ("hash", hashed), ("text", text)):
+    given = {
+        "categorical": categorical, "numeric": numeric, "hash": hashed, "text": text, "target-encode": target_encode,
+    }  # fmt: skip
+    for kind, names in given.items():
         for name in names or ():
             if kinds.setdefault(name, kind) != kind:
                 raise BadSetting(f"--{kinds[name]} and --{kind} both name column {name!r}; choose one")

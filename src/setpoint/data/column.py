@@ -31,6 +31,8 @@ class Numeric:
         low: Their smallest value.
         high: Their largest value.
         missing: Whether any of them was missing.
+        levels: Values that have a 0/1 feature of their own beside the amount, for linear models and networks; trees
+            read the amount alone.
 
     Example:
         >>> import polars as pl
@@ -46,28 +48,32 @@ class Numeric:
     low: float
     high: float
     missing: bool
+    levels: tuple[float, ...] = ()
 
     @property
     def features(self) -> list[str]:
-        return [self.name, f"{self.name} is missing"] if self.missing else [self.name]
+        rest = [f"{self.name} is missing"] if self.missing else []
+        return [self.name, *rest, *(f"{self.name}={level:g}" for level in self.levels)]
 
     @property
     def blocks(self) -> list[Block]:
-        return [Block(self.name, "missable", 2) if self.missing else Block(self.name, "amount", 1)]
+        return [Block(self.name, "missable" if self.missing else "amount", len(self.features))]
 
     def encode(self, column: Column) -> NDArray[np.float32]:
         return self.encode_values(numbers(column))
 
     def encode_values(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
-        """The features `(n, 1 or 2)` of numbers, which are overwritten."""
+        """The features of numbers, which are overwritten."""
         unknown = ~np.isfinite(values)
+        own = [values == level for level in self.levels]
         if unknown.any():
             values[unknown] = self.mean
         np.divide(values, self.deviation, out=values)
         np.subtract(values, self.mean / self.deviation, out=values)
         if np.abs(values).max(initial=0.0) > TAIL:
             values = soften(torch.from_numpy(values)).numpy()
-        return np.stack([values, unknown] if self.missing else [values], axis=1, dtype=np.float32, casting="same_kind")
+        rest = [unknown, *own] if self.missing else own
+        return np.stack([values, *rest], axis=1, dtype=np.float32, casting="same_kind")
 
     def look(self, column: Column) -> Seen:
         example = ""
@@ -170,12 +176,15 @@ class Categorical:
         return notes[-1] if 2 * seen.missing > seen.rows and not self.missing else None
 
 
-def read_numeric(name: str, *, missing: Any, **rest: Any) -> Numeric:
+def read_numeric(name: str, *, missing: Any, levels: Any = (), **rest: Any) -> Numeric:
     """The column that a saved schema describes."""
+    own = tuple(typed(float, level) for level in levels)
+    if len(set(own)) < len(own):
+        raise TypeError(f"column {name!r} names a level twice")
     amounts = {key: typed(float, value) for key, value in rest.items()}
     if not amounts["deviation"] > 0:
         raise TypeError(f"column {name!r} has a deviation of {amounts['deviation']!r}")
-    return Numeric(name=name, missing=typed(bool, missing), **amounts)
+    return Numeric(name=name, missing=typed(bool, missing), levels=own, **amounts)
 
 
 def read_categorical(name: str, *, levels: Any, missing: Any, other: Any) -> Categorical:

@@ -15,6 +15,7 @@ from setpoint.data.layout import Block
 from setpoint.data.learn import TAKEN_AS, describe
 from setpoint.data.reading import Readings, apply_readings, learn_readings
 from setpoint.data.seen import Notes
+from setpoint.data.target_mean import TargetMean, Truth, out_of_fold
 from setpoint.errors import BadTable
 
 #: Rows that are encoded at a time.
@@ -36,12 +37,19 @@ class Columns:
     readings: Readings
 
     @classmethod
-    def learned(cls, frame: Frame, readings: Readings | None = None, kinds: Mapping[str, str] | None = None) -> Columns:
-        """Learn the columns of training rows, which no target is among."""
+    def learned(
+        cls,
+        frame: Frame,
+        readings: Readings | None = None,
+        kinds: Mapping[str, str] | None = None,
+        truth: Truth | None = None,
+    ) -> Columns:
+        """Learn the columns of training rows, which no target is among; their `truth` if there are two classes."""
         readings, kinds = learn_readings(frame)[0] if readings is None else readings, kinds or {}
         refuse_odd_kinds(frame, (), kinds)
         read = apply_readings(frame, readings)
-        return cls.used_of({c.name: describe(c, readings.get(c.name), kinds.get(c.name)) for c in read}, readings)
+        found = {c.name: describe(c, readings.get(c.name), kinds.get(c.name), truth) for c in read}
+        return cls.used_of(found, readings)
 
     @classmethod
     def used_of(cls, found: Mapping[str, AnyColumn | str], readings: Readings, goal: str = "") -> Columns:
@@ -100,6 +108,23 @@ class Columns:
                 start = end
             features[first : first + AT_ONCE] = torch.from_numpy(turned[:, : some.height]).T
         return features
+
+    def of_training(self, features: Tensor, frame: Frame, truth: Truth) -> Tensor:
+        """The features of the training rows as models train on them: no row's own label is in its features.
+
+        Args:
+            features: The same rows by `encode`; they are left as they are.
+            frame: The training rows, all of them.
+            truth: Their labels.
+        """
+        found, start = features, 0
+        for column in self.columns:
+            if isinstance(column, TargetMean):
+                read = apply_readings(frame.select(column.name), self.readings)[column.name]
+                found = features.clone() if found is features else found
+                found[:, start : start + 1] = torch.from_numpy(out_of_fold(read, truth))
+            start += len(column.features)
+        return found
 
     def _known(self) -> set[str]:
         """The names that a table may have."""

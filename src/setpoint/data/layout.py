@@ -17,8 +17,9 @@ class Block:
 
     Attributes:
         name: The column, or the value derived from it, such as "joined: month".
-        kind: "amount" for one feature; "missable" for an amount, then a 0/1 feature that says whether it is missing;
-            "levels" for 0/1 features, one per level, missing and other among them.
+        kind: "amount" for an amount; "missable" for an amount, then a 0/1 feature that says whether it is missing;
+            either may have more features behind, of single values of the amount. "levels" for 0/1 features, one per
+            level, missing and other among them.
         width: The number of features.
 
     Example:

@@ -21,6 +21,7 @@ from setpoint.data.kinds import AnyColumn
 from setpoint.data.reading import Reading
 from setpoint.data.several import PARTS, Times, Vector, time_part
 from setpoint.data.spelling import may_be_two_dates, odd_numbers
+from setpoint.data.target_mean import TargetMean, Truth, learn_target_mean
 from setpoint.errors import BadTable
 
 #: The most levels of one column that get a feature of their own.
@@ -28,15 +29,16 @@ MOST_LEVELS = 100
 #: Words of up to this many different spellings may look like numbers on purpose.
 MOST_CODES = 12
 #: What a user may say that a column is to be taken as, and the sentence about values that it cannot be.
-CATEGORICAL, NUMERIC, HASH, TEXT = "categorical", "numeric", "hash", "text"
+CATEGORICAL, NUMERIC, HASH, TEXT, TARGET = "categorical", "numeric", "hash", "text", "target-encode"
 TAKEN_AS = {
     CATEGORICAL: "numbers, words, booleans or dates", NUMERIC: "numbers or dates",
-    HASH: "numbers, words, booleans or dates", TEXT: "words",
+    HASH: "numbers, words, booleans or dates", TEXT: "words", TARGET: "numbers, words, booleans or dates",
 }  # fmt: skip
 #: Different whole numbers of which this many pairs should be equal by chance, and none is, are identifiers.
 PAIRS = 40.0
 _CONSTANT, _EMPTY = "it is constant", "every value is missing"
 _AS_NAMES = "no value occurs twice, as in a name or an identifier"
+MOSTLY_ONCE = "most of its values occur once, as names and identifiers do; --hash uses it all the same, --text by words"
 _UNEVEN = "its lists are empty, missing or differ in length"
 _LIKE_AN_ID = re.compile(r"(?:^|[_\W])(?:id|ids|uid|uuid|guid|key|index|idx|rowid|unnamed: 0)$", re.IGNORECASE)
 _CAMEL_ID = re.compile(r"[a-z](?:Id|ID)$")
@@ -52,11 +54,16 @@ class Learner(Protocol):
         """The column with what training saw in it, or why it is of no use."""
 
 
-def make_learner(first: Column, reading: Reading | None, asked: str | None = None) -> Learner:
-    """The learner of a column, from a first chunk of it and from what the user kinds it to be taken as."""
+def make_learner(
+    first: Column, reading: Reading | None, asked: str | None = None, truth: Truth | None = None
+) -> Learner:
+    """The learner of a column, from a first chunk of it and from what the user kinds it to be taken as.
+
+    With the `truth` of all rows, the first chunk is the only one.
+    """
     name, length = first.name, reading.length if reading else 0
     if asked is not None:
-        return _as_asked(first, asked)
+        return _as_asked(first, asked, truth)
     if not name:
         return _Refused("it has no name, as the row numbers that some programs write")
     if isinstance(first.dtype, pl.List) and first.dtype.inner.is_numeric():
@@ -68,16 +75,18 @@ def make_learner(first: Column, reading: Reading | None, asked: str | None = Non
     return _Amounts(name) if holds_numbers(first) else _Refused(f"its values are of type {first.dtype}")
 
 
-def _as_asked(first: Column, asked: str) -> Learner:
+def _as_asked(first: Column, asked: str, truth: Truth | None) -> Learner:
     name, is_number, is_word = first.name, holds_numbers(first), holds_levels(first)
-    if not {CATEGORICAL: is_number or is_word, HASH: is_number or is_word, NUMERIC: is_number, TEXT: is_word}[asked]:
+    if not {NUMERIC: is_number, TEXT: is_word}.get(asked, is_number or is_word):
         raise BadTable(
             f"column {name!r} cannot be taken as {asked}: it must hold {TAKEN_AS[asked]}, and holds values of type "
             f"{first.dtype}"
         )
     if asked == NUMERIC:
         return _Dates(name) if isinstance(first.dtype, pl.Datetime) else _Amounts(name, asked=True)
-    return _Words(name, asked)
+    if asked == TARGET and truth is None:
+        raise BadTable(f"column {name!r} cannot be encoded by the target, which must have two classes; use --hash")
+    return _Words(name, asked, truth)
 
 
 class _Refused:
@@ -94,11 +103,14 @@ class _Refused:
 class _Words:
     """Levels: words, booleans, and whatever the user kinds to be taken as categorical, hashed or as text."""
 
-    def __init__(self, name: str, asked: str | None = None) -> None:
-        self.name, self.asked, self.levels = name, asked, Levels()
+    def __init__(self, name: str, asked: str | None = None, truth: Truth | None = None) -> None:
+        self.name, self.asked, self.levels, self.truth = name, asked, Levels(), truth
+        self.by_target: TargetMean | None = None
 
     def add(self, column: Column) -> None:
         self.levels.add(column)
+        if self.asked == TARGET and self.truth is not None:
+            self.by_target = learn_target_mean(column, self.truth)
 
     def found(self) -> AnyColumn | str:
         counts = self.levels.found(MOST_LEVELS)
@@ -108,6 +120,8 @@ class _Words:
             return Text(self.name, WIDTH)
         if self.asked == HASH:
             return Hashed(self.name, WIDTH, counts.missing > 0)
+        if self.by_target is not None:
+            return self.by_target
         if self.asked is None and (why := _like_names(counts)):
             return why
         rest = counts.rows - counts.missing - sum(counts.times.values())
@@ -120,9 +134,7 @@ def _like_names(counts: LevelCounts) -> str:
     if counts.different > 2 and max(counts.times.values()) == 1:
         return _AS_NAMES
     if counts.different > MOST_LEVELS and 2 * counts.once > counts.rows - counts.missing:
-        return (
-            "most of its values occur once, as names and identifiers do; --hash uses it all the same, --text by words"
-        )
+        return MOSTLY_ONCE
     return ""
 
 
@@ -201,9 +213,11 @@ class _Lists:
         return _vector(self.name, self.places)
 
 
-def describe(column: Column, reading: Reading | None, asked: str | None = None) -> AnyColumn | str:
+def describe(
+    column: Column, reading: Reading | None, asked: str | None = None, truth: Truth | None = None
+) -> AnyColumn | str:
     """Describe a column, as read, by what training saw in it, or say why it is of no use."""
-    learner = make_learner(column, reading, asked)
+    learner = make_learner(column, reading, asked, truth)
     learner.add(column)
     found = learner.found()
     return f"{found}, and {odd}" if isinstance(found, str) and (odd := spelling_note(column)) else found

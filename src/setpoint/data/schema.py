@@ -18,6 +18,7 @@ from setpoint.data.label_columns import AnyTarget, LabelColumns
 from setpoint.data.learn import describe
 from setpoint.data.reading import Reading, Readings, apply_readings, learn_readings
 from setpoint.data.target import Target
+from setpoint.data.target_mean import Truth
 from setpoint.errors import BadFile, BadTable
 from setpoint.measure.values import stack_values
 
@@ -101,7 +102,8 @@ class Schema(Columns):
             target: The column to predict.
             readings: How every column is read, if more rows than these have decided it.
             kinds: The kind that a column is taken as, by its name: "categorical" (a feature per level), "numeric" (an
-                amount, even if it looks like an identifier), "hash" (hashed levels) or "text" (hashed words).
+                amount, even if it looks like an identifier), "hash" (hashed levels), "text" (hashed words) or
+                "target-encode" (the log-odds of each level, see `TargetMean`).
 
         Raises:
             BadTable: If no column can be used, or `kinds` names no column or one of another kind.
@@ -110,8 +112,11 @@ class Schema(Columns):
         refuse_odd_kinds(frame, target.columns, kinds)
         readings = learn_readings(frame)[0] if readings is None else readings
         read = apply_readings(frame, readings)
+        truth = Truth(target.labels(frame).numpy()) if isinstance(target, Target) and not target.classes else None
         found = {
-            c.name: describe(c, readings.get(c.name), kinds.get(c.name)) for c in read if c.name not in target.columns
+            c.name: describe(c, readings.get(c.name), kinds.get(c.name), truth)
+            for c in read
+            if c.name not in target.columns
         }
         return cls.with_columns(target, found, readings)
 

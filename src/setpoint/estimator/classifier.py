@@ -76,7 +76,8 @@ class SetpointClassifier(DecidesAtPoint):
         ensemble: The number of models with different seeds whose scores are averaged, or `sp.methods.Splits(k)` for
             models on different splits, which are not retrained.
         kinds: The kind that a column is taken as, by its name: {"region": "categorical"}, or "numeric", "hash" (hashed
-            values) or "text" (hashed words). None leaves it to the values: words and categories are levels.
+            values), "text" (hashed words) or "target-encode" (the log-odds of each value). None leaves it to the
+            values: words and categories are levels.
 
     Attributes:
         operating_point_: The threshold, its true rates, and the certificate if there is one.

@@ -126,6 +126,10 @@ class Standardise(nn.Module):
         with torch.no_grad():
             return self.forward(torch.from_numpy(x)).float()
 
+    def of_training(self, x: Any, labels: NDArray[Any], weights: NDArray[Any] | None) -> Tensor:
+        """The features of the training rows."""
+        return self.features(x)
+
     def parts(self, x: Any) -> Iterator[Tensor]:
         """The features of an array or of sparse rows, some rows at a time."""
         size = SPARSE_AT_ONCE if scipy.sparse.issparse(x) else AT_ONCE
@@ -134,11 +138,14 @@ class Standardise(nn.Module):
             yield self.features(part.toarray() if scipy.sparse.issparse(x) else part)
 
 
-def learn_encoding(x: Any, weights: NDArray[np.float64] | None) -> Any:
-    """The encoding of the training rows: `Standardise` for arrays, `ByColumns` for tables; both have `blocks`."""
+def learn_encoding(x: Any, labels: NDArray[Any] | None, weights: NDArray[np.float64] | None) -> Any:
+    """The encoding of the training rows: `Standardise` for arrays, `ByColumns` for tables; both have `blocks`.
+
+    Labels are None for several classes.
+    """
     if isinstance(x, np.ndarray) or scipy.sparse.issparse(x):
         return Standardise.of(x, weights)
-    return _frames().ByColumns.of(x)
+    return _frames().ByColumns.of(x, labels, weights)
 
 
 class Scorer(nn.Module):

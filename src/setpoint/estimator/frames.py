@@ -18,6 +18,8 @@ from setpoint.data.columns import Columns
 from setpoint.data.frame import Frame, as_frame, numbers
 from setpoint.data.layout import Block
 from setpoint.data.reading import Readings, learn_readings
+from setpoint.data.target_mean import Truth
+from setpoint.train.encodings import choose_encodings
 from setpoint.train.scoring import AT_ONCE
 
 
@@ -76,9 +78,11 @@ class ByColumns(nn.Module):
         self.columns = columns
 
     @classmethod
-    def of(cls, table: Table) -> ByColumns:
-        """Learn the columns; those that are of no use are named in a warning."""
-        columns = Columns.learned(table.frame, table.readings, table.kinds)
+    def of(cls, table: Table, labels: NDArray[Any] | None, weights: NDArray[Any] | None) -> ByColumns:
+        """Learn the columns; those that are of no use are named in a warning. Labels are None for several classes."""
+        truth = None if labels is None else Truth(labels, weights)
+        columns = Columns.learned(table.frame, table.readings, table.kinds, truth)
+        columns, _ = choose_encodings(columns, table.frame, truth, table.kinds)
         for name, why in columns.dropped if table.named else ():
             warnings.warn(f"column {name!r} is not used: {why}", stacklevel=6)
         return cls(columns)
@@ -91,6 +95,10 @@ class ByColumns(nn.Module):
     def features(self, table: Table) -> Tensor:
         """The features of some rows, float32."""
         return self.columns.encode(table.frame)
+
+    def of_training(self, table: Table, labels: NDArray[Any], weights: NDArray[Any] | None) -> Tensor:
+        """The features of the training rows, with no row's own label among them."""
+        return self.columns.of_training(self.features(table), table.frame, Truth(labels, weights))
 
     def parts(self, table: Table) -> Iterator[Tensor]:
         """The features, some rows at a time."""

@@ -68,13 +68,13 @@ class Part:
         part = self.take(np.repeat(np.arange(len(self.labels)), self.weights.astype(np.int64)))
         return replace(part, weights=None)
 
-    def batches(self, encoding: Any, **how: Any) -> Batches:
-        """A loader of encoded features."""
+    def batches(self, encoding: Any, *, to_train: bool = False, **how: Any) -> Batches:
+        """A loader of encoded features, to train on or not."""
         if self.is_sparse:
             x = self.x @ scipy.sparse.diags_array(1 / encoding.spread.numpy())
             x.data = soften(torch.from_numpy(x.data)).numpy()
         else:
-            x = encoding.features(self.x)
+            x = encoding.of_training(self.x, self.labels, self.weights) if to_train else encoding.features(self.x)
         weights = None if self.weights is None else torch.from_numpy(self.weights).float()
         groups = None if self.groups is None else name_groups(self.groups)[0]
         loader = Batches(x, torch.from_numpy(self.labels), weights=weights, groups=groups, **how)
@@ -123,12 +123,14 @@ class Training:
         aside = parts.calibration.clusters
         if isinstance(self.ensemble, Splits) and aside is not None:
             raise BadSetting("an ensemble over splits draws rows at random and parts clusters; give a number instead")
-        encoding = learn_encoding(parts.train.x, parts.train.weights)
+        labels = None if self.classes else parts.train.labels
+        encoding = learn_encoding(parts.train.x, labels, parts.train.weights)
         size, rows = self.settings.batch_size or len(parts.train.labels), len(parts.train.labels)
         names = () if parts.train.groups is None else tuple(name_groups(parts.train.groups)[1])
 
         def make_data() -> Data:
-            train = parts.train.batches(encoding, batch_size=size, shuffle=size < rows, seed=self.settings.seed)
+            how: dict[str, Any] = {"batch_size": size, "shuffle": size < rows, "seed": self.settings.seed}
+            train = parts.train.batches(encoding, to_train=True, **how)
             held_out, calibration = parts.held_out.batches(encoding), parts.calibration.batches(encoding)
             blocks = tuple(encoding.blocks)
             return Data(

@@ -51,7 +51,8 @@ class Settings:
         monotone: For `--model trees`, the columns with which scores may only rise (1) or only fall (-1).
         over_splits: Whether each member of the ensemble has another random split into training and held-out rows;
             then nothing is retrained.
-        kinds: The kind that a column is taken as, by its name: "categorical", "numeric", "hash" or "text".
+        kinds: The kind that a column is taken as, by its name: "categorical", "numeric", "hash", "text" or
+            "target-encode".
         drop: Columns to leave out; each text is a name, or several names with commas between.
         columns: The columns to learn from, written as in `drop`; all other columns are left out. None given: all.
         drop_missing_target: Whether to leave out rows without a label, in later evaluations too.

@@ -23,7 +23,7 @@ import torch
 from setpoint.capacity import amount, refuse_beyond_memory
 from setpoint.data.columns import refuse_odd_kinds
 from setpoint.data.counts import Levels
-from setpoint.data.learn import Learner, make_learner
+from setpoint.data.learn import TARGET, Learner, make_learner
 from setpoint.data.reading import apply_readings
 from setpoint.data.rows import Rows
 from setpoint.data.scan import CHUNK, Scan, learn_readings_of
@@ -60,8 +60,13 @@ def memory_note(paths: Sequence[str]) -> str:
     return f"streaming {', '.join(paths)}, {amount(size)}, with a budget of about {amount(MEMORY)} of memory"
 
 
-def refuse_to_stream(problem: Problem) -> None:
-    """Refuse problems about several classes, labels or lists, which are trained in memory alone."""
+def refuse_to_stream(problem: Problem, settings: Settings) -> None:
+    """Refuse several classes, labels, lists and columns encoded by the target, which need all rows in memory."""
+    encoded = [name for name, kind in settings.kinds.items() if kind == TARGET]
+    if encoded:
+        raise BadSetting(
+            f"--stream cannot encode column {encoded[0]!r} by the target; leave out --stream, or use --hash"
+        )
     what = {CLASSES: "several classes", LABELS: "several labels", LISTS: "lists"}.get(problem.kind)
     if what is not None:
         raise BadSetting(f"'{problem}' is about {what}, which --stream does not train; leave out --stream")
@@ -89,7 +94,7 @@ def fit_stream(
         raise BadSetting(f"'{problem}' compares groups, which --stream does not; leave out --stream or the gap")
     if len(named_targets(target, scan.columns, problem)) > 1:
         raise BadSetting(f"{target} are several labels, which --stream does not train for; leave out --stream")
-    refuse_to_stream(problem)
+    refuse_to_stream(problem, settings)
     left_out, rows_read = settings.left_out(scan.columns, (target,)), scan.rows
     scan = Labelled(scan, target) if settings.drop_missing_target else scan
     division = Division.of(scan.rows, settings.shares, settings.seed)

@@ -24,6 +24,7 @@ from setpoint.data.scan import fingerprint
 from setpoint.data.schema import Schema, column_values, group_names, list_names
 from setpoint.data.sketch import row_hashes, sketch_of
 from setpoint.data.target import Target
+from setpoint.data.target_mean import Truth
 from setpoint.decide.paired import Difference
 from setpoint.errors import BadSetting, BadTable, TooFewSamples
 from setpoint.measure.classes import CLASSES
@@ -40,6 +41,7 @@ from setpoint.run.settings import CHOSEN, PARTS, Settings
 from setpoint.run.side_by_side import SideBySide, Told, entries, one_thread
 from setpoint.train.choose import How
 from setpoint.train.default import BASELINE, Case
+from setpoint.train.encodings import choose_encodings
 from setpoint.train.identity import identity_of
 from setpoint.train.splits import Splits
 from setpoint.train.work import Work
@@ -258,7 +260,11 @@ def fit_table(
     rows = divided.rows
     # The parts one behind the other, so that each column is encoded once.
     in_parts = frame[torch.cat([*rows.values()]).numpy()]
-    schema = Schema.of(in_parts[: len(rows["train"])].drop(left_out), classes, readings, settings.kinds)
+    train = in_parts[: len(rows["train"])].drop(left_out)
+    truth = None if names else Truth(labels[rows["train"]].numpy())
+    schema, encodings = choose_encodings(
+        Schema.of(train, classes, readings, settings.kinds), train, truth, settings.kinds
+    )
     schema = replace(schema, dropped=(*schema.dropped, *left_out.items()))
     _refuse_wide_tables(frame.height, schema)
     codes: Tensor | None = None
@@ -267,7 +273,8 @@ def fit_table(
         codes, groups = name_groups(group_names(frame, problem.group))
     values = column_values(frame, problem.columns)
     seen = schema.notes()
-    encoded = schema.encode(in_parts, notes=seen).split([len(own) for own in rows.values()])
+    plain = schema.encode(in_parts, notes=seen).split([len(own) for own in rows.values()])
+    first = plain[0] if truth is None else schema.of_training(plain[0], train, truth)
     parts = {
         part: Rows(
             x,
@@ -276,7 +283,7 @@ def fit_table(
             lists=None if lists is None else lists[own],
             values=None if values is None else values[own],
         )
-        for (part, own), x in zip(rows.items(), encoded)
+        for (part, own), x in zip(rows.items(), (first, *plain[1:]))
     }
     settings = settings.settled(len(rows["train"]))
     words = [
@@ -290,11 +297,11 @@ def fit_table(
     cut = SplitTable(parts, tuple(groups), names, named=True, blocks=blocks, clusters=clusters)
     run = fit_parts(cut, problem, settings, solvers, on_row=on_row, work=work)
     again = ["the model was retrained on training and held-out rows together; --no-refit turns that off"]
-    told = (*chosen(schema, rows_read - frame.height), *divided.notes, *schema.spellings(), *words)
+    told = (*chosen(schema, rows_read - frame.height), *divided.notes, *schema.spellings(), *words, *encodings)
     notes = (*told, *seen.sentences(ranges=False), *instead(run, settings))
     notes = (*notes, *(again if run.trained.again else ()))
     sizes = {name: sizes_of(part, classes) for name, part in parts.items()}
-    seen_rows = [row_hashes(parts[part].x, parts[part].labels) for part in PARTS[:3]]
+    seen_rows = [row_hashes(x, parts[part].labels) for part, x in zip(PARTS[:3], plain)]
     sketch = sketch_of(np.concatenate(seen_rows))
     return TableRun(run, settings, schema, sizes, notes, about, sketch, tuple(queries.tolist()))
 

@@ -9,7 +9,7 @@ the same slope there, so that plain cross-entropy on the new columns is the elas
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
@@ -151,8 +151,8 @@ def cross_validate(rows: Rows, fold: Tensor, caution: float = CAUTION) -> Valida
     return best if gain > caution * error else present
 
 
-def ridge_path(rows: Rows, fold: Tensor) -> list[Validated]:
-    """Ridges, until they get no better: from the weakest, or from the strongest if columns are more than rows."""
+def ridge_path(rows: Rows, fold: Tensor, strengths: Sequence[float] = STRENGTHS) -> list[Validated]:
+    """Ridges, until they get no better: from the first on, or from the last if columns are more than rows."""
     weights, products = class_weights(rows, 1.0), products_of(rows.x)
     last: Tensor | None = None
 
@@ -164,7 +164,7 @@ def ridge_path(rows: Rows, fold: Tensor) -> list[Validated]:
         # The curvature of all rows, less the share of a fold, is nearly that of the rest.
         return lambda inside, turn: fit(inside, start, lambda slope: undo(slope) * (weights.sum() / inside.sum()))[0]
 
-    strengths = STRENGTHS if products is None else STRENGTHS[::-1]
+    strengths = strengths if products is None else strengths[::-1]
     return _walk(rows, fold, [Penalty(strength) for strength in strengths], at)
 
 
@@ -191,6 +191,12 @@ def rescaled_losses(rows: Rows, scores: Tensor) -> Tensor:
     The threshold is set after training and adapts to any scale and shift. A penalty that only shrinks all scores is
     therefore not the worse for it.
     """
+    fitted = rescaled(rows, scores)
+    return class_weights(rows, 1.0) * (F.softplus(fitted) - rows.labels * fitted)
+
+
+def rescaled(rows: Rows, scores: Tensor) -> Tensor:
+    """The scores at their best scale (0 or more) and shift, by cross-entropy."""
     weights = class_weights(rows, 1.0)
     line = replace(rows, x=Standardiser.of(scores.unsqueeze(-1), weights).with_ones(scores.unsqueeze(-1)))
     theta, _ = newton(line, weights, None, ridge=1e-6)
@@ -198,7 +204,7 @@ def rescaled_losses(rows: Rows, scores: Tensor) -> Tensor:
         # In the wrong order they are worth no more than a guess.
         theta, _ = newton(line, weights, None, ridge=1e12)
     fitted: Tensor = line.x @ theta
-    return weights * (F.softplus(fitted) - rows.labels * fitted)
+    return fitted
 
 
 #: The parameters from the weight of each row, 0 for those of a fold, and the number of that fold.
