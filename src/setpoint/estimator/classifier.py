@@ -23,6 +23,7 @@ from setpoint.estimator.module import Network
 from setpoint.estimator.rows import (
     check_shares,
     classes_for,
+    is_foreseeable,
     names_of,
     positive_place,
     read_ask,
@@ -197,8 +198,8 @@ class SetpointClassifier(DecidesAtPoint):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         parts = self._split(Part(x, labels, weights, groups).take(kept), seed)
         aside = parts.calibration
-        # Whether a demanded bound can be certified depends only on the number of samples: say so before training.
-        if problem.kind != CLASSES:
+        # Whether a demanded bound can be certified may depend only on the number of samples: say so before training.
+        if is_foreseeable(problem):
             calibrate(
                 problem, np.zeros(aside.labels.shape), aside.labels, confidence=demanded(self.confidence),
                 weights=aside.weights, groups=aside.groups,

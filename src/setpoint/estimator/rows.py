@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
 from setpoint.data.split import split, strata
+from setpoint.decide.samples_needed import safe_side
 from setpoint.errors import BadGroups, BadLabels, BadProblem, BadSetting, BadWeights, ShapeMismatch, TooFewSamples
 from setpoint.measure.classes import CLASSES
 from setpoint.measure.labels import LABELS
+from setpoint.measure.rate import Gap
 from setpoint.measure.sample import name_groups
 from setpoint.problem.language import read_problem
 from setpoint.problem.problem import Problem
@@ -59,6 +61,11 @@ def names_of(classes: NDArray[Any]) -> list[str]:
     """The names by which an ask knows classes: 1 and 1.0 are the same."""
     values = classes.tolist()
     return [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in values]
+
+
+def is_foreseeable(problem: Problem) -> bool:
+    """Whether the number of samples alone tells if all bounds can be certified, whatever the scores are."""
+    return problem.kind != CLASSES and all(safe_side(c) or isinstance(c.quantity, Gap) for c in problem.constraints)
 
 
 def refuse_positive(problem: Problem, positive: Any) -> None:
@@ -148,7 +155,7 @@ def set_aside(
     both, codes = torch.from_numpy(labels), None if groups is None else name_groups(groups)[0]
     try:
         parts = split(both, (1 - sum(shares.values()), *shares.values()), seed, codes)
-        if min(_fewest(both[rows]) for rows in parts) >= FEWEST:
+        if min(_fewest(both[rows]) for rows in parts if len(rows)) >= FEWEST:
             return [rows.numpy() for rows in parts]
     except TooFewSamples:
         pass
