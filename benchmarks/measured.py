@@ -12,6 +12,7 @@ from benchmarks.studies.auto import page as auto
 from benchmarks.studies.certificates import page as certificates
 from benchmarks.studies.critical_class import page as critical_class
 from benchmarks.studies.fixed_fpr import page as fixed_fpr
+from benchmarks.studies.labels import page as labels
 from benchmarks.studies.letter import page as letter
 from benchmarks.studies.lp_gradients import page as lp_gradients
 from benchmarks.studies.lp_programs import page as lp_programs
@@ -28,6 +29,7 @@ SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "certificates": (certificates.TITLE, certificates.section),
     "promises": (promises.TITLE, promises.section),
     "promises_tables": (promises_tables.TITLE, promises_tables.section),
+    "labels": (labels.TITLE, labels.section),
     "regularised": (regularised.TITLE, regularised.section),
     "letter": (letter.TITLE, letter.section),
     "mq2008": (mq2008.TITLE, mq2008.section),

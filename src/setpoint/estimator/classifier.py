@@ -24,6 +24,7 @@ from setpoint.estimator.module import Network
 from setpoint.estimator.rows import (
     check_shares,
     classes_for,
+    is_foreseeable,
     names_of,
     positive_place,
     read_ask,
@@ -222,11 +223,11 @@ class SetpointClassifier(DecidesAtPoint):
         units = read_clusters(clusters, rows)
         parts = self._split(Part(x, labels, weights, groups, numbers, counted, units).take(kept), seed)
         aside = parts.calibration
-        # Whether a demanded bound can be certified depends only on the number of samples: say so before training.
+        # Whether a demanded bound can be certified may depend only on the number of samples: say so before training.
         sure_of = demanded(self.confidence)
         if aside.lists is not None and sure_of is not None:
             refuse_few_lists(problem, len(np.unique(aside.lists)), sure_of)
-        elif problem.kind != CLASSES and aside.lists is None:
+        elif aside.lists is None and is_foreseeable(problem):
             calibrate(
                 problem, np.zeros(aside.labels.shape), aside.labels, confidence=sure_of, clusters=aside.clusters,
                 weights=with_values(problem, aside.weights, aside.values), groups=aside.groups,

@@ -20,7 +20,12 @@ def is_about_labels(problem: Problem, y: Any) -> bool:
     """Whether each row has several labels: the ask says so, or Y has several columns."""
     if isinstance(problem, LabelProblem):
         return True
-    shape = () if y is None else tuple(np.shape(y))
+    shape = getattr(y, "shape", None)
+    if shape is None:
+        try:
+            shape = np.asarray(y).shape
+        except ValueError:
+            shape = ()
     return len(shape) == 2 and shape[-1] > 1 and problem.kind == CUT and problem.group is None and problem.over is None
 
 

@@ -13,10 +13,12 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from setpoint.data.split import split, split_clusters, strata
 from setpoint.decide.population import cluster_codes
+from setpoint.decide.samples_needed import safe_side
 from setpoint.errors import BadGroups, BadLabels, BadProblem, BadSetting, BadWeights, ShapeMismatch, TooFewSamples
 from setpoint.measure.classes import CLASSES
 from setpoint.measure.labels import LABELS
 from setpoint.measure.lists import number_lists
+from setpoint.measure.rate import Gap
 from setpoint.measure.sample import name_groups
 from setpoint.measure.values import stack_values
 from setpoint.problem.language import read_problem
@@ -57,6 +59,11 @@ def names_of(classes: NDArray[Any]) -> list[str]:
     """The names by which an ask knows classes: 1 and 1.0 are the same."""
     values = classes.tolist()
     return [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in values]
+
+
+def is_foreseeable(problem: Problem) -> bool:
+    """Whether the number of samples alone tells if all bounds can be certified, whatever the scores are."""
+    return problem.kind != CLASSES and all(safe_side(c) or isinstance(c.quantity, Gap) for c in problem.constraints)
 
 
 def refuse_positive(problem: Problem, positive: Any) -> None:
@@ -207,7 +214,7 @@ def set_aside(
             parts = split(both, each, seed, codes, lists=whole)
         else:
             parts = split_clusters(both, each, seed, name_groups(clusters)[0])
-        if min(_fewest(both[rows]) for rows in parts) >= FEWEST:
+        if min(_fewest(both[rows]) for rows in parts if len(rows)) >= FEWEST:
             return [rows.numpy() for rows in parts]
     except TooFewSamples:
         pass

@@ -25,6 +25,7 @@ from setpoint.estimator.rows import (
     Numbers,
     check_shares,
     classes_for,
+    is_foreseeable,
     known_codes,
     names_of,
     read_ask,
@@ -177,8 +178,8 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
             self.operating_point_ = point(everything, self._scores_of(X, problem))
         elif self.cv is None:
             train, calibration = self._set_aside(labels, groups, clusters)
-            # Whether a bound can be certified depends only on the number of samples: say so before training.
-            if problem.kind != CLASSES:
+            # Whether a bound can be certified may depend only on the number of samples: say so before training.
+            if is_foreseeable(problem):
                 point(calibration, np.zeros((len(calibration), *width)))
             self.estimator_ = self._fitted(X, y, train, self._for_model(weights, groups, fit_params))
             self.operating_point_ = point(calibration, self._scores_of(_safe_indexing(X, calibration), problem))
@@ -292,6 +293,8 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator).input_tags
+        own = get_tags(self.estimator).classifier_tags
+        tags.classifier_tags.multi_label &= own is not None and own.multi_label
         tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
         tags.input_tags.categorical, tags.input_tags.string = inner.categorical, inner.string
         return tags

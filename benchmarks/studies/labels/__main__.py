@@ -1,0 +1,3 @@
+from benchmarks.studies.labels.study import main
+
+main()
