@@ -14,10 +14,12 @@ from benchmarks.studies.critical_class import page as critical_class
 from benchmarks.studies.fixed_fpr import page as fixed_fpr
 from benchmarks.studies.labels import page as labels
 from benchmarks.studies.letter import page as letter
+from benchmarks.studies.lists import page as lists
 from benchmarks.studies.lp_gradients import page as lp_gradients
 from benchmarks.studies.lp_programs import page as lp_programs
 from benchmarks.studies.mq2008 import page as mq2008
 from benchmarks.studies.promises import page as promises
+from benchmarks.studies.promises_lists import page as promises_lists
 from benchmarks.studies.promises_tables import page as promises_tables
 from benchmarks.studies.regularised import page as regularised
 
@@ -30,9 +32,11 @@ SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "promises": (promises.TITLE, promises.section),
     "promises_tables": (promises_tables.TITLE, promises_tables.section),
     "labels": (labels.TITLE, labels.section),
+    "promises_lists": (promises_lists.TITLE, promises_lists.section),
     "regularised": (regularised.TITLE, regularised.section),
     "letter": (letter.TITLE, letter.section),
     "mq2008": (mq2008.TITLE, mq2008.section),
+    "lists": (lists.TITLE, lists.section),
     "step_cost": ("What a step costs", speed.step_cost),
     "kernels": ("Curves and pairs", speed.kernels),
     "augmented_cost": ("What the augmented Lagrangian costs", speed.augmented_cost),

@@ -261,7 +261,7 @@ PASSAGES: dict[str, Callable[[], str]] = {
     "peers_gap": partial(contest, "error at gap", gap_table),
     "peers_f": partial(contest, "best f score", f_table),
     **{f"processes_{part}": partial(of_part, part) for part in WRITERS},
-    **{name: partial(of_section, name) for name in ("letter", "mq2008", "critical_class")},
+    **{name: partial(of_section, name) for name in ("letter", "mq2008", "lists", "critical_class")},
 }
 
 

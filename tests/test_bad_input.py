@@ -124,6 +124,12 @@ def command(name, arguments):
     on_the_command_line(name)(lambda monkeypatch, trained: arguments())
 
 
+def fit_lists_of(frame, *more, ask="maximize recall in the first 2", lists="q"):
+    frame.write_csv("t.csv")
+    named = ["--lists", lists] if lists else []
+    return ["fit", "t.csv", "--target", "y", "--ask", ask, *named, *more]
+
+
 def workbook(path):
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("[Content_Types].xml", "")
@@ -235,6 +241,24 @@ command(
     "an ask for a class that the table has not",
     lambda: fit_table(table(y=LETTERS), ask="maximize recall of class c"),
 )
+QUERIES = [f"q{row // 5}" for row in range(200)]
+GRADES = np.arange(200) % 4
+command("lists, streamed", lambda: fit_lists_of(table(q=QUERIES), "--stream"))
+command("an ask about lists without their column", lambda: fit_lists_of(table(), lists=""))
+command("a column of lists for another ask", lambda: fit_lists_of(table(q=QUERIES), ask=ASK))
+command("a column of lists that is not there", lambda: fit_lists_of(table(), lists="zz"))
+command("grades in lists", lambda: fit_lists_of(table(q=QUERIES, y=GRADES)))
+command("a grade that no row has", lambda: fit_lists_of(table(q=QUERIES, y=GRADES), "--relevant", "9"))
+command("a grade without lists", lambda: fit_lists_of(table(), "--relevant", "1", ask=ASK, lists=""))
+command("grades that are words", lambda: fit_lists_of(table(q=QUERIES, y=QUERIES), "--relevant", "1"))
+command(
+    "a grade and a positive class",
+    lambda: fit_lists_of(table(q=QUERIES, y=GRADES), "--relevant", "1", "--positive", "2"),
+)
+command("a row without a list", lambda: fit_lists_of(table(q=[None, *QUERIES[1:]])))
+command("too few lists to split", lambda: fit_lists_of(table(q=["a"] * 100 + ["b"] * 100)))
+command("trees for lists, another ask", lambda: fit_lists_of(table(), "--model", "lambdarank", ask=ASK, lists=""))
+
 command("several classes, streamed", lambda: fit_table(table(y=np.arange(200) % 3), "--stream", ask=SEVERAL))
 command(
     "a solver of two classes for several",
@@ -575,6 +599,38 @@ library(
 )
 library("an area where there are several classes", lambda: sp.ask("maximize auc").resolved(["mole", "melanoma"]))
 EYE = np.eye(3)[[0, 1, 2, 0]]
+LISTS_ASK = "maximize recall in the first 2"
+library("an ask about lists without lists", lambda: sp.evaluate(LISTS_ASK, SCORES, LABELS))
+library("lists for another ask", lambda: sp.evaluate("minimize error", SCORES, LABELS, lists=[0, 0, 1, 1]))
+library("lists that are missing", lambda: sp.evaluate(LISTS_ASK, SCORES, LABELS, lists=[0, 0, 1, None]))
+library("lists of more rows than scores", lambda: sp.evaluate(LISTS_ASK, SCORES, LABELS, lists=[0, 0, 1, 1, 1]))
+library("lists of lists", lambda: sp.evaluate(LISTS_ASK, SCORES, LABELS, lists=[[0], [0], [1], [1]]))
+library(
+    "weights that differ within a list",
+    lambda: sp.evaluate(LISTS_ASK, SCORES, LABELS, lists=[0, 0, 1, 1], weights=[1, 2, 1, 1]),
+)
+library(
+    "too few lists to certify",
+    lambda: sp.calibrate(
+        f"{LISTS_ASK} where hit in the first 1 >= 99%", SCORES, LABELS, lists=[0, 0, 1, 1], confidence=0.95
+    ),
+)
+
+
+def fit_lists(train, held_out):
+    x, labels = torch.zeros(4, 1), torch.tensor([0.0, 1.0, 0.0, 1.0])
+    loaders = [
+        sp.Batches(x, labels) if own is None else sp.Batches(x, labels).with_lists(own) for own in (train, held_out)
+    ]
+    return sp.fit(
+        torch.nn.Linear(1, 1), LISTS_ASK, *loaders, calibration=sp.Batches(x, labels).with_lists([7, 7, 8, 8])
+    )
+
+
+library("a loader of rows without lists", lambda: fit_lists(None, [2, 2, 3, 3]))
+library("a list in two parts", lambda: fit_lists([0, 0, 1, 1], [0, 0, 3, 3]))
+library("names of lists in a loader", lambda: fit_lists(["a"] * 4, [2, 2, 3, 3]))
+library("a solver of lists for another ask", lambda: sp.losses.ImplicitLists(sp.ask("minimize error")))
 library("one score per row for several classes", lambda: sp.evaluate("maximize macro recall", SCORES, LABELS))
 library(
     "rows of scores of different lengths",

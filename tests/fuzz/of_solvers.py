@@ -282,6 +282,24 @@ def implicit_top_k(draw: Draw) -> None:
 
 
 @target
+def implicit_lists(draw: Draw) -> None:
+    rate = draw(st.sampled_from([sp.precision, sp.recall, sp.fnr, sp.f_score(1), sp.rates.hit]))
+    quantity, bounded = (sp.rates.InFirst(rate, draw(st.integers(1, 4))) for _ in range(2))
+    bounds = draw(st.sampled_from([[], [bounded >= 0.5], [bounded <= 0.1]]))
+    problem = draw(st.sampled_from([sp.maximize, sp.minimize]))(quantity, *bounds)
+    solver = sp.losses.ImplicitLists(problem, temperature=draw(temperatures))
+    for _ in range(draw(st.integers(1, 2))):
+        size = draw(st.integers(0, 6))
+        scores, labels = draw(score_tensors((size,))), draw(label_tensors((size,)))
+        numbers = draw(st.lists(st.integers(0, 2), min_size=size, max_size=size))
+        loss = solver(
+            scores, labels, lists=torch.tensor(numbers, dtype=torch.long), weights=draw(weight_tensors((size,)))
+        )
+        finite_gradient(loss, scores)
+        sound(solver)
+
+
+@target
 def one_vs_rest(draw: Draw) -> None:
     solver = sp.classes.OneVsRest(draw(problems(groups=False)), draw(small_whole), memory=draw(memories))
     shape = (draw(st.integers(0, 5)), draw(st.integers(1, 3)))

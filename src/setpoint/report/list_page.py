@@ -33,7 +33,7 @@ def make_list_page(material: Material) -> str:
     Example:
         >>> import setpoint as sp, torch
         >>> from setpoint.report.list_page import make_list_page
-        >>> from setpoint.report.material import Material
+        >>> from setpoint.report.material import Contender, Material
         >>> scores, labels, lists = torch.arange(12.0), torch.arange(12) % 3 == 0, torch.arange(12) // 4
         >>> point = sp.calibrate("maximize precision in the first 2", scores, labels, lists=lists)
         >>> mine = Contender("mine", point.thresholds, {"test": scores})

@@ -1,0 +1,3 @@
+from benchmarks.studies.lists.study import main
+
+main()

@@ -1,0 +1,3 @@
+from benchmarks.studies.promises_lists.study import main
+
+main()
