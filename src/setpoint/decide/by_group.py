@@ -56,19 +56,19 @@ def _curves(sample: Sample) -> list[tuple[Array, Array]]:
     """The distinct scores of each group, the highest first, and the counts at all cuts, `(c, 4)`: see `Curve`."""
     assert sample.groups is not None
     scores, order = sample.scores.detach().to(sample.dtype).cpu().sort(descending=True)
-    columns = (sample.labels, torch.ones(()).expand(len(scores)) if sample.weights is None else sample.weights)
-    labels, weights = (column.detach().cpu().double()[order].numpy() for column in columns)
-    groups, values = sample.groups.cpu()[order].numpy(), scores.numpy()
+    values, places = scores.numpy(), order.numpy()
+    labels, groups = sample.labels.cpu().numpy()[places], sample.groups.cpu().numpy()[places]
+    weights = None if sample.weights is None else sample.weights.detach().cpu().numpy()[places]
     found = []
     for group in range(sample.n_groups or 0):
-        own = (groups == group) & (weights > 0)
-        mine, weight = values[own], weights[own]
+        own = groups == group if weights is None else (groups == group) & (weights > 0)
+        mine, weight = values[own], 1.0 if weights is None else weights[own].astype(np.float64)
+        positive = labels[own].astype(np.float64)
         # A cut stands where the next score is lower.
         last = np.append(mine[1:] != mine[:-1], True) if len(mine) else np.zeros(0, bool)
-        positive = labels[own] * weight
-        counts = np.zeros((np.count_nonzero(last) + 1, 4))
-        for side, part in enumerate((positive, weight - positive)):
-            counts[1:, side] = part.cumsum()[last]
+        sides = np.stack([positive * weight, (1 - positive) * weight]).cumsum(1)[:, last]
+        counts = np.zeros((sides.shape[1] + 1, 4))
+        counts[1:, :2] = sides.T
         counts[:, 2:] = counts[-1, :2] - counts[:, :2]
         found.append((mine[last], counts))
     return found
@@ -251,17 +251,23 @@ class _Search:
 
     def active(self, cuts: list[int]) -> Tensor:
         """A bound is active when moving one group to a neighbouring cut would break it."""
-        here = self.counts(cuts)[0]
-        moved = []
-        for group, cut in enumerate(cuts):
-            for other in (cut - 1, cut + 1):
-                if 0 <= other < len(self.tables[group]):
-                    moved.append(here.clone())
-                    moved[-1][group] = torch.from_numpy(self.tables[group][other])
-        equality = torch.tensor([c.relation == "==" for c in self.problem.constraints])
-        if not moved:
-            return equality
-        return equality | (self.problem.violations_per_cut(torch.stack(moved)) > SLACK).any(1)
+        moves = [(g, cut + by) for g, cut in enumerate(cuts) for by in (-1, 1) if 0 <= cut + by < len(self.tables[g])]
+        moved = np.repeat(np.stack([table[cut] for table, cut in zip(self.tables, cuts)])[None], len(moves), 0)
+        for place, (group, cut) in enumerate(moves):
+            moved[place, group] = self.tables[group][cut]
+        broken = [c.relation == "==" or bool((self._excess(c, moved) > SLACK).any()) for c in self.problem.constraints]
+        return torch.tensor(broken)
+
+    def _excess(self, constraint: Constraint, counts: Array) -> Array:
+        """The excess of an inequality at counts of all groups `(c, G, 4)`."""
+        if isinstance(constraint.quantity, Gap):
+            rate = constraint.quantity.rate
+            values, empty = _rate(rate, counts), counts @ np.array(rate.whole, float) <= 0
+            gap = np.where(empty, -np.inf, values).max(-1) - np.where(empty, np.inf, values).min(-1)
+            return np.where(empty.all(-1), 0.0, gap) - constraint.bound
+        assert isinstance(constraint.quantity, Rate)
+        beyond = _rate(constraint.quantity, counts.sum(1)) - constraint.bound
+        return -beyond if constraint.relation == ">=" else beyond
 
 
 def _range_min(values: Array, first: Array, last: Array) -> Array:
