@@ -2,16 +2,16 @@
 
     python -m benchmarks.speed.steps [--quick] [--before]
 
-A linear model of 50 features, forward, loss, backward and Adam, at batches of 512 and 4,096 on one thread. All steps take
-turns in blocks; figures are medians of processor time over the blocks. Then steps over many classes and over many lists in
-milliseconds, calibration as a ratio to one `torch.sort`, and the five-convolution net of `step_cost`. `--before` writes
-the figures into the column of the version before; run it with that version first on the path.
+A linear model of 50 features, forward, loss, backward and Adam, at batches of 512 and 4,096 on one thread. All steps
+take turns in blocks of calls; a figure is the least processor time of a block, which is nearest to an idle machine. Then
+steps over many classes and over many lists in milliseconds, calibration as a ratio to one `torch.sort`, and the
+five-convolution net of `step_cost`. `--before` writes the figures into the column of the version before; run it with
+that version first on the path.
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
 import time
 from collections.abc import Callable
 from typing import Any
@@ -59,14 +59,14 @@ def processor(work: Work, times: int = 1) -> float:
 
 
 def in_turns(works: dict[str, Work], blocks: int, calls: int) -> dict[str, float]:
-    """The median processor seconds of one call of each; they take turns in blocks of `calls`."""
+    """The least processor seconds of one call of each over all blocks of `calls`; the works take turns."""
     for work in works.values():
         processor(work, calls)
     found: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(blocks):
         for name, work in works.items():
             found[name].append(processor(work, calls))
-    return {name: statistics.median(times) for name, times in found.items()}
+    return {name: min(times) for name, times in found.items()}
 
 
 def linear_step(solver: nn.Module, n: int) -> Work:
@@ -94,7 +94,7 @@ def linear_rows(blocks: int) -> dict[str, dict[str, Any]]:
     rows = {}
     for n in BATCHES:
         steps = {name: linear_step(make(n), n) for name, (make, _) in SOLVERS.items()}
-        times = in_turns(steps, blocks, calls=10)
+        times = in_turns(steps, blocks, calls=20)
         plain = next(iter(times.values()))
         for name, (_, target) in SOLVERS.items():
             row = {"milliseconds": 1e3 * times[name], "figure": times[name] / plain, "unit": "x cross-entropy"}
@@ -189,7 +189,7 @@ def main() -> None:
     torch.set_num_threads(1)
     quick, only = options.quick, options.only
     makers: dict[str, Callable[[], dict[str, dict[str, Any]]]] = {
-        "linear": lambda: linear_rows(8 if quick else 60),
+        "linear": lambda: linear_rows(5 if quick else 40),
         "other": lambda: other_rows(2 if quick else 15, 10**5 if quick else 10**7),
         "network": lambda: network_rows(2 if quick else 15),
     }

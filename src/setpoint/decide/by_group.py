@@ -52,7 +52,7 @@ def find_by_group(
     cuts = search.improved(search.best())
     counts = search.counts(cuts)
     thresholds = np.array([[_threshold(values, cut) for (values, _), cut in zip(curves, cuts)]], curves[0][0].dtype)
-    found = (torch.from_numpy(thresholds), counts, problem.holding(counts, heaviest), search.active(cuts))
+    found = (torch.from_numpy(thresholds), counts, search.holding(counts), search.active(cuts))
     device = sample.scores.device
     return found if device.type == "cpu" else tuple(part.to(device) for part in found)  # type: ignore[return-value]
 
@@ -69,13 +69,15 @@ def _curves(sample: Sample) -> list[tuple[Array, Array]]:
         own = groups == group if weights is None else (groups == group) & (weights > 0)
         mine, weight = values[own], 1.0 if weights is None else weights[own].astype(np.float64)
         positive = labels[own].astype(np.float64)
-        # A cut stands where the next score is lower.
-        last = np.append(mine[1:] != mine[:-1], True) if len(mine) else np.zeros(0, bool)
-        sides = np.stack([positive * weight, (1 - positive) * weight]).cumsum(1)[:, last]
-        counts = np.zeros((sides.shape[1] + 1, 4))
-        counts[1:, :2] = sides.T
-        counts[:, 2:] = counts[-1, :2] - counts[:, :2]
-        found.append((mine[last], counts))
+        sides = np.zeros((2, len(mine) + 1))
+        for side, part in zip(sides, (positive * weight, (1 - positive) * weight)):
+            part.cumsum(out=side[1:])
+        # A cut stands where the next score is lower; with no ties, everywhere.
+        parted = mine[1:] != mine[:-1]
+        if not parted.all():
+            last = np.append(np.flatnonzero(parted), len(mine) - 1)
+            mine, sides = mine[last], sides[:, np.append(0, last + 1)]
+        found.append((mine, np.concatenate([sides, sides[:, -1:] - sides]).T.copy()))
     return found
 
 
@@ -161,8 +163,9 @@ class _Search:
 
     def _allowed(self, gap: Constraint) -> float:
         """The widest gap that keeps the bound; a gap of 0 is kept within one sample, as other equalities are."""
-        one = float(gap.quantity.resolution(self.counts([0] * len(self.tables)), self.heaviest)[0])
-        return gap.bound + SLACK + (one if gap.relation == "==" else 0.0)
+        if gap.relation != "==":
+            return gap.bound + SLACK
+        return gap.bound + SLACK + float(gap.quantity.resolution(self.counts([0] * len(self.tables)), self.heaviest)[0])
 
     def best(self) -> list[int]:
         """The best cuts that meet every bound; failing that, those that break the global bounds least."""
@@ -272,6 +275,12 @@ class _Search:
             moved[place, group] = self.tables[group][cut]
         broken = [c.relation == "==" or bool((self._excess(c, moved) > SLACK).any()) for c in self.problem.constraints]
         return torch.tensor(broken)
+
+    def holding(self, counts: Tensor) -> Tensor:
+        """Whether every bound holds."""
+        if any(c.relation == "==" for c in self.problem.constraints):
+            return self.problem.holding(counts, self.heaviest)
+        return torch.tensor(all(self._excess(c, counts.numpy())[0] <= SLACK for c in self.problem.constraints))
 
     def _excess(self, constraint: Constraint, counts: Array) -> Array:
         """The excess of an inequality at counts of all groups `(c, G, 4)`."""

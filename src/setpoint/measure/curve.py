@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -90,14 +91,15 @@ class RangedCurve(Curve):
 
 def curve_of_top(scores: Tensor, labels: Tensor, edge: float) -> RangedCurve:
     """The cuts above the scores below `edge`, which count as one range: only the others are sorted."""
-    scores = scores.detach()
-    above = scores >= edge
-    top, rest = curve(scores[above], labels[above]), scores[~above]
-    lowest, highest = rest.aminmax()
-    positives = labels.sum(dtype=torch.float64)
-    sizes = (positives, len(scores) - positives)
-    tp, fp = (torch.cat([passed, size.view(1)]) for passed, size in zip((top.tp, top.fp), sizes))
-    return RangedCurve(torch.cat([top.values, lowest.view(1)]), tp, fp, torch.cat([top.values, highest.view(1)]))
+    values, classes = scores.detach().numpy(), labels.numpy()
+    above = values >= edge
+    rest = values[~above]
+    top = curve(torch.from_numpy(values[above]), torch.from_numpy(classes[above]))
+    positives = float(np.count_nonzero(classes))
+    ends = (float(rest.min()), float(rest.max()), positives, len(values) - positives)
+    parts = zip((top.values, top.values, top.tp, top.fp), ends)
+    lowest, highest, tp, fp = (torch.cat([part, part.new_full((1,), end)]) for part, end in parts)
+    return RangedCurve(lowest, tp, fp, highest)
 
 
 def curve(scores: Tensor, labels: Tensor, weights: Tensor | None = None) -> Curve:
