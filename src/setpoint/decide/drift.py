@@ -15,7 +15,8 @@ sizes of urns. Their sum ever reaches 1 / level with probability `level` at most
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +26,7 @@ from numpy.typing import NDArray
 
 from setpoint.errors import BadFile
 from setpoint.plain import listed, number, whole_number
+from setpoint.problem.watch import CALIBRATED
 
 Numbers = NDArray[np.float64]
 #: The name of the scores among what may drift; features have names of their own.
@@ -152,17 +154,28 @@ class Drifted:
         return self.most >= 1 / self.level
 
 
-def drift_of(entries: Iterable[Mapping[str, Any]], level: float) -> list[Drifted]:
-    """The evidence of drift from the entries of a watch: of the scores at half the level, of all features together."""
+def drift_at_each(entries: Iterable[Mapping[str, Any]], level: float) -> Iterator[list[Drifted]]:
+    """The evidence of drift after each entry of a watch.
+
+    The scores have half of the level, all features together the other half.
+    """
     found: dict[str, DriftEvidence] = {}
     for entry in entries:
+        if entry.get("kind") == CALIBRATED:
+            found = {}
         for name, reference in entry.get("references", {}).items():
             found[name] = DriftEvidence(read_reference(reference).ranks)
         for name, counts in entry.get("bins", {}).items():
             found[name].look(counts)
-    features = len(found) - 1
-    levels = {name: level if not features else level / 2 if name == SCORES else level / 2 / features for name in found}
-    return [Drifted(name, _shown(e.now[0]), _shown(e.peak[0]), levels[name], e.looks) for name, e in found.items()]
+        features = len(found) - 1
+        each = {n: level if not features else level / 2 if n == SCORES else level / 2 / features for n in found}
+        yield [Drifted(n, _shown(e.now[0]), _shown(e.peak[0]), each[n], e.looks) for n, e in found.items()]
+
+
+def drift_of(entries: Iterable[Mapping[str, Any]], level: float) -> list[Drifted]:
+    """The evidence of drift after the last entry of a watch."""
+    last = deque(drift_at_each(entries, level), maxlen=1)
+    return last[0] if last else []
 
 
 def _shown(logarithm: float) -> float:

@@ -269,6 +269,12 @@ class Watch:
         write_whole(path, f'{json.dumps(head, allow_nan=False)[:-1]}, "entries": [\n{lines}\n]}}\n'.encode())
 
     @classmethod
+    def of(cls, stored: Mapping[str, Any], level: float, metrics: Iterable[Metric] = ()) -> Watch:
+        """A watch without looks, of a point that is stored as plain data."""
+        problem, thresholds = read_decision(stored, metrics)
+        return cls(problem, thresholds, stored, level)
+
+    @classmethod
     def load(cls, path: str | os.PathLike[str], metrics: Iterable[Metric] = ()) -> Watch:
         """Read what `save` wrote.
 
@@ -284,8 +290,7 @@ class Watch:
         """
         data = _read(path)
         with _damaged(path):
-            problem, thresholds = read_decision(data["point"], metrics)
-            watch = cls(problem, thresholds, data["point"], share(data["level"]))
+            watch = cls.of(data["point"], share(data["level"]), metrics)
             for entry in data["entries"]:
                 watch._take(entry)
         return watch

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +18,18 @@ from setpoint.measure.in_first import LISTS
 from setpoint.measure.labels import LABELS
 from setpoint.plain import number, reason, text, whole_number
 from setpoint.problem.caution import Caution
+from setpoint.problem.point import OperatingPoint
 from setpoint.problem.read_thresholds import read_thresholds
+from setpoint.problem.watch import Watch
 from setpoint.report.class_page import make_class_page
 from setpoint.report.figure import draw_figure
 from setpoint.report.label_page import make_label_page
+from setpoint.report.life import make_life
 from setpoint.report.list_page import make_list_page
 from setpoint.report.material import Contender, Material
 from setpoint.report.page import make_page
 from setpoint.report.words import listed_classes, part_name
-from setpoint.run.artefact import HISTORY, REPORTS, SavedRun, load_run, load_scores
+from setpoint.run.artefact import HISTORY, LIFE, RECORD, REPORTS, SavedRun, load_run, load_scores
 
 #: In the order in which they are read.
 SHOWN = ("test", "calibration")
@@ -44,7 +48,7 @@ def write_report(
         png: Whether to write a PNG picture beside the HTML file.
 
     Returns:
-        The paths of the files.
+        The paths of the files; of a run that is watched, the page of its life is one of them if `out` is None.
 
     Raises:
         BadFile: If the run is missing or damaged, or `out` is a directory.
@@ -77,12 +81,17 @@ def write_report(
             raise BadSetting("a run of several classes, labels or lists has no picture yet; leave out --png")
         picture = [draw_figure(material, page.with_suffix(".png"))] if png else []
         write_whole(page, make(material).encode())
-    return [page, *picture]
+        life = [] if out is not None or not (Path(run) / RECORD).is_file() else [Path(run) / LIFE]
+        for path in life:
+            write_whole(path, make_life(Watch.load(Path(run) / RECORD)).encode())
+    return [page, *picture, *life]
 
 
 def read_material(run: str | os.PathLike[str]) -> Material:
     """The material of a report, from a directory that `setpoint fit` wrote."""
     saved = load_run(run)
+    # The page is about the fit; points that were set later are on the page of the run's life.
+    saved = replace(saved, point=OperatingPoint.from_dict(saved.about["point"]))
     kept = load_scores(run)
     rows = _history(Path(run) / HISTORY)
     try:

@@ -61,7 +61,7 @@ MODEL, ABOUT, HISTORY = "model.safetensors", "setpoint.json", "history.jsonl"
 SCORES, REPORTS = "scores.safetensors", ("report.html", "report.png")
 UNFINISHED, NEW, WHOLE = "unfinished", ".new", ".whole"
 #: The folder of a run that is watched, and its record; a run that is replaced takes them along.
-WATCH, RECORD = "watch", "watch/state.json"
+WATCH, RECORD, LIFE = "watch", "watch/state.json", "watch/life.html"
 #: Scoring puts other parameters into the model for a moment (`train/scoring.py`), which no other thread may see.
 _ONE_AT_A_TIME = threading.Lock()
 #: The parts whose scores are kept, for the report.

@@ -2,7 +2,7 @@
 
     watch/state.json         the record: counts, bins and recertifications, each entry with a hash of the one before it
     watch/waiting-N.parquet  the scored rows that wait for their labels, after entry N
-    watch/life.html          the page of the run's life, written by `setpoint watch --page`
+    watch/life.html          the page of the run's life, written by `setpoint report`
 
 The record is the only file that counts. It is replaced in one move, after the file of waiting rows is there, so that a
 command that was killed has done all of its work or none. Given again, it does the same work, or finds it done.
