@@ -10,13 +10,13 @@ for every objective that is a sum of hits per class: error, accuracy, and recall
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 import scipy
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from setpoint.measure.classes import Macro, Micro, OfClass
 from setpoint.measure.constraint import Constraint, Quantity
@@ -85,10 +85,13 @@ def _most(sample: Sample, worth: Numbers, hits: list[tuple[float, float]]) -> fl
     n_classes = len(worth)
     rows, limits = [], []
     members = [(sample.labels == k).nonzero().squeeze(-1) for k in range(n_classes)]
+    own = [sample.scores[rows].numpy() for rows in members]
+    mass = [None if sample.weights is None else sample.weights[rows].numpy() for rows in members]
     for j, k in combinations(range(n_classes), 2):
         if worth[j] > 0 and worth[k] > 0:
             rows.append(np.bincount([j, k], minlength=n_classes))
-            limits.append(_of_pair(sample, members[j], members[k], (j, k), worth))
+            margins = (own[i][:, j] - own[i][:, k] for i in (j, k))
+            limits.append(_of_pair(*(_Falling.of(m, mass[i]) for m, i in zip(margins, (j, k))), worth[j], worth[k]))
     bounds = [(low * each, high * each) for (low, high), each in zip(hits, worth)]
     if not rows:
         return float(sum(high for _, high in bounds))
@@ -96,16 +99,32 @@ def _most(sample: Sample, worth: Numbers, hits: list[tuple[float, float]]) -> fl
     return -float(found.fun) if found.status == 0 else None
 
 
-def _of_pair(sample: Sample, first: Tensor, second: Tensor, pair: tuple[int, int], worth: Numbers) -> float:
-    """The most that two classes can bring together, whatever their shifts."""
-    j, k = pair
-    both = torch.cat([first, second])
-    margin = sample.scores[both, j] - sample.scores[both, k]
-    mass = torch.ones_like(margin) if sample.weights is None else sample.weights[both]
-    gain = torch.cat([worth[j] * mass[: len(first)], -worth[k] * mass[len(first) :]])
-    margin, order = margin.sort(descending=True)
-    # Class k has all its rows while nothing passes; each row that passes is gained by j or lost by k.
-    passed = torch.cat([gain.new_zeros(1), gain[order].cumsum(0)])
-    apart = torch.ones_like(passed, dtype=torch.bool)
-    apart[1:-1] = margin[1:] < margin[:-1]
-    return float(passed[apart].max()) + float(worth[k]) * float(mass[len(first) :].sum()) + 1e-12
+@dataclass(frozen=True)
+class _Falling:
+    """The margins of some rows in ascending order, and the weight of those up to each, from none to all."""
+
+    margins: Numbers
+    weight: Numbers
+
+    @classmethod
+    def of(cls, margins: Numbers, mass: Numbers | None) -> _Falling:
+        if mass is None:
+            return cls(np.sort(margins), np.arange(len(margins) + 1.0))
+        order = np.argsort(margins)
+        return cls(margins[order], np.concatenate([[0.0], np.cumsum(mass[order])]))
+
+    def up_to(self, cuts: Numbers) -> Numbers:
+        """The weight of the rows whose margin is at most each cut."""
+        found: Numbers = self.weight[np.searchsorted(self.margins, cuts, side="right")]
+        return found
+
+
+def _of_pair(first: _Falling, second: _Falling, of_first: float, of_second: float) -> float:
+    """The most that two classes can bring together, whatever their shifts, by the margins of the first over the second.
+
+    Rows of the first class are won above a cut, those of the second up to it. Between two margins of the second class
+    the lower end of the cut is the best, so that their own margins are all the cuts to look at.
+    """
+    cuts = np.concatenate([[-np.inf], second.margins])
+    brought = of_first * (first.weight[-1] - first.up_to(cuts)) + of_second * second.up_to(cuts)
+    return float(brought.max()) + 1e-12

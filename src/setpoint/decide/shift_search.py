@@ -47,39 +47,63 @@ class Line:
 
     Args:
         sample: The sample, in float64.
+        shifts: The present shifts, `(K,)`.
         shifted: The scores less the present shifts, `(K, n)`: a class lies in one piece.
+        ahead: The largest of them in each row, `(n,)`.
+        leader: The class that has it, `(n,)`.
         classes: The classes that move together; usually one.
         nearest: About so many rows around the present cut may change sides; None for all rows.
     """
 
     sample: Sample
+    shifts: Tensor
     shifted: Tensor
+    ahead: Tensor
+    leader: Tensor
     classes: tuple[int, ...]
     nearest: int | None = None
+
+    @cached_property
+    def rivals(self) -> tuple[Tensor, Tensor]:
+        """The best of the other classes in each row: its shifted score, and its number."""
+        strongest, rival = self.ahead.clone(), self.leader.clone()
+        led = self.leader == self.classes[0]
+        for k in self.classes[1:]:
+            led |= self.leader == k
+        # Elsewhere the best of all classes is the best of the others.
+        rows = led.nonzero().squeeze(-1)
+        # Gathered from rows that lie in one piece each, which is quicker than from columns.
+        others = self.sample.scores[rows] - self.shifts
+        others[:, list(self.classes)] = -torch.inf
+        strongest[rows], rival[rows] = others.max(1)
+        return strongest, rival
 
     @cached_property
     def _sorted(self) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
         """The rows by falling margin (margin, rival, winner, class and weight of each), and the counts."""
         labels, weights = self.sample.labels, self.sample.weights
         chosen = torch.tensor(self.classes, device=labels.device)
-        held = self.shifted[chosen]
-        own, place = held.max(0)
-        winner = chosen[place]
-        self.shifted[chosen] = -torch.inf
-        strongest, rival = self.shifted.max(0)
-        self.shifted[chosen] = held
+        if len(chosen) == 1:
+            own, winner = self.shifted[self.classes[0]], chosen.expand_as(labels)
+        else:
+            own, place = self.shifted[chosen].max(0)
+            winner = chosen[place]
+        strongest, rival = self.rivals
         margin, predicted = own - strongest, rival
-        kept = torch.ones_like(margin, dtype=torch.bool)
+        kept: Tensor | None = None
         if self.nearest is not None and self.nearest < len(margin):
             # The others stay where they are: with their winners, or with their rivals.
             some = margin[:: max(1, len(margin) // FEW)].abs()
             reach = some.kthvalue(max(1, round(len(some) * self.nearest / len(margin)))).values
+            distance = margin.abs()
             predicted = torch.where(margin > reach, winner, rival)
-            kept = margin.abs() <= reach
-            kept[margin.abs().argmin()] = True
+            near = distance <= reach
+            near[distance.argmin()] = True
+            kept = near.nonzero().squeeze(-1)
         base = self._both(predicted, labels, weights)
         weights = torch.ones_like(margin) if weights is None else weights
-        margin, rival, winner, labels, weights = (each[kept] for each in (margin, rival, winner, labels, weights))
+        if kept is not None:
+            margin, rival, winner, labels, weights = (each[kept] for each in (margin, rival, winner, labels, weights))
         margin, order = margin.sort(descending=True)
         return margin, rival[order], winner[order], labels[order], weights[order], base
 
@@ -132,7 +156,8 @@ def class_cuts(sample: Sample, shifts: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
     Cut 0 predicts the class nowhere, the last one everywhere.
     """
-    line = Line(sample, (sample.scores - shifts).T.contiguous(), (k,))
+    shifted = (sample.scores - shifts).T.contiguous()
+    line = Line(sample, shifts, shifted, *shifted.max(0), (k,))
     return shifts[k] + line.values(line.places), line.counts(line.places)
 
 
@@ -156,6 +181,7 @@ class Descent:
     def __post_init__(self) -> None:
         self.shifts = self.shifts.double().clone()
         self.shifted = (self.sample.scores - self.shifts).T.contiguous()
+        self.ahead, self.leader = self.shifted.max(0)
         self.value = self._value()
 
     def _value(self) -> float:
@@ -171,7 +197,8 @@ class Descent:
     def visit(self, classes: tuple[int, ...], *, all_cuts: bool = False) -> None:
         """Move some classes together to their best cut, if that is better than where they are."""
         rows = len(self.sample.labels)
-        line = Line(self.sample, self.shifted, classes, rows // NEAREST if rows > 2 * FEW else None)
+        nearest = rows // NEAREST if rows > 2 * FEW else None
+        line = Line(self.sample, self.shifts, self.shifted, self.ahead, self.leader, classes, nearest)
         places = line.places
         while True:
             looked = places if all_cuts or len(places) <= COARSE else places[_spread(len(places))]
@@ -189,7 +216,16 @@ class Descent:
             for k in classes:
                 self.shifts[k] += moves[distance.argmin()]
                 self.shifted[k] = self.sample.scores[:, k] - self.shifts[k]
+            self._take_the_lead(line)
             self.value = lowest
+
+    def _take_the_lead(self, line: Line) -> None:
+        """Find the best class of each row anew, after the classes of a line have moved."""
+        self.ahead, self.leader = line.rivals
+        for k in line.classes:
+            leads = self.shifted[k] > self.ahead
+            self.ahead = torch.where(leads, self.shifted[k], self.ahead)
+            self.leader = torch.where(leads, k, self.leader)
 
     def sweep(self, sweeps: int, *, all_cuts: bool = False) -> None:
         """Visit all classes, again and again until none moves; classes with bounds also together."""

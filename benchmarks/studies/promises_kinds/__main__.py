@@ -1,0 +1,3 @@
+from benchmarks.studies.promises_kinds.study import main
+
+main()
