@@ -16,7 +16,7 @@ from setpoint.report.material import Contender, Material
 from setpoint.report.page import asset, cautions_list, facts_list, hash_of, notes_list, rival_lines, solvers_table
 from setpoint.report.words import part_name, promise, show_objective, show_share, show_value
 
-PAGE = Template("""<!doctype html>
+_PAGE = Template("""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -66,20 +66,32 @@ def make_class_page(material: Material) -> str:
         >>> "<h2>Each class, test rows</h2>" in make_class_page(Material(point, [mine], {"test": labels}))
         True
     """
-    problem, part, chosen, style = material.problem, material.parts[0], material.contenders[0], asset("style.css")
-    judged = material.judge(chosen, part)
+    chosen, part = material.contenders[0], material.parts[0]
+    return page_of(
+        material,
+        f"Run it at the shifts {chosen.thresholds.describe()}",
+        verdicts="\n".join(_verdict(material, chosen, part)),
+        parts="\n".join(_part(material, chosen, each) for each in material.parts),
+        solvers=solvers_table(material),
+    )
+
+
+def page_of(material: Material, rule: str, *, verdicts: str, parts: str, solvers: str) -> str:
+    """A page without a script: the decision rule, and HTML of the bounds, of each part and of all solvers."""
+    problem, part, style = material.problem, material.parts[0], asset("style.css")
+    judged = material.judge(material.contenders[0], part)
     rows = f"{len(material.labels[part]):,} {part_name(part)} rows"
-    return PAGE.substitute(
+    return _PAGE.substitute(
         title=escape(f"{problem} - setpoint report"),
         ask=escape(str(problem)),
-        answer=escape(f"Run it at the shifts {chosen.thresholds.describe()}. On the {rows}: {show_objective(judged)}."),
-        verdicts="\n".join(_verdict(material, chosen, part)),
+        answer=escape(f"{rule}. On the {rows}: {show_objective(judged)}."),
+        verdicts=verdicts,
         promise=escape(promise(material)),
         promise_kind="kept" if material.point.certificate else "open",
         rival=rival_lines(material),
         cautions=cautions_list(material),
-        parts="\n".join(_part(material, chosen, each) for each in material.parts),
-        solvers=solvers_table(material),
+        parts=parts,
+        solvers=solvers,
         facts=facts_list(material),
         notes=notes_list(material),
         style=style,

@@ -9,10 +9,10 @@ from setpoint.problem.evidence import interval
 from setpoint.problem.labels import LabelProblem
 from setpoint.problem.read_sample import read_sample
 from setpoint.report.by_label import bounds_held, label_heads, label_rows
-from setpoint.report.class_page import PAGE, cells, table_of
+from setpoint.report.class_page import cells, page_of, table_of
 from setpoint.report.material import Contender, Material
-from setpoint.report.page import SHOWN, asset, cautions_list, facts_list, hash_of, notes_list, rival_lines
-from setpoint.report.words import part_name, promise, show_objective, show_share, show_value
+from setpoint.report.page import SHOWN
+from setpoint.report.words import part_name, show_share, show_value
 
 
 def make_label_page(material: Material) -> str:
@@ -34,24 +34,13 @@ def make_label_page(material: Material) -> str:
         >>> "<h2>Each label, test rows</h2>" in make_label_page(Material(point, [mine], {"test": labels}))
         True
     """
-    problem, part, chosen, style = material.problem, material.parts[0], material.contenders[0], asset("style.css")
-    judged = material.judge(chosen, part)
-    rows = f"{len(material.labels[part]):,} {part_name(part)} rows"
-    return PAGE.substitute(
-        title=escape(f"{problem} - setpoint report"),
-        ask=escape(str(problem)),
-        answer=escape(f"{chosen.thresholds.rule()}. On the {rows}: {show_objective(judged)}."),
+    chosen, part = material.contenders[0], material.parts[0]
+    return page_of(
+        material,
+        chosen.thresholds.rule(),
         verdicts=_verdict(material, chosen, part),
-        promise=escape(promise(material)),
-        promise_kind="kept" if material.point.certificate else "open",
-        rival=rival_lines(material),
-        cautions=cautions_list(material),
         parts="\n".join(_part(material, chosen, each) for each in material.parts),
         solvers=_solvers(material),
-        facts=facts_list(material),
-        notes=notes_list(material),
-        style=style,
-        style_hash=hash_of(style),
     )
 
 
