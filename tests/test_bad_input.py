@@ -19,6 +19,7 @@ import polars as pl
 import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
+from sklearn.ensemble import RandomForestClassifier as Forest
 
 import setpoint as sp
 from marks import slow
@@ -34,6 +35,7 @@ ASK = "minimize fnr where fpr <= 20%"
 #: The quickest solver: what is tested here happens before or beside training.
 QUICK = ["--solver", "cross-entropy", "--epochs", "1"]
 MILLION = 1_000_000
+EVERY_OTHER = np.arange(200) % 2
 
 
 def rows_of_the_page():
@@ -259,6 +261,24 @@ command("a row without a list", lambda: fit_lists_of(table(q=[None, *QUERIES[1:]
 command("too few lists to split", lambda: fit_lists_of(table(q=["a"] * 100 + ["b"] * 100)))
 command("trees for lists, another ask", lambda: fit_lists_of(table(), "--model", "lambdarank", ask=ASK, lists=""))
 
+command("several labels, streamed", lambda: fit_table(table(z=EVERY_OTHER), "--stream", ask=f"{ASK} for each of y, z"))
+command("a label that is no column", lambda: fit_table(table(z=EVERY_OTHER), target="y,zz"))
+command("a label too rare to split", lambda: fit_table(table(z=(np.arange(200) < 2).astype(int)), target="y,z"))
+command("a label without an ask", lambda: fit_table(table(z=EVERY_OTHER), target="y,z", ask=f"y: {ASK}; a: {ASK}"))
+command(
+    "a solver of one label for a network",
+    lambda: [
+        "fit",
+        fit_table(table(z=EVERY_OTHER))[1],
+        "--ask",
+        f"y: {ASK}; z: {ASK}",
+        "--model",
+        "mlp",
+        "--solver",
+        "program",
+    ],
+)
+command("a file of asks that is not there", lambda: fit_table(table(), ask="asks.yaml"))
 command("several classes, streamed", lambda: fit_table(table(y=np.arange(200) % 3), "--stream", ask=SEVERAL))
 command(
     "a solver of two classes for several",
@@ -631,6 +651,7 @@ library("a loader of rows without lists", lambda: fit_lists(None, [2, 2, 3, 3]))
 library("a list in two parts", lambda: fit_lists([0, 0, 1, 1], [0, 0, 3, 3]))
 library("names of lists in a loader", lambda: fit_lists(["a"] * 4, [2, 2, 3, 3]))
 library("a solver of lists for another ask", lambda: sp.losses.ImplicitLists(sp.ask("minimize error")))
+TWO_LABELS = f"{PROBLEM} for each of a, b"
 library("one score per row for several classes", lambda: sp.evaluate("maximize macro recall", SCORES, LABELS))
 library(
     "rows of scores of different lengths",
@@ -652,6 +673,20 @@ library(
 )
 library("a class weight for several classes", lambda: sp.CrossEntropy(2.0)(torch.eye(3), torch.arange(3)))
 library("a class that is no class", lambda: sp.classes.OfClass(sp.recall, -1))
+library("several labels of which there is one", lambda: sp.ask({"a": "minimize fnr"}))
+library("a label with two asks", lambda: sp.ask("a: minimize fnr; a: minimize fpr"))
+library("an area for one of several labels", lambda: sp.ask({"a": "minimize fnr", "b": "maximize auc"}))
+library("labels other than 0, 1 and NaN", lambda: sp.evaluate(PROBLEM, EYE[:, :2], 2 * EYE[:, :2]))
+library("a label that is known for no row", lambda: sp.evaluate(PROBLEM, EYE[:, :2], EYE[:, :2] * [1, NAN]))
+library("names of other labels than there are", lambda: sp.evaluate(TWO_LABELS, EYE[:, :2], EYE[:, :2], classes="ac"))
+library("scores of fewer labels than are asked for", lambda: sp.evaluate(TWO_LABELS, EYE[:, :1], EYE[:, :1]))
+library(
+    "a certificate that one label cannot have",
+    lambda: sp.calibrate(TWO_LABELS, EYE[:, :2], EYE[:, :2], confidence=0.95),
+)
+library("a class weight for several labels", lambda: sp.CrossEntropy(2.0)(torch.eye(3), torch.eye(3)))
+library("unknown labels for a model to fit", lambda: sp.Tuned(Forest(), TWO_LABELS).fit(EYE, EYE[:, :2] * NAN))
+library("labels that are no numbers in Y", lambda: sp.SetpointClassifier(TWO_LABELS).fit(EYE, [["a", "b"]] * 4))
 library("two kinds of questions at once", lambda: sp.ask("maximize macro recall where fpr weighted by amount <= 1%"))
 library("a rate that lists do not have", lambda: sp.rates.InFirst(sp.fpr, 5))
 library("the first 0 rows of lists", lambda: sp.rates.InFirst(sp.recall, 0))

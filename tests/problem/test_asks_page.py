@@ -31,7 +31,7 @@ def test_every_example_is_read_and_reads_back(text):
 
 
 def test_there_is_an_example_of_every_kind():
-    assert {sp.ask(text).kind for text in EXAMPLES} == {"cut", "band", "worth", "classes", "lists"}
+    assert {sp.ask(text).kind for text in EXAMPLES} == {"cut", "band", "worth", "classes", "labels", "lists"}
 
 
 @pytest.mark.parametrize(("written", "meant"), rows("Near misses"))

@@ -23,9 +23,9 @@ def _promises(figures: dict[str, Any]) -> str:
     ]  # fmt: skip
     note = (
         f"{figures['labels']} labels, {figures['rows']:,} rows, {100 * figures['missing']:.0f} % of the labels not "
-        f"known; a certificate at {100 * figures['confidence']:.0f} % for the bounds of all labels together. *Broken* is the "
-        "share of repeats in which the bound of any label does not hold in truth: with the level shared among the "
-        "labels, with each label certified at the whole level by itself, and without a certificate."
+        f"known; a certificate at {100 * figures['confidence']:.0f} % for the bounds of all labels together. "
+        "*Broken* is the share of repeats in which the bound of any label does not hold in truth: with the level "
+        "shared among the labels, with each label certified at the whole level by itself, and without a certificate."
     )
     head = ["ask for each label", "correlation", "repeats", "certified", "broken", "by itself", "plug-in", "limit",
             "met", "true objective", "plug-in"]  # fmt: skip

@@ -26,8 +26,12 @@ import setpoint as sp
 from benchmarks.common.harness import write_result
 from benchmarks.studies.labels.tables import TABLES
 from benchmarks.studies.tables.tables import Folders
+from setpoint.decide.certify import certify
+from setpoint.decide.labels import certify_labels, find_labels
 from setpoint.errors import TooFewSamples
+from setpoint.measure.labels import of_label
 from setpoint.problem.labels import LabelProblem
+from setpoint.problem.read_sample import read_sample
 from setpoint.run.compare import compare_table
 from setpoint.run.settings import Settings
 
@@ -75,13 +79,12 @@ def promises(ask: str, correlation: float, repeats: int) -> dict[str, Any]:
     found: dict[str, list[tuple[bool, float]]] = {"certified": [], "plug-in": [], "each label by itself": []}
     for repeat in range(repeats):
         scores, labels = drawn(np.random.default_rng((len(ask), round(10 * correlation), repeat)), correlation)
-        found["plug-in"].append(judged(problem, _cuts(sp.calibrate(whole, scores, labels))))
+        sample = read_sample(whole, scores, labels)
+        found["plug-in"].append(judged(problem, np.array(find_labels(whole, sample).cuts)))
         try:
-            found["certified"].append(
-                judged(problem, _cuts(sp.calibrate(whole, scores, labels, confidence=CONFIDENCE)))
-            )
-            alone = [_alone(problem, *column) for column in zip(scores.T, labels.T)]
-            found["each label by itself"].append(judged(problem, np.array(alone)))
+            found["certified"].append(judged(problem, np.array(certify_labels(whole, sample, CONFIDENCE)[0].cuts)))
+            alone = [certify(problem, of_label(sample, place), CONFIDENCE)[0] for place in range(LABELS)]
+            found["each label by itself"].append(judged(problem, torch.cat(alone).numpy()))
         except TooFewSamples:
             continue
     limit = 1 - CONFIDENCE + 2 * (CONFIDENCE * (1 - CONFIDENCE) / repeats) ** 0.5
@@ -90,15 +93,6 @@ def promises(ask: str, correlation: float, repeats: int) -> dict[str, Any]:
         row |= {f"{name}, broken": sum(broken for broken, _ in own) / repeats,
                 f"{name}, objective": float(np.mean([value for _, value in own]))}  # fmt: skip
     return {**row, "issued": len(found["certified"]) / repeats, "met": row["certified, broken"] <= limit}
-
-
-def _cuts(point: sp.OperatingPoint) -> np.ndarray:
-    return np.array(point.thresholds.values)
-
-
-def _alone(problem: sp.Problem, scores: np.ndarray, labels: np.ndarray) -> float:
-    known = ~np.isnan(labels)
-    return float(sp.calibrate(problem, scores[known], labels[known], confidence=CONFIDENCE).threshold)  # type: ignore[arg-type]
 
 
 def beside_mapie(ask: str, correlation: float, repeats: int, python: str) -> dict[str, Any]:
@@ -120,7 +114,7 @@ def beside_mapie(ask: str, correlation: float, repeats: int, python: str) -> dic
     rows = []
     for place, pair in enumerate(draws):
         try:
-            ours = judged(problem, _cuts(sp.calibrate(whole, *pair, confidence=CONFIDENCE)))
+            ours = judged(problem, np.array(certify_labels(whole, read_sample(whole, *pair), CONFIDENCE)[0].cuts))
         except TooFewSamples:
             continue
         if not np.isnan(each[place]).any():
