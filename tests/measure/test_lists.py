@@ -75,6 +75,12 @@ def test_decisions_follow_a_stable_sort_of_each_list_alone(rows, k):
         assert alone == [found[place] for place in places]
 
 
+def test_many_tied_rows_keep_the_order_in_which_they_come():
+    point = sp.evaluate("maximize recall in the first 3", [0.5] * 400, [0, 1] * 200, lists=[1, 2] * 200)
+    found = point.predict([0.5] * 400, lists=[1, 2] * 200)
+    assert np.flatnonzero(found).tolist() == [0, 1, 2, 3, 4, 5]
+
+
 def sample_of(lists, scores, labels):
     return with_lists(check_sample(torch.tensor(scores).double(), labels), lists)
 
