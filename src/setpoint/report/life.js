@@ -45,16 +45,20 @@ function drawBound(host, bound, place) {
   level(chart, bound.bound);
   restarts(chart);
   const against = own.map((one) => one.against), favour = own.map((one) => one.favour);
-  const most = Math.max(bound.limit + 1, ...against, ...favour), least = Math.min(-1, ...against, ...favour);
+  const most = 1.05 * Math.max(bound.limit + 1, ...against, ...favour), least = Math.min(-1, ...against, ...favour);
   const second = makeChart(right, { x: span, y: [least, most], xName: 'entry of the record', yName: 'log10 of the e-value', label: `${bound.name}: the evidence at each look` });
   pieces(second, looks, favour, { class: 'curve' });
   pieces(second, looks, against, { class: 'curve ours' });
   dots(second, looks, against, 'ours');
   level(second, bound.limit);
   restarts(second);
-  const legend = element('p', { class: 'legend' }, host);
-  for (const [name, kind] of [['evidence against', 'curve ours'], ['evidence for', 'curve']]) {
-    const part = element('span', {}, legend);
+  legend(host, [['evidence against', 'curve ours'], ['evidence for', 'curve']]);
+}
+
+function legend(host, kinds) {
+  const made = element('p', { class: 'legend' }, host);
+  for (const [name, kind] of kinds) {
+    const part = element('span', {}, made);
     node('path', { class: kind, d: 'M0 6H26' }, node('svg', { width: 26, height: 12, 'aria-hidden': 'true' }, part));
     part.append(name);
   }
@@ -66,12 +70,13 @@ function draw() {
   life.bounds.forEach((bound, place) => drawBound(host, bound, place));
   const seen = life.drift, at = seen.map((one) => one.number);
   const tops = seen.flatMap((one) => [one.scores, one.feature]);
-  const chart = makeChart(document.getElementById('drift'), { x: span, y: [Math.min(-1, ...tops), Math.max(2, ...tops)], xName: 'entry of the record', yName: 'log10 of the e-value', ratio: 0.35, label: 'The evidence of drift at each look' });
+  const chart = makeChart(document.getElementById('drift'), { x: span, y: [Math.min(-1, ...tops), 1.05 * Math.max(2, ...tops)], xName: 'entry of the record', yName: 'log10 of the e-value', ratio: 0.35, label: 'The evidence of drift at each look' });
   pieces(chart, at, seen.map((one) => one.feature), { class: 'curve' });
   pieces(chart, at, seen.map((one) => one.scores), { class: 'curve ours' });
   dots(chart, at, seen.map((one) => one.scores), 'ours');
   level(chart, life.driftLimit);
   restarts(chart);
+  legend(document.getElementById('drift'), [['scores', 'curve ours'], ['the feature that moved most', 'curve']]);
 }
 
 draw();

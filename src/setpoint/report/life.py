@@ -48,12 +48,12 @@ def make_life(watch: Watch) -> str:
     return Template(asset("life.html")).substitute(
         title=escape(f"{watch.problem} - setpoint watch"),
         ask=escape(str(watch.problem)),
-        kind="broken" if watch.broken else "holds" if watch.holds else "open",
+        kind="verdict broken" if watch.broken else "verdict holds" if watch.holds else "answer",
         verdict=escape(watch_words(watch)),
         drift=said,
         level=escape(
-            f"Level {watch.level:g} over all looks; {len(watch.looks)} labelled looks since the threshold was set, "
-            f"{len(watch.entries)} entries in all."
+            f"Level {watch.level:g} over all looks. Labelled looks since the threshold was set: {len(watch.looks)}. "
+            f"Entries in all: {len(watch.entries)}."
         ),
         record=_record(watch),
         hash=escape(watch.hash[:16]),
