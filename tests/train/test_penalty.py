@@ -18,8 +18,8 @@ from setpoint.train.lasso import _quadratic, elastic_net
 from setpoint.train.linear import cross_entropy
 from setpoint.train.newton import newton, products_of
 from setpoint.train.penalty import (
-    Columns,
     Penalty,
+    ScaledColumns,
     Validated,
     choose_penalty,
     cross_validate,
@@ -191,7 +191,7 @@ def test_folds_have_the_same_share_of_each_class_in_each_group():
 @pytest.mark.parametrize("penalty", [Penalty(), Penalty(9.0), Penalty(0.0, 3.0), Penalty(2.0, 2.0)])
 def test_plain_cross_entropy_on_the_columns_of_a_penalty_is_the_minimum_under_the_penalty(penalty):
     rows = table(120, 30)
-    columns = Columns.under(rows, penalty)
+    columns = ScaledColumns.under(rows, penalty)
     theta = columns.whole(cross_entropy(columns.rows, columns.rows.weights))
     expected = peer(rows, rows.weights, penalty)
     torch.testing.assert_close(theta, expected, atol=1e-4, rtol=1e-3)

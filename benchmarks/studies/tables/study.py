@@ -24,8 +24,8 @@ Design, fixed before the first result was seen:
   trained once more on both parts with the chosen rounds; the best of 7 class weights of it, chosen by the ask on
   held-out rows; scikit-learn's `TunedThresholdClassifierCV` around the same LightGBM, with five folds of train,
   held-out and calibration rows, where its scoring can say the ask; logistic regression with an L1 and with an L2
-  penalty, the strength chosen on held-out rows; FLAML by log-loss for 8 single fits, at least 5 seconds; plain
-  cross-entropy as `setpoint fit` trains it beside every run.
+  penalty, the strength chosen on held-out rows; FLAML by log-loss for 8 single fits, at least 5 seconds of
+  the processor with one thread; plain cross-entropy as `setpoint fit` trains it beside every run.
 - *Ours*: `fit_table`, the function under the command line, with the models `linear`, `trees` and `auto`.
 - *Claims*: `auto` is better than tuned LightGBM beyond two plain standard errors in half of the cells or more and worse
   in none; never worse than cross-entropy; the median time is at most 8 single fits.

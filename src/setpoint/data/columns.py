@@ -80,7 +80,8 @@ class Columns:
             ignore_extra: Let columns that training never had be there.
             notes: Takes note of what training never saw.
         """
-        absent = [column.name for column in self.columns if column.name not in frame.columns]
+        present = set(frame.columns)
+        absent = [column.name for column in self.columns if column.name not in present]
         if absent:
             listed = ", ".join(map(repr, absent[:20])) + (", ..." if len(absent) > 20 else "")
             raise BadTable(

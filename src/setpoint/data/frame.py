@@ -190,13 +190,14 @@ def holds_numbers(column: Column) -> bool:
 
 def holds_levels(column: Column) -> bool:
     """Whether a column holds words or booleans."""
-    return column.dtype in (pl.String, pl.Boolean, pl.Categorical, pl.Enum, pl.Null)
+    return isinstance(column.dtype, (pl.String, pl.Boolean, pl.Categorical, pl.Enum, pl.Null))
 
 
 def numbers(column: Column) -> NDArray[np.float64]:
     """Float64, NaN where missing, infinities as they are; times in the unit of their type."""
-    plain = column.to_physical() if column.dtype.is_temporal() else column
-    return np.array(plain.cast(pl.Float64).to_numpy(), dtype=np.float64)
+    if not isinstance(column.dtype, pl.Float64):
+        column = (column.to_physical() if column.dtype.is_temporal() else column).cast(pl.Float64)
+    return np.array(column.to_numpy(), dtype=np.float64)
 
 
 def matrix(column: Column, length: int) -> NDArray[np.float64]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from setpoint.data.encoding import find_encoding, write_utf8
-from setpoint.data.text_format import Head, TextFormat, find_head
+from setpoint.data.text_format import TextFormat, TextHead, find_head
 from setpoint.data.unpack import PACKED, packer_of, unpack
 from setpoint.errors import BadFile, BadTable
 
@@ -58,7 +58,7 @@ class Opened:
     name: str
     path: Path
     kind: str = TEXT
-    head: Head = field(default_factory=lambda: Head(",", ()))
+    head: TextHead = field(default_factory=lambda: TextHead(",", ()))
     notes: list[str] = field(default_factory=list)
     held: tempfile.TemporaryDirectory[str] | None = None
 

@@ -136,8 +136,7 @@ class Guess:
     """
 
     def __init__(self) -> None:
-        forms = [Reading(kind, form=form) for kind, forms in _FORMS.items() for form in forms]
-        self.possible = [Reading(kind, length=int(kind == _LIST)) for kind in _PARSERS] + forms
+        self.possible = [*_POSSIBLE]
         self.units: set[str] = set()
         self.known, self.unusable = 0, False
         self.typed: str | None = None
@@ -145,7 +144,7 @@ class Guess:
 
     def add(self, column: Column) -> Column:
         """Take the values into account; the column, read as the kind that looks right so far."""
-        if column.dtype in (pl.Categorical, pl.Enum):
+        if isinstance(column.dtype, (pl.Categorical, pl.Enum)):
             self.typed = _WORDS
             return column.cast(pl.String)
         if not is_text(column):
@@ -248,7 +247,7 @@ def apply_readings(frame: Frame, readings: Readings) -> Frame:
 
 def is_text(column: Column) -> bool:
     """Whether the values are text."""
-    return column.dtype in (pl.String, pl.Categorical, pl.Enum)
+    return isinstance(column.dtype, (pl.String, pl.Categorical, pl.Enum))
 
 
 def _kind_of(dtype: pl.DataType) -> str | None:
@@ -266,6 +265,8 @@ def _kind_of(dtype: pl.DataType) -> str | None:
 
 def _as_read(column: Column) -> Column:
     """A column of another type than text, in the one type of its kind."""
+    if isinstance(column.dtype, pl.Float64):
+        return column
     kind = _kind_of(column.dtype)
     assert kind is not None
     if kind == _ZONED:
@@ -287,3 +288,8 @@ _EMPTY: dict[str, pl.DataType] = {
     _NUMBER: pl.Float64(), _BOOLEAN: pl.Boolean(), _TIME: pl.Datetime("us"), _ZONED: pl.Datetime("us", "UTC"),
     _CLOCK: pl.Time(), _SPAN: pl.Duration("us"), _LIST: pl.List(pl.Float64()), _WORDS: pl.String(),
 }  # fmt: skip
+#: Everything that text may be read as.
+_POSSIBLE = [
+    *(Reading(kind, length=int(kind == _LIST)) for kind in _PARSERS),
+    *(Reading(kind, form=form) for kind, forms in _FORMS.items() for form in forms),
+]

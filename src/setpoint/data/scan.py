@@ -234,18 +234,19 @@ def fingerprint(frame: Frame) -> dict[str, Any]:
 
 def _values(column: Column) -> list[bytes | memoryview]:
     """Bytes of a column that no version of polars changes: which values are missing, and the others."""
-    missing = column.is_null()
-    kind = column.dtype
+    kind, missing = column.dtype, _bytes(column.is_null()) if column.null_count() else bytes(len(column))
+    if isinstance(kind, pl.Float64) and not column.null_count():
+        return [missing, _bytes(column)]
     if kind.is_temporal():
         column = column.to_physical()
     if kind == pl.Boolean:
         column = column.cast(pl.UInt8)
     if kind in (pl.String, pl.Categorical, pl.Enum):
         text = column.cast(pl.String).fill_null("")
-        return [_bytes(missing), _bytes(text.str.len_bytes()), str(text.str.join("").item()).encode()]
+        return [missing, _bytes(text.str.len_bytes()), str(text.str.join("").item()).encode()]
     if (column.dtype.is_integer() and column.dtype not in (pl.Int128, pl.UInt128)) or column.dtype.is_float():
-        return [_bytes(missing), _bytes(column.fill_null(0))]
-    return [_bytes(missing), repr(column.to_list()).encode()]
+        return [missing, _bytes(column.fill_null(0))]
+    return [missing, repr(column.to_list()).encode()]
 
 
 def _bytes(column: Column) -> memoryview:

@@ -19,13 +19,9 @@ _DAY = 86_400_000_000
 PARTS = ("days", "year", "month", "weekday", "hour")
 
 
-@dataclass(frozen=True)
-class Vector:
-    """Lists of numbers of one length: an amount for each place of the list that was not constant in training."""
+class _OfAmounts:
+    """A column whose features are those of several amounts, one behind the other."""
 
-    name: str
-    length: int
-    places: tuple[int, ...]
     amounts: tuple[Numeric, ...]
 
     @property
@@ -35,6 +31,16 @@ class Vector:
     @property
     def blocks(self) -> list[Block]:
         return [block for amount in self.amounts for block in amount.blocks]
+
+
+@dataclass(frozen=True)
+class Vector(_OfAmounts):
+    """Lists of numbers of one length: an amount for each place of the list that was not constant in training."""
+
+    name: str
+    length: int
+    places: tuple[int, ...]
+    amounts: tuple[Numeric, ...]
 
     def encode(self, column: Column) -> NDArray[np.float32]:
         values = matrix(column, self.length)
@@ -60,7 +66,7 @@ class Vector:
 
 
 @dataclass(frozen=True)
-class Times:
+class Times(_OfAmounts):
     """Dates or times: the days since 1970, and year, month, weekday and hour where these vary in training.
 
     Years to hours are those of UTC where there is a time zone; Monday is weekday 1.
@@ -82,14 +88,6 @@ class Times:
 
     name: str
     amounts: tuple[Numeric, ...]
-
-    @property
-    def features(self) -> list[str]:
-        return [feature for amount in self.amounts for feature in amount.features]
-
-    @property
-    def blocks(self) -> list[Block]:
-        return [block for amount in self.amounts for block in amount.blocks]
 
     def encode(self, column: Column) -> NDArray[np.float32]:
         parts = (amount.name.removeprefix(f"{self.name}: ") for amount in self.amounts)

@@ -77,7 +77,7 @@ class TextFormat:
 
 
 @dataclass(frozen=True)
-class Head:
+class TextHead:
     """The start of a text file.
 
     Attributes:
@@ -102,7 +102,7 @@ def spoken(separator: str) -> str:
     return _SPOKEN.get(separator, repr(separator))
 
 
-def find_head(sample: str, name: str, layout: TextFormat, usual: str | None) -> Head:
+def find_head(sample: str, name: str, layout: TextFormat, usual: str | None) -> TextHead:
     """Find the separator and the line of names.
 
     Args:
@@ -143,7 +143,7 @@ def find_head(sample: str, name: str, layout: TextFormat, usual: str | None) -> 
             f"has numbers such as {next(filter(is_number, names))!r} in its line of names; if that line is a row, "
             "use --no-header"
         )
-    return Head(separator, names, above, trailing, blanks, tuple(notes))
+    return TextHead(separator, names, above, trailing, blanks, tuple(notes))
 
 
 def is_number(text: str) -> bool:

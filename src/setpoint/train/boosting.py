@@ -43,6 +43,7 @@ class Boosted(nn.Module):
     Args:
         texts: The text of each booster, as `Booster.model_to_string` writes it.
         layout: How the features of a row become the values that the boosters were trained on.
+        boosters: The boosters of these texts, if they were read already.
 
     Example:
         >>> import torch, setpoint as sp
@@ -53,10 +54,10 @@ class Boosted(nn.Module):
         True
     """
 
-    def __init__(self, texts: Sequence[str], layout: Layout) -> None:
+    def __init__(self, texts: Sequence[str], layout: Layout, boosters: Sequence[Any] = ()) -> None:
         super().__init__()
         self.layout = layout
-        self.boosters = [lightgbm().Booster(model_str=text) for text in texts]
+        self.boosters = [*boosters] or [lightgbm().Booster(model_str=text) for text in texts]
         for place, text in enumerate(texts):
             self.register_buffer(f"booster_{place}", _bytes(text))
         self.register_buffer("blocks", _bytes(layout.to_json()))
@@ -81,7 +82,8 @@ class Boosted(nn.Module):
     @classmethod
     def join(cls, models: Sequence[Boosted]) -> Boosted:
         """One model with the boosters of several, which is faster than an ensemble: rows are read once."""
-        return cls([text for model in models for text in model.texts], models[0].layout)
+        boosters = [booster for model in models for booster in model.boosters]
+        return cls([text for model in models for text in model.texts], models[0].layout, boosters)
 
 
 def _bytes(text: str) -> Tensor:

@@ -91,6 +91,7 @@ class Folded:
         self.rows = rows_to_fold(data, method.pool)
         self.folds = folds_of(self.rows, len(method.methods), method.seed)
         self.trained: dict[int, Trained] = {}
+        self.scored: dict[int, Tensor] = {}
         self.started = self.ended = time.perf_counter()
 
     def member(self, place: int) -> Trained:
@@ -108,7 +109,9 @@ class Folded:
 
     def scores(self, place: int) -> Tensor:
         """The scores of the rows of one fold by its member."""
-        return score_rows(self.member(place).model, self.rows.x[self.folds == place]).float()
+        if place not in self.scored:
+            self.scored[place] = score_rows(self.member(place).model, self.rows.x[self.folds == place]).float()
+        return self.scored[place]
 
     def all(self) -> Trained:
         """All members, as one model."""

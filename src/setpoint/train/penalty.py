@@ -1,8 +1,8 @@
 """The penalty on the parameters of linear models, chosen by cross-validated cross-entropy on a path of strengths.
 
 A penalty is a ridge, or an elastic net where columns are many beside rows. Either is turned into new columns on which
-it is the plain ridge 1/2 |theta|^2 that all recipes share (`Columns`): a ridge of strength s divides each column by
-sqrt(s). An elastic net keeps the columns whose parameter is not 0 and divides each by the root of the ridge that has
+it is the plain ridge 1/2 |theta|^2 that all recipes share (`ScaledColumns`): a ridge of strength s divides each column
+by sqrt(s). An elastic net keeps the columns whose parameter is not 0 and divides each by the root of the ridge that has
 the same slope there, so that plain cross-entropy on the new columns is the elastic net's own solution.
 """
 
@@ -75,7 +75,7 @@ class Validated:
 
 
 @dataclass(frozen=True)
-class Columns:
+class ScaledColumns:
     """Rows whose columns are so scaled that a penalty is 1/2 |theta|^2 there.
 
     Args:
@@ -91,7 +91,7 @@ class Columns:
     width: int
 
     @classmethod
-    def under(cls, rows: Rows, penalty: Penalty) -> Columns:
+    def under(cls, rows: Rows, penalty: Penalty) -> ScaledColumns:
         """The columns for a penalty."""
         width = rows.x.shape[1]
         kept = torch.arange(width)

@@ -22,7 +22,7 @@ from setpoint.solve.solver import Solver
 from setpoint.train.class_weights import GRID, TRIED, class_weights, deciding_bound, ratio_for
 from setpoint.train.linear import Anchor, cross_entropy, match, refine
 from setpoint.train.newton import products_of
-from setpoint.train.penalty import Columns, Penalty, choose_penalty
+from setpoint.train.penalty import Penalty, ScaledColumns, choose_penalty
 
 KAPPA = 0.25
 
@@ -35,13 +35,13 @@ def is_linear(model: nn.Module) -> TypeGuard[nn.Linear]:
 class Recipes:
     """The parameters that each recipe gives on one set of rows; what recipes share is computed once.
 
-    Recipes work on the columns of the penalty (`Columns`), which cross-validation chooses unless it is given.
+    Recipes work on the columns of the penalty (`ScaledColumns`), which cross-validation chooses unless it is given.
     """
 
     def __init__(self, problem: Problem, rows: Rows, penalty: Penalty | None = None) -> None:
         self.problem = problem
         self.penalty = choose_penalty(rows) if penalty is None else penalty
-        self.columns = Columns.under(rows, self.penalty)
+        self.columns = ScaledColumns.under(rows, self.penalty)
         self.rows, self.products = self.columns.rows, products_of(self.columns.rows.x)
 
     @cached_property
