@@ -47,7 +47,7 @@ STUDIES = (
     "peers",
 )
 #: These have a section in docs/measured.md, and stand in the index as well.
-MEASURED = ("auto", "certificates")
+MEASURED = ("auto", "certificates", "dependence")
 INDEX = """# Evidence
 
 Written by `python -m benchmarks.evidence` from `benchmarks/results/`; nothing here is typed. `make evidence` runs what

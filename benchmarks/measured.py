@@ -11,6 +11,7 @@ from benchmarks.speed import page_scale
 from benchmarks.studies.auto import page as auto
 from benchmarks.studies.certificates import page as certificates
 from benchmarks.studies.critical_class import page as critical_class
+from benchmarks.studies.dependence import page as dependence
 from benchmarks.studies.fixed_fpr import page as fixed_fpr
 from benchmarks.studies.labels import page as labels
 from benchmarks.studies.letter import page as letter
@@ -30,6 +31,7 @@ SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "auto": (auto.TITLE, auto.section),
     "certificates": (certificates.TITLE, certificates.section),
     "promises": (promises.TITLE, promises.section),
+    "dependence": (dependence.TITLE, dependence.section),
     "promises_tables": (promises_tables.TITLE, promises_tables.section),
     "labels": (labels.TITLE, labels.section),
     "promises_lists": (promises_lists.TITLE, promises_lists.section),

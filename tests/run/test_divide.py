@@ -52,7 +52,7 @@ def test_shares_of_distinct_times_are_kept():
 def test_a_part_without_a_class_is_refused_by_name():
     with pytest.raises(TooFewSamples, match="part 1 of 2 has 50 rows by its time, and none of the positive class"):
         split_by_time(torch.arange(100) // 50, (0.5, 0.5), torch.arange(100))
-    with pytest.raises(TooFewSamples, match="counted by their highest class, the positive class has 1 row"):
+    with pytest.raises(TooFewSamples, match="part 1 of 2 has 1 rows by its clusters, and none of"):
         split_clusters(torch.tensor([0, 0, 1, 1]), (0.5, 0.5), 0, torch.tensor([0, 1, 2, 2]))
 
 

@@ -54,12 +54,14 @@ def split(
     groups: Tensor | None = None,
     names: Sequence[str] = (),
     lists: Tensor | None = None,
+    *,
+    in_each: bool = True,
 ) -> list[Tensor]:
     """Row numbers of one part per share, in ascending order, drawn at random from each class (in each group) apart.
 
-    A class (of a group) with too few rows for one in each part that has a share is refused; by its name, if the classes
-    have `names`. Rows of `lists` are drawn list by list: those with a positive row and those without apart, where both
-    are many enough.
+    A class (of a group) with too few rows for one `in_each` part that has a share is refused; by its name, if the
+    classes have `names`. Rows of `lists` are drawn list by list: those with a positive row and those without apart,
+    where both are many enough.
 
     Example:
         >>> import torch
@@ -76,7 +78,7 @@ def split(
         rows = kind[torch.randperm(len(kind), generator=draw)]
         ends = [0, *(edges * len(rows)).round().long().tolist()]
         for place, (start, end) in enumerate(pairwise(ends)):
-            if start >= end and shares[place] > 0:
+            if in_each and start >= end and shares[place] > 0:
                 held = f"{len(rows)} row{'' if len(rows) == 1 else 's'}{'' if groups is None else ' in one group'}"
                 parts = [share for share in shares if share > 0]
                 which = _which(labels[rows[0]], names)
@@ -140,10 +142,7 @@ def split_clusters(
         [[2, 3, 4], [0, 1, 5]]
     """
     highest = torch.zeros(int(clusters.max()) + 1, dtype=labels.dtype).scatter_reduce_(0, clusters, labels, "amax")
-    try:
-        drawn = split(highest, shares, seed, names=names)
-    except TooFewSamples as cause:
-        raise TooFewSamples(f"of clusters, counted by their highest class, {cause}") from cause
+    drawn = split(highest, shares, seed, in_each=False)
     parts = [torch.isin(clusters, own).nonzero().squeeze(-1) for own in drawn]
     return _with_all_classes(labels, shares, parts, "its clusters", names)
 

@@ -15,7 +15,7 @@ from setpoint.decide.by_group import EVERYWHERE, find_by_group
 from setpoint.decide.certify import certify, drawn_apart, unweighted
 from setpoint.decide.cut import find
 from setpoint.decide.rate_window import widest_window
-from setpoint.decide.samples_needed import refusal_of_gap, refusal_of_window, refuse_the_impossible
+from setpoint.decide.samples_needed import fewest_of_each, refusal_of_gap, refusal_of_window, refuse_the_impossible
 from setpoint.errors import TooFewSamples
 from setpoint.measure.constraint import Constraint
 from setpoint.measure.count import count
@@ -58,6 +58,11 @@ def certify_gap(problem: Problem, sample: Sample, names: list[str], confidence: 
     thresholds = find_by_group(replace(problem, constraints=(replace(bound, bound=high - low),)), rest, window)[0]
     method = f"a window of {rate_within(bound.quantity)} that {len(aside.labels)} samples set aside chose"
     return thresholds, Certificate(problem.promise, confidence, min(sizes), method)
+
+
+def needed_for_gap(bound: Constraint, confidence: float) -> int:
+    """The fewest samples of each of two groups with which a gap alone can be certified, those set aside among them."""
+    return math.ceil(fewest_of_each(bound.bound, 1 - confidence, [0, 0]) / (1 - _FOR_WINDOW))
 
 
 def _sizes(bound: Constraint, sample: Sample) -> list[int]:

@@ -10,7 +10,8 @@ import torch
 from setpoint.decide.by_kind import decider
 from setpoint.decide.calibrate import calibrate
 from setpoint.decide.order import worth
-from setpoint.decide.samples_needed import allowed_share, whole_of
+from setpoint.decide.certify_groups import needed_for_gap
+from setpoint.decide.samples_needed import allowed_share, counted, whole_of
 from setpoint.decide.settle import AUTO, USUAL
 from setpoint.errors import BadProblem, SetpointError
 from setpoint.measure.band import BAND, BandRate, is_one_sided
@@ -113,6 +114,9 @@ def certificate(problem: Problem) -> tuple[str | None, list[Need]]:
     found = []
     for constraint in problem.constraints:
         of, allowed = "lists" if lists else whole_of(constraint), allowed_share(constraint)
+        if isinstance(constraint.quantity, Gap) and len(problem.constraints) == 1 and 0 < allowed < 1:
+            sizes = {c: needed_for_gap(constraint, c) for c in CONFIDENCES}
+            found.append(Need(str(constraint), f"{counted(constraint)} of each group", sizes))
         if of and 0 < allowed < 1:
             needed = decider(problem).needed
             found.append(Need(str(constraint), of, {c: needed(problem, constraint, c) for c in CONFIDENCES}))
@@ -149,7 +153,10 @@ def advice(problem: Problem, refusal: str | None, needs: list[Need]) -> list[str
     if problem.kind == LABELS:
         lines.append("The labels share the error probability, so that the bounds of all labels hold together.")
     if problem.group is not None:
-        lines.append("For a gap it depends on the data: the smaller of the compared groups decides.")
+        lines.append(
+            "For a gap it depends on the data: the smaller of the compared groups decides, and the fewest samples certify "
+            "cuts at which all of them pass, or none."
+        )
     elif len(problem.constraints) > len(needs):
         lines.append("For the other bounds it depends on the data.")
     return lines

@@ -1,0 +1,3 @@
+from benchmarks.studies.dependence.study import main
+
+main()
