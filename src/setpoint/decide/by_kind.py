@@ -9,7 +9,7 @@ from setpoint.decide.band import find_band
 from setpoint.decide.certify import certify
 from setpoint.decide.certify_band import certify_band, needed_for_band
 from setpoint.decide.certify_groups import certify_each_group, certify_gap
-from setpoint.decide.certify_shifts import certify_shifts
+from setpoint.decide.certify_shifts import certify_shifts, needed_for_shifts
 from setpoint.decide.cut import find
 from setpoint.decide.samples_needed import allowed_share, needed
 from setpoint.decide.shifts import find_shifts, with_limit
@@ -84,5 +84,5 @@ _DECIDERS = {
         needed_for_band,
     ),
     WORTH: Decider(find_worth, certify_worth),
-    CLASSES: Decider(find_shifts, certify_shifts, bounded=_bounded_shifts),
+    CLASSES: Decider(find_shifts, certify_shifts, needed_for_shifts, _bounded_shifts),
 }
