@@ -18,8 +18,8 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
-from sklearn.linear_model import LogisticRegression
 from sklearn.ensemble import RandomForestClassifier as Forest
+from sklearn.linear_model import LogisticRegression
 
 import setpoint as sp
 from marks import slow

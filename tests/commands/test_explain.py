@@ -79,6 +79,35 @@ def test_every_rate_of_the_language_has_a_meaning():
     assert set(MEANING) == {*NAMED, "review"}
 
 
+@pytest.mark.parametrize(
+    ("text", "of", "tested"),
+    [
+        ("maximize recall of class a where fpr of class a <= 10%", "samples of other classes than a", 1.0),
+        ("minimize error where recall of class a >= 90%", "samples of class a", 0.75),
+        ("maximize recall of class b where precision of class a >= 90%", "samples predicted as class a", 0.75),
+    ],
+)
+def test_explain_counts_the_samples_of_each_class(text, of, tested, capsys):
+    main_ok("explain", text, "--json")
+    (need,) = json.loads(capsys.readouterr().out)["certificate"]["needs"]
+    assert need["of"] == of
+    for confidence, needed in need["samples"].items():
+        # A quarter of the samples choose the path where several classes move.
+        level = 1 - float(confidence)
+        assert scipy.stats.binom.cdf(0, round(tested * needed), 0.1) <= level
+        assert scipy.stats.binom.cdf(0, int(tested * (needed - 1)), 0.1) > level
+
+
+def test_explain_says_why_a_bound_on_classes_has_no_certificate(capsys):
+    for text, why in (
+        ("maximize accuracy where recall gap between classes <= 9%", "no exact test is known for recall gap between"),
+        ("minimize error where recall of class a >= 100%", "leave a little room"),
+        ("minimize error where recall of class a == 90%", "no data can show that recall of class a == 90%"),
+    ):
+        main_ok("explain", text)
+        assert why in " ".join(capsys.readouterr().out.split())
+
+
 def test_explain_says_how_a_band_decides_and_counts_the_samples_of_each_cut(capsys):
     text = "minimize review where precision >= 99% and npv >= 99.9%"
     main_ok("explain", text, "--json")

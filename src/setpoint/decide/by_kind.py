@@ -9,7 +9,7 @@ from setpoint.decide.band import find_band
 from setpoint.decide.certify import certify
 from setpoint.decide.certify_band import certify_band, needed_for_band
 from setpoint.decide.certify_groups import certify_each_group, certify_gap
-from setpoint.decide.certify_shifts import certify_shifts
+from setpoint.decide.certify_shifts import certify_shifts, needed_for_shifts
 from setpoint.decide.cut import find
 from setpoint.decide.labels import certify_labels, find_labels, needed_for_labels
 from setpoint.decide.lists import certify_lists, find_first, needed_lists
@@ -88,7 +88,7 @@ _DECIDERS = {
         needed_for_band,
     ),
     WORTH: Decider(find_worth, certify_worth),
-    CLASSES: Decider(find_shifts, certify_shifts, bounded=_bounded_shifts),
+    CLASSES: Decider(find_shifts, certify_shifts, needed_for_shifts, _bounded_shifts),
     LISTS: Decider(find_first, certify_lists, needed_lists),
     LABELS: Decider(find_labels, certify_labels, needed_for_labels),
 }

@@ -7,22 +7,35 @@ every bound.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
 from torch import Tensor
 
-from setpoint.decide.along_path import certify_along_path
+from setpoint.decide.along_path import SET_ASIDE, certify_along_path
 from setpoint.decide.certify import certify
-from setpoint.decide.samples_needed import refuse_the_impossible
+from setpoint.decide.samples_needed import allowed_share, needed, refuse_the_impossible
 from setpoint.decide.shifts import against_the_rest, find_shifts, of_one_class, only_class
 from setpoint.errors import TooFewSamples
+from setpoint.measure.classes import OfClass
+from setpoint.measure.constraint import Constraint
 from setpoint.measure.sample import Sample
 from setpoint.problem.certificate import Certificate
 from setpoint.problem.problem import Problem
 from setpoint.problem.shifts import Shifts
 from setpoint.problem.thresholds import Thresholds
+
+
+def needed_for_shifts(problem: Problem, constraint: Constraint, confidence: float) -> int:
+    """The fewest samples, of those that a bound is a share of, with which it can be certified.
+
+    Bounds on several classes are certified along a path, which a part of the samples chooses without being tested.
+    """
+    fewest = needed(allowed_share(constraint), confidence)
+    named = {q.label if isinstance(q, OfClass) else None for q in problem.quantities}
+    return fewest if len(named) == 1 and None not in named else math.ceil(fewest / (1 - SET_ASIDE))
 
 
 def certify_shifts(

@@ -11,15 +11,17 @@ from setpoint.decide.by_kind import decider
 from setpoint.decide.calibrate import calibrate
 from setpoint.decide.order import worth
 from setpoint.decide.certify_groups import needed_for_gap
-from setpoint.decide.samples_needed import allowed_share, counted, whole_of
+from setpoint.decide.samples_needed import allowed_share, counted, refuse_the_impossible, whole_of
 from setpoint.decide.settle import AUTO, USUAL
 from setpoint.errors import BadProblem, SetpointError
 from setpoint.measure.band import BAND, BandRate, is_one_sided
+from setpoint.measure.classes import CLASSES
 from setpoint.measure.constraint import CUT, Constraint, percent
 from setpoint.measure.in_first import LISTS
 from setpoint.measure.labels import LABELS
 from setpoint.measure.rate import Gap
 from setpoint.measure.worth import WORTH
+from setpoint.problem.evidence import is_testable
 from setpoint.problem.labels import LabelProblem
 from setpoint.problem.problem import Problem
 from setpoint.report.meaning import meaning_of
@@ -45,6 +47,7 @@ _DECIDED = {BAND: " Rows above the upper cut are flagged, rows between the cuts 
 #: The kinds of questions whose certificate is foretold from the ask alone, and where a mistake falls.
 _WRONG_SIDE = {CUT: "the threshold; more of them allow a better one", BAND: "its cut; more of them allow better cuts"}
 _WRONG_SIDE[WORTH] = _WRONG_SIDE[LABELS] = _WRONG_SIDE[CUT]
+_WRONG_SIDE[CLASSES] = "the shifts; more of them allow better ones"
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,13 @@ def certificate(problem: Problem) -> tuple[str | None, list[Need]]:
     labels = torch.arange(2.0).reshape(2, *(1 for _ in width)).expand(2, *width)
     lists = ["a", "b"] if problem.kind == LISTS else None
     try:
-        calibrate(problem, torch.zeros(2, *width), labels, confidence=0.95, groups=groups, lists=lists)
+        if problem.kind == CLASSES:
+            untestable = next((c for c in problem.constraints if not is_testable(c)), None)
+            if untestable is not None:
+                return f"no exact test is known for {untestable}; it is estimated", []
+            refuse_the_impossible(problem)
+        else:
+            calibrate(problem, torch.zeros(2, *width), labels, confidence=0.95, groups=groups, lists=lists)
     except BadProblem as cause:
         return str(cause), []
     except SetpointError:
@@ -114,6 +123,7 @@ def certificate(problem: Problem) -> tuple[str | None, list[Need]]:
     found = []
     for constraint in problem.constraints:
         of, allowed = "lists" if lists else whole_of(constraint), allowed_share(constraint)
+        of = counted(constraint) if problem.kind == CLASSES else of
         if isinstance(constraint.quantity, Gap) and len(problem.constraints) == 1 and 0 < allowed < 1:
             sizes = {c: needed_for_gap(constraint, c) for c in CONFIDENCES}
             found.append(Need(str(constraint), f"{counted(constraint)} of each group", sizes))
@@ -136,7 +146,7 @@ def advice(problem: Problem, refusal: str | None, needs: list[Need]) -> list[str
             else f"With so few, none may fall on the wrong side of {_WRONG_SIDE[problem.kind]}."
         )
         most = max(needs, key=lambda need: need.samples[0.95])
-        if not most.of.endswith("flagged"):
+        if not most.of.endswith("flagged") and "predicted" not in most.of:
             total = -(-most.samples[0.95] // 0.15)
             lines.append(
                 f"setpoint fit sets 15% of the rows aside for it: for 95% the table should hold some {total:,.0f} "
@@ -149,6 +159,8 @@ def advice(problem: Problem, refusal: str | None, needs: list[Need]) -> list[str
         )
     if any(need.of == "not flagged" for need in needs):
         lines.append("How many rows are not flagged depends on the model, and not all of them will be negative.")
+    if any("predicted" in need.of for need in needs):
+        lines.append("How many rows are predicted as a class depends on the model, and not all of them will be right.")
     lines += _of_band(problem)
     if problem.kind == LABELS:
         lines.append("The labels share the error probability, so that the bounds of all labels hold together.")
