@@ -139,7 +139,7 @@ def split_clusters(
         >>> from setpoint.data.split import split_clusters
         >>> labels, clusters = torch.tensor([0, 1, 0, 0, 1, 0]), torch.tensor([0, 0, 1, 1, 2, 3])
         >>> [rows.tolist() for rows in split_clusters(labels, (0.5, 0.5), 0, clusters)]
-        [[2, 3, 4], [0, 1, 5]]
+        [[0, 1, 5], [2, 3, 4]]
     """
     highest = torch.zeros(int(clusters.max()) + 1, dtype=labels.dtype).scatter_reduce_(0, clusters, labels, "amax")
     drawn = split(highest, shares, seed, in_each=False)

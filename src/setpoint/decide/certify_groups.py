@@ -72,10 +72,10 @@ def _sizes(bound: Constraint, sample: Sample) -> list[int]:
 
 
 def _level(problem: Problem, sample: Sample) -> float:
-    """The middle of the rates of all groups at the best cuts of these samples."""
+    """The middle of the rates of all groups at the best cuts of these samples; 1 if they hold nothing to count."""
     rate, counts = rate_within(problem.constraints[0].quantity), find(problem, sample).counts[0]
     rates = rate(counts)[rate.size(counts) > 0]
-    return float(rates.max() + rates.min()) / 2
+    return float(rates.max() + rates.min()) / 2 if len(rates) else 1.0
 
 
 def _largest_tie(bound: Constraint, sample: Sample) -> float:

@@ -9,8 +9,8 @@ import torch
 
 from setpoint.decide.by_kind import decider
 from setpoint.decide.calibrate import calibrate
-from setpoint.decide.order import worth
 from setpoint.decide.certify_groups import needed_for_gap
+from setpoint.decide.order import worth
 from setpoint.decide.samples_needed import allowed_share, counted, refuse_the_impossible, whole_of
 from setpoint.decide.settle import AUTO, USUAL
 from setpoint.errors import BadProblem, SetpointError
@@ -166,8 +166,8 @@ def advice(problem: Problem, refusal: str | None, needs: list[Need]) -> list[str
         lines.append("The labels share the error probability, so that the bounds of all labels hold together.")
     if problem.group is not None:
         lines.append(
-            "For a gap it depends on the data: the smaller of the compared groups decides, and the fewest samples certify "
-            "cuts at which all of them pass, or none."
+            "For a gap it depends on the data: the smaller of the compared groups decides, and the fewest samples "
+            "certify cuts at which all of them pass, or none."
         )
     elif len(problem.constraints) > len(needs):
         lines.append("For the other bounds it depends on the data.")
