@@ -16,11 +16,13 @@ from setpoint.data.reading import Reading
 from setpoint.data.schema import Schema, Target
 from setpoint.data.several import PARTS
 from setpoint.data.several import time_part as time_part_in_python
+from setpoint.data.standardise import soften as soften_in_python
 from setpoint.errors import CannotExport
 from setpoint.export.decision import DECISIONS
 from setpoint.export.feeds import feeds_of
 from setpoint.export.graph import DOUBLE, TEXT, Graph
 from setpoint.export.of_run import export_graph
+from setpoint.export.soften import soften
 from setpoint.export.times import moments, time_part
 from setpoint.export.verify import refuse_differences, run_session, session_of, verify
 from setpoint.problem.thresholds import OneThreshold
@@ -130,6 +132,17 @@ def test_text_that_is_no_time_stops_the_graph(text):
     session = session_of(graph.model({}).SerializeToString())
     with pytest.raises(Exception, match="out of data bounds"):
         session.run(None, {"x": np.array([[text]], dtype=object)})
+
+
+def test_tails_are_those_of_python_to_the_last_bit():
+    draw = np.random.default_rng(0)
+    z = np.concatenate(
+        [draw.normal(0, 10, 5000), 10 ** draw.uniform(0, 308, 5000), [5.0, np.nextafter(5, 6), -1.7e308]]
+    )
+    graph = Graph()
+    graph.output("soft", soften(graph, graph.input("z", DOUBLE, 1)), DOUBLE, ["n", 1])
+    (found,) = session_of(graph.model({}).SerializeToString()).run(None, {"z": z.reshape(-1, 1)})
+    assert found[:, 0].tolist() == soften_in_python(torch.from_numpy(z)).tolist()
 
 
 def test_words_with_blanks_around_them_are_the_same_words():

@@ -115,8 +115,8 @@ class Answer:
         >>> table = fit_table(frame, "y", sp.ask("minimize fnr where fpr <= 10%"))
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     answer = load_run(save_run(folder + "/run", table)).answer([{"x": 0}, {"x": 500}])
-        >>> answer.decisions.tolist(), answer.notes
-        ([0, 1], ["column 'x': 1 of 2 rows outside the range that training saw, 0 to 199"])
+        >>> answer.decisions.tolist(), len(answer.notes)
+        ([0, 1], 1)
     """
 
     scores: NDArray[np.float32]
