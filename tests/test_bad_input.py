@@ -406,6 +406,48 @@ def _(monkeypatch, trained):
     return ["predict", "copy", "new.csv"]
 
 
+def watch(name, *more, change=lambda frame: frame, before=(), then=lambda frame: frame):
+    """A look at 20 loans, after other looks at the same table."""
+
+    def make(monkeypatch, trained):
+        shutil.copytree(trained / "run", "copy")
+        for options in before:
+            change(loans(20, seed=1)).write_csv("new.csv")
+            with pytest.raises(SystemExit):
+                main(["watch", "copy", "new.csv", "--quiet", *options])
+        then(change(loans(20, seed=1))).write_csv("new.csv")
+        return ["watch", "copy", "new.csv", *more]
+
+    on_the_command_line(name)(make)
+
+
+def other_keys(frame):
+    return frame.with_columns(id=pl.format("other {}", "id"))
+
+
+SCORED = ("--scores", "--key", "id")
+command("no run to watch", lambda: loans().write_csv("new.csv") or ["watch", "nowhere", "new.csv"])
+watch("a watch of rows without labels", change=lambda frame: frame.drop("default"))
+watch("scores and labels at once", "--scores", "--labels")
+watch("late labels without a key", "--labels")
+watch("late labels for which no row waits", "--labels", "--key", "id")
+watch("late labels of other rows", "--labels", "--key", "id", before=[SCORED], then=other_keys)
+watch("a key that is no column", "--scores", "--key", "key")
+watch("a key that two rows have", *SCORED, change=lambda frame: frame.with_columns(id=pl.lit("one")))
+watch("another level for a watch", "--level", "0.1", before=[()])
+
+
+@on_the_command_line("a record that was changed")
+def _(monkeypatch, trained):
+    shutil.copytree(trained / "run", "copy")
+    loans(20, seed=1).write_csv("new.csv")
+    with pytest.raises(SystemExit):
+        main(["watch", "copy", "new.csv", "--quiet"])
+    record = Path("copy/watch/state.json")
+    record.write_text(record.read_text().replace('"kind": "reference"', '"kind": "Reference"'))
+    return ["watch", "copy", "new.csv"]
+
+
 def predict(name, change, *more):
     def make(monkeypatch, trained):
         change(loans(20, seed=1)).write_csv("new.csv")
@@ -703,6 +745,16 @@ library("a confidence outside 0 ... 1", lambda: sp.calibrate(PROBLEM, SCORES, LA
 library(
     "a confidence that few samples cannot give",
     lambda: sp.calibrate("minimize fnr where fpr <= 1%", SCORES, LABELS, confidence=0.95),
+)
+TWENTY = [0.1, 0.9] * 10, [0, 1] * 10
+library("a level of a watch outside 0 ... 1", lambda: sp.evaluate(PROBLEM, SCORES, LABELS).watch(level=5))
+library(
+    "weights in a watch", lambda: sp.evaluate(PROBLEM, SCORES, LABELS).watch().update(SCORES, LABELS, weights=[1] * 4)
+)
+library("a watch without a bound", lambda: sp.evaluate("maximize f1", SCORES, LABELS).watch())
+library(
+    "a batch that a watch has counted",
+    lambda: sp.evaluate(PROBLEM, SCORES, LABELS).watch().update(*TWENTY).update(*TWENTY),
 )
 library("decisions for NaN", lambda: sp.evaluate(PROBLEM, SCORES, LABELS).predict([0.5, NAN]))
 library("a directory for a saved point", lambda: sp.OperatingPoint.load(PAGE.parent))

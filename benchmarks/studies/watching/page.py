@@ -64,8 +64,8 @@ def section(figures: dict[str, Any]) -> str:
             table(["cell", "streams", "looks", "alarms", "met"], kept),
             "Streams in which the bound breaks in month 7: the mean number of months until the alarm, and in brackets "
             "the streams with an alarm before month 7 and those without any in 24 months. The monthly test at 5 % is "
-            f"no rival: it raises a false alarm in {100 * figures['monthly_alarms']:.0f} % of streams at the bound. MAPIE "
-            "is slow, so it saw the first streams of each cell only; the watch on the same streams stands beside it.",
+            f"no rival: it raises a false alarm in {100 * figures['monthly_alarms']:.0f} % of streams at the bound. "
+            "MAPIE is slow, so it saw a few streams of each cell; beside it stands the watch on the same streams.",
             table(["cell", *columns], broken),
         ]
     )

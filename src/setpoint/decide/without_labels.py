@@ -49,7 +49,7 @@ def rates_without_labels(problem: Problem, calibrated: Sequence[float], flagged:
         >>> import setpoint as sp
         >>> from setpoint.decide.without_labels import rates_without_labels
         >>> rates_without_labels(sp.ask("maximize recall where precision >= 50%"), [90, 10, 10, 890], 0.2)[1]
-        Unlabelled(rate='precision', estimate=0.954..., low=0.0, high=0.5)
+        Unlabelled(rate='precision', estimate=0.956..., low=0.0, high=0.5)
     """
     tp, fp, fn, tn = map(float, calibrated)
     positives, negatives = tp + fn, fp + tn
