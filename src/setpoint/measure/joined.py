@@ -11,7 +11,7 @@ from setpoint.errors import BadIndex, ShapeMismatch
 from setpoint.measure.sample import Sample
 from setpoint.processes import ALONE
 
-_NAMES = ("scores", "labels", "weights", "groups", "index")
+_NAMES = ("scores", "labels", "weights", "groups", "index", "values")
 
 
 def joined(part: Sample, index: Tensor | None = None) -> tuple[Sample, Tensor | None]:
@@ -26,14 +26,14 @@ def joined(part: Sample, index: Tensor | None = None) -> tuple[Sample, Tensor | 
     if index is not None and (index.shape != part.scores.shape[:1] or index.is_floating_point()):
         raise BadIndex(f"{len(part.scores)} samples came with an index {tuple(index.shape)} of {index.dtype}")
     part = part.widened()
-    columns = (part.scores, part.labels, part.weights, part.groups, index)
+    columns = (part.scores, part.labels, part.weights, part.groups, index, part.values)
     size, device = len(part.scores), part.scores.device
     widths = [0 if column is None else column.shape[1:].numel() for column in columns]
     facts = torch.tensor([size, part.dtype == torch.float64, *widths], device=device)
     table: list[list[int]] = torch.stack(processes.all(facts)).tolist()
     sizes, precision = [row[0] for row in table], torch.float64 if any(row[1] for row in table) else torch.float32
     widest = _widest(table)
-    # Whole numbers need all their digits.
+    # Whole numbers and values of columns need all their digits.
     carried = torch.float64 if any(widest[3:]) else precision
     packed = torch.ones(max(sizes), sum(widest), dtype=carried, device=device)
     for column, place in zip(columns, packed.split(widest, dim=1)):
@@ -41,7 +41,7 @@ def joined(part: Sample, index: Tensor | None = None) -> tuple[Sample, Tensor | 
             place[:size] = column.detach().reshape(size, -1 if size else place.shape[1])
     parts = processes.all(packed) if len(packed) else [packed] * len(sizes)
     rows = torch.cat([other[:length] for other, length in zip(parts, sizes)])
-    scores, labels, weights, groups, places = rows.split(widest, dim=1)
+    scores, labels, weights, groups, places, values = rows.split(widest, dim=1)
     first = sum(sizes[: processes.rank])
     scores = scores.to(precision).reshape(-1, *part.scores.shape[1:])
     own = processes.felt(part.scores).to(precision)
@@ -52,6 +52,7 @@ def joined(part: Sample, index: Tensor | None = None) -> tuple[Sample, Tensor | 
         labels=labels.to(part.labels.dtype).reshape(-1, *part.labels.shape[1:]),
         weights=weights.to(precision).reshape(-1, *weighed.shape[1:]) if widest[2] else None,
         groups=groups.long().squeeze(-1) if widest[3] else None,
+        values=values if widest[5] else None,
         processes=ALONE,
     )
     return whole, places.long().squeeze(-1) if widest[4] else None
