@@ -18,7 +18,6 @@ from setpoint.measure.rate import Range, flagged, fpr
 from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
 
-
 #: Bounds that let a larger share be flagged, and fewer rows, are not worth a selection before the sort.
 SMALL, FEW = 0.25, 1024
 
@@ -58,7 +57,6 @@ class Finder:
             return find_among(problem, curve_of_top(sample.scores, sample.labels, edge))
         make = curve if sees else curve_of_fixed_length
         return find_among(problem, make(sample.scores, sample.labels, sample.weights), heaviest)
-
 
     def _edge(self, sample: Sample, share: float, of_negatives: bool) -> float | None:
         """A score below which no cut can be the best, nor beside it; None if all scores should be looked at."""

@@ -143,7 +143,9 @@ class ScoreTally:
         times = np.concatenate([self.counts[:, used], self.times], axis=1)
         order = np.argsort(-low, kind="stable")
         fp, tp = np.concatenate([np.zeros((2, 1)), times[:, order].cumsum(1)], axis=1)
-        return RangedCurve(*(torch.from_numpy(np.ascontiguousarray(part)) for part in (low[order], tp, fp, high[order])))
+        return RangedCurve(
+            *(torch.from_numpy(np.ascontiguousarray(part)) for part in (low[order], tp, fp, high[order]))
+        )
 
     def calibrate(self, problem: Problem | str, confidence: float | None = None) -> OperatingPoint:
         """Set the threshold to run at.
