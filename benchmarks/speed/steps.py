@@ -3,7 +3,7 @@
     python -m benchmarks.speed.steps [--quick] [--before]
 
 A linear model of 50 features, forward, loss, backward and Adam, at batches of 512 and 4,096 on one thread. All steps
-take turns in blocks of calls; a figure is the least processor time of a block, which is nearest to an idle machine. Then
+take turns in blocks of calls; a figure is the least processor time of a block, nearest to that of an idle machine. Then
 steps over many classes and over many lists in milliseconds, calibration as a ratio to one `torch.sort`, and the
 five-convolution net of `step_cost`. `--before` writes the figures into the column of the version before; run it with
 that version first on the path.
@@ -184,7 +184,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="few steps; the figures are then rough")
     parser.add_argument("--before", action="store_true", help="write the figures of the version before")
-    parser.add_argument("--only", choices=["linear", "other", "network"], help="measure these rows anew, keep the others")
+    parser.add_argument(
+        "--only", choices=["linear", "other", "network"], help="measure these rows anew, keep the others"
+    )
     options = parser.parse_args()
     torch.set_num_threads(1)
     quick, only = options.quick, options.only

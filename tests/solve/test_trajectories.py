@@ -1,7 +1,7 @@
 """Two hundred optimizer steps of every solver and kind of problem give the numbers that were written down before.
 
-`python tests/solve/test_trajectories.py` writes `trajectories.npz` anew. Do this only when a change is meant to alter the
-numbers, and say so in the changelog.
+`python tests/solve/test_trajectories.py` writes `trajectories.npz` anew. Do this only when a change is meant to alter
+the numbers, and say so in the changelog.
 """
 
 from pathlib import Path
@@ -18,7 +18,10 @@ WRITTEN = Path(__file__).with_suffix("").with_name("trajectories.npz")
 STEPS, SHORT, EVERY, BATCH, WIDTH, ROWS = 200, 40, 20, 32, 4, 320
 GROUPS = 3
 ONE, TWO = "minimize fnr where fpr <= 20%", "maximize recall where fpr <= 30% and precision >= 40%"
-ROC, PR = "maximize recall over fpr in [0%, 30%] with 5 points", "maximize precision over recall in [60%, 90%] with 4 points"
+ROC, PR = (
+    "maximize recall over fpr in [0%, 30%] with 5 points",
+    "maximize precision over recall in [60%, 90%] with 4 points",
+)
 GAP, GAPS = "minimize error where fpr.gap(g) <= 10%", "minimize fnr where recall.gap(g) == 0% and fpr <= 40%"
 NUPI = sp.losses.Climb(control=sp.losses.NuPI(), penalty=1.0, ceiling=20.0)
 SLACK = sp.losses.Correction(slack=sp.losses.Slack())

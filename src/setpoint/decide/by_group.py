@@ -93,7 +93,8 @@ def _threshold(values: Array, cut: int) -> Any:
 def _rate(rate: Rate, counts: Array) -> Array:
     """The rate at counts `(..., 4)`; 0 of nothing."""
     part, whole = counts @ np.array(rate.part, float), counts @ np.array(rate.whole, float)
-    return part / np.where(whole > 0, whole, np.inf)
+    found: Array = part / np.where(whole > 0, whole, np.inf)
+    return found
 
 
 class _Search:
@@ -304,7 +305,7 @@ def _range_min(values: Array, first: Array, last: Array) -> Array:
         table[depth] = table[depth - 1]
         np.minimum(table[depth - 1, :-width], table[depth - 1, width:], out=table[depth, :-width])
     # Two runs of one length, which overlap, cover a run of any length.
-    depth = np.frexp(last - first + 1.0)[1] - 1
-    flat, row = table.ravel(), depth * len(values)
-    found: Array = np.minimum(flat[row + first], flat[row + last + 1 - (1 << depth)])
+    level: Array = np.frexp(last - first + 1.0)[1] - 1
+    flat, row = table.ravel(), level * len(values)
+    found: Array = np.minimum(flat[row + first], flat[row + last + 1 - (1 << level)])
     return found

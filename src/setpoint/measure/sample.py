@@ -128,8 +128,8 @@ def check_sample(
 ) -> Sample:
     """Check scores, labels, weights and groups, given as tensors, arrays or lists, and make a `Sample` of them.
 
-    Without `look` only types and shapes are checked; the numbers are left to `doubts_of`. Scores `to_train` on must not be
-    so large that their squares or differences overflow.
+    Without `look` only types and shapes are checked; the numbers are left to `doubts_of`. Scores `to_train` on must not
+    be so large that their squares or differences overflow.
     """
     scores = check_scores(scores, look=look, to_train=to_train)
     if scores.dim() != 1:

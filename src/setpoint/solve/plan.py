@@ -1,7 +1,7 @@
 """The loss of `price.py` for rates and gaps on the processor: the same formulas, worked out once per problem.
 
-A step asks little of a processor but many small questions, and each operation on a tensor costs more than the few numbers
-in it. So everything that does not change from step to step is an array of the plan, slopes are written out, and only the
+A step of a small model counts few numbers, and the overhead of each operation on a tensor costs more than its numbers
+do. So everything that does not change from step to step is an array of the plan, slopes are written out, and only the
 counts of the batch itself are left to autograd. `price.py` stays the reference, for every metric, step and device.
 """
 
@@ -48,16 +48,16 @@ class Countable:
                 self.totals = self.sides.sum(1, dtype=np.float64)[None]
         else:
             self.places, self.size = 2 * self.groups + (labels == 0), 2 * (sample.n_groups or 0)
-            self.totals = np.bincount(self.places, self.weights, self.size).reshape(-1, 2)
+            self.totals = np.bincount(self.places, self.weights, self.size).reshape(-1, 2).astype(np.float64)
         self.positives, self.negatives = self.totals.sum(0).tolist()
 
     @property
     def mass(self) -> float:
-        return self.positives + self.negatives
+        return float(self.positives + self.negatives)
 
     @property
     def has_both_classes(self) -> bool:
-        return self.positives > 0 and self.negatives > 0
+        return bool(self.positives > 0 and self.negatives > 0)
 
     def margins(self, thresholds: Array) -> Array:
         """Scores less their thresholds: `(n,)` for one threshold or one per group, else `(m, n)`."""
@@ -92,7 +92,7 @@ def softly(margins: Array, heat: float) -> Array:
 class Around:
     """Cost and excesses to first order around some counts `(T, 4)`: see `price.Expansion`.
 
-    For areas, whose every bound is about its own threshold, `excess_slopes` holds the diagonal `(T, 4)`, else `(k, T, 4)`.
+    `excess_slopes` are `(k, T, 4)`; for areas, whose every bound is about its own threshold, the diagonal `(T, 4)`.
     """
 
     counts: Array
@@ -191,7 +191,7 @@ class Plan:
 
     def prices(self, cost_slope: Array, excess_slopes: Array, active: Array, damping: Damping) -> Array:
         """The prices of `price.solve_prices`."""
-        floor, most = damping.slope_floor**2, damping.price_limit
+        floor = damping.slope_floor**2
         if not excess_slopes.size:
             return np.zeros(len(excess_slopes))
         if not math.isfinite(excess_slopes.sum() + cost_slope.sum()):
@@ -206,13 +206,18 @@ class Plan:
         else:
             left, stretch, right = np.linalg.svd(excess_slopes * active[:, None], full_matrices=False)
             found = -left @ (stretch / (stretch * stretch + floor) * (right @ cost_slope))
-        return np.minimum(np.maximum(found, -most), most)
+        return _clipped(found, damping)
 
     def hold(self, cost_slope: Array, excess_slopes: Array, prices: Array, pace: Array, damping: Damping) -> Array:
         """The prices of passing of `price.hold_passing`, where a threshold is free."""
         left, passing = cost_slope + prices @ excess_slopes, pace[:, :2].sum(1)
         found = -left * passing / (passing * passing + damping.slope_floor**2)
-        return np.minimum(np.maximum(found, -damping.price_limit), damping.price_limit)
+        return _clipped(found, damping)
+
+
+def _clipped(prices: Array, damping: Damping) -> Array:
+    found: Array = np.minimum(np.maximum(prices, -damping.price_limit), damping.price_limit)
+    return found
 
 
 def _rates(counts: Array, parts: Array, wholes: Array) -> tuple[Array, Array]:

@@ -26,7 +26,8 @@ def stationary(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     shares = np.ones(len(left))
     for place in range(1, len(left)):
         shares[place] = shares[:place] @ left[:place, place]
-    return shares / shares.sum()
+    found: NDArray[np.float64] = shares / shares.sum()
+    return found
 
 
 class SwapRegret(nn.Module):
