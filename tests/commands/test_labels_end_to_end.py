@@ -124,8 +124,8 @@ def test_a_certificate_that_was_demanded_names_the_label_without_it(here, capsys
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--target", TARGETS, "--ask", ASK, "--stream"], "several labels, which --stream does not train for"),
-        (["--ask", "asks.yaml", "--stream"], "several labels, which --stream does not train for"),
+        (["--target", TARGETS, "--ask", ASK, "--stream"], "several labels, which --stream does not train"),
+        (["--ask", "asks.yaml", "--stream"], "several labels, which --stream does not train"),
         (["--ask", ASK], "--target is missing"),
         (["--target", "toxic,nothing", "--ask", ASK], "no column 'nothing' to predict"),
         (["--target", "toxic,threat", "--ask", "asks.yaml"], "label 'insult' is not among the columns"),

@@ -144,7 +144,7 @@ class Settings:
         for name, why in own.items():
             if name not in names or name in targets:
                 odd = "is the column to predict" if name in targets else f"is no column; {nearest(name, names)}"
-                raise BadTable(f"{why.split()[0]} {name!r}: {name!r} {odd}")
+                raise BadTable(f"{why.split()[0]} {name!r} {odd}; name the column that says which rows belong together")
         return own | {
             n: _DROPPED if n in drop else _OTHERS
             for n in names

@@ -93,7 +93,7 @@ def fit_stream(
     if problem.group is not None:
         raise BadSetting(f"'{problem}' compares groups, which --stream does not; leave out --stream or the gap")
     if len(named_targets(target, scan.columns, problem)) > 1:
-        raise BadSetting(f"{target} are several labels, which --stream does not train for; leave out --stream")
+        raise BadSetting(f"{target} are several labels, which --stream does not train; leave out --stream")
     refuse_to_stream(problem, settings)
     left_out, rows_read = settings.left_out(scan.columns, (target,)), scan.rows
     scan = Labelled(scan, target) if settings.drop_missing_target else scan
