@@ -528,6 +528,7 @@ def test_on_the_command_line(name, said, code, here, monkeypatch, trained, capsy
         assert heard.err.count("\n") == 1
 
 
+@slow
 @pytest.mark.parametrize("name", ["a row with too many values", "an ask that contradicts itself"])
 def test_in_a_process_of_its_own(name, here, monkeypatch, trained):
     (said,) = [said for row, said, _ in ROWS if row == name]

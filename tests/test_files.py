@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from marks import slow
 from setpoint.cli import main
 from setpoint.files import PENDING, whole, write_whole
 from tables import loans
@@ -173,6 +174,7 @@ def test_a_report_on_a_full_disk_leaves_no_part_of_a_picture(run, tmp_path, monk
     assert os.listdir() == []
 
 
+@slow
 def test_a_full_disk_behind_standard_output_is_told_in_one_sentence(run):
     command = [sys.executable, "-m", "setpoint", "predict", str(run), str(run.parent / "loans.csv"), "--quiet"]
     with open("/dev/full", "w") as device:

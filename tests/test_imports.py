@@ -42,6 +42,7 @@ def test_fitting_and_calibrating_load_none_of_the_optional_packages():
     assert loaded & {"polars", "typer", "rich", "sklearn", "matplotlib", "cooper", "safetensors"} == set()
 
 
+@slow
 def test_training_a_linear_model_loads_no_compiler():
     # The optimizers of torch load its compiler, which takes longer than the training of a small table.
     code = """
@@ -78,6 +79,7 @@ def test_every_name_resolves_and_stays():
     assert set(sp.__all__) <= set(everything)
 
 
+@slow
 def test_the_top_shows_its_public_names_and_nothing_else():
     code = "import setpoint as sp\nsp.fit, sp.lp, sp.losses\nassert 'solve' not in dir(sp)\nassert len(dir(sp)) < 46"
     assert "torch" in loaded_by(code)

@@ -108,6 +108,7 @@ def test_without_locks_in_the_file_system_a_warning_says_so(tmp_path, monkeypatc
     assert os.listdir(tmp_path) == []
 
 
+@slow
 def test_commands_that_write_into_a_run_are_refused_while_it_is_held(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     loans().write_csv("loans.csv")

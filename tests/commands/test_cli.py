@@ -235,6 +235,7 @@ REFUSED = {
 }
 
 
+@slow
 @pytest.mark.parametrize("question", quick_first(REFUSED, 2))
 def test_a_demanded_certificate_that_cannot_be_given_is_exit_code_3_and_the_run_is_kept(table, capsys, question):
     fit = [*FIT, "--ask", question, "--solver", "cross-entropy", "--json"]
@@ -279,6 +280,7 @@ def test_mistakes_end_in_one_sentence_and_leave_nothing(table, capsys, name):
     assert sorted(table.rglob("*")) == before
 
 
+@slow
 def test_predict_refuses_tables_and_places_that_do_not_fit(table, capsys):
     main_ok("fit", "loans.csv", "--target", "default", "--ask", ASK, "--epochs", "1")
     loans().drop("age").write_csv("short.csv")
@@ -297,6 +299,7 @@ def test_predict_refuses_tables_and_places_that_do_not_fit(table, capsys):
     main_ok(*FIT, "--force")
 
 
+@slow
 def test_a_mistake_in_a_process_of_its_own(table):
     failed = setpoint_process("fit", "loans.csv", "--target", "default", cwd=table)
     assert (failed.returncode, failed.stdout) == (2, "")
@@ -415,6 +418,7 @@ def test_the_table_fits_a_narrow_screen_and_marks_what_is_beyond_the_bound(run):
     assert "0.0012% " in printed(small)
 
 
+@slow
 def test_the_sentences_say_whether_the_bound_held(run):
     kept = with_test(run, 0, feasible=True)
     broken = with_test(run, 0, feasible=False)

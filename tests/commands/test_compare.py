@@ -12,6 +12,7 @@ import pytest
 import scipy
 
 from doors import ASK, FIT, main_ok
+from marks import slow
 from setpoint import ask
 from setpoint.report.explained import verdict
 from setpoint.run.compare import compare_table, corrected_error, usual_solvers
@@ -29,6 +30,7 @@ def compared():
     return compare_table(loans(), "default", ask(COMPARED), Settings(seed=3, confidence=None), names, trials=3)
 
 
+@slow
 def test_a_comparison_is_that_of_the_runs_on_the_same_splits(compared):
     assert [standing.solver for standing in compared.standings] == ["cross-entropy", "weighted", "tuned"]
     for place, seed in enumerate((3, 4, 5)):

@@ -51,6 +51,7 @@ def thresholds(*places):
     return [load_run(place).point.threshold for place in places]
 
 
+@slow
 def test_fit_from_standard_input_is_fit_from_the_file(table):
     text = loans().write_csv(separator=";").encode("utf-16")
     piped = process("fit", "-", *QUICK, cwd=table, stdin=text)
@@ -125,6 +126,7 @@ def test_a_folder_and_several_files_are_the_table(table):
     assert Path("streamed.csv").read_bytes() == Path("expected.csv").read_bytes()
 
 
+@slow
 def test_predict_and_evaluate_read_compressed_files(table, capsys):
     main_ok("fit", "loans.csv", *QUICK)
     Path("new.csv.gz").write_bytes(gzip.compress(loans(30, seed=1).write_csv(separator="\t").encode()))
@@ -142,6 +144,7 @@ def test_predict_and_evaluate_read_compressed_files(table, capsys):
     assert json.loads(capsys.readouterr().out)["rows"] == 300
 
 
+@slow
 def test_compare_reads_what_fit_reads(table, capsys):
     loans().write_csv("loans.txt", separator="|")
     common = ["--target", "default", "--ask", ASK, "--epochs", "1", "--trials", "1", "--solvers", "weighted", "--json"]

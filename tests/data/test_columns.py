@@ -17,7 +17,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marks import cases
+from marks import cases, slow
 from setpoint.data.column import Numeric
 from setpoint.data.hashed import Text
 from setpoint.data.kinds import read_column
@@ -207,6 +207,7 @@ def crc32(data):
     return crc ^ 0xFFFFFFFF
 
 
+@slow
 def test_hashed_levels_are_one_feature_each_and_the_same_in_every_process():
     streets = [f"street {i}" for i in range(300)]
     schema, frame = learned({"street": [*streets, None, "?"]}, kinds={"street": "hash"})

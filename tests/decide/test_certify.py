@@ -214,6 +214,7 @@ def test_a_group_whose_rows_all_weigh_nothing_is_not_certified():
             sp.calibrate(ask, scores, labels, groups=groups, weights=weights, confidence=0.95, per_group=apart)
 
 
+@slow
 def test_every_group_keeps_its_own_bound():
     draw = np.random.default_rng(0)
     broken = 0
@@ -310,6 +311,7 @@ def test_what_cannot_be_certified_is_estimated_and_called_so(ask, name):
     assert sp.OperatingPoint.from_dict(point.to_dict()) == point
 
 
+@slow
 def test_the_interval_of_a_score_covers_the_truth_about_as_often_as_it_says():
     draw, covered = np.random.default_rng(0), 0
     truth = sp.evaluate("maximize f1", *normal_world(np.random.default_rng(99), 400_000)).objective

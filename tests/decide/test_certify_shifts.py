@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import setpoint as sp
-from marks import quick_first
+from marks import quick_first, slow
 from setpoint.errors import BadProblem, TooFewSamples
 from setpoint.problem.evidence import is_testable, p_if_broken, trials
 
@@ -37,6 +37,7 @@ def test_the_promise_is_broken_no_more_often_than_it_says(ask):
     assert broken / repeats <= 0.1 + 2 * (0.1 * 0.9 / repeats) ** 0.5
 
 
+@slow
 def test_without_a_certificate_the_bound_is_broken_far_more_often():
     draw, broken = np.random.default_rng(1), 0
     fresh = drawn(draw, 20_000)

@@ -9,7 +9,7 @@ from scipy.optimize import linprog, root
 from scipy.sparse import eye, kron, vstack
 
 import setpoint as sp
-from marks import cases
+from marks import cases, slow
 from setpoint.decide.coverage import _whole_samples, coverage_bounds, soft_correction, true_correction
 from setpoint.errors import BadProblem
 from setpoint.measure.classes import Macro, Micro, OfClass, class_shares, predict_class
@@ -111,6 +111,7 @@ def test_soft_shifts_are_the_roots_that_scipy_finds():
     np.testing.assert_allclose((found - found[0])[1:], expected, atol=1e-9)
 
 
+@slow
 def test_unequal_weights_are_met_within_the_heaviest_sample_a_class():
     for seed in range(30):
         scores, low, high = draw(seed, 40, 150)

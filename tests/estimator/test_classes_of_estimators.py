@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
 
 import setpoint as sp
-from marks import quick_first
+from marks import quick_first, slow
 from setpoint.errors import BadLabels, BadSetting
 
 X, CODES = load_wine(return_X_y=True)
@@ -57,6 +57,7 @@ def test_a_classifier_of_three_classes(how):
     assert any(row["name"] == "cross-entropy" for row in classifier.comparison_)
 
 
+@slow
 @pytest.mark.parametrize(
     "model", [LogisticRegression(max_iter=5000), RandomForestClassifier(random_state=0), LinearSVC()]
 )

@@ -526,6 +526,7 @@ def test_labels_that_training_never_saw():
         sp.SetpointClassifier(solver=CE).fit(X, y).score(X, y + 1)
 
 
+@slow
 def test_without_scikit_learn_the_rest_works_and_a_sentence_says_what_to_install():
     code = """
 import sys
@@ -549,6 +550,7 @@ def test_a_device_that_is_not_there_is_refused_before_training(device, monkeypat
         sp.SetpointClassifier(device=device).fit(X, y)
 
 
+@slow
 @pytest.mark.parametrize("solver", ["auto", "implicit", CE])
 def test_sparse_rows_are_taken_as_they_are(solver, monkeypatch):
     rng = np.random.default_rng(0)

@@ -11,6 +11,7 @@ from scipy.stats import binomtest
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import confusion_matrix, roc_curve
 
+from marks import slow
 from materials import ASK, BAND, draw, history, material
 from reference import band_counts, band_rate
 from setpoint import ask
@@ -54,6 +55,7 @@ def test_the_cuts_are_those_of_scikit_learn():
     assert (mine[:, 1] / negatives).tolist() == pytest.approx(fpr.tolist())
 
 
+@slow
 @pytest.mark.parametrize("own", [[1.2], [-9.0], [9.0], [0.1 * i for i in range(10)]])
 def test_many_cuts_are_thinned_but_not_near_the_own_thresholds(own):
     sample = sample_of(30_000)

@@ -89,8 +89,8 @@ def test_a_table_by_time_is_judged_on_its_last_rows():
         (table().with_columns(day=pl.Series(["x"] * 600)), {"time": "day"}, "holds String; rows are split by dates"),
         (table().with_columns(day=pl.Series([None, *range(599)])), {"time": "day"}, "missing in 1 of 600 rows"),
         (table().with_columns(patient=pl.Series([None, *range(599)])), {"cluster": "patient"}, "needs its cluster"),
-        (table(), {"cluster": "patients"}, "--cluster 'patients': 'patients' is no column; did you mean"),
-        (table(), {"time": "y"}, "--time 'y': 'y' is the column to predict"),
+        (table(), {"cluster": "patients"}, "--cluster 'patients' is no column; did you mean"),
+        (table(), {"time": "y"}, "--time 'y' is the column to predict"),
     ],
 )
 def test_columns_that_cannot_split_are_refused(frame, settings, says):

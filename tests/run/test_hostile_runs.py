@@ -17,6 +17,7 @@ import torch
 from safetensors.torch import load, save
 
 import setpoint as sp
+from marks import slow
 from setpoint.errors import BadFile
 from setpoint.report.of_run import read_material
 from setpoint.report.page import make_page
@@ -98,6 +99,7 @@ def change(about, path, value):
         inside[path[-1]] = value
 
 
+@slow
 @pytest.mark.parametrize("kind", ASKS)
 def test_every_field_of_a_run_with_odd_values_is_read_or_refused(tmp_path, kind):
     """Every field, with one or two of the odd values drawn for it; nothing but `BadFile` may come of it."""
@@ -158,6 +160,7 @@ def test_lies_are_refused_by_name(tmp_path, lie, message):
     assert re.search(message, outcome_of_text(tmp_path, about))
 
 
+@slow
 def test_thresholds_by_the_million_are_refused_before_they_are_read(tmp_path):
     about, files = described("one")
     assert outcome_of(tmp_path, about, files) == "read"

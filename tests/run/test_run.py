@@ -158,6 +158,7 @@ def test_progress_is_told():
     assert told[:4] == [("default", done, 3) for done in (1, 2, 3, 3)]
 
 
+@slow
 def test_the_default_and_what_stands_beside_it_are_trained_on_held_out_rows_too():
     again, once = (fitted(settings=Settings(refit=refit)) for refit in (None, False))
     assert [outcome.trained.again for outcome in again.runs] == [True, True]
@@ -168,6 +169,7 @@ def test_the_default_and_what_stands_beside_it_are_trained_on_held_out_rows_too(
     assert not any("--no-refit" in note for note in once.notes)
 
 
+@slow
 def test_a_solver_that_is_named_keeps_to_the_training_rows_unless_it_is_asked_to():
     named, asked = (fitted(settings=Settings(solver="weighted", refit=refit)) for refit in (None, True))
     assert [outcome.trained.again for outcome in named.runs] == [False, False]
@@ -501,6 +503,7 @@ def test_fit_and_the_table_end_in_the_same_model_at_the_same_threshold(model):
     assert result.point == run.chosen.point
 
 
+@slow
 @pytest.mark.parametrize("settings", [Settings(epochs=2), Settings(epochs=2, model="mlp"), Settings(solver="auto")])
 def test_no_two_rows_of_the_table_carry_one_name(settings):
     run = fitted(settings=settings)

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from doors import main_ok
+from marks import slow
 from setpoint import ask
 from setpoint.problem.caution import Caution
 from setpoint.report.of_run import read_material
@@ -41,6 +42,7 @@ def test_a_good_run_has_nothing_against_it(tmp_path):
     assert 'class="cautions"' not in make_page(told)
 
 
+@slow
 def test_rows_learned_by_heart_are_told():
     settings = Settings(solver="cross-entropy", confidence=None)
     run = fit_table(noise(), "y", ask("minimize fnr where fpr <= 50%"), settings)

@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 import torch
 
+from marks import slow
 from setpoint import ask
 from setpoint.report.of_run import read_material
 from setpoint.report.page import make_page
@@ -40,6 +41,7 @@ def with_held_out(run, ours, theirs):
     return dataclasses.replace(told(chosen, ours), beside=(told(chosen.beside[0], theirs),))
 
 
+@slow
 def test_the_scores_of_the_held_out_rows_are_those_before_the_retraining(run):
     for one in run.runs:
         assert one.trained.again

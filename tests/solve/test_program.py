@@ -4,6 +4,7 @@ import pytest
 import torch
 
 import setpoint as sp
+from marks import slow
 from setpoint import lp
 from setpoint.errors import BadLabels, BadProblem, BadSetting, SetpointError, ShapeMismatch
 from setpoint.measure.curve import roc_area
@@ -203,6 +204,7 @@ def test_the_bounds_are_met_once_missing_them_costs_enough():
     assert float(flagged[y == 1].double().mean()) > 0.6
 
 
+@slow
 def test_many_classes():
     draw = torch.Generator().manual_seed(0)
     scores = torch.randn(30, 4, generator=draw, dtype=torch.float64, requires_grad=True)

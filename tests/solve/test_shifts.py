@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 import setpoint as sp
 import worlds_of_many
-from marks import quick_first
+from marks import quick_first, slow
 from setpoint.errors import BadLabels, BadProblem, BadScores, BadSetting, ShapeMismatch
 from setpoint.measure.classes import Macro, Micro, OfClass, check_classes, class_shares, count_classes, predict_class
 from setpoint.solve import shifts as module
@@ -307,6 +307,7 @@ def implicit(x, labels, start, problem, seed, steps=200):
     return model
 
 
+@slow
 @pytest.mark.parametrize("seed", quick_first(range(2)))
 def test_two_desks(seed):
     problem = sp.minimize(ERROR, cover(1) <= worlds_of_many.DESK, cover(2) <= worlds_of_many.DESK)

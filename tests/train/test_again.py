@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 import setpoint as sp
+from marks import slow
 from setpoint.data.parts import Pooled
 from setpoint.errors import BadSetting, ShapeMismatch
 from setpoint.train.average import RunningAverage
@@ -311,6 +312,7 @@ def _best(history) -> int:
     return min(range(len(history)), key=lambda place: (not history[place]["feasible"], history[place]["held_out"]))
 
 
+@slow
 def test_auto_makes_the_chosen_linear_model_anew_of_all_rows(monkeypatch):
     monkeypatch.setattr("setpoint.train.linear.STEPS", 20)
     parts = [corner(seed, True) for seed in range(3)]

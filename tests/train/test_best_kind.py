@@ -15,6 +15,7 @@ from test_trees import parts, rings
 
 import setpoint as sp
 from doors import main_ok
+from marks import slow
 from setpoint.data.frame import read_table
 from setpoint.data.scan import scan_table
 from setpoint.errors import BadSetting
@@ -99,6 +100,7 @@ def test_a_stack_is_restored_whatever_the_order_of_its_file():
     assert torch.equal(again(x), stack(x))
 
 
+@slow
 def test_a_network_joins_where_it_is_not_behind_and_its_run_is_saved(tmp_path):
     x, y = rings(7800, width=3)
     frame = pl.DataFrame({name: x[:, i].numpy() for i, name in enumerate("abc")}).with_columns(y=pl.Series(y.numpy()))
@@ -110,6 +112,7 @@ def test_a_network_joins_where_it_is_not_behind_and_its_run_is_saved(tmp_path):
     assert torch.equal(saved.model(x), table.chosen.model(x))
 
 
+@slow
 def test_trees_beside_the_first_model_are_those_after_it(monkeypatch):
     def trained():
         train, held_out, rest = (sp.Batches(*tilted(seed=seed)) for seed in range(3))
@@ -173,6 +176,7 @@ def test_the_command_line_takes_auto_by_default_and_every_command_knows_it(tmp_p
     assert json.loads(capsys.readouterr().out)["solvers"]["trees"][0].startswith("boosted trees")
 
 
+@slow
 def test_the_estimator_takes_kinds_by_name():
     x, y = (part.numpy() for part in rings(900))
     for kind in ("trees", "auto"):

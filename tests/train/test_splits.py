@@ -8,6 +8,7 @@ import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 import setpoint as sp
+from marks import slow
 from setpoint.errors import BadSetting
 
 ASK = "minimize fnr where fpr <= 20%"
@@ -149,6 +150,7 @@ def test_folds_hold_every_row_out_once():
         sp.methods.Folds(1)
 
 
+@slow
 def test_cross_fitting_averages_models_that_were_each_held_out_from_a_fold():
     x, labels = table()
     loaders = sp.Batches(x[:100], labels[:100]), sp.Batches(x[100:], labels[100:])

@@ -90,8 +90,8 @@ def _most(sample: Sample, worth: Numbers, hits: list[tuple[float, float]]) -> fl
     for j, k in combinations(range(n_classes), 2):
         if worth[j] > 0 and worth[k] > 0:
             rows.append(np.bincount([j, k], minlength=n_classes))
-            margins = (own[i][:, j] - own[i][:, k] for i in (j, k))
-            limits.append(_of_pair(*(_Falling.of(m, mass[i]) for m, i in zip(margins, (j, k))), worth[j], worth[k]))
+            first, second = (_Falling.of(own[i][:, j] - own[i][:, k], mass[i]) for i in (j, k))
+            limits.append(_of_pair(first, second, worth[j], worth[k]))
     bounds = [(low * each, high * each) for (low, high), each in zip(hits, worth)]
     if not rows:
         return float(sum(high for _, high in bounds))
