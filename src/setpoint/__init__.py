@@ -15,8 +15,8 @@ __getattr__, __dir__ = lazy_names(__name__, __file__)
 # `SetpointClassifier`, `Tuned` and `load_run` are public too, but `import *` must work without scikit-learn and polars.
 __all__ = [
     "Anchored", "AugmentedLagrangian", "Auto", "Batches", "Checkpoint", "CrossEntropy", "ImplicitThreshold",
-    "Lagrangian", "Metric", "OperatingPoint", "Problem", "Rate", "Ridge", "ScoreTally", "SetpointError", "accuracy",
-    "ask", "calibrate", "classes", "cost", "error", "evaluate", "f_score", "fit", "flagged", "fnr", "fpr", "g_mean",
-    "jaccard", "kappa", "losses", "lp", "maximize", "mcc", "methods", "minimize", "npv", "precision", "rates", "recall",
-    "steps", "tnr",
+    "Lagrangian", "Metric", "OperatingPoint", "PopulationWeights", "Problem", "Rate", "Ridge", "ScoreTally",
+    "SetpointError", "accuracy", "ask", "calibrate", "classes", "cost", "error", "evaluate", "f_score", "fit",
+    "flagged", "fnr", "fpr", "g_mean", "jaccard", "kappa", "losses", "lp", "maximize", "mcc", "methods", "minimize",
+    "npv", "precision", "rates", "recall", "steps", "tnr",
 ]  # fmt: skip
