@@ -28,6 +28,8 @@ from setpoint.cli import main
 from setpoint.data.frame import read_table
 from setpoint.data.schema import Schema
 from setpoint.data.target import Target
+from setpoint.data.schema import Schema, Target
+from setpoint.run.settings import Settings
 from tables import loans
 
 PAGE = Path(__file__).parents[1] / "docs" / "bad_input.md"
@@ -757,6 +759,17 @@ library(
     "a batch that a watch has counted",
     lambda: sp.evaluate(PROBLEM, SCORES, LABELS).watch().update(*TWENTY).update(*TWENTY),
 )
+library(
+    "clusters of other rows",
+    lambda: sp.calibrate(PROBLEM, SCORES, LABELS, confidence=0.95, clusters=["a", "b"]),
+)
+library(
+    "weights above the largest that can occur",
+    lambda: sp.calibrate(PROBLEM, SCORES, LABELS, confidence=0.95, weights=sp.PopulationWeights([1, 2, 3, 1], most=2)),
+)
+library("a largest weight of 0", lambda: sp.PopulationWeights([1, 2, 3, 1], most=0))
+library("rows split in two ways", lambda: Settings(cluster="patient", time="day"))
+library("clusters that are split again", lambda: Settings(cluster="patient", over_splits=True, ensemble=3))
 library("decisions for NaN", lambda: sp.evaluate(PROBLEM, SCORES, LABELS).predict([0.5, NAN]))
 library("a directory for a saved point", lambda: sp.OperatingPoint.load(PAGE.parent))
 
