@@ -140,3 +140,12 @@ def test_processes_that_pass_different_things_are_told_which():
 def test_alone_it_is_what_came():
     one, index = part(3, torch.Generator().manual_seed(0)), torch.arange(3)
     assert joined(one, index) == (one, index)
+
+
+def test_values_of_columns_travel_with_all_their_digits():
+    values = torch.tensor([[0.1, 1e9 + 1], [2.5, 3.0], [1 / 3, 0.0]], dtype=torch.float64)
+    scores, labels = torch.tensor([0.5, -1.0, 2.0]), torch.tensor([1.0, 0.0, 1.0])
+    parts = [Sample(scores[rows], labels[rows], values=values[rows]) for rows in (slice(0, 1), slice(1, 3))]
+    for whole, _ in join(parts):
+        assert torch.equal(whole.values, values)
+        assert torch.equal(whole.scores, scores)

@@ -90,7 +90,7 @@ def _most(sample: Sample, worth: Numbers, hits: list[tuple[float, float]]) -> fl
     for j, k in combinations(range(n_classes), 2):
         if worth[j] > 0 and worth[k] > 0:
             rows.append(np.bincount([j, k], minlength=n_classes))
-            first, second = (_Falling.of(own[i][:, j] - own[i][:, k], mass[i]) for i in (j, k))
+            first, second = (_Rising.of(own[i][:, j] - own[i][:, k], mass[i]) for i in (j, k))
             limits.append(_of_pair(first, second, worth[j], worth[k]))
     bounds = [(low * each, high * each) for (low, high), each in zip(hits, worth)]
     if not rows:
@@ -100,14 +100,14 @@ def _most(sample: Sample, worth: Numbers, hits: list[tuple[float, float]]) -> fl
 
 
 @dataclass(frozen=True)
-class _Falling:
+class _Rising:
     """The margins of some rows in ascending order, and the weight of those up to each, from none to all."""
 
     margins: Numbers
     weight: Numbers
 
     @classmethod
-    def of(cls, margins: Numbers, mass: Numbers | None) -> _Falling:
+    def of(cls, margins: Numbers, mass: Numbers | None) -> _Rising:
         if mass is None:
             return cls(np.sort(margins), np.arange(len(margins) + 1.0))
         order = np.argsort(margins)
@@ -119,7 +119,7 @@ class _Falling:
         return found
 
 
-def _of_pair(first: _Falling, second: _Falling, of_first: float, of_second: float) -> float:
+def _of_pair(first: _Rising, second: _Rising, of_first: float, of_second: float) -> float:
     """The most that two classes can bring together, whatever their shifts, by the margins of the first over the second.
 
     Rows of the first class are won above a cut, those of the second up to it. Between two margins of the second class

@@ -1,0 +1,3 @@
+from benchmarks.studies.classes.study import main
+
+main()
