@@ -32,6 +32,7 @@ SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "letter": (letter.TITLE, letter.section),
     "mq2008": (mq2008.TITLE, mq2008.section),
     "step_cost": ("What a step costs", speed.step_cost),
+    "steps": ("A step of a small model", speed.steps),
     "kernels": ("Curves and pairs", speed.kernels),
     "augmented_cost": ("What the augmented Lagrangian costs", speed.augmented_cost),
     "critical_class": (critical_class.UNTUNED, critical_class.untuned),
