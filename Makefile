@@ -43,6 +43,7 @@ format: $(READY)
 bench: $(READY)         ## the speed ratios, from one run each
 	$(BIN)/python -m benchmarks.speed.kernels
 	$(BIN)/python -m benchmarks.speed.step_cost
+	$(BIN)/python -m benchmarks.speed.steps
 
 dist: $(READY)          ## the wheel and the sdist, each installed in a new environment where the README is run
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'build>=1.2' 'hatchling>=1.24'

@@ -40,6 +40,7 @@ SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "mq2008": (mq2008.TITLE, mq2008.section),
     "lists": (lists.TITLE, lists.section),
     "step_cost": ("What a step costs", speed.step_cost),
+    "steps": ("A step of a small model", speed.steps),
     "kernels": ("Curves and pairs", speed.kernels),
     "augmented_cost": ("What the augmented Lagrangian costs", speed.augmented_cost),
     "critical_class": (critical_class.UNTUNED, critical_class.untuned),

@@ -24,6 +24,16 @@ def step_cost(figures: dict[str, Any]) -> str:
     return table(["step, as a ratio to cross-entropy", "ratio", "target", "met"], rows)
 
 
+def steps(figures: dict[str, Any]) -> str:
+    rows = [
+        [name, f"{row['before']:.2f}", f"{row['figure']:.2f}", row["unit"],
+         "" if row["target"] is None else f"<= {row['target']:g}", "" if row["target"] is None else verdict(row["met"])]
+        for name, row in figures["rows"].items()
+        if row["figure"] != 1
+    ]  # fmt: skip
+    return table(["what", "before", "now", "unit", "target", "met"], rows)
+
+
 def trees_predict(figures: dict[str, Any]) -> str:
     ways = ("model", "frame")
     rows = [

@@ -204,8 +204,10 @@ class Plan:
             slopes = excess_slopes * active[:, None]
             found = -(slopes @ cost_slope) / ((slopes * slopes).sum() + floor)
         else:
-            left, stretch, right = np.linalg.svd(excess_slopes * active[:, None], full_matrices=False)
-            found = -left @ (stretch / (stretch * stretch + floor) * (right @ cost_slope))
+            # Of the active bounds alone: rounding would give the others a small price.
+            left, stretch, right = np.linalg.svd(excess_slopes[active], full_matrices=False)
+            found = np.zeros(len(active))
+            found[active] = -left @ (stretch / (stretch * stretch + floor) * (right @ cost_slope))
         return _clipped(found, damping)
 
     def hold(self, cost_slope: Array, excess_slopes: Array, prices: Array, pace: Array, damping: Damping) -> Array:

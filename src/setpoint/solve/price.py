@@ -188,4 +188,5 @@ def solve_prices(
     # A device is waited for here: the decomposition looks whether it converged.
     left, stretch, right = torch.linalg.svd(slopes, full_matrices=False)
     damped = stretch / (stretch**2 + damping.slope_floor**2)
-    return damping.clipped(-left @ (damped * (right @ cost_slope)))
+    # Rounding would give bounds that are not active a small price.
+    return damping.clipped(-left @ (damped * (right @ cost_slope))) * active
