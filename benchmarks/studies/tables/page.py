@@ -116,10 +116,10 @@ def section(figures: dict[str, Any]) -> str:
         "into train, held-out, calibration and test rows, the same for all methods. Rivals train on train and held-out "
         "rows; every threshold is set on calibration rows without a certificate, except that of "
         "`TunedThresholdClassifierCV`, which cross-validates on all three parts. Splits 0 to 2 were looked at while "
-        "the default was built, and splits 10 to 12 with an earlier state of it; neither are in the figures. Features for "
-        "single values of whole numbers were added after splits 20 to 26 had been summed up once, by what splits 0 to 2 "
-        "said; they change churn and caravan alone, whose rows were run anew. FLAML has as much time of the processor, "
-        "with one thread, as 8 single fits, and at least 5 seconds.",
+        "the default was built, and splits 10 to 12 with an earlier state of it; neither are in the figures. Features "
+        "for single values of whole numbers were added after splits 20 to 26 had been summed up once, by what splits 0 "
+        "to 2 said; they change churn and caravan alone, whose rows were run anew. FLAML has as much time of the "
+        "processor, with one thread, as 8 single fits, and at least 5 seconds.",
         "Cells won and lost by two standard errors of the paired difference over the splits; a cell with fewer than "
         f"{LEAST_SPLITS} splits is shown in the table of cells, but not counted:",
         count_table(figures),
