@@ -45,6 +45,7 @@ STUDIES = (
     "long_tailed",
     "paper_programs",
     "peers",
+    "watching",
 )
 #: These have a section in docs/measured.md, and stand in the index as well.
 MEASURED = ("auto", "certificates", "dependence")

@@ -195,8 +195,9 @@ class SavedRun:
 
     def lists(self, frame: Frame) -> NDArray[np.str_] | None:
         """The list of every row, as text, if the ask is about lists."""
-        column = self.about["settings"].get("lists")
-        return None if column is None else self.schema.lists(frame, column)
+        if self.point.problem.kind != LISTS:
+            return None
+        return self.schema.lists(frame, self.about["settings"]["lists"])
 
     def answer(self, data: Any, *, ignore_extra: bool = False) -> Answer:
         """Scores, decisions and notes of some rows at once, for a service.
