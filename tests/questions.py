@@ -22,6 +22,7 @@ import numpy as np
 import polars as pl
 import torch
 from sklearn.linear_model import LogisticRegression
+from sklearn.multioutput import MultiOutputClassifier
 from torch import nn
 
 import setpoint as sp
@@ -31,20 +32,38 @@ from setpoint.errors import SetpointError
 
 PAGE = Path(__file__).parents[1] / "docs" / "questions.md"
 YES, ESTIMATED = "yes", "estimated"
-ROWS, CLASSES = 360, ("a", "b", "c")
+ROWS, CLASSES, PER_LIST = 360, ("a", "b", "c"), 6
 CERTIFIED = 0.8
 
 
 @dataclass(frozen=True)
 class Question:
-    """A kind of question: an ask of that kind, and the column of the table that it is about."""
+    """A kind of question: an ask of that kind, and the column of the table that it is about, or several columns."""
 
     ask: str
     target: str = "y"
 
     @property
     def about_classes(self) -> bool:
-        return self.target != "y"
+        return self.target == "kind"
+
+    @property
+    def about_labels(self) -> bool:
+        return "," in self.target
+
+    @property
+    def about_lists(self) -> bool:
+        return "in the first" in self.ask
+
+    @property
+    def outputs(self) -> int:
+        """The number of scores per row."""
+        return 3 if self.about_classes else 2 if self.about_labels else 1
+
+    def rows(self, part: int, parts: int) -> np.ndarray:
+        """The rows of one of several parts; lists stay whole."""
+        numbers = np.arange(ROWS)
+        return numbers[(numbers // PER_LIST if self.about_lists else numbers) % parts == part]
 
 
 QUESTIONS = {
@@ -58,7 +77,8 @@ QUESTIONS = {
     "worth of rows": Question("maximize recall weighted by amount where fpr <= 30%"),
     "one class": Question("maximize recall of class b where precision of class b >= 40%", "kind"),
     "several classes": Question("minimize error where recall of class a >= 30% and recall of class b >= 30%", "kind"),
-    "lists": Question("maximize precision in the first 5"),
+    "several labels": Question("minimize fnr where fpr <= 40% for each of y, z", "y,z"),
+    "lists": Question("maximize precision in the first 3 where hit in the first 3 >= 30%"),
 }
 
 
@@ -69,7 +89,9 @@ def table() -> pl.DataFrame:
     y = (x[:, 0] + 0.7 * draw.normal(size=ROWS) > 0.3).astype(int)
     kind = np.array(CLASSES)[(x[:, 1] > -0.3).astype(int) + (x[:, 1] + 0.6 * draw.normal(size=ROWS) > 0.8)]
     columns = {"x0": x[:, 0], "x1": x[:, 1], "sex": np.array(["f", "m"])[draw.integers(0, 2, ROWS)]}
-    return pl.DataFrame({**columns, "amount": draw.lognormal(2, 1, ROWS).round(2), "y": y, "kind": kind})
+    amount = draw.lognormal(2, 1, ROWS).round(2)
+    z, query = (x[:, 1] + 0.7 * draw.normal(size=ROWS) > 0).astype(int), np.arange(ROWS) // PER_LIST
+    return pl.DataFrame({**columns, "amount": amount, "y": y, "kind": kind, "z": z, "query": query})
 
 
 def columns(question: Question) -> dict[str, np.ndarray]:
@@ -77,22 +99,27 @@ def columns(question: Question) -> dict[str, np.ndarray]:
     frame = table()
     x = frame.select("x0", "x1").to_numpy().astype(np.float32)
     draw = np.random.default_rng(1)
-    labels = frame[question.target].to_numpy()
+    labels = frame.select(question.target.split(",")).to_numpy().squeeze()
     if question.about_classes:
         labels = np.searchsorted(CLASSES, labels.astype(str))
         scores = 2 * np.eye(3)[labels] + draw.normal(size=(ROWS, 3))
     else:
-        scores = 2.5 * labels + draw.normal(size=ROWS)
+        scores = 2.5 * labels + draw.normal(size=labels.shape)
     return {"x": x, "labels": labels, "scores": scores, "groups": frame["sex"].to_numpy(),
-            "amount": frame["amount"].to_numpy()}  # fmt: skip
+            "amount": frame["amount"].to_numpy(), "lists": frame["query"].to_numpy()}  # fmt: skip
 
 
-def given(question: Question, rows: slice = slice(None)) -> dict[str, object]:
+def belonging(question: Question) -> dict[str, np.ndarray]:
+    """The groups or the lists of all rows, by the argument that takes them."""
+    named = [("groups", "gap(" in question.ask), ("lists", question.about_lists)]
+    return {name: columns(question)[name] for name, wanted in named if wanted}
+
+
+def given(question: Question) -> dict[str, object]:
     """What `sp.calibrate` is given beside scores and labels."""
-    own = columns(question)
-    more: dict[str, object] = {"groups": own["groups"][rows]} if "gap(" in question.ask else {}
+    more: dict[str, object] = {**belonging(question)}
     if "amount" in question.ask:
-        more["weights"] = {"amount": own["amount"][rows]}
+        more["weights"] = {"amount": columns(question)["amount"]}
     if question.about_classes:
         more["classes"] = CLASSES
     return more
@@ -103,7 +130,7 @@ def evaluated(question: Question) -> None:
     for decide in (sp.evaluate, sp.calibrate):
         point = decide(question.ask, own["scores"], own["labels"], **given(question))
         assert point.feasible
-        assert len(point.predict(own["scores"], *([own["groups"]] if "gap(" in question.ask else []))) == ROWS
+        assert len(point.predict(own["scores"], **belonging(question))) == ROWS
 
 
 def certified(question: Question) -> str | None:
@@ -117,15 +144,15 @@ def loaders(question: Question, parts: int = 3) -> list[sp.Batches]:
     own = columns(question)
     made = []
     for part in range(parts):
-        rows = slice(part, None, parts)
+        rows = question.rows(part, parts)
         labels = torch.from_numpy(own["labels"][rows])
         groups = torch.from_numpy((own["groups"][rows] == "m").astype(int)) if "gap(" in question.ask else None
         loader = sp.Batches(
             torch.from_numpy(own["x"][rows]), labels if question.about_classes else labels.float(), groups=groups
         )
-        made.append(
-            loader.with_values(torch.from_numpy(own["amount"][rows, None])) if "amount" in question.ask else loader
-        )
+        if "amount" in question.ask:
+            loader = loader.with_values(torch.from_numpy(own["amount"][rows, None]))
+        made.append(loader.with_lists(torch.from_numpy(own["lists"][rows])) if question.about_lists else loader)
     return made
 
 
@@ -151,8 +178,7 @@ def resumed(question: Question) -> None:
 
     def train(**more: object) -> object:
         torch.manual_seed(0)
-        outputs = 3 if question.about_classes else 1
-        model = nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, outputs))
+        model = nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, question.outputs))
         loader, held_out, rest = loaders(question)
         settings = {"epochs": 3, "calibration": rest, **more}
         return sp.fit(model, problem_of(question), loader, held_out, sp.CrossEntropy(), **settings)
@@ -170,9 +196,8 @@ def resumed(question: Question) -> None:
 
 
 def estimated(question: Question, classifier: object) -> None:
-    own, frame = columns(question), table()
-    y = frame[question.target].to_numpy()
-    more: dict[str, object] = {"groups": own["groups"]} if "gap(" in question.ask else {}
+    own, more = columns(question), belonging(question)
+    y = table().select(question.target.split(",")).to_numpy().squeeze()
     values = {"values": {"amount": own["amount"]}} if "amount" in question.ask else {}
     classifier.fit(own["x"], y, **more, **values)
     assert classifier.judge(own["x"], y, **more, **values).problem == classifier.operating_point_.problem
@@ -181,13 +206,14 @@ def estimated(question: Question, classifier: object) -> None:
 
 def commanded(question: Question, *options: str, then: tuple[str, ...] = ("evaluate", "predict")) -> None:
     """Fit by the command line, then apply and judge the run; a refusal is raised as the library would."""
-    other = "kind" if question.target == "y" else "y"
+    others = {"y", "z", "kind", "query"} - {*question.target.split(","), *(["query"] if question.about_lists else [])}
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
-        table().drop(other).write_csv(place / "t.csv")
+        table().drop(others).write_csv(place / "t.csv")
         run, rows = str(place / "run"), str(place / "t.csv")
         _call("explain", question.ask)
-        asked = ("--target", question.target, "--ask", question.ask, "--model", "linear", "--quiet")
+        asked = ("--target", question.target, "--ask", question.ask, "--model", "linear", "--quiet",
+                 *(("--lists", "query") if question.about_lists else ()))  # fmt: skip
         _call("fit", rows, *asked, "--out", run, *options)
         for command in then:
             if command == "report":
@@ -211,7 +237,7 @@ def _call(*arguments: str) -> None:
 def _share(rank: int, size: int, question: Question) -> str:
     def work() -> None:
         train, held_out, rest = loaders(question)
-        model = nn.Linear(2, 3 if question.about_classes else 1)
+        model = nn.Linear(2, question.outputs)
         sp.fit(model, problem_of(question), train, held_out, sp.CrossEntropy(), calibration=rest, epochs=2)
 
     return outcome(lambda _: work(), question)
@@ -225,6 +251,10 @@ def together(question: Question) -> None:
         raise SetpointError(answers.pop())
 
 
+def _model(question: Question) -> object:
+    return MultiOutputClassifier(LogisticRegression()) if question.about_labels else LogisticRegression()
+
+
 Door = Callable[[Question], object]
 #: The doors that take less than a second, and those that take longer.
 QUICK: dict[str, Door] = {
@@ -234,7 +264,7 @@ QUICK: dict[str, Door] = {
     "fit: network": lambda question: fitted("mlp", question) and None,
     "resume": resumed,
     "estimator": lambda question: estimated(question, sp.SetpointClassifier(question.ask, solver="default")),
-    "Tuned": lambda question: estimated(question, sp.Tuned(LogisticRegression(), question.ask)),
+    "Tuned": lambda question: estimated(question, sp.Tuned(_model(question), question.ask)),
 }
 LONG: dict[str, Door] = {
     "fit: trees": lambda question: fitted("trees", question) and None,

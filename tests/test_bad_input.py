@@ -26,7 +26,7 @@ from marks import slow
 from setpoint import capacity, errors
 from setpoint.cli import main
 from setpoint.data.frame import read_table
-from setpoint.data.schema import Schema, Target
+from setpoint.data.schema import Schema
 from setpoint.data.target import Target
 from setpoint.run.settings import Settings
 from tables import loans
