@@ -164,7 +164,7 @@ def test_methods_are_compared_and_explained(place, capsys):
         "--solvers",
         "implicit",
         "--epochs",
-        "20",
+        "200",
         "--json",
     )
     assert code == 0
