@@ -17,7 +17,7 @@ __getattr__, __dir__ = lazy_names(__name__, __file__)
 __all__ = [
     "Anchored", "AugmentedLagrangian", "Auto", "Batches", "Checkpoint", "CrossEntropy", "ImplicitThreshold",
     "Lagrangian", "Metric", "OperatingPoint", "PopulationWeights", "Problem", "Rate", "Ridge", "ScoreTally",
-    "SetpointError", "accuracy", "ask", "calibrate", "classes", "cost", "error", "evaluate", "f_score", "fit",
+    "SetpointError", "Watch", "accuracy", "ask", "calibrate", "classes", "cost", "error", "evaluate", "f_score", "fit",
     "flagged", "fnr", "fpr", "g_mean", "jaccard", "kappa", "losses", "lp", "maximize", "mcc", "methods", "minimize",
     "npv", "precision", "rates", "recall", "steps", "tnr",
 ]  # fmt: skip
