@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -273,7 +272,6 @@ def refuse_huge_scores(scores: Tensor) -> None:
         )
 
 
-@lru_cache
 def _largest(dtype: torch.dtype) -> float:
     """The largest score to train on; half precision ends at 65504, and slopes of squares must fit too."""
     return min(LARGEST_SCORE, torch.finfo(dtype).max / 16)
