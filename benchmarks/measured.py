@@ -17,6 +17,7 @@ from benchmarks.studies.lp_gradients import page as lp_gradients
 from benchmarks.studies.lp_programs import page as lp_programs
 from benchmarks.studies.mq2008 import page as mq2008
 from benchmarks.studies.promises import page as promises
+from benchmarks.studies.promises_kinds import page as promises_kinds
 from benchmarks.studies.promises_tables import page as promises_tables
 from benchmarks.studies.regularised import page as regularised
 
@@ -28,6 +29,7 @@ SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "certificates": (certificates.TITLE, certificates.section),
     "promises": (promises.TITLE, promises.section),
     "promises_tables": (promises_tables.TITLE, promises_tables.section),
+    "promises_kinds": (promises_kinds.TITLE, promises_kinds.section),
     "regularised": (regularised.TITLE, regularised.section),
     "letter": (letter.TITLE, letter.section),
     "mq2008": (mq2008.TITLE, mq2008.section),

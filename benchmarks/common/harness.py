@@ -125,7 +125,7 @@ def made_by(result: dict[str, Any]) -> str:
 def without_folders(given: list[str]) -> list[str]:
     """The arguments of a command but for the folders of this machine."""
     told = iter(given)
-    folders = ("--data", "--cache", "--fashion", "--before", "--packages", "--flaml", "--keep", "--caravan")
+    folders = ("--data", "--cache", "--fashion", "--before", "--packages", "--flaml", "--keep", "--caravan", "--mapie")
     return [one for one in told if one not in folders or not next(told, "")]
 
 
