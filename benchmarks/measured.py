@@ -21,6 +21,7 @@ from benchmarks.studies.lp_programs import page as lp_programs
 from benchmarks.studies.mq2008 import page as mq2008
 from benchmarks.studies.promises import page as promises
 from benchmarks.studies.promises_lists import page as promises_lists
+from benchmarks.studies.promises_kinds import page as promises_kinds
 from benchmarks.studies.promises_tables import page as promises_tables
 from benchmarks.studies.regularised import page as regularised
 
@@ -35,6 +36,7 @@ SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "promises_tables": (promises_tables.TITLE, promises_tables.section),
     "labels": (labels.TITLE, labels.section),
     "promises_lists": (promises_lists.TITLE, promises_lists.section),
+    "promises_kinds": (promises_kinds.TITLE, promises_kinds.section),
     "regularised": (regularised.TITLE, regularised.section),
     "letter": (letter.TITLE, letter.section),
     "mq2008": (mq2008.TITLE, mq2008.section),

@@ -2,9 +2,11 @@
 
     PYTHON -m benchmarks.studies.promises_kinds.by_mapie REPEATS > rows.json
 
-The parameters of a controller are a grid of quantiles of the scores it may look at, with a cut above all scores. Bounds
-on several rates or parameters of two dimensions are tested by `split_fixed_sequence`, whose order a quarter of the rows
-learns; a bound on one rate with a single cut by `fixed_sequence`, from the safe end of the grid.
+The parameters of a controller are a grid of quantiles of the scores of a quarter of the rows. Bounds on precision, npv
+or several rates are tested by `split_fixed_sequence`, whose order that quarter learns. Parameters at which a rate is
+undefined on these rows are left out: its p-value there is NaN, which the order takes for the best, so that nothing
+else would be tested. Bounds that one end of the grid keeps (review, fpr) are tested by `fixed_sequence` from that end:
+for review on the other rows, along bands that widen around the cut of the fewest errors.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import json
 import sys
 import warnings
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -68,14 +71,24 @@ def shifted(scores: Numbers, *shifts: float) -> Numbers:
     return (scores - np.array([0.0] * (scores.shape[1] - len(shifts)) + list(shifts))).argmax(1).astype(float)
 
 
-def way(cell: Cell, scores: Numbers) -> tuple[Callable[..., Numbers], list[Any], list[float], Any, Numbers]:
+def around(centre: float, scores: Numbers, width: float) -> Numbers:
+    """A band that reaches equally far to both sides."""
+    return band(scores, centre - width, centre + width)
+
+
+def way(
+    cell: Cell, scores: Numbers, labels: Numbers
+) -> tuple[Callable[..., Numbers], list[Any], list[float], Any, Numbers]:
     """How the cell is decided, its risks with their levels, the objective, and the grid of parameters."""
     levels = [bound for _, _, bound in cell.bounds]
     if cell.kind == "band":
+        if len(levels) == 1:
+            centre = min(cuts(scores, GRID), key=lambda cut: np.mean(one_cut(scores, cut) != labels))
+            widths = np.quantile(np.abs(scores - centre), np.linspace(0, 1, GRID))
+            return partial(around, centre), [REVIEWED], levels, ERROR, np.unique([0.0, *widths])[:, None]
         lines = cuts(scores, SIDE)
         grid = np.array([(low, high) for low, high in product(lines, lines) if low <= high])
-        risks = [PRECISION, NPV] if len(levels) == 2 else [REVIEWED]
-        return band, risks, levels, REVIEWED if len(levels) == 2 else ERROR, grid
+        return band, [PRECISION, NPV], levels, REVIEWED, grid
     if cell.kind == "worth":
         return one_cut, [FPR], levels, RECALL, cuts(scores, GRID)[::-1, None]
     if cell.name == "one class":
@@ -89,8 +102,12 @@ def decided(cell: Cell, seed: int) -> Numbers | None:
     """The decision on every point of the population, or None where no parameter is valid."""
     scores, labels, _ = drawn(cell, seed)
     learn = round(LEARN * len(scores))
-    decide, risks, levels, objective, grid = way(cell, scores[:learn])
-    split = cell.kind != "worth"
+    decide, risks, levels, objective, grid = way(cell, scores[:learn], labels[:learn])
+    split = cell.name not in ("worth", "band, one bound")
+    if split:
+        sizes = [[risk.get_value_and_effective_sample_size(labels[:learn], decide(scores[:learn], *one))[1]
+                  for risk in risks] for one in grid]  # fmt: skip
+        grid = grid[(np.array(sizes) > 0).all(1)]
     controller = MultiClassificationLTTController(
         decide if split else lambda x, params: np.stack([decide(x, cut) for cut in np.ravel(params)]), risks, levels,
         CONFIDENCE, objective, grid if split else grid[:, 0], classes=np.unique(labels),
@@ -98,6 +115,7 @@ def decided(cell: Cell, seed: int) -> Numbers | None:
     )  # fmt: skip
     if split:
         controller.learn_fixed_sequence_order(scores[:learn], labels[:learn], binary=True)
+    if cell.name != "worth":
         scores, labels = scores[learn:], labels[learn:]
     controller.calibrate(scores, labels)
     if controller.best_predict_param is None:
