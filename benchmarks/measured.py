@@ -20,8 +20,8 @@ from benchmarks.studies.lp_gradients import page as lp_gradients
 from benchmarks.studies.lp_programs import page as lp_programs
 from benchmarks.studies.mq2008 import page as mq2008
 from benchmarks.studies.promises import page as promises
-from benchmarks.studies.promises_lists import page as promises_lists
 from benchmarks.studies.promises_kinds import page as promises_kinds
+from benchmarks.studies.promises_lists import page as promises_lists
 from benchmarks.studies.promises_tables import page as promises_tables
 from benchmarks.studies.regularised import page as regularised
 

@@ -434,6 +434,7 @@ def test_the_sentences_say_whether_the_bound_held(run):
     assert any("an estimate" in line and "not a certificate" in line for line in sentences(score))
 
 
+@slow
 def test_the_first_line_says_what_is_promised_and_what_it_costs():
     run = fit_table(loans(800), "default", ask("minimize fnr where fpr <= 8%"), Settings())
     certificate, bare = run.chosen.point.certificate, run.chosen.bare

@@ -45,6 +45,7 @@ def test_a_comparison_is_that_of_the_runs_on_the_same_splits(compared):
     assert all(seconds > 0 for standing in compared.standings for seconds in standing.seconds)
 
 
+@slow
 def test_the_standard_error_is_corrected_for_shared_rows(compared):
     weighted = compared.standings[1]
     factor = np.sqrt(1 / 3 + 80 / 320)

@@ -149,6 +149,7 @@ def test_labels_too_rare_to_be_in_every_part_are_named(here, capsys):
     assert "2 rows have label 'insult', too few to split into 4 parts" in err
 
 
+@slow
 @pytest.mark.parametrize("model", ["linear", "mlp"])
 def test_a_run_of_labels_that_was_killed_goes_on_to_the_same_parameters(model, tmp_path):
     frame, problem = label_frame(rows=400), sp.ask(ASKS)

@@ -86,6 +86,7 @@ def test_classes_by_numbers_two_classes_and_errors_alone():
     assert ((two.decision_function(X) > 0) == two.predict(X)).all()
 
 
+@slow
 def test_scikit_learn_knows_whether_more_than_two_classes_are_taken():
     assert get_tags(sp.SetpointClassifier(ASK)).classifier_tags.multi_class
     assert get_tags(sp.Tuned(LinearSVC(), "minimize error")).classifier_tags.multi_class

@@ -5,6 +5,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 
 import setpoint as sp
+from marks import slow
 
 
 def rows_of_patients(n=120):
@@ -14,6 +15,7 @@ def rows_of_patients(n=120):
     return draw.normal(size=(5 * n, 2)) + 2 * y[:, None] + draw.normal(size=n)[patients, None], y, patients
 
 
+@slow
 def test_clusters_stay_together_and_are_certified(recwarn):
     X, y, patients = rows_of_patients()
     model = sp.SetpointClassifier("minimize fnr where fpr <= 20%", confidence=0.9, random_state=0)

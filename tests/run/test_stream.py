@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 import torch
 
+from marks import slow
 from setpoint.cli import main
 from setpoint.data.frame import read_table
 from setpoint.data.scan import Chunk, scan_table
@@ -140,6 +141,7 @@ def test_a_streamed_run_is_a_run_like_any_other(tmp_path, monkeypatch, capsys, n
     assert about["results"]["default"]["best_on_test"] < whole.chosen.best("test").objective + 0.08
 
 
+@slow
 def test_a_streamed_run_goes_on_after_a_kill_to_the_very_same_parameters(tmp_path, monkeypatch):
     monkeypatch.setattr("setpoint.run.unfinished.GAP", 0.0)
     monkeypatch.setattr("setpoint.run.unfinished.scan_table", lambda path, **how: scan_table(path, 40_000, **how))
