@@ -31,7 +31,7 @@ import polars as pl
 import torch
 
 import setpoint as sp
-from benchmarks.common.harness import load_figures, write_result
+from benchmarks.common.harness import write_result
 from setpoint.cli import main as command_line
 from setpoint.data.frame import as_frame
 from setpoint.export.feeds import feeds_of
@@ -184,11 +184,11 @@ def main() -> None:
     parser.add_argument("--alone", action="store_true")
     given = parser.parse_args()
     torch.set_num_threads(1)
-    figures = load_figures("exported")
+    figures: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         if given.alone:
             save_run(Path(folder) / "run", fit_table(table(), "y", sp.ask(ASK), Settings(model="trees")))
-            figures["alone"] = alone(Path(folder))
+            figures = alone(Path(folder))
         else:
             figures["kinds"], exports = {}, []
             for kind in KINDS:
@@ -204,7 +204,7 @@ def main() -> None:
             figures["exports"] = {"runs": 5 * len(KINDS), "processor_seconds": spent[0], "seconds": spent[1]}
             figures["predict"] = wide(given.rows)
     print({name: value for name, value in figures.items() if name != "kinds"})
-    print(write_result("exported", figures))
+    print(write_result("exported_alone" if given.alone else "exported", figures))
 
 
 if __name__ == "__main__":
