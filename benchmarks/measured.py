@@ -10,6 +10,7 @@ from benchmarks.speed import page as speed
 from benchmarks.speed import page_scale
 from benchmarks.studies.auto import page as auto
 from benchmarks.studies.certificates import page as certificates
+from benchmarks.studies.classes import page as classes
 from benchmarks.studies.critical_class import page as critical_class
 from benchmarks.studies.fixed_fpr import page as fixed_fpr
 from benchmarks.studies.letter import page as letter
@@ -30,6 +31,7 @@ SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "promises": (promises.TITLE, promises.section),
     "promises_tables": (promises_tables.TITLE, promises_tables.section),
     "promises_kinds": (promises_kinds.TITLE, promises_kinds.section),
+    "classes": (classes.TITLE, classes.section),
     "regularised": (regularised.TITLE, regularised.section),
     "letter": (letter.TITLE, letter.section),
     "mq2008": (mq2008.TITLE, mq2008.section),
