@@ -10,6 +10,7 @@ from benchmarks.speed import page as speed
 from benchmarks.speed import page_scale
 from benchmarks.studies.auto import page as auto
 from benchmarks.studies.certificates import page as certificates
+from benchmarks.studies.classes import page as classes
 from benchmarks.studies.critical_class import page as critical_class
 from benchmarks.studies.dependence import page as dependence
 from benchmarks.studies.fixed_fpr import page as fixed_fpr
@@ -37,6 +38,7 @@ SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "labels": (labels.TITLE, labels.section),
     "promises_lists": (promises_lists.TITLE, promises_lists.section),
     "promises_kinds": (promises_kinds.TITLE, promises_kinds.section),
+    "classes": (classes.TITLE, classes.section),
     "regularised": (regularised.TITLE, regularised.section),
     "letter": (letter.TITLE, letter.section),
     "mq2008": (mq2008.TITLE, mq2008.section),
