@@ -32,6 +32,7 @@ class PopulationWeights:
 
     Raises:
         BadSetting: If `most` is not a number above 0.
+        BadWeights: If there are no weights.
 
     Example:
         >>> import setpoint as sp, torch
@@ -46,6 +47,10 @@ class PopulationWeights:
     most: float
 
     def __post_init__(self) -> None:
+        if self.weights is None:
+            raise BadWeights(
+                "PopulationWeights takes one weight per sample, but got None; leave it out without weights"
+            )
         number = isinstance(self.most, int | float) and not isinstance(self.most, bool)
         if not number or not math.isfinite(self.most) or self.most <= 0:
             raise BadSetting(f"most is the largest weight of the population, a number above 0, got {self.most!r}")

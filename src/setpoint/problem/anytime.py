@@ -37,6 +37,8 @@ _RATES = 12
 #: A new start waits until this share of all rows has come since the last: monthly looks start each month for years, and
 #: a look per row starts a few hundred times in all.
 _SHARE = 1 / 32
+#: Bounds above 0 count as this at least: a smaller one has no finite inverse.
+_LEAST = 1e-300
 #: Sizes of bets on the average rate, with a weight that falls slowly on either side of the middle.
 _SIZES = np.geomspace(1e-4, 8, 48)
 _WEIGHTS = -np.log1p(np.log10(_SIZES / 0.25) ** 2)
@@ -107,6 +109,8 @@ class RateEvidence:
     """
 
     def __init__(self, bound: float, streams: int = 1) -> None:
+        # Evidence against a larger bound is evidence against a smaller one.
+        bound = max(bound, _LEAST) if bound > 0 else bound
         self.bound, inner = bound, 0 < bound < 1
         first, second = _prior(bound) if inner else (1.0, 1.0)
         low = scipy.special.betainc(first, second, bound)
