@@ -7,7 +7,7 @@ import torch
 
 import setpoint as sp
 from setpoint.measure.sample import Sample
-from setpoint.solve.plan import Countable, Plan
+from setpoint.solve.plan import Countable, LossPlan
 
 ASKS = [
     "minimize fnr where fpr <= 20%",
@@ -59,8 +59,8 @@ def test_a_plan_gives_the_loss_its_derivatives_and_the_state_of_the_general_form
 
 @pytest.mark.parametrize("ask", ["maximize mcc where fpr <= 10%", "maximize g_mean"])
 def test_metrics_have_no_plan(ask):
-    assert Plan.of(sp.ask(ask), sp.steps.SigmoidStep) is None
-    assert Plan.of(sp.ask(ASKS[0]), sp.steps.SoftplusStep) is None
+    assert LossPlan.of(sp.ask(ask), sp.steps.SigmoidStep) is None
+    assert LossPlan.of(sp.ask(ASKS[0]), sp.steps.SoftplusStep) is None
 
 
 def test_true_counts_add_up_weights_in_double_precision():

@@ -36,7 +36,7 @@ def find_band(problem: Problem, sample: Sample) -> Band:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class CutPair:
     """A pair of cuts by their numbers, `high` at most `low`, with the curve that they are cuts of."""
 
     cuts: Curve
@@ -44,7 +44,7 @@ class Chosen:
     low: int
 
 
-def band_of(chosen: Chosen) -> Band:
+def band_of(chosen: CutPair) -> Band:
     """The thresholds of a pair of cuts."""
     high, low = chosen.cuts.thresholds(torch.tensor([chosen.high, chosen.low])).tolist()
     return Band(low, high)
@@ -76,11 +76,11 @@ class Pairs:
         one_sided = [c for c in problem.constraints if is_one_sided(c)]
         self.broken_high, self.broken_low = (self._broken(one_sided, side) for side in (0, 1))
 
-    def best(self) -> Chosen:
+    def best(self) -> CutPair:
         """The best pair, or the pair that breaks its bounds least."""
         return self.feasible() or self._least_broken(self.broken_high, self.broken_low)
 
-    def feasible(self) -> Chosen | None:
+    def feasible(self) -> CutPair | None:
         """The best pair that meets all bounds, if there is one."""
         stretches = self._stretches([c for c in self.problem.constraints if not is_one_sided(c)])
         highs, lows = self.highs & (self.broken_high <= SLACK), self.lows & (self.broken_low <= SLACK)
@@ -121,7 +121,7 @@ class Pairs:
 
     def _within(
         self, highs: NDArray[np.bool_], lows: NDArray[np.bool_], first: NDArray[np.int64], last: NDArray[np.int64]
-    ) -> Chosen | None:
+    ) -> CutPair | None:
         """The best pair among these upper and lower cuts, each lower cut within the stretch of its upper cut."""
         upper, lower = (self.sign * part for part in self._parts(self.problem.objective))
         cost = upper + range_minimum(np.where(lows, lower, np.inf), first, last)
@@ -134,16 +134,16 @@ class Pairs:
             fits = lows[stretch] & (upper[high] + lower[stretch] <= cost.min() + EQUAL)
             pairs += [(int(high), int(first[high]) + int(place)) for place in np.flatnonzero(fits)[:1]]
         passed = (self.cuts.tp + self.cuts.fp).numpy()
-        return Chosen(self.cuts, *min(pairs, key=lambda pair: passed[pair[1]] - passed[pair[0]]))
+        return CutPair(self.cuts, *min(pairs, key=lambda pair: passed[pair[1]] - passed[pair[0]]))
 
-    def _least_broken(self, broken_high: Numbers, broken_low: Numbers) -> Chosen:
+    def _least_broken(self, broken_high: Numbers, broken_low: Numbers) -> CutPair:
         """The pair that breaks the bounds on one cut each least, the narrowest band among equals."""
         size = len(broken_high)
         above, below = np.where(self.highs, broken_high, np.inf), np.where(self.lows, broken_low, np.inf)
         total = above + range_minimum(below, np.arange(size), np.full(size, size - 1))
         high = int(np.flatnonzero(total <= total.min() + EQUAL)[-1])
         low = high + int(np.flatnonzero(above[high] + below[high:] <= total.min() + EQUAL)[0])
-        return Chosen(self.cuts, high, low)
+        return CutPair(self.cuts, high, low)
 
 
 def _of(quantity: object) -> BandRate:

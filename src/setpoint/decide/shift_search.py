@@ -170,7 +170,7 @@ def priced(problem: Problem, counts: Tensor, price: float) -> Tensor:
 
 
 @dataclass
-class Descent:
+class ShiftDescent:
     """A search from one start: the shifts so far, and what they are worth at a price."""
 
     problem: Problem
@@ -259,7 +259,7 @@ def search_shifts(problem: Problem, sample: Sample, starts: Sequence[Start]) -> 
     wide = sample.double()
     few = _some(wide)
     best = min((_from(problem, few, start(few)) for start in starts), key=lambda end: end.value)
-    found = Descent(problem, wide, best.shifts)
+    found = ShiftDescent(problem, wide, best.shifts)
     found.sweep(SWEEPS if wide is few else LAST_SWEEPS, all_cuts=wide is few)
     return found.shifts
 
@@ -267,13 +267,13 @@ def search_shifts(problem: Problem, sample: Sample, starts: Sequence[Start]) -> 
 @torch.no_grad()
 def nearby_shifts(problem: Problem, sample: Sample, start: Tensor) -> Tensor:
     """The shifts after a few moves from good shifts of a problem that differs little."""
-    way = Descent(problem, _some(sample.double()), start)
+    way = ShiftDescent(problem, _some(sample.double()), start)
     way.sweep(LAST_SWEEPS)
     return way.shifts
 
 
-def _from(problem: Problem, sample: Sample, start: Tensor) -> Descent:
-    way = Descent(problem, sample, start)
+def _from(problem: Problem, sample: Sample, start: Tensor) -> ShiftDescent:
+    way = ShiftDescent(problem, sample, start)
     for price in PRICES if problem.constraints else PRICES[-1:]:
         way.at(price)
         way.sweep(SWEEPS)

@@ -28,7 +28,7 @@ _TYPES = {"number": DOUBLE, "duration": DOUBLE, "list of numbers": DOUBLE, "bool
 
 
 @dataclass(frozen=True)
-class Given:
+class Input:
     """An input of the graph: the column that it takes, the kind of its values, and how many there are per row."""
 
     column: str
@@ -42,15 +42,15 @@ class Inputs:
     """The inputs of a graph, each made once; `nullable` are booleans that may be missing, and so are text."""
 
     graph: Graph
-    given: dict[str, Given] = field(default_factory=dict)
+    given: dict[str, Input] = field(default_factory=dict)
 
-    def take(self, column: str, reading: Reading | None, *, nullable: bool = True) -> Given:
+    def take(self, column: str, reading: Reading | None, *, nullable: bool = True) -> Input:
         """The input of a column."""
         if column not in self.given:
             kind = reading.kind if reading else "words"
             kind = "boolean text" if kind == "boolean" and nullable else kind
             name = f"column {column}" if column in OUTPUTS or column.startswith("setpoint/") else column
-            own = Given(column, name, kind, reading.length or 1 if reading else 1)
+            own = Input(column, name, kind, reading.length or 1 if reading else 1)
             self.graph.input(own.name, _TYPES.get(kind, TEXT), own.width)
             self.given[column] = own
         return self.given[column]
@@ -126,7 +126,7 @@ def _numeric(features: Features, column: Numeric, reading: Reading) -> None:
     features.amount(_clocks(features.graph, given) if given.kind == "time of day" else given.name, column)
 
 
-def _clocks(graph: Graph, given: Given) -> str:
+def _clocks(graph: Graph, given: Input) -> str:
     """Nanoseconds since midnight, NaN where missing."""
     since_midnight, absent = moments(graph, given.name, given.kind)
     return _unless(graph, absent, graph.cast(since_midnight, DOUBLE))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from setpoint.data.frame import Column, Frame, matrix, numbers
 from setpoint.data.reading import Readings
 from setpoint.errors import BadTable
-from setpoint.export.columns import Given
+from setpoint.export.columns import Input
 
 #: How each kind of time is spelled.
 _SPELLED = {
@@ -19,12 +19,12 @@ _SPELLED = {
 }  # fmt: skip
 
 
-def feeds_of(frame: Frame, given: Sequence[Given], readings: Readings) -> dict[str, NDArray[Any]]:
+def feeds_of(frame: Frame, given: Sequence[Input], readings: Readings) -> dict[str, NDArray[Any]]:
     """One array `(n, width)` per input; missing numbers are NaN, all other missing values an empty text."""
     return {each.name: _values(frame[each.column], each, readings) for each in given}
 
 
-def _values(column: Column, given: Given, readings: Readings) -> NDArray[Any]:
+def _values(column: Column, given: Input, readings: Readings) -> NDArray[Any]:
     reading = readings.get(given.column)
     read = reading.read(column) if reading is not None else column
     if given.kind in ("number", "duration"):

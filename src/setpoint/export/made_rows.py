@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from setpoint.data.column import Categorical, Numeric
 from setpoint.data.several import Times, Vector
-from setpoint.export.columns import Given
+from setpoint.export.columns import Input
 from setpoint.run.artefact import SavedRun
 
 #: Columns by name, each an array of Python values, None where missing.
@@ -27,7 +27,7 @@ _START = datetime.datetime(1970, 1, 1)
 _DAYS = (-700_000, 2_900_000)
 
 
-def made_rows(saved: SavedRun, given: Sequence[Given], rows: int, draw: Generator) -> MadeRows:
+def made_rows(saved: SavedRun, given: Sequence[Input], rows: int, draw: Generator) -> MadeRows:
     """Rows in which each column has values as in training, huge and tiny ones, unseen levels and missing values."""
     about = {column.name: column for column in saved.schema.columns}
     made = {each.column: _values(about.get(each.column), each, rows, draw) for each in given}
@@ -123,7 +123,7 @@ def _numbers(ordered: NDArray[Any]) -> NDArray[Any]:
     return np.where(whole < 0, np.int64(-(2**63)) - whole, whole).view(np.float64).astype(object)
 
 
-def _values(about: Any, given: Given, rows: int, draw: Generator) -> NDArray[Any]:
+def _values(about: Any, given: Input, rows: int, draw: Generator) -> NDArray[Any]:
     if isinstance(about, Categorical):
         return _levels(about, given, rows, draw)
     if isinstance(about, Times):
@@ -164,7 +164,7 @@ def _odd_numbers(about: Numeric, rows: int, draw: Generator) -> NDArray[Any]:
     return values
 
 
-def _levels(about: Categorical, given: Given, rows: int, draw: Generator) -> NDArray[Any]:
+def _levels(about: Categorical, given: Input, rows: int, draw: Generator) -> NDArray[Any]:
     known = [_as_kind(level, given.kind) for level in about.levels]
     values = _picked(known, rows, draw)
     usual = [None, "", "NA", " n/a ", UNSEEN, f" {about.levels[0]}\t", about.levels[-1].upper()]

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from setpoint.errors import CannotExport
-from setpoint.export.columns import LEVELS, Given, Inputs, encode_columns
+from setpoint.export.columns import LEVELS, Input, Inputs, encode_columns
 from setpoint.export.decision import Places, decide
 from setpoint.export.graph import DOUBLE, FLOAT, INT, Graph
 from setpoint.export.levels import level_codes
@@ -26,7 +26,7 @@ class Exported:
     """An ONNX model as bytes, and the inputs that it takes."""
 
     content: bytes
-    given: tuple[Given, ...]
+    given: tuple[Input, ...]
 
 
 def export_graph(saved: SavedRun) -> Exported:
@@ -58,7 +58,7 @@ def finish(graph: Graph, scores: str, point: OperatingPoint, places: Places, kin
     graph.output("decision", decided, INT, ["n", *bounds])
 
 
-def about_point(point: OperatingPoint, given: tuple[Given, ...]) -> dict[str, str]:
+def about_point(point: OperatingPoint, given: tuple[Input, ...]) -> dict[str, str]:
     """Metadata for the file: the ask, the point with its certificate, and the inputs."""
     return {
         "setpoint.ask": str(point.problem),

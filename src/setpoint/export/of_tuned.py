@@ -14,19 +14,19 @@ from numpy.typing import NDArray
 
 from setpoint.data.frame import as_frame, holds_numbers, numbers
 from setpoint.errors import CannotExport, missing
-from setpoint.export.columns import Given
+from setpoint.export.columns import Input
 from setpoint.export.graph import CONVERTED, DOUBLE, FLOAT, ML, OPSETS, TEXT, Graph
 from setpoint.export.of_run import Exported, about_point, finish
 from setpoint.export.trees import boosted, histogram_boosted
-from setpoint.export.verify import Tried, refuse_differences, run_session, session_of
+from setpoint.export.verify import Verified, refuse_differences, run_session, session_of
 
 #: Probabilities below this are taken as this, as `Tuned` does.
 SMALLEST = 1e-12
 #: The input of the groups, where each group has its own threshold.
-GROUP = Given("group", "group", "words")
+GROUP = Input("group", "group", "words")
 
 
-def export_tuned(tuned: Any, example: Any) -> tuple[bytes, Tried]:
+def export_tuned(tuned: Any, example: Any) -> tuple[bytes, Verified]:
     """The ONNX model of a fitted `Tuned`, after it was tried on the example rows."""
     if example is None:
         raise CannotExport("give example=: rows as predict takes them, which the ONNX file is made for and tried on")
@@ -48,7 +48,7 @@ def export_tuned(tuned: Any, example: Any) -> tuple[bytes, Tried]:
     found = run_session(session_of(exported.content), feeds)
     rows = lambda place: {name: values[place].tolist() for name, values in feeds.items()}  # noqa: E731
     differing = refuse_differences(found, (expected, wanted), rows)
-    return exported.content, Tried(0, 0, len(wanted), differing)
+    return exported.content, Verified(0, 0, len(wanted), differing)
 
 
 def _feeds(example: Any) -> dict[str, NDArray[Any]]:
@@ -65,8 +65,8 @@ def _column(column: Any) -> NDArray[Any]:
     return np.array(["" if value is None else str(value) for value in column], dtype=object).reshape(-1, 1)
 
 
-def _given(name: str, values: NDArray[Any]) -> Given:
-    return Given(name, name, "words" if values.dtype == object else "number", values.shape[1])
+def _given(name: str, values: NDArray[Any]) -> Input:
+    return Input(name, name, "words" if values.dtype == object else "number", values.shape[1])
 
 
 def _places(graph: Graph, names: tuple[str, ...]) -> str:
@@ -78,7 +78,7 @@ def _places(graph: Graph, names: tuple[str, ...]) -> str:
     return graph.add("Squeeze", places, graph.constant(np.array([1])))
 
 
-def _scores(graph: Graph, tuned: Any, given: list[Given]) -> str:
+def _scores(graph: Graph, tuned: Any, given: list[Input]) -> str:
     """The scores that `Tuned` cuts, float64 `(n, K)`."""
     model, place = tuned.estimator_, tuned._positive_place if not tuned.operating_point_.classes else 1
     if hasattr(model, "booster_"):
@@ -100,7 +100,7 @@ def _scores(graph: Graph, tuned: Any, given: list[Given]) -> str:
     return graph.take(found, [place])
 
 
-def _joined(graph: Graph, given: list[Given]) -> str:
+def _joined(graph: Graph, given: list[Input]) -> str:
     """All columns side by side, float64."""
     words = [each.column for each in given if each.kind == "words"]
     if words:
@@ -123,14 +123,14 @@ def _lightgbm(graph: Graph, model: Any, x: str) -> str:
     return graph.add("Concat", graph.add("Sub", graph.number(1), probability), probability, axis=1)
 
 
-def _converted(graph: Graph, model: Any, given: list[Given]) -> str:
+def _converted(graph: Graph, model: Any, given: list[Input]) -> str:
     """The decision function or the probabilities of a model, by its converter, float64."""
     by_column = _takes_columns(model)
     x = "" if by_column else _joined(graph, given)
     failures = []
     for kind in (DOUBLE, FLOAT):
         try:
-            found = _convert(model, given if by_column else [Given("X", "X", "number", _width(given))], kind)
+            found = _convert(model, given if by_column else [Input("X", "X", "number", _width(given))], kind)
             session_of(found.SerializeToString())
         except Exception as cause:
             # Converters raise anything; those that know no float64 are tried in float32.
@@ -142,7 +142,7 @@ def _converted(graph: Graph, model: Any, given: list[Given]) -> str:
     raise CannotExport(f"{type(model).__name__} cannot be converted to ONNX: {failures[-1]}")
 
 
-def _width(given: list[Given]) -> int:
+def _width(given: list[Input]) -> int:
     return sum(each.width for each in given)
 
 
@@ -152,7 +152,7 @@ def _takes_columns(model: Any) -> bool:
     return hasattr(first, "transformers_")
 
 
-def _convert(model: Any, given: list[Given], kind: int) -> Any:
+def _convert(model: Any, given: list[Input], kind: int) -> Any:
     last = model.steps[-1][1] if hasattr(model, "steps") else model
     xgboost = type(model).__module__.startswith("xgboost")
     convert, types = _xgboost_converter() if xgboost else _sklearn_converter()

@@ -28,7 +28,7 @@ _NEAR = 1e-5
 
 
 @dataclass(frozen=True)
-class Tried:
+class Verified:
     """How many rows an exported model was tried on.
 
     Attributes:
@@ -38,8 +38,8 @@ class Tried:
         differing_scores: Rows whose score differs by rounding; no decision differs.
 
     Example:
-        >>> from setpoint.export.verify import Tried
-        >>> print(Tried(rows=2000, at_cut=60, given=0, differing_scores=0))
+        >>> from setpoint.export.verify import Verified
+        >>> print(Verified(rows=2000, at_cut=60, given=0, differing_scores=0))
         2,000 rows made from the schema, 60 rows at the threshold: all decisions equal, scores too
     """
 
@@ -70,7 +70,7 @@ def run_session(session: Any, feeds: Mapping[str, NDArray[Any]]) -> tuple[NDArra
     return score, decision
 
 
-def verify(saved: SavedRun, exported: Exported, data: Any = None, seed: int = 0) -> Tried:
+def verify(saved: SavedRun, exported: Exported, data: Any = None, seed: int = 0) -> Verified:
     """Compare an exported model with Python, on made rows and on the rows of `data`.
 
     Raises:
@@ -94,7 +94,7 @@ def verify(saved: SavedRun, exported: Exported, data: Any = None, seed: int = 0)
     if data is not None:
         frames.append(as_frame(data))
     differing = sum(_compare(saved, exported, session, frame) for frame in frames)
-    return Tried(ROWS, at_cut, 0 if data is None else frames[-1].height, differing)
+    return Verified(ROWS, at_cut, 0 if data is None else frames[-1].height, differing)
 
 
 def _compare(saved: SavedRun, exported: Exported, session: Any, frame: Frame) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 from setpoint.errors import BadFile, CannotExport
 from setpoint.export.of_run import export_graph
 from setpoint.export.of_tuned import export_tuned
-from setpoint.export.verify import Tried, verify
+from setpoint.export.verify import Verified, verify
 from setpoint.files import write_whole
 from setpoint.run.artefact import SavedRun, load_run
 
@@ -17,7 +17,7 @@ from setpoint.run.artefact import SavedRun, load_run
 SCRIPT = "predict.py"
 
 
-def export_onnx(model: Any, path: str | os.PathLike[str], example: Any = None) -> Tried:
+def export_onnx(model: Any, path: str | os.PathLike[str], example: Any = None) -> Verified:
     """Write a run, or a classifier with its threshold, as one ONNX file that takes rows and gives scores and decisions.
 
     The file is run by onnxruntime before it is written; if one decision differs from Python's, it is not written. See

@@ -1,4 +1,4 @@
-"""What the terminal and the page show of each of several labels."""
+"""Rows of the terminal and of the page, one for each of several labels."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def sentences(run: TableRun) -> list[str]:
 
 
 def _goal(target: AnyTarget) -> str:
-    """What is predicted: the positive class, all classes, or several labels."""
+    """The target in words: the positive class, all classes, or several labels."""
     if isinstance(target, LabelColumns):
         each = [f"{one.name!r} {one.positive!r}" for one in target.targets[:LISTED]]
         more = f" and {len(target.targets) - LISTED} more" if len(target.targets) > LISTED else ""

@@ -75,7 +75,7 @@ def drift_words(drift: Sequence[Drifted]) -> list[str]:
 
 
 def unlabelled_words(rates: Sequence[Unlabelled], last: Mapping[str, Any] | None) -> list[str]:
-    """What the share of flagged rows in the last batch says about the rates."""
+    """The rates that the share of flagged rows in the last batch suggests, in words."""
     if not rates or last is None:
         return []
     each = ", ".join(f"{one.rate} {short(one.estimate)} ({short(one.low)} ... {short(one.high)})" for one in rates)
@@ -86,7 +86,7 @@ def unlabelled_words(rates: Sequence[Unlabelled], last: Mapping[str, Any] | None
 
 
 def advice(watch: Watch, run: str, drifted: Sequence[Drifted]) -> list[str]:
-    """What to do next, with the number of labelled rows that a new threshold needs."""
+    """The next step, with the number of labelled rows that a new threshold needs."""
     if not watch.broken and not drifted:
         return []
     needs = [

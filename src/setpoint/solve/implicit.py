@@ -20,7 +20,7 @@ from setpoint.measure.step import SigmoidStep, SmoothStep
 from setpoint.problem.problem import Problem
 from setpoint.solve.correction import Correction, Follower, find_soft, find_with_slack, most_slack, refuse_slack
 from setpoint.solve.memory import Memory, memory_size
-from setpoint.solve.plan import Countable, Plan, batch_loss, softly
+from setpoint.solve.plan import Countable, LossPlan, batch_loss, softly
 from setpoint.solve.price import (
     Damping,
     Expansion,
@@ -101,7 +101,7 @@ class ImplicitThreshold(Solver):
         self.problem, self.n_groups, self.step, self.slope_penalty = problem, n_groups, step, slope_penalty
         self.correction, self.damping = correction or Correction(), damping or Damping()
         self.finder = Finder(problem)
-        self.plan = Plan.of(problem, step) if self.solves_prices and not slope_penalty else None
+        self.plan = LossPlan.of(problem, step) if self.solves_prices and not slope_penalty else None
         if self.correction.slack is not None:
             refuse_slack(problem)
         self.follower: Follower | None = None
@@ -213,7 +213,7 @@ class ImplicitThreshold(Solver):
             self.follower.watch(implicit, self.processes)
         return _where(usable, loss, nothing.to(loss.dtype))
 
-    def _planned_loss(self, plan: Plan, batch: Sample, reference: Sample, corrected: Sample | None) -> Tensor:
+    def _planned_loss(self, plan: LossPlan, batch: Sample, reference: Sample, corrected: Sample | None) -> Tensor:
         """The same loss on the processor, of problems that have a plan."""
         own, rows = Countable(batch), Countable(reference)
         if not (own.mass > 0 and rows.has_both_classes):

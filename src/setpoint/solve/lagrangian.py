@@ -17,7 +17,7 @@ from setpoint.measure.step import HardStep, SigmoidStep, SmoothStep, Step, hard_
 from setpoint.problem.problem import Problem
 from setpoint.solve.ascent import Ascent, Climb
 from setpoint.solve.memory import Memory, memory_size
-from setpoint.solve.plan import Countable, Plan, batch_loss, softly
+from setpoint.solve.plan import Countable, LossPlan, batch_loss, softly
 from setpoint.solve.price import Damping, Expansion, count_at, count_pace, expand_around, solve_prices
 from setpoint.solve.refuse import check_problem, finite_start, with_groups
 from setpoint.solve.solver import Solver, settle_temperature, temperature_buffer
@@ -99,7 +99,7 @@ class Lagrangian(Solver):
         finite_start("threshold", threshold)
         self.problem, self.n_groups, self.step, self.truth = problem, n_groups, step, truth
         self.threshold = threshold
-        self.plan = Plan.of(problem, step) if isinstance(truth, HardStep) else None
+        self.plan = LossPlan.of(problem, step) if isinstance(truth, HardStep) else None
         self.memory = Memory(memory_size(problem.tightest) if memory is None else memory)
         shape = (problem.n_thresholds,) if n_groups is None else (1, n_groups)
         self.thresholds = nn.Parameter(torch.zeros(shape))
@@ -138,7 +138,7 @@ class Lagrangian(Solver):
             self.ascent.climb(true)
         return loss
 
-    def _planned_loss(self, plan: Plan, batch: Sample, reference: Sample) -> Tensor:
+    def _planned_loss(self, plan: LossPlan, batch: Sample, reference: Sample) -> Tensor:
         """The same loss on the processor, of problems that have a plan."""
         own, rows = Countable(batch), Countable(reference)
         if not (own.mass > 0 and rows.has_both_classes):

@@ -114,7 +114,7 @@ class Around:
         return slope
 
 
-class Plan:
+class LossPlan:
     """A problem whose quantities are rates, or gaps of rates between groups, as arrays."""
 
     def __init__(self, problem: Problem) -> None:
@@ -136,12 +136,12 @@ class Plan:
         self.signs = np.array([-1.0 if c.relation == ">=" else 1.0 for c in ordered], float)
 
     @staticmethod
-    def of(problem: Problem, step: Callable[[Tensor], SmoothStep]) -> Plan | None:
+    def of(problem: Problem, step: Callable[[Tensor], SmoothStep]) -> LossPlan | None:
         """The plan of a problem under a step; None if `price.py` has to do it."""
         quantities = [problem.objective, *(c.quantity for c in problem.constraints)]
         if step is not SigmoidStep or not all(isinstance(q, Rate | Gap) for q in quantities):
             return None
-        return Plan(problem)
+        return LossPlan(problem)
 
     @staticmethod
     def _sides(rates: list[Any]) -> tuple[Array, Array]:

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from setpoint.decide.coverage import coverage_bounds, soft_correction, true_correction
-from setpoint.decide.shift_search import Descent, search_shifts
+from setpoint.decide.shift_search import ShiftDescent, search_shifts
 from setpoint.decide.shifts import log_shares, no_shifts
 from setpoint.errors import BadProblem
 from setpoint.measure.classes import ClassQuantity, Micro, check_classes, class_shares, count_classes
@@ -158,7 +158,7 @@ class ImplicitShifts(Solver):
         free = replace(self.problem, constraints=())
         if not int(self.steps):
             return search_shifts(free, reference, [no_shifts, log_shares])
-        way = Descent(free, reference.double(), self.base)
+        way = ShiftDescent(free, reference.double(), self.base)
         first = AT_ONCE * (int(self.steps) // self.every)
         for k in range(first, first + min(AT_ONCE, self.n_classes)):
             way.visit((k % self.n_classes,))
