@@ -78,3 +78,20 @@ def test_the_three_states_of_a_confidence():
     for odd in ("high", 95, 0, True):
         with pytest.raises(sp.SetpointError, match="confidence must"):
             read_confidence(odd)
+
+
+def test_a_gap_that_is_certified_only_by_treating_all_rows_alike_is_not_by_default():
+    ask, rng = sp.ask("minimize error where recall.gap(site) <= 10%"), np.random.default_rng(0)
+    groups, labels = np.arange(900) % 2, (np.arange(900) // 2 % 6 == 0).astype(int)
+    scores = rng.normal(size=900) + 1.5 * labels
+    certified = sp.calibrate(ask, scores, labels, groups=groups, confidence=0.95)
+    assert certified.objective >= labels.mean()
+    settled = settle(ask, scores, labels, "auto", groups=groups)
+    assert settled.point == sp.calibrate(ask, scores, labels, groups=groups)
+    assert "flagging all rows or none does as well" in settled.refusal
+    assert settle(ask, scores, labels, 0.95, groups=groups).point == certified
+    many = np.random.default_rng(1)
+    groups, labels = np.arange(8000) % 2, (np.arange(8000) % 4 < 2).astype(int)
+    clear = settle(ask, many.normal(size=8000) + 2 * labels, labels, "auto", groups=groups)
+    assert clear.refusal is None
+    assert clear.point.certificate is not None

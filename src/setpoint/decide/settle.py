@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 from setpoint.decide.calibrate import calibrate
 from setpoint.decide.certify import is_certifiable
 from setpoint.decide.order import worth
@@ -19,6 +21,7 @@ from setpoint.problem.problem import Problem
 #: The confidence that nobody has named: `USUAL` where the rows suffice, else no certificate.
 AUTO, USUAL = "auto", 0.95
 _USELESS = "is certified only where all calibration rows are flagged or none; more calibration rows allow a better cut"
+_NO_BETTER = "is certified only where flagging all rows or none does as well; more calibration rows allow a better cut"
 #: A number demands a certificate, `AUTO` takes one where the rows suffice, None wants none.
 Confidence = float | str | None
 
@@ -98,8 +101,11 @@ def settle(
     except (TooFewSamples, BadProblem) as cause:
         return Settled(bare, str(cause))
     if point.certificate is not None:
-        useless = confidence == AUTO and _decides_nothing(point) and not _decides_nothing(bare)
-        return Settled(bare, f"{problem.promise} {_USELESS}") if useless else Settled(point, None, bare)
+        if confidence == AUTO and _decides_nothing(point) and not _decides_nothing(bare):
+            return Settled(bare, f"{problem.promise} {_USELESS}")
+        if confidence == AUTO and problem.group is not None and _is_no_better_than_nothing(point, labels, weights):
+            return Settled(bare, f"{problem.promise} {_NO_BETTER}")
+        return Settled(point, None, bare)
     untested = [str(constraint) for constraint in problem.constraints if not is_testable(constraint)]
     return Settled(point, f"no exact test of {untested[0]} is known, so no data can certify it" if untested else None)
 
@@ -116,6 +122,17 @@ def _decides_nothing(point: OperatingPoint) -> bool:
         return any(name.startswith("coverage of class") and value == 1.0 for name, value in point.rates.items())
     flagged = point.rates.get("flagged")
     return point.rates.get("review", flagged) == 1.0 or flagged in (0.0, 1.0)
+
+
+def _is_no_better_than_nothing(point: OperatingPoint, labels: Any, weights: Any) -> bool:
+    """Whether flagging all rows or none keeps the bounds, too, with an objective that is as good."""
+    problem, positive = point.problem, torch.as_tensor(labels).double()
+    heavy = torch.ones_like(positive) if weights is None else torch.as_tensor(weights).double()
+    there, lacking = float((heavy * positive).sum()), float((heavy * (1 - positive)).sum())
+    # Counts as those of one group: where all groups are treated alike, nothing differs between them.
+    trivial = torch.tensor([[[[0, 0, there, lacking]]], [[[there, lacking, 0, 0]]]], dtype=torch.float64)
+    cost = -point.objective if problem.maximize else point.objective
+    return any(problem.holds(counts) and float(problem.cost(counts)) <= cost for counts in trivial)
 
 
 def warn_of_refusal(refusal: str | None) -> None:
