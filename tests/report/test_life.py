@@ -60,6 +60,10 @@ def test_the_page_draws_every_bound_and_fits_a_phone(browser, tmp_path):  # noqa
     assert len(browser.find_elements("css selector", "#bounds svg[role=img]")) == 4
     assert len(browser.find_elements("css selector", "#drift svg[role=img]")) == 1
     assert len(browser.find_elements("css selector", "#bounds .own-rule")) == 4
+    heights = [legend.size["height"] for legend in browser.find_elements("css selector", ".legend")]
+    assert len(heights) == 3
+    assert max(heights) < 60
     browser.set_window_size(500, 900)
+    assert len(browser.find_elements("css selector", ".legend")) == 3
     assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
     assert [row for row in browser.get_log("browser") if row["level"] == "SEVERE"] == []

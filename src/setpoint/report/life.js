@@ -76,7 +76,9 @@ function draw() {
   dots(chart, at, seen.map((one) => one.scores), 'ours');
   level(chart, life.driftLimit);
   restarts(chart);
-  legend(document.getElementById('drift'), [['scores', 'curve ours'], ['the feature that moved most', 'curve']]);
+  const below = document.getElementById('drift-legend');
+  below.replaceChildren();
+  legend(below, [['scores', 'curve ours'], ['the feature that moved most', 'curve']]);
 }
 
 draw();
