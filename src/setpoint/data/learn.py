@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import polars as pl
 
 from setpoint.data.column import Categorical, Numeric
 from setpoint.data.counts import LevelCounts, Levels, Moments, WholeNumbers
+from setpoint.data.encoded import Encoded, numbers_of
+from setpoint.data.encoders import encoder_named
 from setpoint.data.frame import Column, holds_levels, holds_numbers, levels, matrix, numbers
 from setpoint.data.hashed import WIDTH, Hashed, Text
 from setpoint.data.kinds import AnyColumn
-from setpoint.data.reading import Reading
+from setpoint.data.reading import Reading, is_text
 from setpoint.data.several import PARTS, Times, Vector, time_part
 from setpoint.data.spelling import may_be_two_dates, odd_numbers
 from setpoint.data.target_mean import TargetMean, Truth, learn_target_mean
@@ -34,6 +37,8 @@ TAKEN_AS = {
     CATEGORICAL: "numbers, words, booleans or dates", NUMERIC: "numbers or dates",
     HASH: "numbers, words, booleans or dates", TEXT: "words", TARGET: "numbers, words, booleans or dates",
 }  # fmt: skip
+#: The kind of a column that an encoder reads, before the name of the encoder.
+ENCODER = "encoder "
 #: Different whole numbers of which this many pairs should be equal by chance, and none is, are identifiers.
 PAIRS = 40.0
 _CONSTANT, _EMPTY = "it is constant", "every value is missing"
@@ -77,6 +82,10 @@ def make_learner(
 
 def _as_asked(first: Column, asked: str, truth: Truth | None) -> Learner:
     name, is_number, is_word = first.name, holds_numbers(first), holds_levels(first)
+    if asked.startswith(ENCODER):
+        if not is_text(first) and first.dtype != pl.Binary:
+            raise BadTable(f"column {name!r} cannot be encoded: it must hold text or bytes, and holds {first.dtype}")
+        return _ByEncoder(name, asked.removeprefix(ENCODER))
     if not {NUMERIC: is_number, TEXT: is_word}.get(asked, is_number or is_word):
         raise BadTable(
             f"column {name!r} cannot be taken as {asked}: it must hold {TAKEN_AS[asked]}, and holds values of type "
@@ -211,6 +220,32 @@ class _Lists:
 
     def found(self) -> Vector | str:
         return _vector(self.name, self.places)
+
+
+class _ByEncoder:
+    """The numbers that an encoder gives for texts or images."""
+
+    def __init__(self, name: str, encoder: str) -> None:
+        self.name, self.encoder = name, encoder
+        self.lists: _Lists | None = None
+        self.missing = 0
+
+    def add(self, column: Column) -> None:
+        lists = numbers_of(column, self.encoder)
+        known = lists.drop_nulls()
+        self.missing += len(lists) - len(known)
+        if len(known):
+            self.lists = self.lists or _Lists(self.name, len(known[0]))
+            self.lists.add(known)
+
+    def found(self) -> Encoded | str:
+        found = self.lists.found() if self.lists else _EMPTY
+        if isinstance(found, str):
+            return found
+        # The first number alone says that a value is missing.
+        first = replace(found.amounts[0], missing=self.missing > 0)
+        numbers = replace(found, amounts=(first, *found.amounts[1:]))
+        return Encoded(self.name, self.encoder, encoder_named(self.encoder).identity, numbers)
 
 
 def describe(
