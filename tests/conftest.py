@@ -38,7 +38,7 @@ settings.load_profile("house")
 
 TESTS = Path(__file__).parent
 #: Several processes, and the studies.
-SLOW = {"distributed", "benchmarks"}
+SLOW = {"processes", "benchmarks"}
 
 
 def pytest_collection_modifyitems(items):
@@ -46,7 +46,7 @@ def pytest_collection_modifyitems(items):
         folder = item.path.relative_to(TESTS).parts[0]
         if folder in SLOW:
             item.add_marker(pytest.mark.slow)
-        if folder == "distributed" or "browser" in item.fixturenames:
+        if folder == "processes" or "browser" in item.fixturenames:
             # Started once for all their tests, so on one worker.
             item.add_marker(pytest.mark.xdist_group(folder))
 

@@ -36,6 +36,7 @@ OPTIONAL = {
     "onnx": {"export"}, "onnxruntime": {"export"}, "skl2onnx": {"export"}, "onnxmltools": {"export"},
     "torchmetrics": {"integrations/torchmetrics.py"}, "mlflow": {"integrations/trackers.py"},
     "sentence_transformers": {"data/encoders.py"}, "timm": {"data/encoders.py"},
+    "dask": {"data/partitions.py"}, "distributed": {"data/partitions.py"},
 }  # fmt: skip
 
 

@@ -200,6 +200,14 @@ if MISSING is None:
         ),
     ]
     Streamed = Annotated[bool, typer.Option("--stream", help="Read the table in chunks, if it is larger than memory.")]
+    Workers = Annotated[
+        str | None,
+        typer.Option(
+            help="Work on chunks of the table in this many processes, or by the Dask scheduler at an address such as "
+            "tcp://10.0.0.7:8786; implies --stream.",
+            show_default=False,
+        ),
+    ]
     Quiet = Annotated[
         bool, typer.Option("--quiet", "-q", help="Print no progress and no notes; errors are still printed.")
     ]
@@ -280,6 +288,7 @@ def fit(
     ] = None,
     checkpoint_seconds: Annotated[float, typer.Option(help="Seconds between two checkpoints in a long epoch.")] = 30.0,
     stream: Streamed = False,
+    workers: Workers = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -368,6 +377,7 @@ def evaluate(
     encoding: Encoding = None,
     no_header: NoHeader = False,
     stream: Streamed = False,
+    workers: Workers = None,
     ignore_extra: IgnoreExtra = False,
     strict: Strict = False,
     as_json: Json = False,
@@ -406,6 +416,7 @@ def watch(
     encoding: Encoding = None,
     no_header: NoHeader = False,
     stream: Streamed = False,
+    workers: Workers = None,
     ignore_extra: IgnoreExtra = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -433,6 +444,8 @@ def calibrate(
     separator: Separator = None,
     encoding: Encoding = None,
     no_header: NoHeader = False,
+    stream: Streamed = False,
+    workers: Workers = None,
     ignore_extra: IgnoreExtra = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -466,6 +479,7 @@ def predict(
     encoding: Encoding = None,
     no_header: NoHeader = False,
     stream: Streamed = False,
+    workers: Workers = None,
     ignore_extra: IgnoreExtra = False,
     strict: Strict = False,
     quiet: Quiet = False,

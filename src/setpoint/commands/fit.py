@@ -24,7 +24,7 @@ from setpoint.measure.labels import LABELS
 from setpoint.processes import ALONE, Processes
 from setpoint.report.verdict import first_line, sentences
 from setpoint.run.settings import Settings
-from setpoint.run.stream import memory_note, refuse_to_stream
+from setpoint.run.stream import memory_note, refuse_to_stream, refuse_workers
 from setpoint.run.table import TableRun
 from setpoint.run.unfinished import Plan, begin, how_to_go_on
 from setpoint.run.unfinished import resume as go_on
@@ -106,6 +106,7 @@ def _plan(
     positive: str | None,
     checkpoint_seconds: float,
     stream: bool,
+    workers: str | None,
     separator: str | None,
     encoding: str | None,
     no_header: bool,
@@ -115,12 +116,17 @@ def _plan(
     if not data or problem is None or (target is None and problem.kind != LABELS):
         lacking = "a table" if not data else "--ask" if problem is None else "--target"
         raise BadSetting(f"{lacking} is missing; see setpoint fit --help")
+    if workers is not None and how["model"] is None:
+        how["model"] = "linear"
     settings = read_settings(**how)
     settings.refuse_other_lists(problem)
-    if stream:
+    if stream or workers is not None:
         refuse_to_stream(problem, settings)
+    if workers is not None:
+        refuse_workers(settings)
     layout, paths = TextFormat(separator, encoding, not no_header), tuple(map(str, data))
-    return Plan(paths, target or "", str(problem), settings, positive, checkpoint_seconds, stream, layout)
+    stream = stream or workers is not None
+    return Plan(paths, target or "", str(problem), settings, positive, checkpoint_seconds, stream, layout, workers)
 
 
 def _refuse_others(context: Any) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from setpoint.commands.show import console, grid, say, write_json
-from setpoint.data.exchange import frames_of
+from setpoint.data.exchange import frames_at
 from setpoint.data.scan import Scan, fingerprint, hash_of_files
 from setpoint.data.text_format import TextFormat
 from setpoint.decide.drift import drift_of
@@ -31,6 +31,7 @@ def main(
     name: str | None,
     level: float | None,
     stream: bool,
+    workers: str | None,
     ignore_extra: bool,
     as_json: bool,
     quiet: bool,
@@ -43,12 +44,10 @@ def main(
     if labels and key is None:
         raise BadSetting("--labels finds the scored rows by a key; name its column with --key")
     found: list[str] = []
-    frames = frames_of(
-        data, stream=stream and not labels, layout=TextFormat(separator, encoding, not no_header), notes=found
-    )
-    named = name or ", ".join(path.name for path in data)
-    batch = Batch(frames, fingerprint_of(data, frames), named, ignore_extra, key)
-    with locked(run):
+    named, layout = name or ", ".join(path.name for path in data), TextFormat(separator, encoding, not no_header)
+    stream, workers = stream and not labels, None if labels else workers
+    with locked(run), frames_at(data, stream=stream, workers=workers, layout=layout, notes=found) as frames:
+        batch = Batch(frames, fingerprint_of(data, frames), named, ignore_extra, key)
         watched = WatchedRun(run, load_run(run), level)
         notes = watched.saved.schema.notes()
         told = _take(watched, batch, notes, scores=scores, labels=labels)

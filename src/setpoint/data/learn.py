@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import polars as pl
 
@@ -54,6 +54,9 @@ class Learner(Protocol):
 
     def add(self, column: Column) -> None:
         """Take some rows more into account."""
+
+    def merge(self, other: Any) -> None:
+        """Take the rows that another learner of the same column has seen into account."""
 
     def found(self) -> AnyColumn | str:
         """The column with what training saw in it, or why it is of no use."""
@@ -105,6 +108,9 @@ class _Refused:
     def add(self, column: Column) -> None:
         pass
 
+    def merge(self, other: _Refused) -> None:
+        pass
+
     def found(self) -> str:
         return self.why
 
@@ -120,6 +126,9 @@ class _Words:
         self.levels.add(column)
         if self.asked == TARGET and self.truth is not None:
             self.by_target = learn_target_mean(column, self.truth)
+
+    def merge(self, other: _Words) -> None:
+        self.levels.merge(other.levels)
 
     def found(self) -> AnyColumn | str:
         counts = self.levels.found(MOST_LEVELS)
@@ -159,6 +168,10 @@ class _Amounts:
         if self.dtype.is_numeric():
             self.whole.add(values)
 
+    def merge(self, other: _Amounts) -> None:
+        self.moments, self.dtype = self.moments + other.moments, other.dtype
+        self.whole.merge(other.whole)
+
     def found(self) -> Numeric | Categorical | str:
         seen = self.moments
         if 0 < seen.known < seen.rows and seen.low == seen.high:
@@ -196,6 +209,10 @@ class _Dates:
         if self.first is None and len(known):
             self.first = int(known.to_physical()[0])
 
+    def merge(self, other: _Dates) -> None:
+        self.moments = {part: seen + other.moments[part] for part, seen in self.moments.items()}
+        self.dtype, self.first = other.dtype, other.first if self.first is None else self.first
+
     def found(self) -> Times | Categorical | str:
         days = self.moments["days"]
         if self.first is not None and days.known < days.rows and days.low == days.high:
@@ -218,6 +235,9 @@ class _Lists:
         values = matrix(column, len(self.places)).T
         self.places = [place + Moments.of(own) for place, own in zip(self.places, values)]
 
+    def merge(self, other: _Lists) -> None:
+        self.places = [place + own for place, own in zip(self.places, other.places)]
+
     def found(self) -> Vector | str:
         return _vector(self.name, self.places)
 
@@ -237,6 +257,12 @@ class _ByEncoder:
         if len(known):
             self.lists = self.lists or _Lists(self.name, len(known[0]))
             self.lists.add(known)
+
+    def merge(self, other: _ByEncoder) -> None:
+        self.missing += other.missing
+        if self.lists is not None and other.lists is not None:
+            self.lists.merge(other.lists)
+        self.lists = self.lists or other.lists
 
     def found(self) -> Encoded | str:
         found = self.lists.found() if self.lists else _EMPTY

@@ -14,7 +14,7 @@ import shutil
 import tempfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from setpoint.data.arrays import write_arrays
 from setpoint.data.encoding import find_encoding, write_utf8
@@ -64,6 +64,10 @@ class Opened:
     head: TextHead = field(default_factory=lambda: TextHead(",", ()))
     notes: list[str] = field(default_factory=list)
     held: tempfile.TemporaryDirectory[str] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy in another process reads the files of this one, and removes none of them."""
+        return {**self.__dict__, "held": None}
 
     def aside(self) -> Path:
         """A new path in the temporary directory of this file."""

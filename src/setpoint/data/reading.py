@@ -195,6 +195,15 @@ class Guess:
             self.lengths.update(values.list.len().drop_nulls().unique().to_list())
         return values
 
+    def merge(self, other: Guess) -> Guess:
+        """Take the guess at some rows more into account."""
+        self.possible = [reading for reading in self.possible if reading in other.possible]
+        self.units |= other.units
+        self.lengths |= other.lengths
+        self.known, self.unusable = self.known + other.known, self.unusable or other.unusable
+        self.typed = self.typed or other.typed
+        return self
+
     @property
     def open(self) -> bool:
         """Whether more values could change what the column is found to hold."""
