@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
 
 import setpoint as sp
 from doors import main_ok
@@ -213,3 +214,17 @@ def test_other_models_are_refused_before_any_work(tables, capsys, options, said)
         main(["fit", str(tables / "1.parquet"), "--target", "y", "--ask", ASK, "--workers", "2", *options])
     assert stop.value.code == 2
     assert said in capsys.readouterr().err
+
+
+@slow
+def test_trees_grown_by_workers_are_as_good_as_on_one_machine(address, tables):
+    scan = scan_table([tables / "1.parquet", tables / "2.parquet"], 50_000)
+    settings = Settings(model="trees", drop=("id",), confidence=None)
+    alone = fit_stream(scan, "y", sp.ask(ASK), settings)
+    with workers_at(address) as scan.workers:
+        run = fit_stream(scan, "y", sp.ask(ASK), settings)
+    assert any("default and cross-entropy trained on all" in note for note in run.notes)
+    scores, labels = run.chosen.sample("test").scores, run.chosen.sample("test").labels
+    areas = [roc_auc_score(labels, one.chosen.sample("test").scores) for one in (run, alone)]
+    assert abs(areas[0] - areas[1]) < 0.02
+    assert len(scores) == run.sizes["test"]["rows"]

@@ -3,7 +3,7 @@
     python -m benchmarks.studies.text_heads [--quick]
 
 10 splits (train / validation / test 50/20/30, at most 6,000 training rows) of each source of `reviews.py`. Both heads
-see the same standardised embeddings. The class weight is tuned on validation; the default of `sp.fit` is not tuned at all.
+see the same standardised embeddings. The class weight is tuned on validation; the default of `sp.fit` is not tuned.
 Every figure is the FNR at the exact FPR on test, a point of the test curve, for all methods alike.
 """
 

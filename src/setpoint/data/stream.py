@@ -132,6 +132,17 @@ class StreamedBatches:
         """The result of a function for the training rows of every chunk, in the order of the file."""
         return self.scan.map(partial(_on_training_rows, function, self.schema, self.division))
 
+    @property
+    def workers(self) -> Any:
+        """The processes that work on the chunks; None is this process."""
+        return self.scan.workers
+
+    def parts(self, function: Callable[[Rows], Result]) -> list[tuple[Callable[[], Result], int]]:
+        """For each chunk a function that gives the result for its training rows, and the number of these rows."""
+        make = partial(_read_and_apply, function, self.schema, self.division)
+        sized = ((chunk, int((self.division.parts(chunk) == 0).sum())) for chunk in self.scan.chunks)
+        return [(partial(make, chunk, self.scan.reader(chunk)), size) for chunk, size in sized if size]
+
     def _read(self, chunk: Chunk) -> Rows:
         return training_rows(self.schema, self.division, chunk, self.scan.read(chunk))
 
@@ -140,6 +151,12 @@ def training_rows(schema: Schema, division: Division, chunk: Chunk, frame: Frame
     """The training rows of a chunk, encoded."""
     own = frame.filter(division.parts(chunk) == 0)
     return Rows(schema.encode(own), schema.labels(own))
+
+
+def _read_and_apply(
+    function: Callable[[Rows], Result], schema: Schema, division: Division, chunk: Chunk, read: Callable[[], Frame]
+) -> Result:
+    return _on_training_rows(function, schema, division, chunk, read())
 
 
 def _on_training_rows(

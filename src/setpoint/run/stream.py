@@ -44,6 +44,7 @@ from setpoint.train.best_kind import BestKind
 from setpoint.train.by_sums import BySums
 from setpoint.train.method import Given
 from setpoint.train.trees import Trees
+from setpoint.train.trees_by_workers import TreesByWorkers
 from setpoint.train.work import Work
 
 #: The largest size in bytes of the features of a part that is kept.
@@ -150,14 +151,14 @@ def fit_stream(
     )
     kept = len(parts["train"].labels)
     sampled = [one.name for one in (run, *run.beside) if isinstance(one.trained.settled, IN_MEMORY)]
-    summed = [one.name for one in (run, *run.beside) if isinstance(one.trained.settled, BySums)]
+    summed = [one.name for one in (run, *run.beside) if isinstance(one.trained.settled, BySums | TreesByWorkers)]
     others = [one for one in (run, *run.beside) if one.name not in (*sampled, *summed)]
     used = {one.name: one.history[-1]["solver"] for one in others}
     by = ", ".join(f"{method} ({name})" if method != name else name for name, method in used.items())
     told = [
         f"trained in batches of {settings.batch_size} by {by}" if used else "",
         f"{' and '.join(sampled)} trained on a sample of {kept} training rows in memory" if sampled else "",
-        f"{' and '.join(summed)} trained by sums over all {rows} training rows" if summed else "",
+        f"{' and '.join(summed)} trained on all {rows} training rows at once" if summed else "",
         f"train was judged on {kept} of its {rows} rows",
     ]
     notes = (
