@@ -1,6 +1,6 @@
 """A linear head on frozen text embeddings, trained for the ask, against a logistic head with the best of 21 weights.
 
-    python -m benchmarks.studies.text_heads [--quick]
+    python -m benchmarks.studies.text_heads [--quick] [--sources rotten_tomatoes,imdb]
 
 10 splits (train / validation / test 50/20/30, at most 6,000 training rows) of each source of `reviews.py`. Both heads
 see the same standardised embeddings. The class weight is tuned on validation; the default of `sp.fit` is not tuned.
@@ -52,9 +52,11 @@ def figures_of(problem: sp.Problem, parts: Split, made: dict[float, torch.Tensor
 
 
 def main() -> None:
-    options = arguments(str(__doc__).splitlines()[0]).parse_args()
+    parser = arguments(str(__doc__).splitlines()[0])
+    parser.add_argument("--sources", default=",".join(SOURCES), help="which reviews, with commas between")
+    options = parser.parse_args()
     splits, cells = 2 if options.quick else SPLITS, []
-    for source in SOURCES:
+    for source in options.sources.split(","):
         x, y = embedded(source)
         found: dict[str, dict[str, list[float]]] = {ask: {PLAIN: [], TUNED: [], OURS: []} for ask in ASKS}
         for seed in range(splits):
