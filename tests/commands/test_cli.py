@@ -330,12 +330,33 @@ def test_version_and_help(capsys):
     assert '--ask "minimize fnr where fpr <= 1%"' in " ".join(capsys.readouterr().out.split())
 
 
-def test_alone_it_prints_its_help(capsys):
+def test_alone_it_leads_on(capsys):
     main_ok()
     alone = capsys.readouterr().out
+    assert max(map(len, alone.splitlines())) <= 80
     main_ok("-h")
-    assert alone.split() == capsys.readouterr().out.split()
-    assert all(command.__name__ in alone for command in COMMANDS)
+    listed = capsys.readouterr().out
+    assert all(command.__name__ in listed for command in COMMANDS)
+    shown = set(re.findall(r"^ +setpoint (\w+)", alone, flags=re.MULTILINE))
+    assert shown <= {command.__name__ for command in COMMANDS}
+    assert "fit" in shown
+
+
+@pytest.mark.parametrize(
+    ("word", "lead"),
+    [
+        ("ft", "Did you mean 'fit'?"),
+        ("train", "Did you mean 'fit'?"),
+        ("loans.csv", "setpoint fit loans.csv --target COLUMN"),
+        ("qqq", "the commands are fit, compare"),
+    ],
+)
+def test_a_wrong_command_leads_on(word, lead, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([word])
+    heard = capsys.readouterr()
+    assert (ended.value.code, heard.out, heard.err.count("\n")) == (2, "", 1)
+    assert lead in heard.err
 
 
 @pytest.mark.parametrize("command", [*(command.__name__ for command in COMMANDS), ""])
@@ -540,22 +561,47 @@ def test_predict_writes_what_the_ending_says(table, capsys):
     assert sorted(table.iterdir()) == before
 
 
-def test_a_reader_that_has_gone():
+PIPED = {
+    "fit": [*FIT, "--out", "other"],
+    "compare": ["compare", "loans.csv", "--target", "default", "--ask", ASK, "--trials", "2", "--models", "linear"],
+    "evaluate": ["evaluate", "run", "loans.csv"],
+    "predict": ["predict", "run", "loans.csv"],
+    "watch": ["watch", "run", "loans.csv"],
+    "calibrate": ["calibrate", "run", "loans.csv", "--confidence", "none"],
+    "export": ["export", "run", "model.onnx"],
+    "report": ["report", "run"],
+    "explain": ["explain", ASK],
+    "": [],
+    "--help": ["--help"],
+    "fit --help": ["fit", "--help"],
+    "--version": ["--version"],
+}
+
+
+def into_a_closed_pipe(place, arguments):
+    """A command whose reader has gone before it writes its first line, as head does after enough lines."""
     reader, writer = os.pipe()
     os.close(reader)
-    code = (
-        "from types import SimpleNamespace\nfrom setpoint import cli\n"
-        "body = SimpleNamespace(main=lambda **given: print('too late'))\n"
-        "cli.importlib = SimpleNamespace(import_module=lambda name: body)\n"
-        "cli.main(['explain', 'maximize f1'])"
-    )
     environment = {**os.environ, "PYTHONPATH": str(Path(setpoint.__file__).parents[1])}
-    heard = subprocess.run(
-        [sys.executable, "-c", code], env=environment, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=100,
-        check=False,
+    ended = subprocess.run(
+        [sys.executable, "-m", "setpoint", *arguments], cwd=place, env=environment, stdout=writer,
+        stderr=subprocess.PIPE, text=True, timeout=100, check=False,
     )  # fmt: skip
     os.close(writer)
-    assert (heard.returncode, heard.stderr) == (141, "")
+    return ended.returncode, ended.stderr
+
+
+@pytest.mark.parametrize("name", ["explain", "--help", pytest.param("", marks=slow)])
+def test_a_reader_that_has_gone(name, tmp_path):
+    assert into_a_closed_pipe(tmp_path, PIPED[name]) == (141, "")
+
+
+@slow
+def test_a_reader_that_has_gone_is_not_a_broken_promise(table):
+    assert set(PIPED) >= {command.__name__ for command in COMMANDS}
+    main_ok(*FIT)
+    codes = {name: into_a_closed_pipe(table, arguments)[0] for name, arguments in PIPED.items()}
+    assert codes == dict.fromkeys(PIPED, 141)
 
 
 def test_groups_from_fit_to_predict(table, capsys):
