@@ -50,7 +50,7 @@ def test_fit_and_predict_in_processes_of_their_own(table):
         "note: column 'currency' is not used: it is constant",
         "note: the model was retrained on training and held-out rows together; --no-refit turns that off",
     ]
-    assert "Anchored(0.25)" in fit.stdout
+    assert "linear model for" in fit.stdout
     assert "cross-entropy" in fit.stdout
     assert "Positive is 'yes' in 'default', the one that says yes; --positive changes it." in fit.stdout
     assert sorted(p.name for p in table.iterdir()) == ["loans.csv", "loans.parquet", "run"]
@@ -426,9 +426,8 @@ def test_the_table_fits_a_narrow_screen_and_marks_what_is_beyond_the_bound(run):
     kept = with_test(run, 0, feasible=True, rates={**run.chosen.judged("test").rates, "fpr": 0.1234})
     broken = with_test(run, 0, feasible=False, rates={**run.chosen.judged("test").rates, "fpr": 0.2345})
     assert max(map(len, printed(run).splitlines())) <= 80
-    (row,) = [line.split() for line in printed(run).splitlines() if line.split()[:1] == ["Anchored(0.25)"]]
-    assert " default: " in printed(run)
-    assert len(row) == 8
+    (row,) = [line.split() for line in printed(run).splitlines() if line.split()[:2] == ["the", "ask"]]
+    assert len(row) == 9
     assert row[-1] == f"{run.chosen.point.threshold:.4g}"
     assert "threshold" in printed(run)
     assert "\u2026" not in printed(run)
@@ -506,7 +505,7 @@ def test_the_verdict_is_about_the_shipped_models_and_honest_about_cross_entropy(
     best = [one.best("test").objective for one in run.runs]
     lines = sentences(run)
     (place,) = [i for i, line in enumerate(lines) if line.startswith("As shipped")]
-    assert f"fnr {100 * own:.2f}% for default: Anchored(0.25)" in lines[place]
+    assert f"fnr {100 * own:.2f}% for linear model for the ask" in lines[place]
     assert f"against {100 * plain:.2f}% for cross-entropy" in lines[place]
     assert lines[place + 2].endswith(f"labels: {100 * best[0]:.2f}% against {100 * best[1]:.2f}%.")
 

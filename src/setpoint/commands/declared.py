@@ -248,6 +248,13 @@ def predict(
 
 def report(
     run: RunPlace,
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="The table that the run was trained on, to show what drives the score and where it errs. If not "
+            "given: the same file, if it lies here or beside the run."
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="The HTML file. If not given: report.html in the run.")] = None,
     png: Annotated[
         bool, typer.Option("--png", help="Write a PNG picture beside the HTML file (needs matplotlib).")
