@@ -138,9 +138,6 @@ def summary(journal: Journal, cells: list[Cell], seeds: range | tuple[int, ...])
     return rows
 
 
-
-
-
 def main() -> None:
     parser = arguments(str(__doc__).splitlines()[0])
     parser.add_argument("--fashion", default=FASHION, help="the folder of Debian's dataset-fashion-mnist")

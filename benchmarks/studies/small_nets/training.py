@@ -72,7 +72,9 @@ class Run:
     def go(self, solver: Solver, until: int) -> Run:
         started = time.process_time()
         x, labels = self.parts.train
-        pairs = [(mean, own) for mean, own in zip(_values(self.average), _values(self.model)) if mean.is_floating_point()]
+        pairs = [
+            (mean, own) for mean, own in zip(_values(self.average), _values(self.model)) if mean.is_floating_point()
+        ]
         means, owns = [mean for mean, _ in pairs], [own for _, own in pairs]
         keep = 1 - 10 / self.steps
         self.model.train()
