@@ -10,10 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from setpoint.errors import BadSetting
+from setpoint.lp.control import Array, as_array
 from setpoint.lp.penalty import descend, stacked
 from setpoint.lp.program import LinearProgram
 from setpoint.lp.solution import RawSolution
@@ -185,32 +187,32 @@ class BurnIn:
         return Unrolled(self.start * self.growth**step) if step < self.steps else ActiveSet()
 
 
-Map = Callable[[Tensor], Tensor]
+Map = Callable[[Array], Array]
 
 
 class _Normal:
     """J^+ and its transpose for the active rows and basic variables, by refined normal equations."""
 
     def __init__(self, rows: Structure, active: Tensor, basic: Tensor) -> None:
-        self.rows, self.basic = rows, basic.double()
-        self.active = rows.spread(active.double())
+        self.rows, self.basic = rows, as_array(basic)
+        self.active = rows.spread(as_array(active))
         # Variables at zero are held there by a wall; the rest get a ridge that refinement takes away again.
-        self.diagonal = torch.where(basic, 1e-9, 1e9)
+        self.diagonal = np.where(self.basic > 0, 1e-9, 1e9)
 
-    def inverse(self, target: Tensor) -> Tensor:
+    def inverse(self, target: Array) -> Array:
         """(J' J)^-1 on the basic variables."""
         target = target * self.basic
-        result = torch.zeros_like(target)
+        result = np.zeros_like(target)
         for _ in range(3):
             left = target - self.basic * self.rows.transpose(self.active * self.rows.apply(result))
             result = result + self.basic * self.rows.solve(self.active, self.diagonal, left)
         return result
 
-    def point(self, rows: Tensor) -> Tensor:
+    def point(self, rows: Array) -> Array:
         """J^+ rows, whose transpose is `prices`."""
         return self.inverse(self.rows.transpose(self.active * self.rows.spread(rows) / self.rows.norms))
 
-    def prices(self, variables: Tensor) -> Tensor:
+    def prices(self, variables: Array) -> Array:
         return self.rows.gather(self.active * self.rows.apply(self.inverse(variables)) / self.rows.norms)
 
 
@@ -220,11 +222,12 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, along: Map, back: Map, vector: Tensor) -> Tensor:
         ctx.back = back
-        return along(vector)
+        return torch.from_numpy(along(as_array(vector))).to(vector.device)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None, Tensor]:
-        return None, None, ctx.back(gradients[0])
+        (gradient,) = gradients
+        return None, None, torch.from_numpy(ctx.back(as_array(gradient))).to(gradient.device)
 
 
 def _size(vector: Tensor) -> Tensor:
