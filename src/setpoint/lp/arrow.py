@@ -59,12 +59,12 @@ class Arrow:
         self.across_own = self.across.copy()
         self.across_own[..., plan.hubs] = 0.0
         self.edge = np.swapaxes(self.across[..., plan.hubs], -1, -2)
-        self.weight_squared = self.weight * self.weight
-        by_slot = self.shared.reshape(*batch, hubs, slots, variables)
-        self.weight_shared = self.weight[..., None, :, :] * by_slot
+        #: The weights times each share of a hub, and then times themselves: one pass gives border and diagonal.
+        by_slot = np.concatenate([self.shared.reshape(*batch, hubs, slots, variables), self.weight[..., None, :, :]], -3)
+        self.weight_times = self.weight[..., None, :, :] * by_slot
         both = self.shared[..., None, :] * self.shared[..., None, :, :]
         self.shared_shared = both.reshape(*batch, hubs * hubs, self.grid)
-        self.hub, self.border = np.arange(hubs), np.arange(hubs, hubs + wide)
+        self.ends = -np.ones((*batch, hubs + wide))
 
     def spread(self, rows: Array) -> Array:
         found = np.zeros(self.norms.shape)
@@ -84,36 +84,32 @@ class Arrow:
 
     def transpose(self, rows: Array) -> Array:
         own, wide = rows[..., : self.grid], rows[..., self.grid :]
-        found: Array = np.add.reduce(self.weight * own.reshape(self.weight.shape), -2)
+        found: Array = np.einsum("...sv,...sv->...v", self.weight, own.reshape(self.weight.shape))
         found += product_with(wide, self.across)
         found[..., self.hubs] += product_of(self.shared, own)
         return found
 
     def solve(self, active: Array, diagonal: Array, target: Array) -> Array:
-        hubs, size = len(self.hub), len(self.hub) + len(self.border)
+        hubs, size = len(self.hubs), self.ends.shape[-1]
         on, wide = active[..., : self.grid], active[..., self.grid :]
-        by_slot = on.reshape(self.weight.shape)
-        own: Array = np.add.reduce(self.weight_squared * by_slot, -2)
-        own += diagonal
+        sums = np.einsum("...hsv,...sv->...hv", self.weight_times, on.reshape(self.weight.shape))
+        own: Array = sums[..., hubs, :] + diagonal
         if size == 0:
             return target / own
         # The border, with the right-hand side as its last row: one product then gives all that is needed.
-        border = np.empty((*target.shape[:-1], size + 1, target.shape[-1]))
-        np.add.reduce(self.weight_shared * by_slot[..., None, :, :], -2, out=border[..., :hubs, :])
-        np.multiply(self.across_own, wide[..., None], out=border[..., hubs:size, :])
-        border[..., size, :] = target
+        across = self.across_own * wide[..., None]
+        border = np.concatenate([sums[..., :hubs, :], across, target[..., None, :]], -2)
         scaled_border = border / own[..., None, :]
         gram = scaled_border @ np.swapaxes(border, -1, -2)
         # Hubs and wide rows, once the own variables are eliminated.
-        corner, right = -gram[..., :size, :size], -gram[..., :size, size]
+        corner, right, ends = -gram[..., :size, :size], -gram[..., :size, size], self.ends.copy()
         right[..., :hubs] += target[..., self.hubs]
-        shared = product_of(self.shared_shared, on)
-        corner[..., :hubs, :hubs] += shared.reshape(*shared.shape[:-1], hubs, hubs)
-        corner[..., self.hub, self.hub] += diagonal[..., self.hubs]
+        ends[..., :hubs] = diagonal[..., self.hubs]
+        corner.reshape(*ends.shape[:-1], -1)[..., :: size + 1] += ends
+        corner[..., :hubs, :hubs] += product_of(self.shared_shared, on).reshape(*ends.shape[:-1], hubs, hubs)
         pushing = self.edge * wide[..., None, :]
         corner[..., :hubs, hubs:] += pushing
         corner[..., hubs:, :hubs] += np.swapaxes(pushing, -1, -2)
-        corner[..., self.border, self.border] -= 1.0
         small = _solution(corner, right)
         found: Array = scaled_border[..., size, :] - product_with(small, scaled_border[..., :size, :])
         found[..., self.hubs] = small[..., :hubs]
@@ -137,7 +133,7 @@ def product_of(matrix: Array, vector: Array) -> Array:
 
 def product_with(vector: Array, matrix: Array) -> Array:
     """Vector times matrix, of one program or of each of a batch."""
-    found: Array = vector @ matrix if vector.ndim == 1 else (vector[..., None, :] @ matrix)[..., 0, :]
+    found: Array = vector @ matrix if vector.ndim == 1 else np.einsum("...r,...rc->...c", vector, matrix)
     return found
 
 

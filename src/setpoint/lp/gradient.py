@@ -17,7 +17,7 @@ from torch import Tensor
 from setpoint.errors import BadSetting
 from setpoint.lp.control import Array, as_array
 from setpoint.lp.penalty import descend, stacked
-from setpoint.lp.program import LinearProgram
+from setpoint.lp.program import Entries, LinearProgram, Matrix, Operator, product
 from setpoint.lp.solution import RawSolution
 from setpoint.lp.structure import Structure, choose
 
@@ -63,13 +63,26 @@ class Envelope:
     def attach(self, program: LinearProgram, raw: RawSolution) -> Attached:
         x, dual, equality_dual = raw.x, raw.dual, raw.equality_dual
         paid = (program.cost.double() * x).sum(-1)
-        total = paid
-        if program.bound.shape[-1]:
-            total = total + (dual * program.slack_rows(x)).sum(-1)
-        if program.equality_matrix is not None:
-            total = total + (equality_dual * program.equality_rows(x)).sum(-1)
+        total = paid + _charged(program.matrix, program.bound, x, dual)
+        if program.equality_matrix is not None and program.equality_bound is not None:
+            total = total + _charged(program.equality_matrix, program.equality_bound, x, equality_dual)
         # The prices times what is left of the rows is rounding: the value is the cost alone.
         return Attached(x, dual, equality_dual, total + (paid - total).detach())
+
+
+def _charged(matrix: Matrix, bound: Tensor, x: Tensor, prices: Tensor) -> Tensor | float:
+    """prices . (matrix x - bound) as far as it carries gradients, each tensor times its slope."""
+    total: Tensor | float = 0.0
+    if isinstance(matrix, Operator):
+        total = total + (prices * matrix.apply(x)).sum(-1)
+    elif isinstance(matrix, Entries) and matrix.value.requires_grad:
+        slope = prices.index_select(-1, matrix.index[0]) * x.index_select(-1, matrix.index[1])
+        total = total + (matrix.value.double() * slope).sum(-1)
+    elif isinstance(matrix, Tensor) and matrix.requires_grad:
+        total = total + (prices * product(matrix, x)).sum(-1)
+    if bound.requires_grad:
+        total = total - (prices * bound.double()).sum(-1)
+    return total
 
 
 @dataclass(frozen=True)

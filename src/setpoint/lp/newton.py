@@ -39,9 +39,14 @@ from setpoint.lp.control import (
     stretch,
     unit,
 )
-from setpoint.lp.program import LinearProgram
+from setpoint.lp.program import LinearProgram, in_parts
 from setpoint.lp.solution import RawSolution, Solution, Status, certify, proves_infeasible, proves_unbounded
 from setpoint.lp.structure import Structure, choose
+
+
+#: Rows and variables of the programs that are solved at once: as many as stay in the cache of a core.
+TOGETHER = 32_768
+_STARTS = ("x", "dual", "equality_dual")
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,22 @@ class Newton:
 
     @torch.no_grad()
     def run(self, program: LinearProgram, warm: Solution | None = None) -> RawSolution:
+        size = max(1, TOGETHER // (program.bound.shape[-1] + program.variables))
+        if program.batch.numel() <= size:
+            return self._run(program, warm)
+        parts, batch = in_parts(program, size), program.batch
+        fields = None if warm is None else [getattr(warm, name).flatten(0, len(batch) - 1) for name in _STARTS]
+        found = []
+        for place, part in enumerate(parts):
+            rows = slice(place * size, (place + 1) * size)
+            own = None if warm is None else replace(warm, **{n: f[rows] for n, f in zip(_STARTS, fields or ())})
+            found.append(self._run(part, own))
+        x, dual, equality_dual, taken = (
+            torch.cat([getattr(one, name) for one in found]).unflatten(0, batch) for name in (*_STARTS, "iterations")
+        )
+        return RawSolution(x, dual, equality_dual, taken, tuple(s for one in found for s in one.statuses))
+
+    def _run(self, program: LinearProgram, warm: Solution | None) -> RawSolution:
         with np.errstate(all="ignore"):
             found = _Run(self, program, warm).until_done()
             return self._tell_infeasible(program, found) if Status.STALLED in found.statuses else found

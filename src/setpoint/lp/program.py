@@ -8,8 +8,12 @@ products.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -201,6 +205,20 @@ def matrices(program: LinearProgram) -> list[Matrix]:
     return [matrix if isinstance(matrix, Operator) else matrix.detach() for matrix in found]
 
 
+def in_parts(program: LinearProgram, size: int) -> list[LinearProgram]:
+    """A batch of programs as several, of one leading dimension and at most `size` programs each."""
+
+    def split(part: Any) -> Iterable[Any]:
+        if part is None:
+            return itertools.repeat(None)
+        if isinstance(part, Entries):
+            return [Entries(part.index, value, part.shape) for value in split(part.value)]
+        return part.flatten(0, len(program.batch) - 1).split(size)
+
+    fields = (program.cost, program.matrix, program.bound, program.equality_matrix, program.equality_bound)
+    return [LinearProgram(*parts) for parts in zip(*map(split, fields))]
+
+
 #: All rows of a program: their shape, row and column of each entry, and the values `(..., nnz)`.
 Listed = tuple[tuple[int, int], Array, Array]
 
@@ -210,22 +228,22 @@ def listed(program: LinearProgram) -> Listed:
     indices, values, above = [], [], 0
     for matrix in matrices(program):
         assert not isinstance(matrix, Operator)
-        index, value = (matrix.index, matrix.value) if isinstance(matrix, Entries) else _every_place(matrix)
-        indices.append(index.cpu().numpy() + np.array([[above], [0]]))
-        values.append(as_array(value))
+        listed_already = isinstance(matrix, Entries)
+        index = matrix.index.cpu().numpy() if listed_already else _every_place(*matrix.shape[-2:])
+        indices.append(index + np.array([[above], [0]]) if above else index)
+        values.append(as_array(matrix.value if listed_already else matrix.flatten(-2)))
         above += matrix.shape[-2]
     index, value = np.concatenate(indices, 1), np.concatenate(values, -1)
-    kept = (value != 0).any(tuple(range(value.ndim - 1)))
-    if not kept.all():
+    if not value.all():
+        kept = (value != 0).any(tuple(range(value.ndim - 1)))
         index, value = index[:, kept], value[..., kept]
     return (above, program.variables), index, value
 
 
-def _every_place(matrix: Tensor) -> tuple[Tensor, Tensor]:
-    """Row and column of each place of a dense matrix, and its values."""
-    rows, columns = matrix.shape[-2:]
-    place = torch.arange(rows * columns)
-    return torch.stack([place // columns, place % columns]), matrix.flatten(-2)
+@functools.cache
+def _every_place(rows: int, columns: int) -> Array:
+    """Row and column of each place of a dense matrix."""
+    return np.indices((rows, columns)).reshape(2, -1)
 
 
 def scaled(rows: Listed) -> tuple[Array, Array]:
@@ -244,13 +262,13 @@ def _check_vector(name: str, vector: Tensor) -> None:
         raise BadProgram(f"{name} must be a floating-point tensor, not {came}; convert it first")
     if vector.dim() == 0 or vector.layout != torch.strided:
         raise BadProgram(f"{name} must be a dense vector (or a batch of them), not of shape {tuple(vector.shape)}")
-    if not bool(vector.isfinite().all()):
-        raise BadProgram(f"{name} holds nan or inf; a bound that never binds is a row to leave out")
-    _check_size(name, vector)
+    _check_size(name, vector, "; a bound that never binds is a row to leave out")
 
 
-def _check_size(name: str, values: Tensor) -> None:
+def _check_size(name: str, values: Tensor, hint: str = "") -> None:
     largest = float(values.detach().abs().max()) if values.numel() else 0.0
+    if not math.isfinite(largest):
+        raise BadProgram(f"{name} holds nan or inf{hint}")
     if largest > LARGEST:
         raise BadProgram(f"{name} holds {largest:g}, more than {LARGEST:g}; scale the program to smaller numbers")
 
@@ -264,8 +282,6 @@ def _check_rows(name: str, matrix: Matrix, bound_name: str, bound: Tensor, cost:
             raise BadProgram(f"{name} must be a floating-point tensor or an Operator, not {came}")
         if values.layout != torch.strided:
             raise BadProgram(f"{name} is sparse with {values.dim()} dimensions; a batch needs dense matrices")
-        if not bool(values.isfinite().all()):
-            raise BadProgram(f"{name} holds nan or inf")
         _check_size(name, values)
     if isinstance(matrix, Operator) and cost.dim() > 1:
         raise BadProgram(f"a batch of programs needs matrices that are written down, but {name} is an Operator")
@@ -295,10 +311,11 @@ def _check_can_hold(program: LinearProgram) -> None:
 def _out_of_reach(matrix: Matrix, bound: Tensor, *, least: bool) -> Tensor:
     """Rows whose product with every x >= 0 stays above the bound (`least`), or below it."""
     sign = 1.0 if least else -1.0
-    # A bound that misses zero by rounding can be held closely enough.
-    suspects = sign * bound < -1e-12 * (1 + bound.abs().amax(-1, keepdim=True)) if bound.numel() else bound < 0
+    suspects = bound < 0 if least else bound > 0
     if isinstance(matrix, Operator) or not bool(suspects.any()):
         return torch.zeros_like(suspects)
+    # A bound that misses zero by rounding can be held closely enough.
+    suspects = sign * bound < -1e-12 * (1 + bound.abs().amax(-1, keepdim=True))
     if isinstance(matrix, Entries):
         helpful = (sign * matrix.value.detach() < 0).double()
         helps = torch.zeros_like(bound).index_add(-1, matrix.index[0], helpful)
