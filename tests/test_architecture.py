@@ -18,7 +18,7 @@ DOORS = {
 }  # fmt: skip
 #: Files that only gather public names.
 NAMES = ("__init__", "losses", "classes", "rates", "steps", "methods")
-BASE = ("errors", "files", "lock", "capacity", "processes", "plain", "lazy")
+BASE = ("errors", "files", "lock", "capacity", "processes", "plain", "lazy", "shown")
 #: What a room to the left is not for: programs stand beside the solvers, tables know no problem.
 LEFT_OF = {
     **{room: set(ROOMS[:place]) for place, room in enumerate(ROOMS)},
