@@ -7,13 +7,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
-import torch
 from numpy.typing import NDArray
 
 from setpoint.data.frame import Column, level_codes, levels, numbers
 from setpoint.data.layout import Block
 from setpoint.data.seen import Seen
 from setpoint.data.standardise import TAIL, soften
+from setpoint.on_use import torch
 
 Value = TypeVar("Value")
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from setpoint.data.frame import Frame, nearest
 from setpoint.data.kinds import AnyColumn
@@ -17,6 +16,10 @@ from setpoint.data.reading import Readings, apply_readings, learn_readings
 from setpoint.data.seen import Notes
 from setpoint.data.target_mean import TargetMean, Truth, out_of_fold
 from setpoint.errors import BadTable
+from setpoint.on_use import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 #: Rows that are encoded at a time.
 AT_ONCE = 65_536

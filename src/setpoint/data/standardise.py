@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
+from setpoint.on_use import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
 
 #: Rows that are computed on together, so that they stay in the cache.
 AT_ONCE = 4096

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from setpoint.errors import BadGroups, BadWeights, ShapeMismatch
 from setpoint.measure.sample import Sample, present_values
 from setpoint.measure.step import Step
+from setpoint.on_use import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def number_lists(lists: Any) -> tuple[Tensor, NDArray[Any]]:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from setpoint.errors import ShapeMismatch
 from setpoint.measure.classes import confusion, count_classes, predict_class
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import Step
+from setpoint.on_use import torch
 from setpoint.problem.thresholds import Thresholds
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 #: Longer lists of shifts are described by their ends.
 _MOST_NAMED = 6
