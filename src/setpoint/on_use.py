@@ -1,8 +1,8 @@
 """PyTorch, loaded when one of its names is first used.
 
-`setpoint predict` and `sp.load_run` import the rooms `measure`, `problem` and `data`, and most models need no PyTorch to
-score rows; loading it takes longer than answering. A file of these rooms writes `from setpoint.on_use import torch`, and
-imports names for annotations alone under `TYPE_CHECKING`.
+`setpoint predict` and `sp.load_run` import the rooms `measure`, `problem` and `data`, and most models need no PyTorch
+to score rows; loading it takes longer than answering. A file of these rooms writes `from setpoint.on_use import torch`,
+and imports names for annotations alone under `TYPE_CHECKING`.
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ from setpoint.data.frame import Column, level_codes, levels, numbers
 from setpoint.data.layout import Block
 from setpoint.data.seen import Seen
 from setpoint.data.standardise import TAIL, soften
-from setpoint.on_use import torch
 
 Value = TypeVar("Value")
 
@@ -71,7 +70,7 @@ class Numeric:
         np.divide(values, self.deviation, out=values)
         np.subtract(values, self.mean / self.deviation, out=values)
         if np.abs(values).max(initial=0.0) > TAIL:
-            values = soften(torch.from_numpy(values)).numpy()
+            values = soften(values)
         rest = [unknown, *own] if self.missing else own
         return np.stack([values, *rest], axis=1, dtype=np.float32, casting="same_kind")
 

@@ -182,9 +182,15 @@ def within(numbers: Tensor, most: float) -> bool:
 
 def name_groups(groups: Any) -> tuple[Tensor, list[str]]:
     """Groups given by any values (names, numbers) as codes from 0 up, and the name of each code."""
+    names, codes = numbered(groups)
+    return torch.from_numpy(codes), names
+
+
+def numbered(groups: Any) -> tuple[list[str], NDArray[np.int64]]:
+    """The name of each group, in order, and the number of the group of each row."""
     values = present_values(groups, "groups", "drop those, or give them a group of their own")
     names, codes = np.unique(values.astype(str), return_inverse=True)
-    return torch.from_numpy(codes.reshape(values.shape).astype(np.int64)), [str(name) for name in names]
+    return [str(name) for name in names], codes.reshape(values.shape).astype(np.int64)
 
 
 def present_values(given: Any, what: str, remedy: str) -> NDArray[Any]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.errors import ShapeMismatch
-from setpoint.measure.classes import confusion, count_classes, predict_class
+from setpoint.measure.classes import confusion, count_classes
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import Step
 from setpoint.on_use import torch
@@ -52,12 +52,12 @@ class Shifts(Thresholds):
     def tensor(self) -> Tensor:
         return torch.tensor([self.shifts], dtype=torch.float64)
 
-    def decide(self, scores: Tensor, groups: Any = None) -> Tensor:
+    def decided(self, scores: NDArray[np.float64], groups: Any = None) -> NDArray[np.int64]:
         """The number of the class of each row."""
-        if scores.dim() != 2 or scores.shape[1] != len(self.shifts):
+        if scores.ndim != 2 or scores.shape[1] != len(self.shifts):
             expected = f"one column of scores per class, (n, {len(self.shifts)})"
             raise ShapeMismatch(f"scores have shape {tuple(scores.shape)}; give {expected}")
-        return predict_class(scores, self.tensor().to(scores.device))
+        return np.argmax(scores - np.array(self.shifts), axis=-1)
 
     def written(self, decisions: NDArray[np.int64]) -> NDArray[Any]:
         """The names of the classes."""

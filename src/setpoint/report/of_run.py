@@ -29,7 +29,8 @@ from setpoint.report.list_page import make_list_page
 from setpoint.report.material import Contender, Material
 from setpoint.report.page import make_page
 from setpoint.report.words import listed_classes, part_name
-from setpoint.run.artefact import HISTORY, LIFE, RECORD, REPORTS, SavedRun, load_run, load_scores
+from setpoint.run.artefact import REPORTS, SavedRun, load_run, load_scores
+from setpoint.serve.stored import HISTORY, LIFE, RECORD
 
 #: In the order in which they are read.
 SHOWN = ("test", "calibration")
