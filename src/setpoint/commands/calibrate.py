@@ -12,7 +12,8 @@ from torch import Tensor
 
 from setpoint.commands.evaluate import judged_counts, rates_of
 from setpoint.commands.fit import UNCERTIFIED, read_sure
-from setpoint.commands.show import console, grid, say, write_json
+from setpoint.commands.show import grid, write_json
+from setpoint.commands.terminal import console, say
 from setpoint.commands.watch import fingerprint_of
 from setpoint.data.exchange import frames_at
 from setpoint.data.frame import Frame

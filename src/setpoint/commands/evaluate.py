@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from setpoint.commands.show import console, grid, say, unlike_training, write_json
+from setpoint.commands.show import grid, write_json
+from setpoint.commands.terminal import console, say, unlike_training
 from setpoint.data.exchange import frames_at
 from setpoint.data.frame import Frame, with_labels
 from setpoint.data.scan import Scan, fingerprint, hash_of_files

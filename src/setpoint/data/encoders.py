@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 
 from setpoint.errors import BadFile, BadSetting, BadTable, missing
+from setpoint.on_use import torch
 
 #: The two families of encoders that need no registration, as they stand before the name of a model.
 SENTENCES, IMAGES = "sentence-transformers:", "timm:"

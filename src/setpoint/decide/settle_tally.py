@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.decide.certify import is_certifiable
-from setpoint.decide.settle import AUTO, USELESS, USUAL, Confidence, Settled, decides_nothing
+from setpoint.decide.settle import USELESS, USUAL, Confidence, Settled, decides_nothing
 from setpoint.decide.tally import ScoreTally
 from setpoint.errors import BadProblem, TooFewSamples
+from setpoint.problem.certificate import AUTO
 from setpoint.problem.problem import Problem
 
 #: Counts the same scores again, once for each set of windows.

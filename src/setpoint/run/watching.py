@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from setpoint.data.exchange import on_each
@@ -30,8 +31,8 @@ from setpoint.files import make_directory
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.thresholds import Thresholds
 from setpoint.problem.watch import CALIBRATED, Watch
-from setpoint.run.artefact import RECORD, SavedRun, load_scores
-from setpoint.train.scoring import score_rows
+from setpoint.run.artefact import SavedRun, load_scores
+from setpoint.serve.stored import RECORD
 
 #: The kind of an entry that counts rows without labels, and of one that says with what rows are compared.
 SCORED, REFERENCE = "scored", "reference"
@@ -213,7 +214,7 @@ def _look_at_chunk(
     # The column of keys need not be one that training had.
     bare = frame.drop(batch.key, strict=False) if batch.key and batch.key not in used else frame
     x = schema.encode(bare, ignore_extra=batch.ignore_extra, notes=notes)
-    scores = score_rows(saved.model, x)
+    scores = torch.from_numpy(saved.served.model.score(x.numpy()))
     groups = None if problem.group is None else schema.groups(frame, problem.group)
     flagged = int((thresholds.decide(scores.double(), groups) == 1).sum())
     features = _features(x, schema.features)
