@@ -17,7 +17,7 @@ $(READY): pyproject.toml requirements.txt
 	touch $@
 
 demo: $(READY)          ## fraud at one false alarm in a thousand, beside cross-entropy and LightGBM; writes run/
-	$(BIN)/python examples/rare_events.py --out run
+	$(BIN)/python examples/rare_events.py run
 
 PYTEST = $(BIN)/python -m pytest -n 2
 

@@ -43,7 +43,7 @@ def test_the_demo_prints_the_answer_and_writes_the_run(tmp_path):
 @slow
 def test_make_demo_shows_what_asking_is_worth(tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(Path(setpoint.__file__).parents[1])}
-    command = [sys.executable, str(EXAMPLE.with_name("rare_events.py")), "--out", "run"]
+    command = [sys.executable, str(EXAMPLE.with_name("rare_events.py")), "run"]
     demo = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False
     )

@@ -48,7 +48,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         run = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(place) / "run"
         if len(sys.argv) < 2:
-            subprocess.run([sys.executable, ROOT / "examples" / "rare_events.py", "--out", run], check=True)
+            subprocess.run([sys.executable, ROOT / "examples" / "rare_events.py", run], check=True)
         driver = browser()
         try:
             url = (run / "report.html").absolute().as_uri()

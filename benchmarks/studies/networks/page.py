@@ -126,9 +126,7 @@ def forest(figures: dict[str, Any]) -> list[Panel]:
     """A line per set, at an FPR of 1 %."""
     confirmed = figures.get("confirmation")
     cells = [cell for cell in confirmed["cells"] if cell["ask"].endswith(" 1%")] if confirmed else []
-    lines = [
-        Line.of(f"{cell['set']} ({cell['splits']} splits)", cell["gain, test"]["default"][PLAIN]) for cell in cells
-    ]
+    lines = [Line.of(f"{cell['set']} ({cell['splits']} splits)", cell["gain, test"]["default"][PLAIN]) for cell in cells]
     return [Panel(f"The default against {PLAIN}, FNR at FPR 1 %", "points", lines)]
 
 
