@@ -19,8 +19,8 @@ QUESTION = (
 THREATS = (
     "*Longer* takes as many batches as the grid, in three trainings of 7/3 the length, and beats the grid by far: a "
     "limited number of steps hurts every method, and more steps of cross-entropy are a strong rival.",
-    "Implicit thresholds choose among 3 weights and 3 trainings, the grid among 7 and 7; their time of the processor is "
-    "about equal (column *time*).",
+    "Implicit thresholds choose among 3 weights and 3 trainings, the grid among 7 and 7; their time of the processor "
+    "is about equal (column *time*).",
     "Cells were cut for time after one seed of the first cell had been seen; images are planned and not tried yet "
     "(`--sets Fashion-MNIST`).",
     "Splits of ijcnn1 overlap; its errors are corrected. Four seeds make an error of the error of about 40 %.",
