@@ -239,6 +239,13 @@ def batch_sizes() -> str:
     return f"`python -m benchmarks.studies.batch_size`\n\n{table(head, rows)}"
 
 
+def peer_states() -> str:
+    """Which of the other peers run today, and what they answer to a bound."""
+    rows = [[row["peer"], row["version"], row["tried"], row["answer"]] for row in load_figures("peer_states")["rows"]]
+    head = ["peer", "version", "tried", "answer"]
+    return f"`python -m benchmarks.peers.states`\n\n{table(head, rows)}"
+
+
 def contest(name: str, write: Callable[[dict[str, Any]], str]) -> str:
     """A contest among the peers, in short."""
     return write(load_figures("peers")["contests"][name])
@@ -255,6 +262,7 @@ PASSAGES: dict[str, Callable[[], str]] = {
     "step_ratios": step_ratios,
     "compiled": compiled,
     "batch_sizes": batch_sizes,
+    "peer_states": peer_states,
     "peers_gap": partial(contest, "error at gap", gap_table),
     "peers_f": partial(contest, "best f score", f_table),
     **{f"processes_{part}": partial(of_part, part) for part in WRITERS},

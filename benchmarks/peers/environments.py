@@ -32,9 +32,10 @@ PEERS: dict[str, dict[str, list[str]]] = {
     "mapie": {"packages": ["mapie==1.6.0"]},
     "catboost": {"packages": ["catboost==1.2.10", "scikit-learn==1.9.1"]},
     "empulse": {"packages": ["empulse==0.13.1"]},
-    "nannyml": {"packages": ["nannyml==0.13.1"]},
-    "evidently": {"packages": ["evidently==0.7.23"]},
-    "fairgbm": {"packages": ["fairgbm==0.9.14"]},
+    # As they come these three fail: NannyML misses statsmodels, Evidently pandas 2, FairGBM scikit-learn before 1.6.
+    "nannyml": {"packages": ["nannyml==0.13.1", "statsmodels"]},
+    "evidently": {"packages": ["evidently==0.7.23", "pandas<3"]},
+    "fairgbm": {"packages": ["fairgbm==0.9.14", "scikit-learn==1.5.2"]},
     "ap_perf": {"packages": ["numba", "setuptools"], "beside torch": ["ap-perf==0.1.1"]},
 }
 
