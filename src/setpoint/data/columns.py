@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from torch import Tensor
+from numpy.typing import NDArray
 
 from setpoint.data.frame import Frame, nearest
 from setpoint.data.kinds import AnyColumn
@@ -17,6 +17,10 @@ from setpoint.data.reading import Readings, apply_readings, learn_readings
 from setpoint.data.seen import Notes
 from setpoint.data.target_mean import TargetMean, Truth, out_of_fold
 from setpoint.errors import BadTable
+from setpoint.on_use import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 #: Rows that are encoded at a time.
 AT_ONCE = 65_536
@@ -72,6 +76,10 @@ class Columns:
         return [block for column in self.columns for block in column.blocks]
 
     def encode(self, frame: Frame, *, ignore_extra: bool = False, notes: Notes | None = None) -> Tensor:
+        """`encoded` as a tensor."""
+        return torch.from_numpy(self.encoded(frame, ignore_extra=ignore_extra, notes=notes))
+
+    def encoded(self, frame: Frame, *, ignore_extra: bool = False, notes: Notes | None = None) -> NDArray[np.float32]:
         """Features `(n, d)`, float32, each row by itself, as the columns were read in training.
 
         Args:
@@ -98,7 +106,7 @@ class Columns:
         read = apply_readings(frame.select([column.name for column in self.columns]), self.readings)
         if notes is not None:
             notes.add(read, extra)
-        features = torch.empty((frame.height, len(self.features)), dtype=torch.float32)
+        features = np.empty((frame.height, len(self.features)), dtype=np.float32)
         # A column after the other, and then all of them turned at once: writing each across the rows is slow.
         turned = np.empty((len(self.features), min(frame.height, AT_ONCE)), dtype=np.float32)
         for first in range(0, frame.height, AT_ONCE):
@@ -107,7 +115,7 @@ class Columns:
                 end = start + len(column.features)
                 turned[start:end, : some.height] = column.encode(some[column.name]).T
                 start = end
-            features[first : first + AT_ONCE] = torch.from_numpy(turned[:, : some.height]).T
+            features[first : first + AT_ONCE] = turned[:, : some.height].T
         return features
 
     def of_training(self, features: Tensor, frame: Frame, truth: Truth) -> Tensor:
