@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -22,6 +22,8 @@ from setpoint.data.reading import Readings
 from setpoint.data.seen import Notes, Seen
 from setpoint.data.standardise import soften
 
+#: A column, and the place of its first feature.
+Place: TypeAlias = tuple[AnyColumn, int]
 #: The kinds of values of a row; a mapping with others, such as lists, may be columns.
 _SCALARS = {
     float, int, bool, str, type(None), datetime.date, datetime.datetime, datetime.time, datetime.timedelta,
@@ -47,7 +49,9 @@ class OneRow:
         self.names = frozenset(column.name for column in columns)
         self.width = sum(len(column.features) for column in columns)
         starts = np.cumsum([0, *(len(column.features) for column in columns)])[:-1].tolist()
-        self.numeric, self.levels, self.others = [], [], []
+        self.numeric: list[tuple[Numeric, int]] = []
+        self.levels: list[tuple[Categorical, int, str, dict[str, int]]] = []
+        self.others: list[Place] = []
         for column, start in zip(columns, starts):
             reading = readings[column.name]
             if isinstance(column, Numeric) and reading.kind == "number" and not column.levels:
@@ -68,44 +72,48 @@ class OneRow:
         if any(type(value) not in _SCALARS for value in row.values()):
             return None
         features = np.zeros((1, self.width), dtype=np.float32)
-        values, later = [], list(self.others)
-        for column, start in self.numeric:
-            value = row[column.name]
-            kind = type(value)
-            if kind is float or (kind is int and -_LARGE < value < _LARGE):
-                values.append(value)
-                usual = column.low <= value <= column.high
-            else:
-                # Missing values, text, and what is refused.
-                values.append(math.nan)
-                usual = value is None and column.missing
-                if value is not None:
-                    later.append((column, start))
-                    continue
-            if notes is not None:
-                self._note(notes, column, value, usual)
-        if values:
-            self._standardise(np.array(values, dtype=np.float64), features)
-        for column, start, kind, known in self.levels:
-            text = _level(row[column.name], kind)
-            if text is _UNREADABLE:
-                later.append((column, start))
-                continue
-            code = len(known) if text is None else known.get(text, -1)
-            if notes is not None:
-                self._note(notes, column, row[column.name], 0 <= code < len(known))
-            width = len(column.features)
-            if code == len(known) and not column.missing:
-                code = -1
-            code = width - 1 if code < 0 and column.other else code
-            if code >= 0:
-                features[0, start + code] = 1.0
+        later = [*self.others, *self._add_numbers(row, notes, features), *self._add_levels(row, notes, features)]
         for column, start in later:
             read = self.readings[column.name].read(pl.Series(column.name, [row[column.name]]))
             features[0, start : start + len(column.features)] = column.encode(read)[0]
             if notes is not None:
                 notes.seen[column.name] += column.look(read)
         return features
+
+    def _add_numbers(self, row: Mapping[str, Any], notes: Notes | None, features: NDArray[np.float32]) -> list[Place]:
+        """Encode the numbers; the columns whose values are text, or are to be refused, are left."""
+        values: list[float] = []
+        left: list[Place] = []
+        for column, start in self.numeric:
+            value = row[column.name]
+            kind = type(value)
+            is_number = kind is float or (kind is int and -_LARGE < value < _LARGE)
+            values.append(value if is_number else math.nan)
+            if not is_number and value is not None:
+                left.append((column, start))
+            elif notes is not None:
+                self._note(notes, column, value, is_number and column.low <= value <= column.high)
+        if values:
+            self._standardise(np.array(values, dtype=np.float64), features)
+        return left
+
+    def _add_levels(self, row: Mapping[str, Any], notes: Notes | None, features: NDArray[np.float32]) -> list[Place]:
+        """Encode the levels; the columns whose values are no levels of their kind are left."""
+        left: list[Place] = []
+        for column, start, kind, known in self.levels:
+            text = _level(row[column.name], kind)
+            if text is _UNREADABLE:
+                left.append((column, start))
+                continue
+            code = len(known) if text is None else known.get(text, -1)
+            if notes is not None:
+                self._note(notes, column, row[column.name], 0 <= code < len(known))
+            if code == len(known) and not column.missing:
+                code = -1
+            code = len(column.features) - 1 if code < 0 and column.other else code
+            if code >= 0:
+                features[0, start + code] = 1.0
+        return left
 
     def _standardise(self, values: NDArray[np.float64], features: NDArray[np.float32]) -> None:
         """As `Numeric.encode_values` does, all columns at once."""
@@ -115,7 +123,7 @@ class OneRow:
         features[0, self.flags] = unknown[self.flagged]
 
     def _note(self, notes: Notes, column: AnyColumn, value: Any, usual: bool) -> None:
-        if usual and value is not None:
+        if usual:
             notes.seen[column.name] += _USUAL
         else:
             read = self.readings[column.name].read(pl.Series(column.name, [value]))
