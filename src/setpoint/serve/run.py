@@ -17,9 +17,12 @@ from setpoint.data.schema import Schema
 from setpoint.data.seen import Notes
 from setpoint.errors import BadFile, BadScores, missing
 from setpoint.measure.in_first import LISTS
+from setpoint.measure.lists import ranks_in_lists
 from setpoint.plain import reason
+from setpoint.problem.first_of_list import FirstOfList
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.read_sample import belonging
+from setpoint.problem.thresholds import PerBound
 from setpoint.problem.watch import points_of
 from setpoint.serve.description import check_description
 from setpoint.serve.models import RESTORERS, Model, State
@@ -139,6 +142,15 @@ class ServedRun:
         belongs = belonging(self.point.problem, groups, self.lists(data))
         return self.point.thresholds.decided(scores.astype(np.float64), belongs)
 
+    def columns(self, data: Any, scores: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
+        """The columns of a file of answers: a score (or one per class or label), in lists the rank, the decisions."""
+        names = answer_columns(self.point)
+        found: dict[str, NDArray[Any]] = dict(zip(names["score"], scores.reshape(len(scores), -1).T))
+        for name in names.get("rank", ()):
+            found[name] = ranks_in_lists(scores.astype(np.float64), self.lists(data))
+        decisions = self.decide(scores, data).reshape(len(scores), -1).T
+        return {**found, **dict(zip(names["decision"], map(self.point.thresholds.written, decisions)))}
+
     def lists(self, data: Any) -> NDArray[np.str_] | None:
         """The list of every row, as text, if the ask is about lists."""
         if self.point.problem.kind != LISTS:
@@ -161,6 +173,16 @@ class ServedRun:
         notes = self.schema.notes()
         scores = self.scores(data, ignore_extra=ignore_extra, notes=notes)
         return Answer(scores, self.point.thresholds.written(self.decide(scores, data)), notes.sentences())
+
+
+def answer_columns(point: OperatingPoint) -> dict[str, list[str]]:
+    """The names of the columns of scores, of ranks where there are any, and of decisions in a file of answers."""
+    thresholds = point.thresholds
+    scores = [f"score of {name}" for name in point.classes or point.labels] or ["score"]
+    several = len(thresholds.plain) if isinstance(thresholds, PerBound) else 1
+    decisions = ["decision"] if several == 1 else [f"decision_{place + 1}" for place in range(several)]
+    ranks = {"rank": ["rank"]} if isinstance(thresholds, FirstOfList) else {}
+    return {"score": scores, **ranks, "decision": [f"decision of {name}" for name in point.labels] or decisions}
 
 
 def load_run(path: str | os.PathLike[str]) -> ServedRun:
