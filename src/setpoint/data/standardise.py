@@ -61,7 +61,7 @@ def _logarithm(y: NDArray[Any]) -> NDArray[Any]:
     square, total = ratio * ratio, np.full_like(y, SERIES[-1])
     for share in SERIES[-2::-1]:
         total = total * square + share
-    return halved * LOG_OF_2 + ratio * 2 * total
+    return np.asarray(halved * LOG_OF_2 + ratio * 2 * total)
 
 
 @dataclass(frozen=True)
