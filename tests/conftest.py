@@ -20,6 +20,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
+from chromium import browser  # noqa: F401
 from marks import ALL_CASES
 
 # Features of encoders are kept on disk: here, not in the home of whoever runs the tests.

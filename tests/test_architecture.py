@@ -35,7 +35,7 @@ OPTIONAL = {
     "pytorch_lightning": set(), "optuna": {"train"},
     "lightning": {"integrations/lightning.py"}, "transformers": {"integrations/huggingface.py"},
     "onnx": {"export"}, "onnxruntime": {"export"}, "skl2onnx": {"export"}, "onnxmltools": {"export"},
-    "torchmetrics": {"integrations/torchmetrics.py"}, "mlflow": {"integrations/trackers.py"},
+    "torchmetrics": {"integrations/torchmetrics.py"}, "mlflow": {"integrations/trackers.py", "integrations/mlflow.py"},
     "sentence_transformers": {"data/encoders.py"}, "timm": {"data/encoders.py"},
     "dask": {"data/partitions.py"}, "distributed": {"data/partitions.py"},
 }  # fmt: skip
