@@ -46,6 +46,8 @@ PATIENCE = 2
 REACH = 2.0
 #: A path of elastic nets ends once one keeps a column for every second row: weaker ones learn the rows by heart.
 FULL = 0.5
+#: On the path of ridges a curvature is used again as long as steps shrink what is left to gain by this factor.
+PACE = 4.0
 #: To which share of the loss the models of the path are fitted.
 TOLERANCE = 1e-6
 
@@ -169,7 +171,7 @@ def ridge_path(rows: Rows, fold: Tensor, strengths: Sequence[float] = STRENGTHS)
 
     def at(penalty: Penalty) -> Fit:
         nonlocal last
-        fit = partial(newton, rows, ridge=penalty.ridge, products=products, tolerance=TOLERANCE)
+        fit = partial(newton, rows, ridge=penalty.ridge, products=products, tolerance=TOLERANCE, pace=PACE)
         last, undo = fit(weights, last)
         start = last
         # The curvature of all rows, less the share of a fold, is nearly that of the rest.
