@@ -103,9 +103,9 @@ class Standardiser:
 
     def with_ones(self, x: Tensor) -> Tensor:
         """Standardised features in float64 with a last column of ones, which the bias is the weight of."""
-        scaled = torch.ones(len(x), x.shape[1] + 1, dtype=torch.float64)
+        scaled = torch.empty(len(x), x.shape[1] + 1, dtype=torch.float64)
         for part, out in zip(x.split(AT_ONCE), scaled.split(AT_ONCE)):
-            out[:, :-1] = self.apply(part)
+            out[:, :-1], out[:, -1] = self.apply(part), 1.0
         return scaled
 
     def undo(self, theta: Tensor) -> tuple[Tensor, Tensor]:

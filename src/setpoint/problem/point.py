@@ -28,6 +28,7 @@ from setpoint.problem.shifts import Shifts
 from setpoint.problem.shown_rates import rates_by_class, rates_by_group, rates_by_label, shown_quantities
 from setpoint.problem.thresholds import Threshold, Thresholds, heaviest_of
 from setpoint.problem.watch import Watch
+from setpoint.shown import html_of
 
 if TYPE_CHECKING:
     pass
@@ -74,6 +75,9 @@ class OperatingPoint:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "thresholds", as_thresholds(self.thresholds, self.problem))
+
+    def _repr_html_(self) -> str:
+        return html_of(self)
 
     @property
     def threshold(self) -> Threshold:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -51,6 +52,10 @@ class Shifts(Thresholds):
 
     def tensor(self) -> Tensor:
         return torch.tensor([self.shifts], dtype=torch.float64)
+
+    def moved_to(self, values: Sequence[float]) -> Shifts:
+        """The same classes with these shifts."""
+        return Shifts(self.names, tuple(values))
 
     def decided(self, scores: NDArray[np.float64], groups: Any = None) -> NDArray[np.int64]:
         """The number of the class of each row."""

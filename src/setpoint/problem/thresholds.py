@@ -8,7 +8,7 @@ class, and a line in `problem/read_thresholds.py`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -271,6 +271,11 @@ class Band(Thresholds):
     @property
     def values(self) -> list[float]:
         return [self.high, self.low]
+
+    def moved_to(self, values: Sequence[float]) -> Band:
+        """The band with these cuts, in the order of `values`."""
+        high, low = values
+        return Band(low, high)
 
     def decided(self, scores: NDArray[np.float64], groups: Any = None) -> NDArray[np.int64]:
         """1 for flagged rows, 0 for rows that are not flagged, -1 (`REVIEW`) for rows to review."""

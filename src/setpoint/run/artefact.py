@@ -21,6 +21,7 @@ import platform
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
@@ -234,7 +235,8 @@ def _write(place: Path, run: TableRun) -> None:
     versions = {"setpoint": version(), "torch": torch.__version__, "python": platform.python_version()}
     settings = run.settings
     model = {"kind": settings.model, "width": len(run.schema.features), "members": settings.ensemble}
-    about = {"format": FORMAT, "versions": versions, "model": model, **run.to_dict(), "files": files}
+    today = datetime.now(timezone.utc).date().isoformat()
+    about = {"format": FORMAT, "date": today, "versions": versions, "model": model, **run.to_dict(), "files": files}
     text = json.dumps({**about, "seal": seal(about)}, indent=2, allow_nan=False) + "\n"
     write_whole(place / ABOUT, text.encode())
 
