@@ -35,7 +35,7 @@ OPTIONAL = {
     "pytorch_lightning": set(), "optuna": {"train"},
     "lightning": {"integrations/lightning.py"}, "transformers": {"integrations/huggingface.py"},
     "onnx": {"export"}, "onnxruntime": {"export"}, "skl2onnx": {"export"}, "onnxmltools": {"export"},
-    "torchmetrics": {"integrations/torchmetrics.py"}, "mlflow": {"integrations/trackers.py"},
+    "torchmetrics": {"integrations/torchmetrics.py"}, "mlflow": {"integrations/trackers.py", "integrations/mlflow.py"},
 }  # fmt: skip
 
 

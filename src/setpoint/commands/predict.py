@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from setpoint.commands.terminal import console, say, unlike_training
 from setpoint.data.exchange import beside, formulas, frames_of, writing
 from setpoint.data.frame import Frame
@@ -14,8 +12,6 @@ from setpoint.data.seen import Notes
 from setpoint.data.text_format import TextFormat
 from setpoint.errors import BadSetting
 from setpoint.measure.in_first import LISTS
-from setpoint.measure.lists import ranks_in_lists
-from setpoint.problem.first_of_list import FirstOfList
 from setpoint.serve.run import ServedRun, load_run
 
 
@@ -70,13 +66,4 @@ def _answers(saved: ServedRun, frame: Frame, keep: list[str], ignore_extra: bool
     # A column that is only copied need not be one that training had.
     scored = frame.drop([name for name in keep if name not in used], strict=False)
     scores = saved.scores(scored, ignore_extra=ignore_extra, notes=notes)
-    decisions = saved.decide(scores, frame).reshape(len(scores), -1).T
-    names = ["decision"] if len(decisions) == 1 else [f"decision_{i + 1}" for i in range(len(decisions))]
-    if saved.point.labels:
-        names = [f"decision of {label}" for label in saved.point.labels]
-    columns: dict[str, Any] = {"score": scores}
-    if several := saved.point.classes or saved.point.labels:
-        columns = {f"score of {name}": own for name, own in zip(several, scores.T)}
-    if isinstance(saved.point.thresholds, FirstOfList):
-        columns["rank"] = ranks_in_lists(scores.astype(np.float64), saved.lists(frame))
-    return {**columns, **dict(zip(names, map(saved.point.thresholds.written, decisions)))}
+    return saved.columns(frame, scores)

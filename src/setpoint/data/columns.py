@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from setpoint.data.frame import Frame, nearest
 from setpoint.data.kinds import AnyColumn
 from setpoint.data.layout import Block
 from setpoint.data.learn import TAKEN_AS, describe
+from setpoint.data.one_row import OneRow
 from setpoint.data.reading import Readings, apply_readings, learn_readings
 from setpoint.data.seen import Notes
 from setpoint.data.target_mean import TargetMean, Truth, out_of_fold
@@ -117,6 +119,20 @@ class Columns:
                 start = end
             features[first : first + AT_ONCE] = turned[:, : some.height].T
         return features
+
+    def encoded_row(self, row: Mapping[str, Any], notes: Notes | None = None) -> NDArray[np.float32] | None:
+        """`encoded` for a single row, which is quicker; None if it must be read as a frame, or is to be refused."""
+        if not row.keys() >= self._one_row.names or not self._names >= row.keys():
+            return None
+        return self._one_row.encoded(row, notes)
+
+    @cached_property
+    def _one_row(self) -> OneRow:
+        return OneRow(self.columns, self.readings)
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(self._known())
 
     def of_training(self, features: Tensor, frame: Frame, truth: Truth) -> Tensor:
         """The features of the training rows as models train on them: no row's own label is in its features.

@@ -61,7 +61,7 @@ def _logarithm(y: NDArray[Any]) -> NDArray[Any]:
     square, total = ratio * ratio, np.full_like(y, SERIES[-1])
     for share in SERIES[-2::-1]:
         total = total * square + share
-    return halved * LOG_OF_2 + ratio * 2 * total
+    return np.asarray(halved * LOG_OF_2 + ratio * 2 * total)
 
 
 @dataclass(frozen=True)
@@ -103,9 +103,9 @@ class Standardiser:
 
     def with_ones(self, x: Tensor) -> Tensor:
         """Standardised features in float64 with a last column of ones, which the bias is the weight of."""
-        scaled = torch.ones(len(x), x.shape[1] + 1, dtype=torch.float64)
+        scaled = torch.empty(len(x), x.shape[1] + 1, dtype=torch.float64)
         for part, out in zip(x.split(AT_ONCE), scaled.split(AT_ONCE)):
-            out[:, :-1] = self.apply(part)
+            out[:, :-1], out[:, -1] = self.apply(part), 1.0
         return scaled
 
     def undo(self, theta: Tensor) -> tuple[Tensor, Tensor]:

@@ -13,11 +13,11 @@ from setpoint.export.decision import Belonging, decide
 from setpoint.export.graph import DOUBLE, FLOAT, INT, Graph
 from setpoint.export.levels import DRESSED, is_missing, level_codes
 from setpoint.export.models import score
-from setpoint.problem.first_of_list import FirstOfList
 from setpoint.problem.per_label import PerLabel
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.thresholds import PerBound
 from setpoint.run.artefact import SavedRun
+from setpoint.serve.run import answer_columns
 
 #: The group of rows in which the column of groups is missing.
 _NO_GROUP = "(missing)"
@@ -68,21 +68,10 @@ def about_point(point: OperatingPoint, given: tuple[Input, ...]) -> dict[str, st
         "setpoint.certificate": json.dumps(point.to_dict()["certificate"]),
         "setpoint.classes": json.dumps(list(point.classes)),
         "setpoint.labels": json.dumps(list(point.labels)),
-        "setpoint.outputs": json.dumps(_outputs(point)),
+        "setpoint.outputs": json.dumps(answer_columns(point)),
         "setpoint.written": json.dumps(_written(point)),
         "setpoint.inputs": json.dumps([asdict(each) for each in given]),
     }
-
-
-def _outputs(point: OperatingPoint) -> dict[str, list[str]]:
-    """The names of the columns of each output in a file, as `setpoint predict` writes them; decisions are the last."""
-    thresholds, several = point.thresholds, point.classes or point.labels
-    scores = [f"score of {each}" for each in several] or ["score"]
-    ranks = {"rank": ["rank"]} if isinstance(thresholds, FirstOfList) else {}
-    decisions = ["decision"]
-    if isinstance(thresholds, PerBound) and len(thresholds.plain) > 1:
-        decisions = [f"decision_{place + 1}" for place in range(len(thresholds.plain))]
-    return {"score": scores, **ranks, "decision": [f"decision of {each}" for each in point.labels] or decisions}
 
 
 def _written(point: OperatingPoint) -> dict[str, str]:

@@ -168,8 +168,10 @@ def weights_of(problem: Problem, sample: Sample) -> Any:
 
 def class_numbers(labels: Any, names: Sequence[str]) -> Any:
     """The number of the class of each row where labels are names; numbers as they are."""
-    values = labels if is_tensor(labels) else np.asarray(labels)
-    if is_tensor(values) or values.dtype.kind not in "OUS":
+    if is_tensor(labels):
+        return labels
+    values = np.asarray(labels)
+    if values.dtype.kind not in "OUS":
         return labels
     if not any(isinstance(value, str) for value in values.flat):
         return labels

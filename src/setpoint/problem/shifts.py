@@ -62,7 +62,7 @@ class Shifts(Thresholds):
         if scores.ndim != 2 or scores.shape[1] != len(self.shifts):
             expected = f"one column of scores per class, (n, {len(self.shifts)})"
             raise ShapeMismatch(f"scores have shape {tuple(scores.shape)}; give {expected}")
-        return np.argmax(scores - np.array(self.shifts), axis=-1)
+        return np.asarray(np.argmax(scores - np.array(self.shifts), axis=-1))
 
     def written(self, decisions: NDArray[np.int64]) -> NDArray[Any]:
         """The names of the classes."""

@@ -44,10 +44,12 @@ class Booster:
         if rows.shape[1] != self.width:
             raise BadFile(f"its trees take {self.width} values per row, not {rows.shape[1]}")
         found, written = np.empty(len(rows) * self.outputs), ctypes.c_int64()
+        # Threads for a single row cost more than the row.
+        name, count = ("ForMatSingleRow", ()) if len(rows) == 1 else ("ForMat", (ctypes.c_int32(len(rows)),))
         self._call(
-            "LGBM_BoosterPredictForMat", self._place, ctypes.c_void_p(rows.ctypes.data), ctypes.c_int(_FLOAT64),
-            ctypes.c_int32(len(rows)), ctypes.c_int32(self.width), ctypes.c_int(1), ctypes.c_int(_RAW_SCORE),
-            ctypes.c_int(0), ctypes.c_int(-1), b"", ctypes.byref(written), ctypes.c_void_p(found.ctypes.data),
+            f"LGBM_BoosterPredict{name}", self._place, ctypes.c_void_p(rows.ctypes.data), ctypes.c_int(_FLOAT64),
+            *count, ctypes.c_int32(self.width), ctypes.c_int(1), ctypes.c_int(_RAW_SCORE), ctypes.c_int(0),
+            ctypes.c_int(-1), b"", ctypes.byref(written), ctypes.c_void_p(found.ctypes.data),
         )  # fmt: skip
         return found if self.outputs == 1 else found.reshape(-1, self.outputs)
 

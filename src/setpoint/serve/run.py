@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,15 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint.data.frame import Frame, as_frame
+from setpoint.data.frame import as_frame
 from setpoint.data.label_columns import LabelColumns
 from setpoint.data.schema import Schema
 from setpoint.data.seen import Notes
 from setpoint.errors import BadFile, BadScores, missing
 from setpoint.measure.in_first import LISTS
+from setpoint.measure.lists import ranks_in_lists
 from setpoint.plain import reason
+from setpoint.problem.first_of_list import FirstOfList
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.read_sample import belonging
+from setpoint.problem.thresholds import PerBound
 from setpoint.problem.watch import points_of
 from setpoint.serve.description import check_description
 from setpoint.serve.models import RESTORERS, Model, State
@@ -101,7 +105,11 @@ class ServedRun:
         Raises:
             BadTable: If a column is missing, unknown, or of another kind than in training.
         """
-        scores = self.model.score(self.schema.encoded(as_frame(data), ignore_extra=ignore_extra, notes=notes))
+        row = data if isinstance(data, Mapping) else data[0] if isinstance(data, list) and len(data) == 1 else None
+        x = self.schema.encoded_row(row, notes) if isinstance(row, Mapping) else None
+        if x is None:
+            x = self.schema.encoded(as_frame(data), ignore_extra=ignore_extra, notes=notes)
+        scores = self.model.score(x)
         if not np.isfinite(scores).all():
             odd = int((~np.isfinite(scores)).sum())
             raise BadScores(f"{odd} of {scores.size} scores are not finite; the model has diverged, fit it again")
@@ -125,21 +133,29 @@ class ServedRun:
         Raises:
             BadTable: If a column is missing, unknown, or of another kind than in training.
         """
-        frame = as_frame(data)
-        return self.decide(self.scores(frame, ignore_extra=ignore_extra, notes=notes), frame)
+        return self.decide(self.scores(data, ignore_extra=ignore_extra, notes=notes), data)
 
-    def decide(self, scores: NDArray[np.float32], frame: Frame) -> NDArray[np.int64]:
-        """Decide rows by their scores; the frame names the group or the list of each row, where the ask has them."""
+    def decide(self, scores: NDArray[np.float32], data: Any) -> NDArray[np.int64]:
+        """Decide rows by their scores; the data name the group or the list of each row, where the ask has them."""
         group = self.point.problem.group
-        groups = None if group is None else self.schema.groups(frame, group)
-        belongs = belonging(self.point.problem, groups, self.lists(frame))
+        groups = None if group is None else self.schema.groups(as_frame(data), group)
+        belongs = belonging(self.point.problem, groups, self.lists(data))
         return self.point.thresholds.decided(scores.astype(np.float64), belongs)
 
-    def lists(self, frame: Frame) -> NDArray[np.str_] | None:
+    def columns(self, data: Any, scores: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
+        """The columns of a file of answers: a score (or one per class or label), in lists the rank, the decisions."""
+        names = answer_columns(self.point)
+        found: dict[str, NDArray[Any]] = dict(zip(names["score"], scores.reshape(len(scores), -1).T))
+        for name in names.get("rank", ()):
+            found[name] = ranks_in_lists(scores.astype(np.float64), self.lists(data))
+        decisions = self.decide(scores, data).reshape(len(scores), -1).T
+        return {**found, **dict(zip(names["decision"], map(self.point.thresholds.written, decisions)))}
+
+    def lists(self, data: Any) -> NDArray[np.str_] | None:
         """The list of every row, as text, if the ask is about lists."""
         if self.point.problem.kind != LISTS:
             return None
-        return self.schema.lists(frame, self.about["settings"]["lists"])
+        return self.schema.lists(as_frame(data), self.about["settings"]["lists"])
 
     def answer(self, data: Any, *, ignore_extra: bool = False) -> Answer:
         """Scores, decisions and notes of some rows at once, for a service.
@@ -154,9 +170,19 @@ class ServedRun:
         Raises:
             BadTable: If a column is missing, unknown, or of another kind than in training.
         """
-        frame, notes = as_frame(data), self.schema.notes()
-        scores = self.scores(frame, ignore_extra=ignore_extra, notes=notes)
-        return Answer(scores, self.point.thresholds.written(self.decide(scores, frame)), notes.sentences())
+        notes = self.schema.notes()
+        scores = self.scores(data, ignore_extra=ignore_extra, notes=notes)
+        return Answer(scores, self.point.thresholds.written(self.decide(scores, data)), notes.sentences())
+
+
+def answer_columns(point: OperatingPoint) -> dict[str, list[str]]:
+    """The names of the columns of scores, of ranks where there are any, and of decisions in a file of answers."""
+    thresholds = point.thresholds
+    scores = [f"score of {name}" for name in point.classes or point.labels] or ["score"]
+    several = len(thresholds.plain) if isinstance(thresholds, PerBound) else 1
+    decisions = ["decision"] if several == 1 else [f"decision_{place + 1}" for place in range(several)]
+    ranks = {"rank": ["rank"]} if isinstance(thresholds, FirstOfList) else {}
+    return {"score": scores, **ranks, "decision": [f"decision of {name}" for name in point.labels] or decisions}
 
 
 def load_run(path: str | os.PathLike[str]) -> ServedRun:

@@ -22,8 +22,8 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn.parallel import DistributedDataParallel
 
-#: The largest number of rows that are scored together, and of values in them.
-AT_ONCE, NUMBERS = 65_536, 2**24
+#: The largest number of rows that are scored together, and of values in them: in float64 these stay in the cache.
+AT_ONCE, NUMBERS = 65_536, 2**18
 
 
 def score_rows(model: nn.Module, x: Any) -> Tensor:
