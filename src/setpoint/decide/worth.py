@@ -61,7 +61,7 @@ def worth_curve(sample: Sample) -> WorthCurve:
 
 
 def find_worth(problem: Problem, sample: Sample, names: Sequence[str] | None = None) -> OneThreshold:
-    """The best threshold that meets the bounds, or the one that breaks them least."""
+    """The best threshold that meets the bounds, or the threshold that breaks them least."""
     found = find_among(problem, worth_curve(sample), heaviest_of(sample))
     return OneThreshold(float(found.thresholds[0]))
 
