@@ -182,7 +182,7 @@ class _Run:
         given = self.rows.spread(as_array(torch.cat([warm.dual, warm.equality_dual], -1)))
         own = given * self.rows.norms / stretch(self.cost_unit)
         self.prices = np.concatenate([own, at_least(self.cost + self.rows.transpose(own), 0.0)], -1)
-        self.sharp = everywhere(max(self.sharpest, 1e-3), self.cost)
+        self.sharp = everywhere(max(self.sharpest, 1e-2), self.cost)
 
     def until_done(self) -> RawSolution:
         for _ in range(self.engine.steps):
