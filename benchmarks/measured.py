@@ -20,6 +20,7 @@ from benchmarks.studies.lists import page as lists
 from benchmarks.studies.lp_gradients import page as lp_gradients
 from benchmarks.studies.lp_programs import page as lp_programs
 from benchmarks.studies.mq2008 import page as mq2008
+from benchmarks.studies.precision_walk import page as precision_walk
 from benchmarks.studies.promises import page as promises
 from benchmarks.studies.promises_kinds import page as promises_kinds
 from benchmarks.studies.promises_lists import page as promises_lists
@@ -33,6 +34,7 @@ SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "auto": (auto.TITLE, auto.section),
     "certificates": (certificates.TITLE, certificates.section),
     "promises": (promises.TITLE, promises.section),
+    "precision_walk": (precision_walk.TITLE, precision_walk.section),
     "dependence": (dependence.TITLE, dependence.section),
     "promises_tables": (promises_tables.TITLE, promises_tables.section),
     "labels": (labels.TITLE, labels.section),
