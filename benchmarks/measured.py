@@ -14,6 +14,7 @@ from benchmarks.studies.classes import page as classes
 from benchmarks.studies.critical_class import page as critical_class
 from benchmarks.studies.dependence import page as dependence
 from benchmarks.studies.fixed_fpr import page as fixed_fpr
+from benchmarks.studies.label_plan import page as label_plan
 from benchmarks.studies.labels import page as labels
 from benchmarks.studies.letter import page as letter
 from benchmarks.studies.lists import page as lists
@@ -36,6 +37,7 @@ SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "promises": (promises.TITLE, promises.section),
     "precision_walk": (precision_walk.TITLE, precision_walk.section),
     "dependence": (dependence.TITLE, dependence.section),
+    "label_plan": (label_plan.TITLE, label_plan.section),
     "promises_tables": (promises_tables.TITLE, promises_tables.section),
     "labels": (labels.TITLE, labels.section),
     "promises_lists": (promises_lists.TITLE, promises_lists.section),

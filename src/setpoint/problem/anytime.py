@@ -124,7 +124,7 @@ class RateEvidence:
         self.part, self.whole = np.zeros(streams), np.zeros(streams)
         self.since, self.starts = np.zeros(streams), np.zeros(streams)
         self.later = np.full((streams, _RATES), -np.inf)
-        self.peak = np.zeros(streams)
+        self.last = self.peak = np.zeros(streams)
 
     def look(self, part: Numbers, whole: Numbers) -> Numbers:
         """Take the counts of a look, `(streams,)` each; the logarithm of the evidence after it."""
@@ -140,9 +140,9 @@ class RateEvidence:
             grown = part[:, None] * self.gain + (whole - part)[:, None] * self.loss
             self.later = np.logaddexp(self.later, new[:, None] - math.log(_RATES)) + grown
         self.part, self.whole = self.part + part, self.whole + whole
-        now = self.now
-        self.peak = np.maximum(self.peak, now)
-        return now
+        self.last = self.now
+        self.peak = np.maximum(self.peak, self.last)
+        return self.last
 
     @property
     def now(self) -> Numbers:
