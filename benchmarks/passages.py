@@ -14,11 +14,13 @@ from typing import Any
 import setpoint as sp
 from benchmarks.common.harness import ROOT, load_figures
 from benchmarks.common.words import ERRORS, table
-from benchmarks.measured import SECTIONS
 from benchmarks.peers.page_f_score import f_table
 from benchmarks.peers.page_gap import gap_table
 from benchmarks.speed.page_processes import WRITERS, of_part
+from benchmarks.studies.critical_class import page as critical_class
 from benchmarks.studies.default_study.verdict import AGAIN, DEFAULT, TUNED
+from benchmarks.studies.lists import page as lists
+from benchmarks.studies.mq2008 import page as mq2008
 from benchmarks.studies.networks.page import over_sets
 from benchmarks.studies.promises.page import tries_and_looks
 from setpoint.train.default import explain_default
@@ -242,11 +244,6 @@ def contest(name: str, write: Callable[[dict[str, Any]], str]) -> str:
     return write(load_figures("peers")["contests"][name])
 
 
-def of_section(name: str) -> str:
-    """A section of the page of figures."""
-    return SECTIONS[name][1](load_figures(name))
-
-
 PASSAGES: dict[str, Callable[[], str]] = {
     "decision": decision,
     "weights_grid": weights_grid,
@@ -261,7 +258,9 @@ PASSAGES: dict[str, Callable[[], str]] = {
     "peers_gap": partial(contest, "error at gap", gap_table),
     "peers_f": partial(contest, "best f score", f_table),
     **{f"processes_{part}": partial(of_part, part) for part in WRITERS},
-    **{name: partial(of_section, name) for name in ("letter", "mq2008", "lists", "critical_class")},
+    "mq2008": lambda: mq2008.section(load_figures("mq2008")),
+    "lists": lambda: lists.section(load_figures("lists")),
+    "critical_class": lambda: critical_class.untuned(load_figures("critical_class")),
 }
 
 

@@ -13,23 +13,24 @@ ROOMS = ("base", "measure", "problem", "decide", "lp", "solve", "data", "train",
 #: The doors, and what they import beside the rooms: no door imports another, but for the command line.
 DOORS = {
     "estimator": set(), "integrations": set(), "report": set(), "export": set(),
-    "commands": {"report", "export"}, "cli": {"base"},
+    "commands": {"report", "export"}, "cli": {"commands"},
     "__main__": {"cli"},
 }  # fmt: skip
 #: Files that only gather public names.
 NAMES = ("__init__", "losses", "classes", "rates", "steps", "methods")
-BASE = ("errors", "files", "lock", "capacity", "processes", "plain", "lazy")
+BASE = ("errors", "files", "lock", "capacity", "processes", "plain", "lazy", "shown")
 #: What a room to the left is not for: programs stand beside the solvers, tables know no problem.
 LEFT_OF = {
     **{room: set(ROOMS[:place]) for place, room in enumerate(ROOMS)},
     "lp": {"base", "measure"},
     **{door: set(ROOMS) | more for door, more in DOORS.items()},
-    "cli": {"base"},
+    "cli": {"base", "commands"},
     "__main__": {"cli"},
 }
 #: Each optional package and the rooms, or the single files, that may import it.
 OPTIONAL = {
-    "polars": {"data"}, "typer": {"cli"}, "rich": {"commands/show.py"}, "safetensors": {"run/artefact.py"},
+    "polars": {"data"}, "typer": {"cli", "commands/declared.py", "commands/options.py"},
+    "rich": {"commands/show.py"}, "safetensors": {"run/artefact.py"},
     "sklearn": {"estimator"}, "matplotlib": {"report"}, "accelerate": set(), "tensorboard": set(),
     "pytorch_lightning": set(), "optuna": {"train"},
     "lightning": {"integrations/lightning.py"}, "transformers": {"integrations/huggingface.py"},

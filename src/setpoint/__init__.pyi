@@ -5,6 +5,7 @@ from setpoint import losses as losses
 from setpoint import lp as lp
 from setpoint import methods as methods
 from setpoint import rates as rates
+from setpoint import report as report
 from setpoint import steps as steps
 from setpoint.data.batch import Batches as Batches
 from setpoint.decide.calibrate import calibrate as calibrate

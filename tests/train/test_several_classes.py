@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 import setpoint as sp
 from marks import slow
-from setpoint.errors import BadSetting
+from setpoint.errors import BadLabels, BadSetting
 from setpoint.measure.sample import Sample
 from setpoint.train.class_loss import class_losses
 from setpoint.train.default import Case, make_solver
@@ -84,6 +84,16 @@ def test_an_ask_of_errors_is_about_all_classes_of_the_labels():
     result = sp.fit(torch.nn.Linear(13, 3), "minimize error", train, held_out, calibration=rest)
     assert result.point.problem.kind == "classes"
     assert result.point.objective < 0.1
+
+
+def test_a_problem_that_knows_the_names_of_its_classes_gives_them_to_the_point():
+    named = sp.ask("minimize error where recall of class cat >= 30%").resolved(("dog", "cat", "bird"))
+    train, held_out, rest = parts()
+    point = sp.fit(torch.nn.Linear(train.resident.x.shape[1], 3), named, train, held_out, calibration=rest).point
+    assert list(point.threshold) == ["dog", "cat", "bird"]
+    assert "recall of class bird" in point.rates
+    with pytest.raises(BadLabels, match=r"names 2 classes \(dog, cat\), but a label is 2"):
+        sp.fit("linear", sp.ask("maximize macro recall").resolved(("dog", "cat")), train, held_out, calibration=rest)
 
 
 @slow

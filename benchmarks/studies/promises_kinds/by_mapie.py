@@ -1,6 +1,6 @@
 """MAPIE's controllers on the same draws; run by the study in an environment of MAPIE's own.
 
-    PYTHON -m benchmarks.studies.promises_kinds.by_mapie REPEATS > rows.json
+    PYTHON -m benchmarks.studies.promises_kinds.by_mapie REPEATS > rows.jsonl
 
 The parameters of a controller are a grid of quantiles of the scores of a quarter of the rows. Bounds on precision, npv
 or several rates are tested by `split_fixed_sequence`, whose order that quarter learns. Parameters at which a rate is
@@ -126,12 +126,8 @@ def decided(cell: Cell, seed: int) -> Numbers | None:
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    rows = []
     for seed, cell in product(range(int(sys.argv[1])), CELLS):
-        rows.append({"cell": cell.name, "seed": seed, **judged(cell, decided(cell, seed))})
-        if cell is CELLS[-1] and seed % 20 == 0:
-            print(seed, file=sys.stderr, flush=True)
-    print(json.dumps(rows))
+        print(json.dumps({"cell": cell.name, "seed": seed, **judged(cell, decided(cell, seed))}), flush=True)
 
 
 if __name__ == "__main__":

@@ -59,14 +59,12 @@ def repeat(cell: Cell, seed: int) -> dict[str, Any]:
 
 def by_mapie(python: str, repeats: int) -> list[dict[str, Any]]:
     """The rows of MAPIE, from its own environment, or from a file that it wrote."""
-    if python.endswith(".json"):
-        written: list[dict[str, Any]] = json.loads(Path(python).read_text())
-        return written
+    if python.endswith(".jsonl"):
+        return [json.loads(line) for line in Path(python).read_text().splitlines()]
     command = [python, "-m", "benchmarks.studies.promises_kinds.by_mapie", str(repeats)]
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True, env={**os.environ, "PYTHONPATH": path}, cwd=ROOT)
-    rows: list[dict[str, Any]] = json.loads(done.stdout)
-    return rows
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def counted(cell: Cell, rows: list[dict[str, Any]], beside: dict[int, dict[str, Any]]) -> dict[str, Any]:
@@ -101,7 +99,7 @@ def _mean(values: list[float]) -> float | None:
 def main() -> None:
     parser = arguments(str(__doc__).splitlines()[0])
     parser.add_argument("--repeats", type=int, default=1000)
-    parser.add_argument("--mapie", help="the Python of an environment with MAPIE, or the rows it wrote (.json)")
+    parser.add_argument("--mapie", help="the Python of an environment with MAPIE, or the rows it wrote (.jsonl)")
     parser.add_argument("--mapie-repeats", type=int, default=60)
     parser.add_argument("--sum-up", action="store_true", help="run nothing")
     options = parser.parse_args()

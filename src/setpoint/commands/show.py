@@ -19,6 +19,8 @@ from setpoint.measure.constraint import Constraint
 from setpoint.problem.labels import LabelProblem
 from setpoint.problem.point import OperatingPoint
 from setpoint.report.by_label import bounds_held, label_heads, label_rows
+from setpoint.report.names import method_words
+from setpoint.report.verdict import shown_runs
 from setpoint.report.words import part_name, show_bound, show_bounded, show_value
 from setpoint.run.table import TableRun
 
@@ -58,7 +60,7 @@ def grid(head: Sequence[str], rows: Sequence[Sequence[str | Text]]) -> Table:
     """A table of texts: the first column to the left, the others to the right, narrow enough for 80 columns."""
     table = Table(box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
     for place, name in enumerate(head):
-        table.add_column(escape(name), justify="right" if place else "left", no_wrap=not place, vertical="bottom")
+        table.add_column(escape(name), justify="right" if place else "left", vertical="bottom")
     for row in rows:
         table.add_row(*(escape(cell) if isinstance(cell, str) else cell for cell in row))
     return table
@@ -88,12 +90,12 @@ def result_table(run: TableRun) -> Table:
         return _result_of_labels(run)
     names = [str(problem.objective), *(f"{c.quantity}\n{c.relation} {show_bound(c)}" for c in problem.constraints)]
     rows: list[list[str | Text]] = []
-    for one in run.runs:
+    for one, name in zip(*shown_runs(run)):
         judged = [one.judged(part) for part in SHOWN]
         objectives = [show_value(problem.objective, point.objective) for point in judged]
         bounded = [_bounded(constraint, point) for constraint in problem.constraints for point in judged]
-        rows.append([one.method.replace(": ", ":\n"), *objectives, *bounded, one.point.thresholds.describe("")])
-    table = grid(["solver", *(f"{name}\n{part_name(part)}" for name in names for part in SHOWN), noun], rows)
+        rows.append([name, *objectives, *bounded, one.point.thresholds.describe("")])
+    table = grid(["method", *(f"{name}\n{part_name(part)}" for name in names for part in SHOWN), noun], rows)
     table.title, table.title_justify = escape(str(problem)), "left"
     return table
 
@@ -101,12 +103,12 @@ def result_table(run: TableRun) -> Table:
 def _result_of_labels(run: TableRun) -> Table:
     """One row per solver: the mean objective on every part, and how many bounds held on the test rows."""
     objective, rows = run.problem.objective, []
-    for one in run.runs:
+    for one, name in zip(*shown_runs(run)):
         judged = [one.judged(part) for part in SHOWN]
         held, bounds = bounds_held(judged[-1])
         values = [show_value(objective, point.objective) for point in judged]
-        rows.append([one.method.replace(": ", ":\n"), *values, f"{held} of {bounds}"])
-    table = grid(["solver", *(f"{objective}\n{part_name(part)}" for part in SHOWN), "bounds held\ntest"], rows)
+        rows.append([name, *values, f"{held} of {bounds}"])
+    table = grid(["method", *(f"{objective}\n{part_name(part)}" for part in SHOWN), "bounds held\ntest"], rows)
     table.title, table.title_justify = escape(str(run.problem)), "left"
     return table
 
@@ -133,10 +135,10 @@ def trials_table(run: TableRun) -> Table:
     rows: list[list[str | Text]] = []
     for trial in run.chosen.trials:
         value = "-" if trial.point is None else show_value(objective, trial.point.objective)
-        name = f"{trial.name}{' (chosen)' if trial.chosen else ''}"
+        name = f"{method_words(trial.name)}{' (kept)' if trial.chosen else ''}"
         rows.append([name, value, f"{trial.seconds:.1f}", trial.note])
     name = "objective" if run.chosen.point.labels else str(objective)
-    table = grid(["auto chose from", f"{name}\nheld-out", "seconds", "note"], rows)
+    table = grid(["tried", f"{name}\nheld-out", "seconds", "note"], rows)
     table.columns[-1].justify = "left"
     for column in table.columns:
         column.vertical = "top"

@@ -8,14 +8,13 @@ together, such as `review <= 5%`, are certified along a path of pairs.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from setpoint.decide.along_path import SET_ASIDE, certify_along_path
+from setpoint.decide.along_path import certify_along_path, needed_along_path
 from setpoint.decide.band import Pairs, find_band
 from setpoint.decide.certify import certified_cuts, unweighted
 from setpoint.decide.samples_needed import allowed_share, needed, refuse_the_impossible
@@ -34,9 +33,7 @@ def certify_band(problem: Problem, sample: Sample, confidence: float) -> tuple[B
     """The best pair of cuts at which all bounds hold with probability `confidence`."""
     refuse_the_impossible(problem)
     if not all(map(is_one_sided, problem.constraints)):
-        band, certificate = certify_along_path(problem, sample, confidence, find_band)
-        assert isinstance(band, Band)
-        return band, certificate
+        return certify_along_path(problem, sample, confidence, find_band)
     sample = unweighted(sample)
     bounds = _by_side(problem)
     walks = sum(map(bool, bounds))
@@ -62,7 +59,7 @@ def needed_for_band(problem: Problem, constraint: Constraint, confidence: float)
     """
     allowed = allowed_share(constraint)
     if not all(map(is_one_sided, problem.constraints)):
-        return math.ceil(needed(allowed, confidence) / (1 - SET_ASIDE))
+        return needed_along_path(needed(allowed, confidence))
     return needed(allowed, 1 - (1 - confidence) / sum(map(bool, _by_side(problem))))
 
 

@@ -7,14 +7,13 @@ every bound.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
 from torch import Tensor
 
-from setpoint.decide.along_path import SET_ASIDE, certify_along_path
+from setpoint.decide.along_path import certify_along_path, needed_along_path
 from setpoint.decide.certify import certify
 from setpoint.decide.samples_needed import allowed_share, needed, refuse_the_impossible
 from setpoint.decide.shifts import against_the_rest, find_shifts, of_one_class, only_class
@@ -25,7 +24,6 @@ from setpoint.measure.sample import Sample
 from setpoint.problem.certificate import Certificate
 from setpoint.problem.problem import Problem
 from setpoint.problem.shifts import Shifts
-from setpoint.problem.thresholds import Thresholds
 
 
 def needed_for_shifts(problem: Problem, constraint: Constraint, confidence: float) -> int:
@@ -35,12 +33,12 @@ def needed_for_shifts(problem: Problem, constraint: Constraint, confidence: floa
     """
     fewest = needed(allowed_share(constraint), confidence)
     named = {q.label if isinstance(q, OfClass) else None for q in problem.quantities}
-    return fewest if len(named) == 1 and None not in named else math.ceil(fewest / (1 - SET_ASIDE))
+    return fewest if len(named) == 1 and None not in named else needed_along_path(fewest)
 
 
 def certify_shifts(
     problem: Problem, sample: Sample, confidence: float, names: Sequence[str] | None = None
-) -> tuple[Thresholds, Certificate]:
+) -> tuple[Shifts, Certificate]:
     """The best shifts at which all bounds hold with probability `confidence`."""
     refuse_the_impossible(problem)
     n_classes, alone = sample.scores.shape[1], only_class(problem)
@@ -54,7 +52,7 @@ def certify_shifts(
         return Shifts(own, tuple(shifts)), replace(certificate, statement=problem.promise)
     last: Tensor | None = None
 
-    def nearby(asked: Problem, rows: Sample) -> Thresholds:
+    def nearby(asked: Problem, rows: Sample) -> Shifts:
         # The bounds of the next problem on the path are a little wider, and so the last shifts are a good start.
         nonlocal last
         found = find_shifts(asked, rows, own, last)

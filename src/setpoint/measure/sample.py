@@ -52,7 +52,8 @@ class Sample:
     @property
     def dtype(self) -> torch.dtype:
         """The precision to count in: that of the scores, float32 at least."""
-        return torch.promote_types(self.scores.dtype, torch.float32)
+        own = self.scores.dtype
+        return own if own in (torch.float32, torch.float64) else torch.promote_types(own, torch.float32)
 
     @property
     def mass(self) -> Tensor:

@@ -32,6 +32,7 @@ from setpoint.problem.shown_rates import rates_by_class, rates_by_group, rates_b
 from setpoint.problem.thresholds import Threshold, Thresholds, heaviest_of
 from setpoint.problem.watch import Watch
 from setpoint.problem.weighted import count_by_weight
+from setpoint.shown import html_of
 
 FORMAT = 1
 
@@ -75,6 +76,9 @@ class OperatingPoint:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "thresholds", as_thresholds(self.thresholds, self.problem))
+
+    def _repr_html_(self) -> str:
+        return html_of(self)
 
     @property
     def threshold(self) -> Threshold:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -37,6 +37,7 @@ class Problem:
         maximize: Whether larger values of the objective are better.
         constraints: The bounds that must hold, such as `sp.fpr <= 0.01`.
         over: A range such as `sp.fpr.between(0, 0.05)`, over which the objective is averaged; it excludes constraints.
+        class_names: The names of all classes, in the order of their numbers, where `resolved` was told them.
 
     Raises:
         BadProblem: If the parts do not fit together or the bounds contradict each other.
@@ -54,6 +55,7 @@ class Problem:
     maximize: bool
     constraints: tuple[Constraint, ...] = ()
     over: Range | None = None
+    class_names: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.objective, Quantity) or isinstance(self.objective, Gap | ClassGap | FlaggedRows):
@@ -218,7 +220,8 @@ class Problem:
         if self.over is not None:
             raise BadProblem(f"'{self}' is about two classes, but there are {len(names)}")
         bounds = (replace(c, quantity=as_class_quantity(c.quantity).resolved(names)) for c in self.constraints)
-        return replace(self, objective=as_class_quantity(self.objective).resolved(names), constraints=tuple(bounds))
+        objective = as_class_quantity(self.objective).resolved(names)
+        return replace(self, objective=objective, constraints=tuple(bounds), class_names=tuple(names))
 
     def refuse_rows(self) -> None:
         """Refuse a bound in rows, which has a meaning only for the rows at hand."""

@@ -40,9 +40,11 @@ def about_scores(
     Args:
         problem: The problem.
         scores: The scores, `(n,)`, `(n, K)` or `(n, L)`.
-        classes: The names of the K classes or L labels; None names them by their numbers.
+        classes: The names of the K classes or L labels; None takes the names that the problem was resolved with, or
+            else numbers.
         labels: The labels.
     """
+    classes = classes or problem.class_names or None
     shape = tuple(scores.shape) if hasattr(scores, "shape") else _shape(scores)
     found = about_labels(problem, labels, classes)
     if found is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -49,6 +50,10 @@ class Shifts(Thresholds):
 
     def tensor(self) -> Tensor:
         return torch.tensor([self.shifts], dtype=torch.float64)
+
+    def moved_to(self, values: Sequence[float]) -> Shifts:
+        """The same classes with these shifts."""
+        return Shifts(self.names, tuple(values))
 
     def decide(self, scores: Tensor, groups: Any = None) -> Tensor:
         """The number of the class of each row."""

@@ -8,7 +8,7 @@ class, and a line in `problem/read_thresholds.py`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -253,6 +253,11 @@ class Band(Thresholds):
 
     def tensor(self) -> Tensor:
         return torch.tensor([self.high, self.low], dtype=torch.float64)
+
+    def moved_to(self, values: Sequence[float]) -> Band:
+        """The band with these cuts, in the order of `values`."""
+        high, low = values
+        return Band(low, high)
 
     def decide(self, scores: Tensor, groups: Any = None) -> Tensor:
         """1 for flagged rows, 0 for rows that are not flagged, -1 (`REVIEW`) for rows to review."""

@@ -12,8 +12,9 @@ from torch import Tensor
 
 from setpoint.measure.rate import flagged, precision, recall
 from setpoint.problem.evidence import interval
+from setpoint.report.head import cautions_list, rival_lines
 from setpoint.report.material import Contender, Material
-from setpoint.report.page import asset, cautions_list, facts_list, hash_of, notes_list, rival_lines, solvers_table
+from setpoint.report.page import asset, facts_list, hash_of, notes_list, solvers_table
 from setpoint.report.words import part_name, promise, show_objective, show_share, show_value
 
 _PAGE = Template("""<!doctype html>

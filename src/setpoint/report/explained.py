@@ -179,7 +179,7 @@ def _of_band(problem: Problem) -> list[str]:
     if problem.kind != BAND:
         return []
     if not all(map(is_one_sided, problem.constraints)):
-        aside = "a quarter of the calibration rows choose pairs of cuts to try, the other rows test them"
+        aside = "a third of the calibration rows choose pairs of cuts to try, the other rows test them"
         return [f"Review depends on both cuts, so pairs of cuts are certified: {aside}."]
     sides = {c.quantity: _cut_of(c) for c in problem.constraints}
     if len(set(sides.values())) == 1:

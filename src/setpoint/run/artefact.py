@@ -23,6 +23,7 @@ import shutil
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,7 @@ except ImportError as cause:
     raise missing("safetensors", "table", cause) from None
 
 #: The first number grows when older versions cannot read the artefact, the second when something is added.
-FORMAT = "3.2"
+FORMAT = "3.3"
 MODEL, ABOUT, HISTORY = "model.safetensors", "setpoint.json", "history.jsonl"
 SCORES, REPORTS = "scores.safetensors", ("report.html", "report.png")
 UNFINISHED, NEW, WHOLE = "unfinished", ".new", ".whole"
@@ -304,7 +305,8 @@ def _write(place: Path, run: TableRun) -> None:
     versions = {"setpoint": version(), "torch": torch.__version__, "python": platform.python_version()}
     settings = run.settings
     model = {"kind": settings.model, "width": len(run.schema.features), "members": settings.ensemble}
-    about = {"format": FORMAT, "versions": versions, "model": model, **run.to_dict(), "files": files}
+    today = datetime.now(timezone.utc).date().isoformat()
+    about = {"format": FORMAT, "date": today, "versions": versions, "model": model, **run.to_dict(), "files": files}
     text = json.dumps({**about, "seal": seal(about)}, indent=2, allow_nan=False) + "\n"
     write_whole(place / ABOUT, text.encode())
 

@@ -52,6 +52,8 @@ def check_description(about: Mapping[str, Any], point: OperatingPoint, width: in
         if settings.get(name) is not None:
             text(settings[name])
     named(about["versions"], text, 100)
+    text(about.get("date", ""))
+    listed(about["data"].get("files", []), text)
     text(about["why_shipped"])
     if about["cost_of_certificate"] is not None:
         number(about["cost_of_certificate"])

@@ -18,7 +18,7 @@ from setpoint.data.rows import read_batch
 from setpoint.data.split import halves
 from setpoint.decide.samples_needed import refuse_confidence
 from setpoint.decide.settle import warn_of_refusal
-from setpoint.errors import BadSetting, SharedData
+from setpoint.errors import BadLabels, BadSetting, SharedData
 from setpoint.measure.classes import CLASSES, OfClass
 from setpoint.measure.constraint import Quantity
 from setpoint.problem.caution import warn_of_ask
@@ -28,6 +28,7 @@ from setpoint.problem.problem import Problem
 from setpoint.problem.read_sample import about_labels
 from setpoint.processes import Processes, ProcessGroup
 from setpoint.run.run import run
+from setpoint.shown import html_of
 from setpoint.train.by_epochs import ByEpochs, OptimizerMaker
 from setpoint.train.checkpoint import Checkpoint
 from setpoint.train.choose import How, method_for
@@ -67,6 +68,9 @@ class FitResult:
     solver: Choice
     best_epoch: int
     comparison: tuple[Trial, ...] = ()
+
+    def _repr_html_(self) -> str:
+        return html_of(self.point)
 
 
 class FitSettings(TypedDict, total=False):
@@ -223,9 +227,21 @@ def _about_classes(problem: Problem, loaders: Sequence[Iterable[Any]]) -> tuple[
     n_classes = max([int(labels.max()) + 1 for labels in in_memory if len(labels)], default=0)
     if problem.kind != CLASSES and n_classes < 3:
         return problem, ()
+    if problem.class_names:
+        return problem, _enough(problem.class_names, n_classes)
     known = [q.k + 1 for q in problem.quantities if isinstance(q, OfClass)]
     names = tuple(map(str, range(max([2, n_classes, *known]))))
     return (problem if all(map(_is_numbered, problem.quantities)) else problem.resolved(names)), names
+
+
+def _enough(names: tuple[str, ...], n_classes: int) -> tuple[str, ...]:
+    """The names of the classes, which must be as many as the labels number."""
+    if n_classes > len(names):
+        raise BadLabels(
+            f"the problem names {len(names)} classes ({', '.join(names[:8])}), but a label is {n_classes - 1}; number "
+            "classes from 0 in the order of these names"
+        )
+    return names
 
 
 def _is_numbered(quantity: Quantity) -> bool:

@@ -150,7 +150,8 @@ def _carry_out(
         run = fit_stream(table, plan.target, ask(plan.ask), plan.settings, **how)
     else:
         run = fit_table(table, plan.target, ask(plan.ask), plan.settings, **how)
-    run = replace(run, notes=(*notes, *run.notes))
+    files = [Path(path).name for path in plan.data if Path(path).name != COPY] or [PIPED]
+    run = replace(run, notes=(*notes, *run.notes), data={**run.data, "files": files})
     if store.processes.leads:
         place_run(out, run, force=True)
         store.remove()
