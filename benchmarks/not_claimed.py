@@ -30,9 +30,7 @@ def small_networks() -> str:
     shown = []
     for ask in ASKS:
         gains = [row["gain"][RIVALS[1]] for row in rows if row["ask"] == ask]
-        better, worse = (
-            sum(side * one["mean"] > 2 * one["corrected_standard_error"] for one in gains) for side in (1, -1)
-        )
+        better, worse = (sum(side * one["mean"] > 2 * one["corrected_standard_error"] for one in gains) for side in (1, -1))
         shown.append(f"at FPR {ask.split('<= ')[1]} {counted(gains, better, worse)}")
     return (
         "**That implicit thresholds replace training longer.** Against cross-entropy with 7/3 as many steps, which is as "

@@ -9,7 +9,7 @@ from benchmarks.common.telling import Claim
 from benchmarks.common.words import counted, mean_and_error, wide
 from benchmarks.peers.page_f_score import f_section
 from benchmarks.peers.page_gap import gap_section
-from benchmarks.peers.page_rows import COST, better_by, clearly, percent, rows_table, scope
+from benchmarks.peers.page_rows import COST, better_by, clearly, listed, percent, rows_table, scope
 
 TITLE = "Peers, run"
 

@@ -99,9 +99,7 @@ def part(title: str, level: str, rows: list[Row]) -> str:
         shown = changed(row["value"]["mean"], None if plain else row["minus cross-entropy"])
         cells = [f"{row['level']} %", *[row["figure"]] * several, row["method"], str(len(row["seeds"]))]
         lines.append([*cells, shown, f"{row['ratio to cross-entropy']:.3f}", *beside])
-    return wide(
-        title.split(",", maxsplit=1)[0].lower().replace(" ", "-"), table([level, *["figure"] * several, *HEADER], lines)
-    )
+    return wide(title.split(",")[0].lower().replace(" ", "-"), table([level, *["figure"] * several, *HEADER], lines))
 
 
 def margins(rows: list[Row]) -> str:

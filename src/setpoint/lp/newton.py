@@ -43,6 +43,7 @@ from setpoint.lp.program import LinearProgram, in_parts
 from setpoint.lp.solution import RawSolution, Solution, Status, certify, proves_infeasible, proves_unbounded
 from setpoint.lp.structure import Structure, choose
 
+
 #: Rows and variables of the programs that are solved at once: as many as stay in the cache of a core.
 TOGETHER = 32_768
 _STARTS = ("x", "dual", "equality_dual")
