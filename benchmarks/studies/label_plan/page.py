@@ -34,9 +34,9 @@ def design(figures: dict[str, Any]) -> str:
     first = figures["cells"][0]
     return (
         f"A watch at level {share(figures['level'])} of months of 20,000 rows, about 200 of which get labels, by "
-        f"`watch.plan` or at random. False alarms in {first['streams']:,} streams of 24 months whose rates are at their "
-        f"bounds (at most {share(first['limit'])}, noise included); then the mean number of labels until the alarm in "
-        f"{first['until_alarm']:,} streams whose bound is broken from the first month on."
+        f"`watch.plan` or at random. False alarms in {first['streams']:,} streams of 24 months whose rates are at "
+        f"their bounds (at most {share(first['limit'])}, noise included); then the mean number of labels until the "
+        f"alarm in {first['until_alarm']:,} streams whose bound is broken from the first month on."
     )
 
 

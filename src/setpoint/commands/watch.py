@@ -18,7 +18,6 @@ from setpoint.problem.label_plan import plan_words
 from setpoint.report.watching import advice, drift_words, evidence_words, unlabelled_words, watch_words
 from setpoint.run.artefact import load_run
 from setpoint.run.watching import SCORED, Batch, WatchedRun
-from setpoint.run.weighted_rows import read_weights
 
 BROKEN, DRIFT = 1, 4
 #: The column that rows to label get.
@@ -52,6 +51,8 @@ def main(
         raise BadSetting("--labels finds the scored rows by a key; name its column with --key")
     if weight is not None and (scores or labels or stream):
         raise BadSetting("--weight is for a table of labelled rows; leave out --scores, --labels and --stream")
+    if weight is None and most_weight is not None:
+        raise BadSetting("--most-weight is the largest weight of a column; name the column with --weight")
     if plan is not None and (scores or labels or stream or weight or most_weight or out is None):
         raise BadSetting("--plan draws rows of one table to label; it needs --out, and takes no other kind of look")
     found: list[str] = []
@@ -60,8 +61,6 @@ def main(
     )
     named = name or ", ".join(path.name for path in data)
     batch = Batch(frames, fingerprint_of(data, frames), named, ignore_extra, key, weight, most_weight)
-    if weight is None and most_weight is not None:
-        read_weights(frames[0], None, most_weight)
     with locked(run):
         watched = WatchedRun(run, load_run(run), level)
         notes = watched.saved.schema.notes()

@@ -209,12 +209,12 @@ class Watch:
 
     def _take(self, entry: Entry) -> None:
         if entry["kind"] == LOOK:
-            counts, weighted = np.asarray(entry["counts"], dtype=np.float64), ()
-            if "shares" in entry:
-                shares = np.array(listed(entry["shares"], _above_0), dtype=np.float64)
-                weighted = (shares, _above_0(entry["flagged_share"]))
+            counts = np.asarray(entry["counts"], dtype=np.float64)
+            shares = listed(entry["shares"], _above_0) if "shares" in entry else None
             for followed in self._followed:
-                followed.look(counts, *weighted)
+                followed.look(
+                    counts, None if shares is None else np.array(shares), _above_0(entry.get("flagged_share", 1.0))
+                )
         elif entry["kind"] == CALIBRATED:
             self.stored = dict(entry["point"])
             self.problem, self.thresholds = read_decision(self.stored)
