@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setpoint.commands.show import console, grid, say, unlike_training, write_json
+from setpoint.commands.show import grid, write_json
+from setpoint.commands.terminal import console, say, unlike_training
 from setpoint.data.exchange import frames_of
 from setpoint.data.frame import Frame, with_labels
 from setpoint.data.scan import Scan, fingerprint, hash_of_files
@@ -31,8 +32,9 @@ from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.problem.watch import Watch
 from setpoint.report.words import checked, has_best_cut, show_value, units
-from setpoint.run.artefact import RECORD, SavedRun, load_run
+from setpoint.run.artefact import SavedRun, load_run
 from setpoint.run.weighted_rows import read_weights, refuse_weighted_columns
+from setpoint.serve.stored import RECORD
 
 BROKEN = 1
 #: A table is taken for that of the training if it holds at least this share of rows that the run has seen.

@@ -5,20 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from setpoint.errors import BadSetting
 from setpoint.measure.classes import CLASSES
 from setpoint.measure.constraint import Constraint, percent
 from setpoint.measure.labels import LABELS, OfLabel
 from setpoint.measure.rate import Gap
+from setpoint.on_use import torch
 from setpoint.problem.evidence import is_testable, of_trials, p_if_kept, trials
 from setpoint.problem.problem import Problem
 from setpoint.problem.weighted import log_weighted, losing
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)

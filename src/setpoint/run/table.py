@@ -37,8 +37,9 @@ from setpoint.problem.problem import Problem
 from setpoint.run.divide import divide
 from setpoint.run.run import Run
 from setpoint.run.sanity import cautions_of_run
-from setpoint.run.settings import CHOSEN, PARTS, Settings
+from setpoint.run.settings import CHOSEN, Settings
 from setpoint.run.side_by_side import SideBySide, Told, entries, one_thread
+from setpoint.serve.description import PARTS
 from setpoint.shown import html_of
 from setpoint.train.choose import How
 from setpoint.train.default import BASELINE, Case

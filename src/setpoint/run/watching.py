@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -29,9 +30,9 @@ from setpoint.files import make_directory
 from setpoint.problem.label_plan import LabelPlan
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.watch import CALIBRATED, Watch
-from setpoint.run.artefact import RECORD, SavedRun, load_scores
+from setpoint.run.artefact import SavedRun, load_scores
 from setpoint.run.weighted_rows import PLANNED, read_weights
-from setpoint.train.scoring import score_rows
+from setpoint.serve.stored import RECORD
 
 #: The kind of an entry that counts rows without labels, and of one that says with what rows are compared.
 SCORED, REFERENCE = "scored", "reference"
@@ -131,7 +132,7 @@ class WatchedRun:
             # The column of keys need not be one that training had.
             bare = frame.drop(batch.key, strict=False) if batch.key and batch.key not in used else frame
             x = schema.encode(bare, ignore_extra=batch.ignore_extra, notes=notes)
-            scores = score_rows(self.saved.model, x)
+            scores = torch.from_numpy(self.saved.served.model.score(x.numpy()))
             groups = None if problem.group is None else schema.groups(frame, problem.group)
             rows, flagged = rows + len(scores), flagged + int((self._decided(scores, groups) == 1).sum())
             features = _features(x, schema.features)
@@ -169,7 +170,7 @@ class WatchedRun:
         The same batch and number give the same rows, since the fingerprint of the batch is the seed.
         """
         (frame,) = batch.frames
-        scores = self.saved.scores(frame, ignore_extra=batch.ignore_extra, notes=notes).double().numpy()
+        scores = np.asarray(self.saved.scores(frame, ignore_extra=batch.ignore_extra, notes=notes), dtype=np.float64)
         if not 0 < labels <= len(scores):
             raise BadSetting(f"--plan is the number of rows to label, from 1 to the {len(scores)} of the table")
         kept = load_scores(self.path)
