@@ -22,7 +22,8 @@ from setpoint import files
 from setpoint.cli import main
 from setpoint.data.scan import scan_table
 from setpoint.problem.watch import Watch
-from setpoint.run.artefact import RECORD, load_run
+from setpoint.run.artefact import load_run
+from setpoint.serve.stored import RECORD
 from tables import loans
 
 MONTHS = 24
