@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from setpoint.data.rows import Rows
-from setpoint.data.split import strata
+from setpoint.data.split import folds_of_clusters, strata
 from setpoint.data.standardise import Standardiser
 from setpoint.train.class_weights import class_weights
 from setpoint.train.lasso import elastic_net
@@ -122,7 +122,12 @@ class ScaledColumns:
 
 
 def deal_folds(rows: Rows) -> Tensor:
-    """The number of the fold of each row: every fifth row of each class (in each group) is in the same fold."""
+    """The number of the fold of each row: every fifth row of each class (in each group) is in the same fold.
+
+    Rows of one cluster are in one fold.
+    """
+    if rows.clusters is not None:
+        return folds_of_clusters(rows.labels, rows.clusters, FOLDS, 0)
     fold = torch.zeros(len(rows.labels), dtype=torch.long)
     for kind in strata(rows.labels, rows.groups):
         fold[kind] = torch.arange(len(kind)) % FOLDS
