@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from setpoint.data.label_columns import LabelColumns
-from setpoint.errors import BadFile, BadSetting
+from setpoint.errors import BadFile
 from setpoint.files import write_whole
 from setpoint.lock import locked
 from setpoint.measure.classes import CLASSES
@@ -77,8 +77,6 @@ def write_report(
     with locked(Path(run)) if inside else contextlib.nullcontext():
         material = read_material(run)
         make = _PAGES.get(material.problem.kind, make_page)
-        if png and make is not make_page:
-            raise BadSetting("a run of several classes, labels or lists has no picture yet; leave out --png")
         picture = [draw_figure(material, page.with_suffix(".png"))] if png else []
         write_whole(page, make(material).encode())
         life = [] if out is not None or not (Path(run) / RECORD).is_file() else [Path(run) / LIFE]

@@ -1,18 +1,15 @@
-"""The page: sentences and tables in HTML, numbers as JSON, style and script inside. It loads nothing."""
+"""The page of one threshold or two: sentences and tables in HTML, numbers for the script."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 from html import escape
-from importlib import resources
 from string import Template
 from typing import Any
 
 from setpoint.measure.constraint import Constraint
 from setpoint.report.data import page_data
 from setpoint.report.decision import Decision, Handle
+from setpoint.report.frame import asset, framed
 from setpoint.report.material import Contender, Material
 from setpoint.report.positions import MOST
 from setpoint.report.verdict import against, best_cuts, shipped_instead
@@ -54,10 +51,7 @@ def make_page(material: Material, most: int = MOST) -> str:
         '<!doctype html>'
     """
     data, decision = page_data(material, most), material.decision
-    style = asset("style.css")
-    script = "'use strict';\n(() => {\n" + "\n".join(asset(name) for name in SCRIPTS) + "})();\n"
-    return Template(asset("page.html")).substitute(
-        title=escape(f"{material.problem} - setpoint report"),
+    content = Template(asset("page.html")).substitute(
         ask=escape(str(material.problem)),
         answer=f'<p class="answer">{escape(answer(material))}</p>',
         verdicts="\n".join(f'<p class="verdict {kind}">{escape(said)}</p>' for kind, said in verdicts(material)),
@@ -76,28 +70,8 @@ def make_page(material: Material, most: int = MOST) -> str:
         history_note=_history_note(material),
         facts=facts_list(material),
         notes=notes_list(material),
-        style=style,
-        style_hash=hash_of(style),
-        script=script,
-        script_hash=hash_of(script),
-        data=as_json(data),
     )
-
-
-def as_json(data: Any) -> str:
-    """JSON that can stand inside a script element, whatever names it holds: nothing in it can close the element."""
-    text = json.dumps(data, allow_nan=False, ensure_ascii=True, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def asset(name: str) -> str:
-    """The text of a file of this room."""
-    return resources.files("setpoint.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def hash_of(text: str) -> str:
-    """The hash by which the policy of the page allows this text, and no script inside a name, to run."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return framed(f"{material.problem} - setpoint report", content, SCRIPTS, data)
 
 
 def cautions_list(material: Material) -> str:
