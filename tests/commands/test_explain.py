@@ -92,7 +92,7 @@ def test_explain_counts_the_samples_of_each_class(text, of, tested, capsys):
     (need,) = json.loads(capsys.readouterr().out)["certificate"]["needs"]
     assert need["of"] == of
     for confidence, needed in need["samples"].items():
-        # A quarter of the samples choose the path where several classes move.
+        # A third of the samples choose the path where several classes move.
         level = 1 - float(confidence)
         assert scipy.stats.binom.cdf(0, round(tested * needed), 0.1) <= level
         assert scipy.stats.binom.cdf(0, int(tested * (needed - 1)), 0.1) > level
