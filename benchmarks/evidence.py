@@ -2,60 +2,89 @@
 
     python -m benchmarks.evidence [--run] [--quick] [--data DIR]
 
-docs/evidence/ has an index, one page per study and its wide tables as CSV; docs/measured.md, docs/quality.md and the
+docs/evidence/ has an index, one page per study and its full tables as CSV; docs/measured.md, docs/quality.md and the
 marked places in other pages are written as well. `--run` first runs what the studies have not run yet; `--quick` means
 their small versions, whose pages go to a temporary folder.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import os
-import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import matplotlib
 
-from benchmarks import measured, passages
+from benchmarks import measured, not_claimed, papers, passages
 from benchmarks.common.data import arguments
-from benchmarks.common.harness import ROOT, load_result, made_by, result_path, results_folder
-from benchmarks.common.words import WIDE, slug, table, verdict
+from benchmarks.common.harness import ROOT, load_result, result_path, results_folder
+from benchmarks.common.telling import HEAD, Claim, figure_of, in_order, page_text, picture, set_aside
+from benchmarks.common.words import table
 from benchmarks.faults import page as quality
 
 FOLDER = ROOT / "docs" / "evidence"
-#: In the order of the index. Each has a module `page`: a title, a section, the claims of the index, perhaps a figure.
+IMAGES = ROOT / "docs" / "images"
+#: In the order of the index. The module `page` of each declares what `benchmarks.common.telling` writes a page of.
 STUDIES = (
     "tables",
     "default_study",
     "free_asks",
-    "scalings",
     "networks",
-    "paper_tabular",
-    "paper_levels",
+    "small_nets",
+    "auto",
+    "peers",
+    "certificates",
+    "beside_mapie",
+    "promises_tables",
+    "labels",
+    "promises_lists",
+    "promises_kinds",
+    "dependence",
+    "watching",
     "paper_ranges",
+    "paper_tabular",
     "paper_images",
     "critical_class",
     "long_tailed",
     "paper_programs",
-    "peers",
-    "watching",
+    "classes",
+    "lists",
+    "fixed_fpr",
+    "scalings",
+    "regularised",
+    "letter",
+    "mq2008",
+    "promises",
+    "paper_levels",
+    "lp_programs",
+    "lp_gradients",
 )
-#: These have a section in docs/measured.md, and stand in the index as well.
-MEASURED = ("auto", "certificates", "dependence")
-INDEX = """# Evidence
+#: Studies of worlds of our own, which read no data.
+WORLDS = {"certificates", "labels", "lp_gradients", "lp_programs", "promises", "promises_lists"}
+#: The small version of a study takes so many seconds at most.
+MOST_QUICK = 60
+#: Pages of the folder that are written from more than one study.
+OTHERS: dict[str, Callable[[], str]] = {"papers.md": papers.page, "not_claimed.md": not_claimed.page}
+INDEX = """---
+hide: [navigation, toc]
+---
 
-Written by `python -m benchmarks.evidence` from `benchmarks/results/`; nothing here is typed. `make evidence` runs what
-is missing and writes the pages anew; `make evidence QUICK=1` runs a small version of each study, in minutes, into a
-temporary folder. A cell is a set and an ask. An effect is the mean over cells, in points, with its standard error;
-*better* and *worse* are by two standard errors, *corrected* for splits that overlap. More: [measured](../measured.md),
-[quality](../quality.md), [peers](../peers.md)."""
+# Evidence
+
+Effects are means over cells (a set and an ask) in points, positive when ours is better; *better* and *worse* are by two
+standard errors, *corrected* for splits that overlap. Commands begin with `python -m benchmarks.`; with `--quick` each
+runs in a minute. Written by `python -m benchmarks.evidence`, nothing is typed. [What we do not claim](not_claimed.md) ·
+[the papers' 13 tables and 7 figures](papers.md) · [speed](../measured.md) · [peers](../peers.md) ·
+[quality](../quality.md)
+{: .evidence }"""
+PICTURE = "![The claims above as a forest plot](../images/evidence.svg)"
 
 
 def module_of(study: str) -> str:
@@ -67,60 +96,64 @@ def page_of(study: str) -> ModuleType:
     return import_module(f"{module_of(study)}.page")
 
 
+def results(quick: bool = False) -> dict[str, dict[str, Any]]:
+    """What the studies have found, by name; those that have not run yet are missing."""
+    return {study: load_result(study, quick) for study in STUDIES if result_path(study, quick).is_file()}
+
+
+def claims_of(found: dict[str, dict[str, Any]]) -> list[tuple[str, Claim]]:
+    """The claims of the index, each with its study, in its order."""
+    return in_order((study, claim) for study, own in found.items() for claim in page_of(study).claims(own["figures"]))
+
+
+def index_of(found: dict[str, dict[str, Any]]) -> str:
+    rows = [
+        [*claim.cells, f"[`{module_of(study).removeprefix('benchmarks.')}`]({study}.md)", claim.state]
+        for study, claim in claims_of(found)
+    ]
+    named = {study for study, _ in claims_of(found)}
+    rest = [f"[{page_of(study).TITLE}]({study}.md)" for study in found if study not in named]
+    missing = [f"not run yet: `python -m {module_of(study)}`" for study in STUDIES if study not in found]
+    more = f"More studies: {'; '.join([*rest, *missing])}."
+    return "\n\n".join([INDEX, table([*HEAD, "command", "state"], rows), PICTURE, more]) + "\n"
+
+
 def pages(quick: bool = False) -> dict[str, str]:
-    """Every file of docs/evidence by its name: the index, a page per study, and CSV files for the wide tables."""
-    files, rows = {}, []
-    for study in (*STUDIES, *MEASURED):
-        page = page_of(study)
-        if not result_path(study, quick).is_file():
-            rows.append([f"not run yet: `python -m {module_of(study)}`", "", "", page.TITLE])
-            continue
-        result = load_result(study, quick)
-        link = f"../measured.md#{slug(page.TITLE)}" if study in MEASURED else f"{study}.md"
-        claims = [[claim, effect, verdict(met)] for claim, effect, met in page.claims(result["figures"])]
-        rows += [[*claim, f"[{study}]({link})"] for claim in claims]
-        if study not in MEASURED:
-            told = table(["claim", "effect", "met"], claims)
-            text = f"# {page.TITLE}\n\n{made_by(result)}\n\n{told}\n\n{page.section(result['figures'])}\n"
-            files[link], tables = set_aside(study, text)
-            files |= tables
-    return {"index.md": f"{INDEX}\n\n{table(['claim', 'effect', 'met', 'study'], rows)}\n", **files}
-
-
-def set_aside(study: str, text: str) -> tuple[str, dict[str, str]]:
-    """The page with links in the place of its wide tables, and these as CSV."""
-    files = {}
-
-    def move(found: re.Match[str]) -> str:
-        lines = [[cell.strip() for cell in line[1:-1].split("|")] for line in found[2].splitlines()]
-        written = io.StringIO()
-        csv.writer(written, lineterminator="\n").writerows([lines[0], *lines[2:]])
-        name = f"{study}-{found[1]}.csv"
-        files[name] = written.getvalue().replace("**", "")
-        return f"[{found[1].replace('-', ' ').capitalize()}: {len(lines) - 2} rows, {len(lines[0])} columns]({name})"
-
-    return WIDE.sub(move, text), files
+    """Every file of docs/evidence by its name: the index, a page per study, and CSV files for the full tables."""
+    found = results(quick)
+    files = {"index.md": index_of(found)} | {name: write() for name, write in OTHERS.items() if not quick}
+    for study, result in found.items():
+        files[f"{study}.md"], tables = set_aside(study, page_text(study, page_of(study), result))
+        files |= tables
+    return files
 
 
 def draw(folder: Path, quick: bool = False) -> list[Path]:
-    """Write the figure of every study that has one and has rows."""
+    """Write the picture of the index, and the figure of every study that has one and has rows."""
     # The same file for the same figures.
     matplotlib.rcParams["svg.hashsalt"] = "setpoint"
+    found = results(quick)
+    figures = {f"evidence/{study}": figure_of(page_of(study), own["figures"]) for study, own in found.items()}
+    figures["evidence"] = picture([claim for _, claim in claims_of(found)])
+    (folder / "evidence").mkdir(parents=True, exist_ok=True)
     made = []
-    for study in STUDIES:
-        plot = getattr(page_of(study), "figure", None)
-        figure = plot(load_result(study, quick)["figures"]) if plot and result_path(study, quick).is_file() else None
+    for name, figure in figures.items():
         if figure is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-            made.append(folder / f"{study}.svg")
-            figure.savefig(made[-1], metadata={"Date": None})
+            made.append(folder / f"{name}.svg")
+            if isinstance(figure, str):
+                made[-1].write_text(figure)
+            else:
+                figure.savefig(made[-1], metadata={"Date": None})
     return made
 
 
-def run(study: str, data: str, quick: bool) -> None:
-    """One study in a process of its own, on one thread, its lines under its name; finished rows are not run again."""
-    command = [sys.executable, "-W", "ignore", "-m", module_of(study), "--data", data, *["--quick"] * quick]
-    start = time.perf_counter()
+def run(study: str, data: str, quick: bool) -> float:
+    """One study in a process of its own, on one thread, its lines under its name; finished rows are not run again.
+
+    Returns the seconds of the processor, which other work on the machine does not change.
+    """
+    more = [*([] if study in WORLDS else ["--data", data]), *["--quick"] * quick]
+    command = [sys.executable, "-W", "ignore", "-m", module_of(study), *more]
     with subprocess.Popen(
         command,
         env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"},
@@ -130,16 +163,26 @@ def run(study: str, data: str, quick: bool) -> None:
     ) as process:
         for line in process.stdout or ():
             print(f"{study}: {line}", end="", flush=True)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise SystemExit(f"{module_of(study)} failed, as its lines above say: no page was written")
-    print(f"{study}: done in {(time.perf_counter() - start) / 60:.1f} minutes", flush=True)
+    print(f"{study}: done in {used.ru_utime + used.ru_stime:.0f} s of the processor", flush=True)
+    return used.ru_utime + used.ru_stime
 
 
 def run_all(data: str, quick: bool) -> None:
     """Every study: small ones two at a time, real ones one by one, since they write down how long a step takes."""
+    started, spent = time.perf_counter(), {}
     with ThreadPoolExecutor(2 if quick else 1) as pool:
-        for number, _ in enumerate(pool.map(lambda study: run(study, data, quick), STUDIES), 1):
-            print(f"{number} of {len(STUDIES)} studies done", flush=True)
+        for study, seconds in zip(STUDIES, pool.map(lambda study: run(study, data, quick), STUDIES)):
+            spent[study] = seconds
+            print(f"{len(spent)} of {len(STUDIES)} studies done", flush=True)
+    if quick:
+        long = {study: seconds for study, seconds in spent.items() if seconds > MOST_QUICK}
+        told = ", ".join(f"{study} {seconds:.0f} s" for study, seconds in long.items()) or "none"
+        minutes = (time.perf_counter() - started) / 60
+        print(f"{minutes:.1f} minutes; more than {MOST_QUICK} s of the processor: {told}", flush=True)
 
 
 def main() -> None:
@@ -158,7 +201,7 @@ def main() -> None:
         written |= {path: passages.filled(path.read_text()) for path in passages.pages()}
     for path, text in written.items():
         path.write_text(text)
-    drawn = draw(folder.parent / "images", options.quick)
+    drawn = draw(folder.parent / "images" if options.quick else IMAGES, options.quick)
     print(f"wrote {len(written)} pages and tables and {len(drawn)} figures; the index is {folder / 'index.md'}")
 
 

@@ -8,8 +8,6 @@ import statistics
 from typing import Any
 
 Row = dict[str, Any]
-#: A line of the index: what is claimed, the effect with its error, and whether it is met.
-Claims = list[tuple[str, str, bool]]
 #: A marked table: its name and its lines.
 WIDE = re.compile(r"<!-- ([\w-]+)\.csv -->\n((?:\|.*\n)*\|.*)")
 ERRORS = {"standard_error": "plain", "corrected_standard_error": "corrected"}
@@ -44,16 +42,27 @@ def gain(found: dict[str, float], scale: float = 100) -> str:
     return f"{scale * found['mean']:+.2f} ± {errors[0]:.2f} ({errors[1]:.2f})"
 
 
-def mean_gain(gains: list[dict[str, float]], scale: float = 100) -> str:
+def mean_and_error(gains: list[dict[str, float]], scale: float = 100) -> tuple[float, float]:
     """The mean over cells, and the standard error of this mean."""
     means = [scale * found["mean"] for found in gains]
     error = statistics.stdev(means) / len(means) ** 0.5 if len(means) > 1 else scale * gains[0]["standard_error"]
-    return f"{statistics.mean(means):+.2f} ± {error:.2f}"
+    return statistics.mean(means), error
 
 
 def counted(gains: list[dict[str, float]], better: int, worse: int, scale: float = 100) -> str:
     """The mean gain, and in how many cells there is one and in how many a loss."""
-    return f"{mean_gain(gains, scale)}; of {len(gains)} cell{'s' * (len(gains) > 1)} {better} better, {worse} worse"
+    mean, error = mean_and_error(gains, scale)
+    return f"{mean:+.2f} ± {error:.2f}; {better} better, {worse} worse of {len(gains)}"
+
+
+def short(ask: str) -> str:
+    """An ask as a label has it."""
+    return re.sub(r" with \d+ points$", "", ask.removeprefix("minimize ").removeprefix("maximize "))
+
+
+def share_error(value: float, repeats: int) -> tuple[float, float]:
+    """A share of so many repeats and its standard error, in percent."""
+    return 100 * value, 100 * (value * (1 - value) / repeats) ** 0.5
 
 
 def changed(mean: float, change: dict[str, float] | None) -> str:

@@ -50,7 +50,7 @@ def test_fit_and_predict_in_processes_of_their_own(table):
         "note: column 'currency' is not used: it is constant",
         "note: the model was retrained on training and held-out rows together; --no-refit turns that off",
     ]
-    assert "Anchored(0.25)" in fit.stdout
+    assert "linear model for" in fit.stdout
     assert "cross-entropy" in fit.stdout
     assert "Positive is 'yes' in 'default', the one that says yes; --positive changes it." in fit.stdout
     assert sorted(p.name for p in table.iterdir()) == ["loans.csv", "loans.parquet", "run"]
@@ -330,12 +330,33 @@ def test_version_and_help(capsys):
     assert '--ask "minimize fnr where fpr <= 1%"' in " ".join(capsys.readouterr().out.split())
 
 
-def test_alone_it_prints_its_help(capsys):
+def test_alone_it_leads_on(capsys):
     main_ok()
     alone = capsys.readouterr().out
+    assert max(map(len, alone.splitlines())) <= 80
     main_ok("-h")
-    assert alone.split() == capsys.readouterr().out.split()
-    assert all(command.__name__ in alone for command in COMMANDS)
+    listed = capsys.readouterr().out
+    assert all(command.__name__ in listed for command in COMMANDS)
+    shown = set(re.findall(r"^ +setpoint (\w+)", alone, flags=re.MULTILINE))
+    assert shown <= {command.__name__ for command in COMMANDS}
+    assert "fit" in shown
+
+
+@pytest.mark.parametrize(
+    ("word", "lead"),
+    [
+        ("ft", "Did you mean 'fit'?"),
+        ("train", "Did you mean 'fit'?"),
+        ("loans.csv", "setpoint fit loans.csv --target COLUMN"),
+        ("qqq", "the commands are fit, compare"),
+    ],
+)
+def test_a_wrong_command_leads_on(word, lead, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([word])
+    heard = capsys.readouterr()
+    assert (ended.value.code, heard.out, heard.err.count("\n")) == (2, "", 1)
+    assert lead in heard.err
 
 
 @pytest.mark.parametrize("command", [*(command.__name__ for command in COMMANDS), ""])
@@ -405,9 +426,8 @@ def test_the_table_fits_a_narrow_screen_and_marks_what_is_beyond_the_bound(run):
     kept = with_test(run, 0, feasible=True, rates={**run.chosen.judged("test").rates, "fpr": 0.1234})
     broken = with_test(run, 0, feasible=False, rates={**run.chosen.judged("test").rates, "fpr": 0.2345})
     assert max(map(len, printed(run).splitlines())) <= 80
-    (row,) = [line.split() for line in printed(run).splitlines() if line.split()[:1] == ["Anchored(0.25)"]]
-    assert " default: " in printed(run)
-    assert len(row) == 8
+    (row,) = [line.split() for line in printed(run).splitlines() if line.split()[:2] == ["the", "ask"]]
+    assert len(row) == 9
     assert row[-1] == f"{run.chosen.point.threshold:.4g}"
     assert "threshold" in printed(run)
     assert "\u2026" not in printed(run)
@@ -485,7 +505,7 @@ def test_the_verdict_is_about_the_shipped_models_and_honest_about_cross_entropy(
     best = [one.best("test").objective for one in run.runs]
     lines = sentences(run)
     (place,) = [i for i, line in enumerate(lines) if line.startswith("As shipped")]
-    assert f"fnr {100 * own:.2f}% for default: Anchored(0.25)" in lines[place]
+    assert f"fnr {100 * own:.2f}% for linear model for the ask" in lines[place]
     assert f"against {100 * plain:.2f}% for cross-entropy" in lines[place]
     assert lines[place + 2].endswith(f"labels: {100 * best[0]:.2f}% against {100 * best[1]:.2f}%.")
 
@@ -540,22 +560,47 @@ def test_predict_writes_what_the_ending_says(table, capsys):
     assert sorted(table.iterdir()) == before
 
 
-def test_a_reader_that_has_gone():
+PIPED = {
+    "fit": [*FIT, "--out", "other"],
+    "compare": ["compare", "loans.csv", "--target", "default", "--ask", ASK, "--trials", "2", "--models", "linear"],
+    "evaluate": ["evaluate", "run", "loans.csv"],
+    "predict": ["predict", "run", "loans.csv"],
+    "watch": ["watch", "run", "loans.csv"],
+    "calibrate": ["calibrate", "run", "loans.csv", "--confidence", "none"],
+    "export": ["export", "run", "model.onnx"],
+    "report": ["report", "run"],
+    "explain": ["explain", ASK],
+    "": [],
+    "--help": ["--help"],
+    "fit --help": ["fit", "--help"],
+    "--version": ["--version"],
+}
+
+
+def into_a_closed_pipe(place, arguments):
+    """A command whose reader has gone before it writes its first line, as head does after enough lines."""
     reader, writer = os.pipe()
     os.close(reader)
-    code = (
-        "from types import SimpleNamespace\nfrom setpoint import cli\n"
-        "body = SimpleNamespace(main=lambda **given: print('too late'))\n"
-        "cli.importlib = SimpleNamespace(import_module=lambda name: body)\n"
-        "cli.main(['explain', 'maximize f1'])"
-    )
     environment = {**os.environ, "PYTHONPATH": str(Path(setpoint.__file__).parents[1])}
-    heard = subprocess.run(
-        [sys.executable, "-c", code], env=environment, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=100,
-        check=False,
+    ended = subprocess.run(
+        [sys.executable, "-m", "setpoint", *arguments], cwd=place, env=environment, stdout=writer,
+        stderr=subprocess.PIPE, text=True, timeout=100, check=False,
     )  # fmt: skip
     os.close(writer)
-    assert (heard.returncode, heard.stderr) == (141, "")
+    return ended.returncode, ended.stderr
+
+
+@pytest.mark.parametrize("name", ["explain", "--help", pytest.param("", marks=slow)])
+def test_a_reader_that_has_gone(name, tmp_path):
+    assert into_a_closed_pipe(tmp_path, PIPED[name]) == (141, "")
+
+
+@slow
+def test_a_reader_that_has_gone_is_not_a_broken_promise(table):
+    assert set(PIPED) >= {command.__name__ for command in COMMANDS}
+    main_ok(*FIT)
+    codes = {name: into_a_closed_pipe(table, arguments)[0] for name, arguments in PIPED.items()}
+    assert codes == dict.fromkeys(PIPED, 141)
 
 
 def test_groups_from_fit_to_predict(table, capsys):

@@ -83,7 +83,7 @@ def test_a_run_is_fitted_applied_judged_and_reported(way, here, capsys):
 
 
 def test_the_terminal_shows_each_label_within_80_columns(here, capsys, monkeypatch):
-    monkeypatch.setattr("setpoint.commands.show.WIDE", 80)
+    monkeypatch.setattr("setpoint.commands.terminal.WIDE", 80)
     code, out, _ = call(
         capsys, "fit", "t.csv", "--ask", "asks.yaml", "--model", "linear", "--no-refit", "--confidence", "0.9",
         "--out", "run",

@@ -62,7 +62,7 @@ def test_a_run_keeps_whole_lists_in_one_part_and_learns_nothing_of_their_names(p
 
 
 def test_the_terminal_shows_lists_within_80_columns(place, capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr("setpoint.commands.show.WIDE", 80)
+    monkeypatch.setattr("setpoint.commands.terminal.WIDE", 80)
     code, out, _ = call(capsys, "fit", place / "table.csv", *FIT, "--model", "linear", "--out", tmp_path / "run")
     table = out[out.index("maximize") : out.index("Rows: ")].splitlines()
     assert code == 0

@@ -31,7 +31,7 @@ NAN = torch.tensor([1.0, float("nan"), 0.0])
         ((COST, MATRIX, BOUND, -torch.ones(1, 3), torch.ones(1)), "row 0 of equality_matrix cannot hold"),
         ((COST, MATRIX, BOUND, torch.ones(1, 3), -torch.ones(1)), "row 0 of equality_matrix cannot hold"),
         ((COST, MATRIX.to_sparse(), torch.tensor([-1.0, 1.0])), "row 0 of matrix cannot hold"),
-        ((torch.ones(2, 3), MATRIX.to_sparse(), torch.ones(2, 2)), "a batch of programs needs dense"),
+        ((torch.ones(2, 3), MATRIX.to_sparse(), torch.ones(2, 2)), "do not fit together: matrix must be"),
     ],
 )
 def test_bad_programs_are_named(parts, says, monkeypatch):

@@ -133,9 +133,9 @@ def test_few_pairs_are_laid_out_and_many_sorted(monkeypatch):
     sorted_sums = []
     original = pairs._power_sums
     monkeypatch.setattr(pairs, "_power_sums", lambda *a: sorted_sums.append(1) or original(*a))
-    pairs_per_positive(grid(256, 0), grid(256, 1), Hinge())
+    pairs_per_positive(grid(256, 0), grid(256, 1), SquaredHinge())
     assert not sorted_sums
-    pairs_per_positive(grid(257, 0), grid(256, 1), Hinge())
+    pairs_per_positive(grid(257, 0), grid(256, 1), SquaredHinge())
     assert sorted_sums
 
 

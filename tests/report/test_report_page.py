@@ -198,7 +198,7 @@ def test_the_report_of_a_run_tells_what_the_run_found(run, place):
     assert path == place / "report.html"
     page = path.read_text()
     data = data_of(page)
-    assert [contender["name"] for contender in data["contenders"]] == ["implicit", "cross-entropy"]
+    assert [contender["name"] for contender in data["contenders"]] == ["implicit thresholds", "cross-entropy"]
     for outcome, contender in zip(run.runs, data["contenders"]):
         rows = contender["parts"]["test"]
         own = rows["own"][0]
@@ -209,7 +209,7 @@ def test_the_report_of_a_run_tells_what_the_run_found(run, place):
     text = "".join(piece for pieces in Outline(page).text.values() for piece in pieces)
     for word in (
         "minimize fnr where fpr <= 20%",
-        "'yes' in 'default'",
+        "positive is default = yes",
         "'id': no value occurs twice",
         "torch ",
         "Seed",

@@ -57,6 +57,26 @@ def test_a_plan_gives_the_loss_its_derivatives_and_the_state_of_the_general_form
             assert all(solver.prices[~solver.active & ~solver.broken].abs().sum() == 0 for solver in (planned, general))
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("ask", ASKS[:5])
+@pytest.mark.parametrize("step", [sp.steps.SoftplusStep, sp.steps.HingeStep])
+def test_a_learned_threshold_has_a_plan_under_convex_steps_too(step, ask, weighted):
+    planned = sp.Lagrangian(sp.ask(ask), memory=100, step=step).double()
+    general = copy.deepcopy(planned)
+    assert planned.plan is not None
+    general.plan = None
+    for seed in range(4):
+        scores, labels, weights, _ = batch(seed, weighted)
+        told = []
+        for solver in (planned, general):
+            loss = solver(scores, labels, weights=weights)
+            told.append((loss, *torch.autograd.grad(loss, (scores, solver.thresholds))))
+        for ours, theirs in zip(*told):
+            torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-11)
+        for name, value in planned.state_dict().items():
+            torch.testing.assert_close(value, general.state_dict()[name], msg=name, rtol=1e-10, atol=1e-11)
+
+
 @pytest.mark.parametrize("ask", ["maximize mcc where fpr <= 10%", "maximize g_mean"])
 def test_metrics_have_no_plan(ask):
     assert LossPlan.of(sp.ask(ask), sp.steps.SigmoidStep) is None

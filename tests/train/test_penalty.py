@@ -102,8 +102,8 @@ def test_the_quadratic_with_signs_is_the_best_of_all_signs():
             z = torch.zeros(5).double()
             z[inside] = torch.linalg.solve(curvature[inside][:, inside], (target - cost * sign)[inside])
             best = min(best, value(z))
-        found = _quadratic(curvature, target, cost, start)
-        assert value(found) == pytest.approx(best, abs=1e-9)
+        found = _quadratic(*(one.numpy() for one in (curvature, target, cost, start)))
+        assert value(torch.from_numpy(found)) == pytest.approx(best, abs=1e-9)
 
 
 @pytest.mark.parametrize("ratio", [1.0, 10.0])
@@ -140,7 +140,7 @@ def test_the_path_of_ridges_is_that_of_fits_from_scratch(size, features):
     path = ridge_path(rows, fold)
     for one in path:
         scores, losses = slow_losses(rows, fold, one.penalty)
-        assert one.loss == pytest.approx(float(losses.sum()), rel=1e-4)
+        assert one.loss == pytest.approx(float(losses.sum()), rel=3e-4)
         torch.testing.assert_close(one.out_of_fold, scores, atol=0.02, rtol=0.02)
     # Two in a row that are no better end the path, and all before them were on the way down.
     sums = [one.loss for one in path]
@@ -153,7 +153,8 @@ def test_the_path_of_elastic_nets_is_that_of_fits_from_scratch(mix):
     fold = deal_folds(rows)
     path = lasso_path(rows, fold, mix)
     assert [one.penalty.lasso for one in path] == sorted((one.penalty.lasso for one in path), reverse=True)
-    for one in path[2::4]:
+    assert 2 <= len(path) <= 3
+    for one in path:
         assert one.penalty.lasso / (one.penalty.lasso + one.penalty.ridge) == pytest.approx(mix)
         assert one.loss == pytest.approx(float(slow_losses(rows, fold, one.penalty)[1].sum()), rel=1e-4)
 

@@ -4,9 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
+from benchmarks.common.forest import Panel
+from benchmarks.common.telling import Claim
 from benchmarks.common.words import table
 
 TITLE = "Linear programs: certified, or named"
+
+QUESTION = "Is every linear program that our solver calls solved really solved?"
+THREATS = ("Families of random programs, chosen by us.",)
+
+
+def claims(figures: dict[str, Any]) -> list[Claim]:
+    wrong = figures["wrong silently, all families"]
+    number = sum(found["programs"] for found in figures["families"].values())
+    return [Claim("linear programs: none is wrong silently", f"{wrong} of {number}", wrong == 0, "HiGHS",
+                  f"{len(figures['families'])} families")]  # fmt: skip
+
+
+def forest(figures: dict[str, Any]) -> list[Panel]:
+    return []
+
+
+def design(figures: dict[str, Any]) -> str:
+    return "Every answer is checked by its certificate of optimality and against HiGHS."
 
 
 def section(figures: dict[str, Any]) -> str:

@@ -4,9 +4,34 @@ from __future__ import annotations
 
 from typing import Any
 
+from benchmarks.common.forest import Line, Panel
+from benchmarks.common.telling import Claim
 from benchmarks.common.words import table
 
 TITLE = "Linear models on a noisy and a wide table"
+
+QUESTION = "Is the linear default as good as L1 and L2 logistic regression on a noisy and on a wide table?"
+THREATS = ("Two tables, few splits, which overlap.",)
+
+
+def against(figures: dict[str, Any]) -> list[tuple[str, dict[str, float]]]:
+    return [(f"{name} table, {method}", own["gain of default"]) for name, found in figures.items()
+            for method, own in found["methods"].items() if method.startswith("LogisticRegressionCV")]  # fmt: skip
+
+
+def claims(figures: dict[str, Any]) -> list[Claim]:
+    gains = [gain for _, gain in against(figures)]
+    lost = sum(gain["mean"] < -2 * gain["standard_error"] for gain in gains)
+    return [Claim("linear default, noisy and wide: not worse", f"{lost} of {len(gains)} comparisons lost", not lost,
+                  "L1 and L2 regression", f"{len(figures)} tables")]  # fmt: skip
+
+
+def forest(figures: dict[str, Any]) -> list[Panel]:
+    return [Panel("The linear default against", "points", [Line.of(*one) for one in against(figures)])]
+
+
+def design(figures: dict[str, Any]) -> str:
+    return "Splits and settings stand in `benchmarks/studies/regularised/study.py`; the gain is paired over the splits."
 
 
 def section(figures: dict[str, Any]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from textwrap import wrap
@@ -22,36 +21,14 @@ from setpoint.measure.in_first import LISTS, InFirst
 from setpoint.problem.labels import LabelProblem
 from setpoint.problem.point import OperatingPoint
 from setpoint.report.by_label import bounds_held, label_heads, label_rows
+from setpoint.report.names import method_words
+from setpoint.report.verdict import shown_runs
 from setpoint.report.words import part_name, show_bound, show_bounded, show_value
 from setpoint.run.table import TableRun
 
 SHOWN = ("train", "held_out", "test")
-#: The width of what is printed when nobody says how wide the screen is, as in a pipe or a log.
-WIDE = 140
 #: The width of the heads of columns, which are folded between words.
 _NARROW = 10
-
-
-def console(*, stderr: bool = False, quiet: bool = False) -> Console:
-    """A console that does not squeeze the table of a run when its output goes to a file; a quiet one is mute."""
-    screen = Console(stderr=stderr, highlight=False, quiet=quiet)
-    return screen if screen.is_terminal else Console(stderr=stderr, highlight=False, quiet=quiet, width=WIDE)
-
-
-def say(screen: Console, *lines: str) -> None:
-    """Plain lines, folded where the screen ends only if it is a terminal."""
-    for line in lines:
-        screen.print(line, markup=False, soft_wrap=not screen.is_terminal)
-
-
-def unlike_training(alarms: Sequence[str]) -> bool:
-    """Whether most rows of some column are unlike those of training; says so on standard error if they are."""
-    if alarms:
-        more = f" (and {len(alarms) - 1} more columns)" if len(alarms) > 1 else ""
-        print(
-            f"setpoint: {alarms[0]}{more}; nothing was written: check the file, or leave out --strict", file=sys.stderr
-        )
-    return bool(alarms)
 
 
 def write_json(answer: Mapping[str, Any]) -> None:
@@ -63,7 +40,7 @@ def grid(head: Sequence[str], rows: Sequence[Sequence[str | Text]]) -> Table:
     """A table of texts: the first column to the left, the others to the right, narrow enough for 80 columns."""
     table = Table(box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
     for place, name in enumerate(head):
-        table.add_column(escape(name), justify="right" if place else "left", no_wrap=not place, vertical="bottom")
+        table.add_column(escape(name), justify="right" if place else "left", vertical="bottom")
     for row in rows:
         table.add_row(*(escape(cell) if isinstance(cell, str) else cell for cell in row))
     return table
@@ -100,12 +77,12 @@ def result_table(run: TableRun) -> Table:
     heads += [f"{_head(c.quantity)}\n{c.relation} {show_bound(c)}\n{part_name(part)}"
               for c in problem.constraints for part in parts]  # fmt: skip
     rows: list[list[str | Text]] = []
-    for one in run.runs:
+    for one, name in zip(*shown_runs(run)):
         objectives = [show_value(problem.objective, one.judged(part).objective) for part in SHOWN]
         bounded = [_bounded(constraint, one.judged(part)) for constraint in problem.constraints for part in parts]
         own = [] if several else [one.point.thresholds.describe("")]
-        rows.append([one.method.replace(": ", ":\n"), *objectives, *bounded, *own])
-    table = grid(["solver", *heads, *([] if several else [noun])], rows)
+        rows.append([name, *objectives, *bounded, *own])
+    table = grid(["method", *heads, *([] if several else [noun])], rows)
     table.title, table.title_justify = escape(str(problem)), "left"
     return table
 
@@ -119,12 +96,12 @@ def _head(quantity: Quantity) -> str:
 def _result_of_labels(run: TableRun) -> Table:
     """One row per solver: the mean objective on every part, and how many bounds held on the test rows."""
     objective, rows = run.problem.objective, []
-    for one in run.runs:
+    for one, name in zip(*shown_runs(run)):
         judged = [one.judged(part) for part in SHOWN]
         held, bounds = bounds_held(judged[-1])
         values = [show_value(objective, point.objective) for point in judged]
-        rows.append([one.method.replace(": ", ":\n"), *values, f"{held} of {bounds}"])
-    table = grid(["solver", *(f"{objective}\n{part_name(part)}" for part in SHOWN), "bounds held\ntest"], rows)
+        rows.append([name, *values, f"{held} of {bounds}"])
+    table = grid(["method", *(f"{objective}\n{part_name(part)}" for part in SHOWN), "bounds held\ntest"], rows)
     table.title, table.title_justify = escape(str(run.problem)), "left"
     return table
 
@@ -151,10 +128,10 @@ def trials_table(run: TableRun) -> Table:
     rows: list[list[str | Text]] = []
     for trial in run.chosen.trials:
         value = "-" if trial.point is None else show_value(objective, trial.point.objective)
-        name = f"{trial.name}{' (chosen)' if trial.chosen else ''}"
+        name = f"{method_words(trial.name)}{' (kept)' if trial.chosen else ''}"
         rows.append([name, value, f"{trial.seconds:.1f}", trial.note])
     name = "objective" if run.chosen.point.labels else str(objective)
-    table = grid(["auto chose from", f"{name}\nheld-out", "seconds", "note"], rows)
+    table = grid(["tried", f"{name}\nheld-out", "seconds", "note"], rows)
     table.columns[-1].justify = "left"
     for column in table.columns:
         column.vertical = "top"

@@ -11,9 +11,11 @@ from setpoint.errors import BadLabels, BadScores, BadSetting, ShapeMismatch
 from setpoint.measure.sample import refuse_huge_scores, refuse_odd_weights
 
 
-def check_binary(scores: Tensor, labels: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor]:
-    """A mask of the positive samples, and the weights in float64."""
-    if scores.dim() != 1 or labels.shape != scores.shape:
+def check_binary(
+    scores: Tensor, labels: Tensor, weights: Tensor | None, *, batches: bool = False
+) -> tuple[Tensor, Tensor]:
+    """A mask of the positive samples, and the weights in float64; with `batches` leading dimensions are allowed."""
+    if labels.shape != scores.shape or scores.dim() == 0 or (scores.dim() > 1 and not batches):
         raise ShapeMismatch(f"scores {tuple(scores.shape)} and labels {tuple(labels.shape)} must be equal vectors")
     positive = labels == 1
     if not torch.equal(positive.to(labels.dtype), labels):

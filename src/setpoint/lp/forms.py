@@ -8,6 +8,7 @@ one wide row for the whole.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 
 import torch
@@ -129,8 +130,8 @@ def f_score(
     """The program whose value is minus `closed.f_score`.
 
     Args:
-        scores: Score of each sample, `(n,)`.
-        labels: 1 for a positive, 0 for a negative.
+        scores: Score of each sample, `(n,)`; `(..., n)` makes a batch of programs, solved together.
+        labels: 1 for a positive, 0 for a negative; in the shape of the scores, as the weights are.
         beta: How much more recall counts than precision.
         weights: Weight of each sample; None is 1 each.
         squash: Maps scores into [-1, 1].
@@ -161,8 +162,8 @@ def jaccard(
     """The program whose value is minus `closed.jaccard`.
 
     Args:
-        scores: Score of each sample, `(n,)`.
-        labels: 1 for a positive, 0 for a negative.
+        scores: Score of each sample, `(n,)`; `(..., n)` makes a batch of programs, solved together.
+        labels: 1 for a positive, 0 for a negative; in the shape of the scores, as the weights are.
         weights: Weight of each sample; None is 1 each.
         squash: Maps scores into [-1, 1].
         margin: How clear a score must be, from 0 to 0.5.
@@ -198,8 +199,8 @@ def precision_at_recall(
     """The program whose value is minus `closed.precision_at_recall`.
 
     Args:
-        scores: Score of each sample, `(n,)`.
-        labels: 1 for a positive, 0 for a negative.
+        scores: Score of each sample, `(n,)`; `(..., n)` makes a batch of programs, solved together.
+        labels: 1 for a positive, 0 for a negative; in the shape of the scores, as the weights are.
         recall: The recall to reach, between 0 and 1.
         shortfall: False alarms that one positive missing from the recall counts for. None makes the bound hard, as
             published: infeasible when the scores cannot reach it.
@@ -225,16 +226,17 @@ def precision_at_recall(
     least, most, up, down, total = _inputs(scores, labels, weights, squash, margin)
     check_share("recall", recall)
     extra = 0 if shortfall is None else 1
-    price = up.new_full((extra,), 0.0 if shortfall is None else check_price(shortfall))
+    price = up.new_full((*total.shape, extra), 0.0 if shortfall is None else check_price(shortfall))
+    nothing = torch.zeros_like(total).unsqueeze(-1)
     ratio = _ratio(least, most, part=up, whole=up + down, offset=torch.zeros_like(total), scale=total)
     # recall * total * t - up . z - missing <= 0, and the missing weigh `shortfall` each in the whole.
-    wide = torch.cat([-up, (recall * total).reshape(1), -up.new_ones(extra)])
+    wide = torch.cat([-up, (recall * total).unsqueeze(-1), -torch.ones_like(price)], -1)
     return LinearProgram(
-        torch.cat([ratio.cost, up.new_zeros(extra)]),
-        _append(ratio.matrix, wide, len(wide)),
-        torch.cat([ratio.bound, up.new_zeros(1)]),
-        torch.cat([up + down, up.new_zeros(1), price]).unsqueeze(0),
-        total.reshape(1),
+        torch.cat([ratio.cost, torch.zeros_like(price)], -1),
+        _append(ratio.matrix, wide, wide.shape[-1]),
+        torch.cat([ratio.bound, nothing], -1),
+        torch.cat([up + down, nothing, price], -1).unsqueeze(-2),
+        total.unsqueeze(-1),
     )
 
 
@@ -251,8 +253,8 @@ def recall_at_precision(
     """The program whose value is minus `closed.recall_at_precision`: a plain program, no ratio.
 
     Args:
-        scores: Score of each sample, `(n,)`.
-        labels: 1 for a positive, 0 for a negative.
+        scores: Score of each sample, `(n,)`; `(..., n)` makes a batch of programs, solved together.
+        labels: 1 for a positive, 0 for a negative; in the shape of the scores, as the weights are.
         precision: The precision to reach, between 0 and 1.
         shortfall: Price per flag by which the precision is missed. None makes the bound hard: infeasible when the
             scores cannot reach it.
@@ -277,18 +279,20 @@ def recall_at_precision(
     """
     least, most, up, down, total = _inputs(scores, labels, weights, squash, margin)
     check_share("precision", precision)
-    n, one = len(up), torch.ones_like(up)
+    n, one = up.shape[-1], torch.ones_like(up)
     extra = 0 if shortfall is None else 1
     # y <= 1, -y <= -least, y <= most, then precision * down . y - (1 - precision) * up . y - broken <= 0.
     own = torch.arange(n, device=up.device)
     index = torch.stack([torch.arange(3 * n, device=up.device), own.repeat_interleave(3)])
-    value = torch.stack([one, -one, one], 1).reshape(-1)
-    box = Entries(index, value, (3 * n, n + extra))
-    box_bounds = torch.stack([one, -least, most], 1).reshape(-1)
-    wide = torch.cat([precision * down - (1 - precision) * up, -up.new_ones(extra)])
-    price = up.new_full((extra,), 0.0 if shortfall is None else check_price(shortfall))
+    box = Entries(index, torch.stack([one, -one, one], -1).flatten(-2), (3 * n, n + extra))
+    box_bounds = torch.stack([one, -least, most], -1).flatten(-2)
+    price = up.new_full((*total.shape, extra), 0.0 if shortfall is None else check_price(shortfall))
+    wide = torch.cat([precision * down - (1 - precision) * up, -torch.ones_like(price)], -1)
+    total = total.unsqueeze(-1)
     return LinearProgram(
-        torch.cat([-up, price]) / total, _append(box, wide, n + extra), torch.cat([box_bounds, up.new_zeros(1)])
+        torch.cat([-up, price], -1) / total,
+        _append(box, wide, n + extra),
+        torch.cat([box_bounds, torch.zeros_like(total)], -1),
     )
 
 
@@ -351,19 +355,25 @@ def _ratio(least: Tensor, most: Tensor, part: Tensor, whole: Tensor, offset: Ten
 
     Each sample has three rows, next to each other: z <= t, least t <= z, z <= most t.
     """
-    n, one = len(part), torch.ones_like(part)
-    own = torch.arange(n, device=part.device).repeat_interleave(3)
-    column = torch.stack([own, torch.full_like(own, n)], 1).reshape(-1)
-    row = torch.arange(3 * n, device=part.device).repeat_interleave(2)
-    value = torch.stack([one, -one, -one, least, one, -most], 1).reshape(-1)
-    matrix = Entries(torch.stack([row, column]), value, (3 * n, n + 1))
+    n, one = part.shape[-1], torch.ones_like(part)
+    value = torch.stack([one, -one, -one, least, one, -most], -1).flatten(-2)
+    nothing, scale = part.new_zeros((*part.shape[:-1], 3 * n)), scale.unsqueeze(-1)
     return LinearProgram(
-        torch.cat([-part / scale, part.new_zeros(1)]),
-        matrix,
-        part.new_zeros(3 * n),
-        torch.cat([whole, offset.reshape(1)]).unsqueeze(0),
-        scale.reshape(1),
+        torch.cat([-part / scale, nothing[..., :1]], -1),
+        Entries(_ratio_places(n, part.device), value, (3 * n, n + 1)),
+        nothing,
+        torch.cat([whole, offset.unsqueeze(-1)], -1).unsqueeze(-2),
+        scale,
     )
+
+
+@functools.lru_cache(maxsize=4)
+def _ratio_places(n: int, device: torch.device) -> Tensor:
+    """Row and column of each entry: the three rows of a sample name its own variable and the last one."""
+    with torch.inference_mode(False):
+        own = torch.arange(n, device=device).repeat_interleave(3)
+        column = torch.stack([own, torch.full_like(own, n)], 1).reshape(-1)
+        return torch.stack([torch.arange(3 * n, device=device).repeat_interleave(2), column])
 
 
 def _append(matrix: object, row: Tensor, columns: int) -> Entries:
@@ -372,15 +382,16 @@ def _append(matrix: object, row: Tensor, columns: int) -> Entries:
     count = matrix.shape[0]
     each = torch.arange(columns, device=row.device)
     last = torch.stack([torch.full_like(each, count), each])
-    return Entries(torch.cat([matrix.index, last], 1), torch.cat([matrix.value, row]), (count + 1, columns))
+    return Entries(torch.cat([matrix.index, last], 1), torch.cat([matrix.value, row], -1), (count + 1, columns))
 
 
 def _inputs(
     scores: Tensor, labels: Tensor, weights: Tensor | None, squash: Squash, margin: float
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """The least and the most that may be flagged of each sample, the weights of either class, and their sum."""
-    positive, weights = check_binary(scores, labels, weights)
-    up, down = weights * positive, weights * ~positive
-    if not float(up.sum()) > 0:
+    positive, weights = check_binary(scores, labels, weights, batches=True)
+    up = weights * positive
+    total = up.sum(-1)
+    if not float(total.min()) > 0:
         raise MissingClass("a share of the positives needs at least one of them with weight")
-    return *limits(scores, squash, margin), up, down, up.sum()
+    return *limits(scores, squash, margin), up, weights - up, total

@@ -10,12 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from setpoint.errors import BadSetting
+from setpoint.lp.control import Array, as_array
 from setpoint.lp.penalty import descend, stacked
-from setpoint.lp.program import LinearProgram
+from setpoint.lp.program import Entries, LinearProgram, Matrix, Operator, product
 from setpoint.lp.solution import RawSolution
 from setpoint.lp.structure import Structure, choose
 
@@ -61,13 +63,26 @@ class Envelope:
     def attach(self, program: LinearProgram, raw: RawSolution) -> Attached:
         x, dual, equality_dual = raw.x, raw.dual, raw.equality_dual
         paid = (program.cost.double() * x).sum(-1)
-        total = paid
-        if program.bound.shape[-1]:
-            total = total + (dual * program.slack_rows(x)).sum(-1)
-        if program.equality_matrix is not None:
-            total = total + (equality_dual * program.equality_rows(x)).sum(-1)
+        total = paid + _charged(program.matrix, program.bound, x, dual)
+        if program.equality_matrix is not None and program.equality_bound is not None:
+            total = total + _charged(program.equality_matrix, program.equality_bound, x, equality_dual)
         # The prices times what is left of the rows is rounding: the value is the cost alone.
         return Attached(x, dual, equality_dual, total + (paid - total).detach())
+
+
+def _charged(matrix: Matrix, bound: Tensor, x: Tensor, prices: Tensor) -> Tensor | float:
+    """prices . (matrix x - bound) as far as it carries gradients, each tensor times its slope."""
+    total: Tensor | float = 0.0
+    if isinstance(matrix, Operator):
+        total = total + (prices * matrix.apply(x)).sum(-1)
+    elif isinstance(matrix, Entries) and matrix.value.requires_grad:
+        slope = prices.index_select(-1, matrix.index[0]) * x.index_select(-1, matrix.index[1])
+        total = total + (matrix.value.double() * slope).sum(-1)
+    elif isinstance(matrix, Tensor) and matrix.requires_grad:
+        total = total + (prices * product(matrix, x)).sum(-1)
+    if bound.requires_grad:
+        total = total - (prices * bound.double()).sum(-1)
+    return total
 
 
 @dataclass(frozen=True)
@@ -185,32 +200,32 @@ class BurnIn:
         return Unrolled(self.start * self.growth**step) if step < self.steps else ActiveSet()
 
 
-Map = Callable[[Tensor], Tensor]
+Map = Callable[[Array], Array]
 
 
 class _Normal:
     """J^+ and its transpose for the active rows and basic variables, by refined normal equations."""
 
     def __init__(self, rows: Structure, active: Tensor, basic: Tensor) -> None:
-        self.rows, self.basic = rows, basic.double()
-        self.active = rows.spread(active.double())
+        self.rows, self.basic = rows, as_array(basic)
+        self.active = rows.spread(as_array(active))
         # Variables at zero are held there by a wall; the rest get a ridge that refinement takes away again.
-        self.diagonal = torch.where(basic, 1e-9, 1e9)
+        self.diagonal = np.where(self.basic > 0, 1e-9, 1e9)
 
-    def inverse(self, target: Tensor) -> Tensor:
+    def inverse(self, target: Array) -> Array:
         """(J' J)^-1 on the basic variables."""
         target = target * self.basic
-        result = torch.zeros_like(target)
+        result = np.zeros_like(target)
         for _ in range(3):
             left = target - self.basic * self.rows.transpose(self.active * self.rows.apply(result))
             result = result + self.basic * self.rows.solve(self.active, self.diagonal, left)
         return result
 
-    def point(self, rows: Tensor) -> Tensor:
+    def point(self, rows: Array) -> Array:
         """J^+ rows, whose transpose is `prices`."""
         return self.inverse(self.rows.transpose(self.active * self.rows.spread(rows) / self.rows.norms))
 
-    def prices(self, variables: Tensor) -> Tensor:
+    def prices(self, variables: Array) -> Array:
         return self.rows.gather(self.active * self.rows.apply(self.inverse(variables)) / self.rows.norms)
 
 
@@ -220,11 +235,12 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, along: Map, back: Map, vector: Tensor) -> Tensor:
         ctx.back = back
-        return along(vector)
+        return torch.from_numpy(along(as_array(vector))).to(vector.device)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[None, None, Tensor]:
-        return None, None, ctx.back(gradients[0])
+        (gradient,) = gradients
+        return None, None, torch.from_numpy(ctx.back(as_array(gradient))).to(gradient.device)
 
 
 def _size(vector: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from setpoint.errors import BadProgram
-from setpoint.lp.program import Entries, LinearProgram, Matrix, Operator
+from setpoint.lp.program import Entries, LinearProgram, Matrix, Operator, in_parts
 from setpoint.lp.solution import RawSolution, Solution, Status
 
 
@@ -36,25 +36,23 @@ class Highs:
 
     @torch.no_grad()
     def run(self, program: LinearProgram, warm: Solution | None = None) -> RawSolution:
-        parts: tuple[Any, ...] = (
-            program.cost, program.matrix, program.bound, program.equality_matrix, program.equality_bound
-        )  # fmt: skip
         if not program.batch:
-            return _one(*parts)
-        flat, last = program.batch.numel(), len(program.batch) - 1
-        split = [[None] * flat if part is None else part.flatten(0, last) for part in parts]
-        each = [_one(*one) for one in zip(*split)]
+            return _one(program)
+        each = [_one(part) for part in in_parts(program, 1)]
         x, dual, equality_dual, taken = (
-            torch.stack(pile).reshape(*program.batch, *pile[0].shape)
+            torch.stack(pile).unflatten(0, program.batch)
             for pile in zip(*((c.x, c.dual, c.equality_dual, c.iterations) for c in each))
         )
         return RawSolution(x, dual, equality_dual, taken, tuple(c.statuses[0] for c in each))
 
 
-def _one(cost: Tensor, matrix: Any, bound: Tensor, equality_matrix: Any, equality_bound: Any) -> RawSolution:
-    c, b = _array(cost), _array(bound)
-    equal = None if equality_bound is None or len(equality_bound) == 0 else _array(equality_bound)
-    rows = {"A_ub": _rows(matrix), "b_ub": b, "A_eq": None if equal is None else _rows(equality_matrix), "b_eq": equal}
+def _one(program: LinearProgram) -> RawSolution:
+    """The solution of one program, or of a batch of one."""
+    cost, bound, equality_bound = program.cost, program.bound, program.equality_bound
+    c, b = _array(cost).ravel(), _array(bound).ravel()
+    equal = None if equality_bound is None or not equality_bound.numel() else _array(equality_bound).ravel()
+    equal_rows = None if equal is None or program.equality_matrix is None else _rows(program.equality_matrix)
+    rows = {"A_ub": _rows(program.matrix), "b_ub": b, "A_eq": equal_rows, "b_eq": equal}
     found = scipy.optimize.linprog(c, **rows, method="highs")
     if found.status == 0:
         status = Status.SOLVED
@@ -84,5 +82,6 @@ def _rows(matrix: Matrix) -> Any:
     if isinstance(matrix, Operator):
         raise BadProgram("HiGHS needs its matrix written down: give a dense or sparse tensor, or use Newton")
     if isinstance(matrix, Entries):
-        return scipy.sparse.csr_array((_array(matrix.value), tuple(matrix.index.cpu().numpy())), shape=matrix.shape)
-    return _array(matrix)
+        place = tuple(matrix.index.cpu().numpy())
+        return scipy.sparse.csr_array((_array(matrix.value).ravel(), place), shape=matrix.shape)
+    return _array(matrix.reshape(matrix.shape[-2:]))

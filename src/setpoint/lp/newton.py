@@ -15,15 +15,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from setpoint.errors import BadSetting
 from setpoint.lp.control import (
+    Array,
     Flag,
     Number,
     above,
-    add_scaled,
+    as_array,
+    at_least,
     dot,
     every,
     everywhere,
@@ -36,9 +39,14 @@ from setpoint.lp.control import (
     stretch,
     unit,
 )
-from setpoint.lp.program import LinearProgram
+from setpoint.lp.program import LinearProgram, in_parts
 from setpoint.lp.solution import RawSolution, Solution, Status, certify, proves_infeasible, proves_unbounded
 from setpoint.lp.structure import Structure, choose
+
+
+#: Rows and variables of the programs that are solved at once: as many as stay in the cache of a core.
+TOGETHER = 32_768
+_STARTS = ("x", "dual", "equality_dual")
 
 
 @dataclass(frozen=True)
@@ -91,8 +99,25 @@ class Newton:
 
     @torch.no_grad()
     def run(self, program: LinearProgram, warm: Solution | None = None) -> RawSolution:
-        found = _Run(self, program, warm).until_done()
-        return self._tell_infeasible(program, found) if Status.STALLED in found.statuses else found
+        size = max(1, TOGETHER // (program.bound.shape[-1] + program.variables))
+        if program.batch.numel() <= size:
+            return self._run(program, warm)
+        parts, batch = in_parts(program, size), program.batch
+        fields = None if warm is None else [getattr(warm, name).flatten(0, len(batch) - 1) for name in _STARTS]
+        found = []
+        for place, part in enumerate(parts):
+            rows = slice(place * size, (place + 1) * size)
+            own = None if warm is None else replace(warm, **{n: f[rows] for n, f in zip(_STARTS, fields or ())})
+            found.append(self._run(part, own))
+        x, dual, equality_dual, taken = (
+            torch.cat([getattr(one, name) for one in found]).unflatten(0, batch) for name in (*_STARTS, "iterations")
+        )
+        return RawSolution(x, dual, equality_dual, taken, tuple(s for one in found for s in one.statuses))
+
+    def _run(self, program: LinearProgram, warm: Solution | None) -> RawSolution:
+        with np.errstate(all="ignore"):
+            found = _Run(self, program, warm).until_done()
+            return self._tell_infeasible(program, found) if Status.STALLED in found.statuses else found
 
     def _tell_infeasible(self, program: LinearProgram, found: RawSolution) -> RawSolution:
         """Without its cost a program cannot fall without end, and the proof that no point exists comes out clean."""
@@ -113,26 +138,33 @@ class Newton:
 
 
 class _Run:
-    """One solve: the scaled program and the state of the iteration. Leading dimensions are a batch throughout."""
+    """One solve: the scaled program and the state of the iteration. Leading dimensions are a batch throughout.
+
+    The bounds y >= 0 are rows too: `s` holds the rows of the program and then -y, `prices` belongs to both.
+    """
 
     def __init__(self, engine: Newton, program: LinearProgram, warm: Solution | None) -> None:
         self.engine, self.program = engine, program
         self.rows = engine.structure(program)
-        cost, bounds = program.cost.detach().double(), program.bound.detach().double()
+        cost, bounds = as_array(program.cost), as_array(program.bound)
         self.inequalities = bounds.shape[-1]
         # Rows are cut off below at the floor: inequalities at 0, equalities never.
-        floor = torch.zeros_like(bounds)
+        floor = np.zeros_like(bounds)
         if program.equality_bound is not None:
-            equal = program.equality_bound.detach().double()
-            bounds, floor = (torch.cat([bounds, equal], -1), torch.cat([floor, torch.full_like(equal, -torch.inf)], -1))
-        self.floor, bounds = self.rows.spread(floor), self.rows.spread(bounds)
+            equal = as_array(program.equality_bound)
+            bounds = np.concatenate([bounds, equal], -1)
+            floor = np.concatenate([floor, np.full_like(equal, -np.inf)], -1)
+        bounds = self.rows.spread(bounds)
+        self.count = bounds.shape[-1]
+        self.floor = np.concatenate([self.rows.spread(floor), np.zeros_like(cost)], -1)
         self.cost_size, self.bound_size = largest(cost), largest(bounds)
         bounds = bounds / self.rows.norms
         self.cost_unit, self.unit = unit(dot(cost, cost) ** 0.5), unit(largest(bounds))
         self.cost, self.bounds = cost / stretch(self.cost_unit), bounds / stretch(self.unit)
-        self.given_rows = self.rows.norms * stretch(self.unit)
+        #: A broken row and a negative y, in the units of the program as it was given.
+        self.given = np.concatenate([self.rows.norms, np.ones_like(cost)], -1) * stretch(self.unit)
         self.sharpest = engine.sharpest if self.rows.exact else max(engine.sharpest, 1e-3)
-        self.y, self.u, self.w = torch.zeros_like(cost), torch.zeros_like(bounds), torch.zeros_like(cost)
+        self.y, self.prices = np.zeros_like(cost), np.zeros_like(self.floor)
         self.sharp: Number = everywhere(engine.start, cost)
         self.proximal: Number = everywhere(engine.proximal, cost)
         if warm is not None:
@@ -141,16 +173,16 @@ class _Run:
         self.done: Flag = everywhere(False, cost)
         self.taken: Number = everywhere(0, cost)
         self.codes: Number = everywhere(_CODES[Status.STALLED], cost)
-        self.best: Number = everywhere(torch.inf, cost)
+        self.best: Number = everywhere(np.inf, cost)
         self.steepness = self.best
-        self.kept: tuple[Tensor, ...] = (self.y, self.u)
+        self.kept: tuple[Array, ...] = (self.y, self.prices)
         self._refresh()
 
     def _start_from(self, warm: Solution) -> None:
-        self.y = warm.x.detach().double() / stretch(self.unit)
-        prices = self.rows.spread(torch.cat([warm.dual, warm.equality_dual], -1).detach().double())
-        self.u = prices * self.rows.norms / stretch(self.cost_unit)
-        self.w = (self.cost + self.rows.transpose(self.u)).clamp(min=0)
+        self.y = as_array(warm.x) / stretch(self.unit)
+        given = self.rows.spread(as_array(torch.cat([warm.dual, warm.equality_dual], -1)))
+        own = given * self.rows.norms / stretch(self.cost_unit)
+        self.prices = np.concatenate([own, at_least(self.cost + self.rows.transpose(own), 0.0)], -1)
         self.sharp = everywhere(max(self.sharpest, 1e-3), self.cost)
 
     def until_done(self) -> RawSolution:
@@ -161,21 +193,25 @@ class _Run:
             self._step()
         else:
             self._renew_prices()
-        x, dual, equality_dual = self._in_given_units(*self.kept)
         names = {code: status for status, code in _CODES.items()}
-        statuses = tuple(names[code] for code in torch.as_tensor(self.codes).flatten().tolist())
-        return RawSolution(x, dual, equality_dual, torch.as_tensor(self.taken), statuses)
+        statuses = tuple(names[code] for code in np.asarray(self.codes).ravel().tolist())
+        return RawSolution(*self._in_given_units(*self.kept), torch.as_tensor(self.taken), statuses)
+
+    def _raw(self, y: Array) -> Array:
+        """Rows and bounds at a point, positive where broken."""
+        return np.concatenate([self.rows.apply(y) - self.bounds, -y], -1)
 
     def _refresh(self) -> None:
         """Rows and bounds as the penalty sees them, at the present point, prices and sharpness."""
-        self.r = add_scaled(self.rows.apply(self.y).sub_(self.bounds), self.sharp, self.u)
-        self.q = add_scaled(-self.y, self.sharp, self.w)
-        self.r_plus, self.q_plus = torch.maximum(self.r, self.floor), self.q.clamp(min=0)
+        self.s = self._raw(self.y) + stretch(self.sharp) * self.prices
+        self.s_plus = at_least(self.s, self.floor)
         self._slope()
 
     def _slope(self) -> None:
-        self.pull = add_scaled(self.cost, self.proximal, self.y - self.centre).mul_(stretch(self.sharp))
-        self.gradient = self.rows.transpose(self.r_plus).add_(self.pull).sub_(self.q_plus)
+        self.pull = self.cost + stretch(self.proximal) * (self.y - self.centre)
+        self.pull *= stretch(self.sharp)
+        self.gradient = self.rows.transpose(self.s_plus[..., : self.count]) + self.pull
+        self.gradient -= self.s_plus[..., self.count :]
 
     def _renew_prices(self) -> None:
         """Where the inner minimum is reached closely enough: new prices, a check of the proof, more sharpness."""
@@ -192,21 +228,20 @@ class _Run:
             ready = near & (ready | (steepness <= 0.1 * self._moved(y_move) * self.sharp))
         if not some(ready):
             return
-        new_u, new_w = self.r_plus / stretch(self.sharp), self.q_plus / stretch(self.sharp)
-        slow = self._check(ready, new_u, new_w, y_move)
+        new = self.s_plus / stretch(self.sharp)
+        slow = self._check(ready, new, y_move)
         where = ready & negate(self.done)
         if not some(where):
             return
-        self.u, self.w, self.centre = put(where, (new_u, new_w, self.y), (self.u, self.w, self.centre))
+        self.prices, self.centre = put(where, (new, self.y), (self.prices, self.centre))
         self._tighten(where & slow)
-        self.steepness = pick(where, torch.inf, steepness)
+        self.steepness = pick(where, np.inf, steepness)
         self._refresh()
 
-    def _moved(self, y_move: Tensor) -> Number:
+    def _moved(self, y_move: Array) -> Number:
         """By how much rows, bounds and point have moved since the prices were set."""
-        rows = largest(add_scaled(self.r_plus, -self.sharp, self.u))
-        bounds = largest(add_scaled(self.q_plus, -self.sharp, self.w))
-        return greater(greater(rows, bounds), self.proximal * largest(y_move))
+        rows = largest(self.s_plus - stretch(self.sharp) * self.prices)
+        return greater(rows, self.proximal * largest(y_move))
 
     def _tighten(self, where: Flag) -> None:
         """Sharpen the penalty where the rows lag behind; loosen the hold on the point where the prices do."""
@@ -215,97 +250,97 @@ class _Run:
         self.sharp = pick(where & negate(held), sharper, self.sharp)
         self.proximal = pick(held, greater(0.1 * self.proximal, 1e-6), self.proximal)
 
-    def _check(self, ready: Flag, new_u: Tensor, new_w: Tensor, y_move: Tensor) -> Flag:
+    def _check(self, ready: Flag, new: Array, y_move: Array) -> Flag:
         """Keep the best pair so far, name what can be named, and say where progress asks for more sharpness."""
-        raw = add_scaled(self.r, -self.sharp, self.u)
-        worst = self._violation(self.y, raw, new_u, new_w, y_move)
+        worst = self._violation(self.y, self.s - stretch(self.sharp) * self.prices, new, y_move)
         if some(ready & (worst <= self.engine.tolerance)):
-            x = self.y.clamp(min=0)
-            worst = self._violation(x, self.rows.apply(x).sub_(self.bounds), new_u, new_w, y_move)
+            x = at_least(self.y, 0.0)
+            worst = self._violation(x, self._raw(x), new, y_move)
             self._finish(ready & (worst <= self.engine.tolerance), Status.SOLVED)
         slow, stuck = worst > 0.03 * self.best, worst > 0.3 * self.best
         better = ready & (worst < self.best)
         self.best = pick(better, worst, self.best)
-        self.kept = put(better, (self.y, new_u), self.kept)
+        self.kept = put(better, (self.y, new), self.kept)
         stuck = stuck & ready & negate(self.done)
         if some(stuck):
-            self._look_for_proofs(stuck, new_u, y_move)
+            self._look_for_proofs(stuck, new, y_move)
         return slow
 
-    def _violation(self, x: Tensor, raw: Tensor, new_u: Tensor, new_w: Tensor, y_move: Tensor) -> Number:
+    def _violation(self, x: Array, raw: Array, new: Array, y_move: Array) -> Number:
         """The proof of a point with rows `raw` and the new prices, in given units, from vectors at hand."""
-        broken = largest(torch.maximum(raw, self.floor).mul_(self.given_rows))
-        primal = greater(broken, largest(x.clamp(max=0)) * self.unit) / (1 + self.bound_size)
-        reduced = add_scaled(new_w, -self.proximal, y_move).add_(self.gradient / stretch(self.sharp))
-        dual = largest(reduced.clamp_(max=0)) * self.cost_unit / (1 + self.cost_size)
+        primal = largest(at_least(raw, self.floor) * self.given) / (1 + self.bound_size)
+        reduced = self.gradient / stretch(self.sharp) + new[..., self.count :]
+        reduced -= stretch(self.proximal) * y_move
+        dual = largest(np.minimum(reduced, 0)) * self.cost_unit / (1 + self.cost_size)
         units = self.cost_unit * self.unit
         value = dot(self.cost, x) * units
-        gap = abs(value + dot(self.bounds, new_u) * units) / (1 + abs(value))
+        gap = abs(value + dot(self.bounds, new[..., : self.count]) * units) / (1 + abs(value))
         self.primal, self.dual = primal, dual
         return greater(greater(primal, dual), gap)
 
-    def _look_for_proofs(self, stuck: Flag, new_u: Tensor, y_move: Tensor) -> None:
+    def _look_for_proofs(self, stuck: Flag, new: Array, y_move: Array) -> None:
         """The last moves of point and prices tend to a proof if the program has no solution."""
-        rise, ray = torch.maximum(new_u - self.u, self.floor), y_move.clamp(min=0)
+        rise, ray = at_least(new - self.prices, self.floor)[..., : self.count], at_least(y_move, 0.0)
         total, fall = dot(self.bounds, rise), -dot(self.cost, ray)
-        pushed = largest(self.rows.transpose(rise).clamp_(max=0))
+        pushed = largest(np.minimum(self.rows.transpose(rise), 0))
         infeasible = stuck & (total < 0) & (pushed <= 1e-6 * abs(total))
         if some(infeasible):
             _, dual, equality_dual = self._in_given_units(ray, rise)
             infeasible = infeasible & _plain(proves_infeasible(self.program, dual, equality_dual, 1e-9))
-            self.kept = put(infeasible, (self.y, rise), self.kept)
+            self.kept = put(infeasible, (self.y, np.concatenate([rise, 0 * ray], -1)), self.kept)
             self._finish(infeasible, Status.INFEASIBLE)
-        broken = largest(torch.maximum(self.rows.apply(ray), self.floor))
+        broken = largest(at_least(self.rows.apply(ray), self.floor[..., : self.count]))
         unbounded = stuck & (fall > 0) & (broken <= 1e-6 * abs(fall)) & negate(self.done)
         if some(unbounded):
-            x, dual, equality_dual = self._in_given_units(self.y, new_u)
+            x, dual, equality_dual = self._in_given_units(self.y, new)
             feasible = certify(self.program, x, dual, equality_dual).primal <= 1e-6
-            proved = proves_unbounded(self.program, ray * stretch(self.unit), 1e-9) & feasible
-            self.kept = put(unbounded & _plain(proved), (ray, new_u), self.kept)
-            self._finish(unbounded & _plain(proved), Status.UNBOUNDED)
+            direction = self._in_given_units(ray, new)[0]
+            proved = unbounded & _plain(proves_unbounded(self.program, direction, 1e-9) & feasible)
+            self.kept = put(proved, (ray, new), self.kept)
+            self._finish(proved, Status.UNBOUNDED)
 
     def _finish(self, where: Flag, status: Status) -> None:
         self.codes = pick(where, _CODES[status], self.codes)
         self.done = self.done | where
 
-    def _in_given_units(self, y: Tensor, u: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        prices = self.rows.gather(u * stretch(self.cost_unit) / self.rows.norms)
-        dual, equality_dual = prices[..., : self.inequalities], prices[..., self.inequalities :]
-        return (y * stretch(self.unit)).clamp(min=0), dual.clamp(min=0), equality_dual
+    def _in_given_units(self, y: Array, prices: Array) -> tuple[Tensor, Tensor, Tensor]:
+        own = self.rows.gather(prices[..., : self.count] * stretch(self.cost_unit) / self.rows.norms)
+        dual, equality_dual = at_least(own[..., : self.inequalities], 0.0), own[..., self.inequalities :]
+        point, device = at_least(y * stretch(self.unit), 0.0), self.program.cost.device
+        x, u, v = (torch.from_numpy(part).to(device) for part in (point, dual, equality_dual))
+        return x, u, v
 
     def _step(self) -> None:
-        ridge = stretch(self.sharp * self.proximal)
-        diagonal = above(self.q, 0.0).add_(ridge)
-        down = self.rows.solve(above(self.r, self.floor), diagonal, self.gradient).neg_()
-        self._line_search(down, self.rows.apply(down))
+        pushing = above(self.s, self.floor)
+        diagonal = pushing[..., self.count :] + stretch(self.sharp * self.proximal)
+        down = -self.rows.solve(pushing[..., : self.count], diagonal, self.gradient)
+        self._line_search(down, np.concatenate([self.rows.apply(down), -down], -1))
         self.taken = self.taken + pick(self.done, 0, 1)
         self._slope()
 
-    def _line_search(self, down: Tensor, along: Tensor) -> None:
+    def _line_search(self, down: Array, along: Array) -> None:
         """Go to the minimum along `down`: root of a rising, piecewise linear slope, by Newton within brackets."""
         bend = self.sharp * self.proximal * dot(down, down)
         flat, first = dot(self.pull, down), dot(self.gradient, down)
-        low, high, length = (everywhere(start, down) for start in (0.0, torch.inf, 1.0))
+        low, high, length = (everywhere(start, down) for start in (0.0, np.inf, 1.0))
         for _ in range(30):
-            r, q = add_scaled(self.r, length, along), add_scaled(self.q, -length, down)
-            r_plus, q_plus = torch.maximum(r, self.floor), q.clamp(min=0)
-            slope = flat + length * bend + dot(r_plus, along) - dot(q_plus, down)
+            s = self.s + stretch(length) * along
+            s_plus = at_least(s, self.floor)
+            slope = flat + length * bend + dot(s_plus, along)
             found = (abs(slope) <= 1e-2 * abs(first)) | self.done
             if every(found):
                 break
             low, high = pick(slope < 0, length, low), pick(slope > 0, length, high)
-            pushing, holding = above(r, self.floor).mul_(along), above(q, 0.0).mul_(down)
-            curve = bend + dot(pushing, along) + dot(holding, down)
+            curve = bend + dot(along * (s > self.floor), along)
             ahead = length - slope / curve
-            middle = pick(high == torch.inf, 2 * length, (low + high) / 2)
+            middle = pick(high == np.inf, 2 * length, (low + high) / 2)
             length = pick(found, length, pick((ahead > low) & (ahead < high), ahead, middle))
-        new = (add_scaled(self.y, length, down), r, q, r_plus, q_plus)
-        old = (self.y, self.r, self.q, self.r_plus, self.q_plus)
-        self.y, self.r, self.q, self.r_plus, self.q_plus = put(negate(self.done), new, old)
+        new = (self.y + stretch(length) * down, s, s_plus)
+        self.y, self.s, self.s_plus = put(negate(self.done), new, (self.y, self.s, self.s_plus))
 
 
 _CODES = {status: code for code, status in enumerate(Status)}
 
 
 def _plain(flags: Tensor) -> Flag:
-    return flags if flags.dim() else bool(flags)
+    return flags.cpu().numpy() if flags.dim() else bool(flags)

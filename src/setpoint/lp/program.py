@@ -8,13 +8,19 @@ products.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from setpoint.errors import BadProgram
+from setpoint.lp.control import Array, as_array
 
 #: Beyond this a number is as good as infinite to any solver.
 LARGEST = 1e20
@@ -51,8 +57,8 @@ class Entries:
 
     Args:
         index: Row and column of each entry, `(2, nnz)`, each place at most once.
-        value: Each entry, `(nnz,)`.
-        shape: Rows and columns.
+        value: Each entry, `(..., nnz)`; leading dimensions are those of a batch of programs of one pattern.
+        shape: Rows and columns of one matrix.
 
     Example:
         >>> import torch
@@ -75,7 +81,9 @@ class Entries:
         return Entries(self.index, self.value.detach(), self.shape)
 
     def to_dense(self) -> Tensor:
-        return self.value.new_zeros(self.shape).index_put(tuple(self.index), self.value)
+        rows, columns = self.shape
+        flat = self.value.new_zeros((*self.value.shape[:-1], rows * columns))
+        return flat.index_copy(-1, self.index[0] * columns + self.index[1], self.value).unflatten(-1, self.shape)
 
 
 Matrix = Tensor | Entries | Operator
@@ -85,8 +93,8 @@ Matrix = Tensor | Entries | Operator
 class LinearProgram:
     """Minimise cost . x where matrix x <= bound, equality_matrix x = equality_bound and x >= 0.
 
-    Leading dimensions, the same for all five tensors, make a batch of programs; sparse matrices and operators have
-    none. Contradictions between rows are left to the solver.
+    Leading dimensions, the same for all five tensors, make a batch of programs; a sparse matrix of a batch is `Entries`
+    with values of these dimensions, and operators have none. Contradictions between rows are left to the solver.
 
     Args:
         cost: Cost of each variable, `(..., n)`.
@@ -168,7 +176,8 @@ def product(matrix: Matrix, x: Tensor) -> Tensor:
         return matrix.apply(x)
     if isinstance(matrix, Entries):
         row, column = matrix.index
-        return x.new_zeros(matrix.shape[0]).index_add(0, row, matrix.value.double() * x[column])
+        empty = x.new_zeros((*x.shape[:-1], matrix.shape[0]))
+        return empty.index_add(-1, row, matrix.value.double() * x.index_select(-1, column))
     return (matrix.double() @ x.unsqueeze(-1)).squeeze(-1)
 
 
@@ -178,7 +187,8 @@ def transpose_product(matrix: Matrix, rows: Tensor) -> Tensor:
         return matrix.transpose(rows)
     if isinstance(matrix, Entries):
         row, column = matrix.index
-        return rows.new_zeros(matrix.shape[1]).index_add(0, column, matrix.value.double() * rows[row])
+        empty = rows.new_zeros((*rows.shape[:-1], matrix.shape[1]))
+        return empty.index_add(-1, column, matrix.value.double() * rows.index_select(-1, row))
     return (matrix.double().mT @ rows.unsqueeze(-1)).squeeze(-1)
 
 
@@ -195,28 +205,55 @@ def matrices(program: LinearProgram) -> list[Matrix]:
     return [matrix if isinstance(matrix, Operator) else matrix.detach() for matrix in found]
 
 
-def listed(program: LinearProgram) -> tuple[tuple[int, int], Tensor, Tensor]:
-    """All rows as (shape, indices, values), entries that are exactly zero left out."""
+def in_parts(program: LinearProgram, size: int) -> list[LinearProgram]:
+    """A batch of programs as several, of one leading dimension and at most `size` programs each."""
+
+    def split(part: Any) -> Iterable[Any]:
+        if part is None:
+            return itertools.repeat(None)
+        if isinstance(part, Entries):
+            return [Entries(part.index, value, part.shape) for value in split(part.value)]
+        return part.flatten(0, len(program.batch) - 1).split(size)
+
+    fields = (program.cost, program.matrix, program.bound, program.equality_matrix, program.equality_bound)
+    return [LinearProgram(*parts) for parts in zip(*map(split, fields))]
+
+
+#: All rows of a program: their shape, row and column of each entry, and the values `(..., nnz)`.
+Listed = tuple[tuple[int, int], Array, Array]
+
+
+def listed(program: LinearProgram) -> Listed:
+    """All rows as entries, places that are zero in every program left out."""
     indices, values, above = [], [], 0
     for matrix in matrices(program):
         assert not isinstance(matrix, Operator)
-        part = matrix if isinstance(matrix, Entries) else Entries.of(matrix)
-        indices.append(part.index + part.index.new_tensor([[above], [0]]) if above else part.index)
-        values.append(part.value.double())
-        above += matrix.shape[0]
-    index, value = torch.cat(indices, 1), torch.cat(values)
-    kept = value != 0
-    if not bool(kept.all()):
-        index, value = index[:, kept], value[kept]
+        listed_already = isinstance(matrix, Entries)
+        index = matrix.index.cpu().numpy() if listed_already else _every_place(*matrix.shape[-2:])
+        indices.append(index + np.array([[above], [0]]) if above else index)
+        values.append(as_array(matrix.value if listed_already else matrix.flatten(-2)))
+        above += matrix.shape[-2]
+    index, value = np.concatenate(indices, 1), np.concatenate(values, -1)
+    if not value.all():
+        kept = (value != 0).any(tuple(range(value.ndim - 1)))
+        index, value = index[:, kept], value[..., kept]
     return (above, program.variables), index, value
 
 
-def scaled(program: LinearProgram) -> tuple[Tensor, Entries]:
-    """The length of every row (1 for rows of zeros), and all rows as entries, divided by it."""
-    shape, index, value = listed(program)
-    norms = value.new_zeros(shape[0]).index_add(0, index[0], value * value).sqrt()
-    norms = torch.where(norms > 0, norms, 1.0)
-    return norms, Entries(index, value / norms[index[0]], shape)
+@functools.cache
+def _every_place(rows: int, columns: int) -> Array:
+    """Row and column of each place of a dense matrix."""
+    return np.indices((rows, columns)).reshape(2, -1)
+
+
+def scaled(rows: Listed) -> tuple[Array, Array]:
+    """The length of every row (1 for rows of zeros), and the entries of the rows divided by it."""
+    shape, index, value = rows
+    squares = (value * value).reshape(-1, value.shape[-1])
+    norms = np.sqrt(np.stack([np.bincount(index[0], own, shape[0]) for own in squares]))
+    norms[norms == 0] = 1.0
+    norms = norms.reshape(*value.shape[:-1], shape[0])
+    return norms, value / norms[..., index[0]]
 
 
 def _check_vector(name: str, vector: Tensor) -> None:
@@ -225,13 +262,13 @@ def _check_vector(name: str, vector: Tensor) -> None:
         raise BadProgram(f"{name} must be a floating-point tensor, not {came}; convert it first")
     if vector.dim() == 0 or vector.layout != torch.strided:
         raise BadProgram(f"{name} must be a dense vector (or a batch of them), not of shape {tuple(vector.shape)}")
-    if not bool(vector.isfinite().all()):
-        raise BadProgram(f"{name} holds nan or inf; a bound that never binds is a row to leave out")
-    _check_size(name, vector)
+    _check_size(name, vector, "; a bound that never binds is a row to leave out")
 
 
-def _check_size(name: str, values: Tensor) -> None:
+def _check_size(name: str, values: Tensor, hint: str = "") -> None:
     largest = float(values.detach().abs().max()) if values.numel() else 0.0
+    if not math.isfinite(largest):
+        raise BadProgram(f"{name} holds nan or inf{hint}")
     if largest > LARGEST:
         raise BadProgram(f"{name} holds {largest:g}, more than {LARGEST:g}; scale the program to smaller numbers")
 
@@ -245,15 +282,14 @@ def _check_rows(name: str, matrix: Matrix, bound_name: str, bound: Tensor, cost:
             raise BadProgram(f"{name} must be a floating-point tensor or an Operator, not {came}")
         if values.layout != torch.strided:
             raise BadProgram(f"{name} is sparse with {values.dim()} dimensions; a batch needs dense matrices")
-        if not bool(values.isfinite().all()):
-            raise BadProgram(f"{name} holds nan or inf")
         _check_size(name, values)
-    if isinstance(matrix, Operator | Entries) and cost.dim() > 1:
-        raise BadProgram(f"a batch of programs needs dense matrices, but {name} is sparse or an Operator")
+    if isinstance(matrix, Operator) and cost.dim() > 1:
+        raise BadProgram(f"a batch of programs needs matrices that are written down, but {name} is an Operator")
     expected = (*cost.shape[:-1], bound.shape[-1], cost.shape[-1])
-    if tuple(matrix.shape) != expected or bound.shape[:-1] != cost.shape[:-1]:
+    shape = (*matrix.value.shape[:-1], *matrix.shape) if isinstance(matrix, Entries) else tuple(matrix.shape)
+    if shape != expected or bound.shape[:-1] != cost.shape[:-1]:
         raise BadProgram(
-            f"{name} {tuple(matrix.shape)}, {bound_name} {tuple(bound.shape)} and cost {tuple(cost.shape)} do not "
+            f"{name} {shape}, {bound_name} {tuple(bound.shape)} and cost {tuple(cost.shape)} do not "
             f"fit together: {name} must be {expected}"
         )
 
@@ -275,12 +311,13 @@ def _check_can_hold(program: LinearProgram) -> None:
 def _out_of_reach(matrix: Matrix, bound: Tensor, *, least: bool) -> Tensor:
     """Rows whose product with every x >= 0 stays above the bound (`least`), or below it."""
     sign = 1.0 if least else -1.0
-    # A bound that misses zero by rounding can be held closely enough.
-    suspects = sign * bound < -1e-12 * (1 + bound.abs().amax(-1, keepdim=True)) if bound.numel() else bound < 0
+    suspects = bound < 0 if least else bound > 0
     if isinstance(matrix, Operator) or not bool(suspects.any()):
         return torch.zeros_like(suspects)
+    # A bound that misses zero by rounding can be held closely enough.
+    suspects = sign * bound < -1e-12 * (1 + bound.abs().amax(-1, keepdim=True))
     if isinstance(matrix, Entries):
         helpful = (sign * matrix.value.detach() < 0).double()
-        helps = torch.zeros_like(bound).index_add(0, matrix.index[0], helpful)
+        helps = torch.zeros_like(bound).index_add(-1, matrix.index[0], helpful)
         return suspects & (helps == 0)
     return suspects & (sign * matrix.detach() >= 0).all(-1)

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from setpoint.errors import BadSetting, ShapeMismatch
+from setpoint.lp.control import as_array
 from setpoint.lp.gradient import Gradient
 from setpoint.lp.layer import Engine, solve
 from setpoint.lp.newton import Newton
@@ -122,28 +124,29 @@ def _prices_at(program: LinearProgram, point: Tensor) -> tuple[Tensor, Tensor]:
     Rows whose price comes out negative are let go, a few times over; the rest is checked by the proof.
     """
     rows = choose(program)
-    cost, m = program.cost.double(), program.bound.shape[-1]
-    slack = -program.slack_rows(point)
-    tight = slack <= 1e-7 * (1 + (program.bound.abs().max().double() if m else 0.0))
-    basic = (point > 1e-9 * (1 + point.max())).double()
+    cost, m = as_array(program.cost), program.bound.shape[-1]
+    slack = -as_array(program.slack_rows(point))
+    tight = slack <= 1e-7 * (1 + (float(program.bound.abs().max()) if m else 0.0))
+    basic = as_array(point > 1e-9 * (1 + point.max()))
     count = m + (0 if program.equality_bound is None else program.equality_bound.shape[-1])
-    prices = cost.new_zeros(count)
-    held = torch.cat([tight, tight.new_ones(count - m)])
+    prices = np.zeros(count)
+    held = np.concatenate([tight, np.ones(count - m, bool)])
+    diagonal = np.where(basic > 0, 1e-9, 1e9)
     for _ in range(8):
-        active = rows.spread(held.double())
-        diagonal = torch.where(basic > 0, 1e-9, 1e9)
+        active = rows.spread(held.astype(np.float64))
         # u = -J (J' J)^-1 c, refined: the least prices that pay for the cost of every variable in use.
-        inner = torch.zeros_like(cost)
+        inner = np.zeros_like(cost)
         for _ in range(3):
             left = basic * (cost - rows.transpose(active * rows.apply(inner)))
             inner = inner + basic * rows.solve(active, diagonal, left)
         prices = -rows.gather(active * rows.apply(inner) / rows.norms)
         wrong = (prices < -1e-12) & held
         wrong[m:] = False
-        if not bool(wrong.any()):
+        if not wrong.any():
             break
         held = held & ~wrong
-    return prices[:m].clamp(min=0), prices[m:]
+    found = torch.from_numpy(prices).to(point.device)
+    return found[:m].clamp(min=0), found[m:]
 
 
 def random_directions(program: LinearProgram, size: int, *, seed: int = 0) -> Tensor:

@@ -9,20 +9,29 @@ products.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
 from typing import Protocol
 
+import numpy as np
+import scipy
 import torch
-from torch import Tensor
 
-from setpoint.lp.arrow import Arrow, plan_for
-from setpoint.lp.control import unit
-from setpoint.lp.program import Entries, LinearProgram, Operator, dense, matrices, product, scaled, transpose_product
+from setpoint.lp.arrow import Arrow, plan_for, product_of, product_with
+from setpoint.lp.control import Array, as_array
+from setpoint.lp.program import (
+    Entries,
+    LinearProgram,
+    Operator,
+    dense,
+    listed,
+    matrices,
+    product,
+    scaled,
+    transpose_product,
+)
 
 #: Up to this many entries a sparse program without an arrow is written down densely and factored.
 DENSE_UP_TO = 4_000_000
-#: Below this many variables a dense factorisation is faster than looking for an arrow.
+#: Below this many variables a dense factorisation is faster than looking for an arrow in a dense matrix.
 ARROW_FROM = 96
 
 
@@ -32,34 +41,34 @@ class Structure(Protocol):
     `spread` takes a vector from the program's order of rows to this one, `gather` back; `norms` are the lengths.
     """
 
-    norms: Tensor
+    norms: Array
     #: True if `solve` is exact up to rounding: the penalty may then become as sharp as it likes.
     exact: bool
 
-    def spread(self, rows: Tensor) -> Tensor: ...
+    def spread(self, rows: Array) -> Array: ...
 
-    def gather(self, rows: Tensor) -> Tensor: ...
+    def gather(self, rows: Array) -> Array: ...
 
-    def apply(self, x: Tensor) -> Tensor: ...
+    def apply(self, x: Array) -> Array: ...
 
-    def transpose(self, rows: Tensor) -> Tensor: ...
+    def transpose(self, rows: Array) -> Array: ...
 
-    def solve(self, active: Tensor, diagonal: Tensor, target: Tensor) -> Tensor:
+    def solve(self, active: Array, diagonal: Array, target: Array) -> Array:
         """(R' diag(active) R + diag(diagonal))^-1 target; `active` is 0 or 1 a row, `diagonal` positive."""
         ...
 
 
 #: The lengths of the rows, products with them and with their transpose, and sums of squares of the rows that push.
-Products = tuple[Tensor, Callable[[Tensor], Tensor], Callable[[Tensor], Tensor], Callable[[Tensor], Tensor] | None]
+Products = tuple[Array, Callable[[Array], Array], Callable[[Array], Array], Callable[[Array], Array] | None]
 
 
 class InOrder:
     """Rows kept in the order of the program."""
 
-    def spread(self, rows: Tensor) -> Tensor:
+    def spread(self, rows: Array) -> Array:
         return rows
 
-    def gather(self, rows: Tensor) -> Tensor:
+    def gather(self, rows: Array) -> Array:
         return rows
 
 
@@ -78,31 +87,35 @@ class Dense(InOrder):
 
     def __init__(self, program: LinearProgram) -> None:
         rows = torch.cat([dense(matrix, program.variables) for matrix in matrices(program)], -2)
-        self.norms: Tensor = unit(rows.norm(dim=-1))
-        self.rows: Tensor = rows / self.norms.unsqueeze(-1)
+        norms = rows.norm(dim=-1)
+        norms = torch.where(norms > 0, norms, 1.0)
+        self.rows: Array = as_array(rows / norms.unsqueeze(-1))
+        self.norms: Array = as_array(norms)
 
-    def apply(self, x: Tensor) -> Tensor:
-        return (self.rows @ x.unsqueeze(-1)).squeeze(-1)
+    def apply(self, x: Array) -> Array:
+        return product_of(self.rows, x)
 
-    def transpose(self, rows: Tensor) -> Tensor:
-        return (rows.unsqueeze(-2) @ self.rows).squeeze(-2)
+    def transpose(self, rows: Array) -> Array:
+        return product_with(rows, self.rows)
 
-    def solve(self, active: Tensor, diagonal: Tensor, target: Tensor) -> Tensor:
-        if self.rows.dim() == 2:
+    def solve(self, active: Array, diagonal: Array, target: Array) -> Array:
+        if self.rows.ndim == 2:
             pushing = self.rows[active > 0]
-            hessian = pushing.mT @ pushing
+            hessian = torch.from_numpy(pushing.T @ pushing)
         else:
-            hessian = (self.rows * active.unsqueeze(-1)).mT @ self.rows
-        hessian.diagonal(dim1=-2, dim2=-1).add_(diagonal)
+            hessian = torch.from_numpy(np.swapaxes(self.rows * active[..., None], -1, -2) @ self.rows)
+        ends, right = hessian.diagonal(dim1=-2, dim2=-1), torch.from_numpy(target)
+        ends.add_(torch.from_numpy(diagonal))
         factor, broken = torch.linalg.cholesky_ex(hessian)
         if bool(broken.any()):
             # Rounding made the matrix indefinite; a ridge of its own last digits mends it.
-            scale = 1e-13 * hessian.diagonal(dim1=-2, dim2=-1).sum(-1, keepdim=True)
-            hessian.diagonal(dim1=-2, dim2=-1).add_(scale)
+            ends.add_(1e-13 * ends.sum(-1, keepdim=True))
             factor, broken = torch.linalg.cholesky_ex(hessian)
         if bool(broken.any()):
-            return target / hessian.diagonal(dim1=-2, dim2=-1)
-        return torch.cholesky_solve(target.unsqueeze(-1), factor).squeeze(-1)
+            found: Array = (right / ends).numpy()
+        else:
+            found = torch.cholesky_solve(right.unsqueeze(-1), factor).squeeze(-1).numpy()
+        return found
 
 
 class Iterative(InOrder):
@@ -126,42 +139,45 @@ class Iterative(InOrder):
 
     @staticmethod
     def _entries(program: LinearProgram) -> Products:
-        norms, rows = scaled(program)
-        squared = replace(rows, value=rows.value * rows.value)
-        apply, transpose = partial(product, rows), partial(transpose_product, rows)
-        return norms, apply, transpose, partial(transpose_product, squared)
+        shape, index, _ = given = listed(program)
+        norms, value = scaled(given)
+        rows = scipy.sparse.csr_array((value, (index[0], index[1])), shape=shape)
+        back = rows.T.tocsr()
+        squared = back.multiply(back).tocsr()
+        return norms, rows.dot, back.dot, squared.dot
 
     @staticmethod
     def _operators(program: LinearProgram) -> Products:
-        parts, variables = matrices(program), program.variables
+        parts, variables, device = matrices(program), program.variables, program.cost.device
+
+        def raw(x: Array) -> Array:
+            given = torch.from_numpy(x).to(device)
+            return np.concatenate([as_array(product(matrix, given)) for matrix in parts])
+
         # E[(row . signs)^2] is the squared length of a row: a few random signs are enough to scale by.
         generator = torch.Generator().manual_seed(0)
         signs = torch.randint(0, 2, (24, variables), generator=generator).double() * 2 - 1
+        norms: Array = np.sqrt(np.mean([raw(sign) ** 2 for sign in signs.numpy()], 0))
+        norms[norms == 0] = 1.0
 
-        def raw(x: Tensor) -> Tensor:
-            return torch.cat([product(matrix, x) for matrix in parts])
-
-        with torch.no_grad():
-            norms = unit(torch.stack([raw(sign).square() for sign in signs]).mean(0).sqrt())
-
-        def back(rows: Tensor) -> Tensor:
-            pieces = (rows / norms).split([matrix.shape[0] for matrix in parts])
-            return torch.stack([transpose_product(m, piece) for m, piece in zip(parts, pieces)]).sum(0)
+        def back(rows: Array) -> Array:
+            pieces = torch.from_numpy(rows / norms).to(device).split([matrix.shape[0] for matrix in parts])
+            return as_array(torch.stack([transpose_product(m, piece) for m, piece in zip(parts, pieces)]).sum(0))
 
         return norms, lambda x: raw(x) / norms, back, None
 
-    def apply(self, x: Tensor) -> Tensor:
+    def apply(self, x: Array) -> Array:
         return self._apply(x)
 
-    def transpose(self, rows: Tensor) -> Tensor:
+    def transpose(self, rows: Array) -> Array:
         return self._transpose(rows)
 
-    def solve(self, active: Tensor, diagonal: Tensor, target: Tensor) -> Tensor:
+    def solve(self, active: Array, diagonal: Array, target: Array) -> Array:
         scale = diagonal if self._squares is None else diagonal + self._squares(active)
-        result = torch.zeros_like(target)
-        left = target.clone()
+        result = np.zeros_like(target)
+        left = target.copy()
         ready = left / scale
-        along = ready.clone()
+        along = ready.copy()
         energy = float(left @ ready)
         enough = 1e-20 * energy
         # In exact arithmetic as many steps as there are variables are enough; rounding asks for a few times as many.
@@ -179,15 +195,14 @@ class Iterative(InOrder):
 
 
 def choose(program: LinearProgram) -> Structure:
-    """The fastest structure that fits: dense when small or batched, an arrow if there is one, else products."""
+    """The fastest structure that fits: an arrow if there is one, dense when small or batched, else products."""
     parts = matrices(program)
     if any(isinstance(matrix, Operator) for matrix in parts):
         return Iterative(program)
-    if program.batch or program.variables < ARROW_FROM:
-        return Dense(program)
-    if plan_for(program) is not None:
-        return Arrow(program)
-    size = program.variables * sum(matrix.shape[0] for matrix in parts)
-    if size <= DENSE_UP_TO or not any(isinstance(matrix, Entries) for matrix in parts):
-        return Dense(program)
-    return Iterative(program)
+    sparse = any(isinstance(matrix, Entries) for matrix in parts)
+    if sparse or (program.variables >= ARROW_FROM and not program.batch):
+        rows = listed(program)
+        if plan_for(rows) is not None:
+            return Arrow(program, rows)
+    size = program.variables * sum(matrix.shape[-2] for matrix in parts)
+    return Dense(program) if program.batch or size <= DENSE_UP_TO or not sparse else Iterative(program)

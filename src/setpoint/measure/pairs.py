@@ -19,6 +19,8 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 from setpoint.errors import BadScores, BadSetting, MissingClass, ShapeMismatch
+from setpoint.measure.hinge_sums import HingeSumsOf
+from setpoint.measure.looks import may_look
 from setpoint.measure.sample import refuse_odd_weights
 
 #: Up to this many pairs, laying them all out is faster than sorting.
@@ -147,7 +149,8 @@ def pairs_per_positive(
         negatives: The scores of the negatives, `(n_neg,)`; without any, every cost is 0.
         surrogate: The cost l of a pair, such as `Hinge()`.
         weights: One weight per negative; all 1 if None.
-        broadcast_up_to: Above this number of pairs hinges are sorted, and other surrogates go block by block.
+        broadcast_up_to: Above this number of pairs hinges are sorted, and other surrogates go block by block; the plain
+            hinge is always sorted on the processor.
 
     Returns:
         The costs `(n_pos,)` in the dtype of the scores, float32 at least.
@@ -183,7 +186,8 @@ def pairs_per_negative(
         negatives: The scores of the negatives, `(n_neg,)`.
         surrogate: The cost l of a pair, such as `Hinge()`.
         weights: One weight per positive; all 1 if None.
-        broadcast_up_to: Above this number of pairs hinges are sorted, and other surrogates go block by block.
+        broadcast_up_to: Above this number of pairs hinges are sorted, and other surrogates go block by block; the plain
+            hinge is always sorted on the processor.
 
     Returns:
         The costs `(n_neg,)` in the dtype of the scores, float32 at least.
@@ -221,7 +225,8 @@ def pair_sum(
         surrogate: The cost l of a pair, such as `Hinge()`.
         positive_weights: One weight per positive; all 1 if None.
         negative_weights: One weight per negative; all 1 if None.
-        broadcast_up_to: Above this number of pairs hinges are sorted, and other surrogates go block by block.
+        broadcast_up_to: Above this number of pairs hinges are sorted, and other surrogates go block by block; the plain
+            hinge is always sorted on the processor.
 
     Returns:
         A 0-dimensional tensor in the dtype of the scores, float32 at least; 0 if either class is empty.
@@ -283,6 +288,18 @@ def concordance(
 
 def _sums(upper: Tensor, lower: Tensor, weights: Tensor | None, surrogate: Surrogate, up_to: int) -> Tensor:
     """sum_k w_k l(margin + upper_j - lower_k) for each j, in float64: both public directions in one form."""
+    weighed = weights is not None and weights.requires_grad
+    if surrogate.degree == 1 and may_look(upper) and len(lower) and not weighed:
+
+        def again(upper: Tensor, lower: Tensor) -> Tensor:
+            return _reference_sums(upper, lower, weights, surrogate, up_to)
+
+        return cast(Tensor, HingeSumsOf.apply(upper, lower, weights, surrogate.margin, again))  # type: ignore[no-untyped-call]
+    return _reference_sums(upper, lower, weights, surrogate, up_to)
+
+
+def _reference_sums(upper: Tensor, lower: Tensor, weights: Tensor | None, surrogate: Surrogate, up_to: int) -> Tensor:
+    """The same of every surrogate, on every device, with slopes of every order."""
     if surrogate.degree is None or len(upper) * len(lower) <= up_to:
         return _broadcast_sums(upper, lower, _double(weights, lower), surrogate, up_to)
     (upper, order), (lower, lower_order) = upper.sort(), lower.sort()
@@ -374,16 +391,21 @@ def _narrow(sums: Tensor, positives: Tensor, negatives: Tensor) -> Tensor:
     """The sums in the precision of the scores, float32 at least, if they fit."""
     dtype = torch.promote_types(torch.promote_types(positives.dtype, negatives.dtype), torch.float32)
     narrow = sums.to(dtype)
-    if not bool(narrow.isfinite().all()):
+    if not _is_finite(narrow):
         raise BadScores(f"the scores are so far apart that their pairs sum to more than a {dtype} holds; scale them")
     return narrow
+
+
+def _is_finite(numbers: Tensor) -> bool:
+    """Whether all numbers are finite; a finite sum needs no closer look at each of them."""
+    return math.isfinite(float(numbers.detach().sum())) or bool(numbers.isfinite().all())
 
 
 def _check(positives: Tensor, negatives: Tensor, v: Tensor | None, w: Tensor | None) -> None:
     for name, scores, weights in (("positives", positives, v), ("negatives", negatives, w)):
         if scores.dim() != 1:
             raise ShapeMismatch(f"{name} have shape {tuple(scores.shape)}; give a tensor of one dimension")
-        if not scores.is_floating_point() or not bool(scores.isfinite().all()):
+        if not scores.is_floating_point() or not _is_finite(scores):
             raise BadScores(f"the {name} must be finite floating-point scores; look for nan, inf or whole numbers")
         if weights is not None and weights.shape != scores.shape:
             raise ShapeMismatch(f"{len(scores)} {name} came with weights {tuple(weights.shape)}; give one each")

@@ -17,8 +17,9 @@ from setpoint.problem.evidence import interval
 from setpoint.problem.shifts import Shifts
 from setpoint.report.class_positions import class_data
 from setpoint.report.frame import framed
+from setpoint.report.head import cautions_list, rival_lines
 from setpoint.report.material import Contender, Material
-from setpoint.report.page import cautions_list, facts_list, notes_list, rival_lines, solvers_table
+from setpoint.report.page import facts_list, notes_list, solvers_table
 from setpoint.report.words import part_name, promise, show_objective, show_share, show_value
 
 _PAGE = Template("""<header>

@@ -1,6 +1,6 @@
 """The report as a picture in one PNG; of one threshold or two, curves, scores, reliability and history.
 
-matplotlib is imported here alone; the panels of other kinds of questions are in `report/figure_kinds.py`.
+The panels of other kinds of questions are in `report/figure_kinds.py`; `display.py` draws single curves.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from string import Template
 from typing import Any
 
 
-def framed(title: str, content: str, scripts: Sequence[str] = (), data: Any = None) -> str:
+def framed(title: str, content: str, scripts: Sequence[str] = (), data: Any = None, *, kind: str = "whole") -> str:
     """A whole page.
 
     Args:
@@ -20,6 +20,7 @@ def framed(title: str, content: str, scripts: Sequence[str] = (), data: Any = No
         content: What the page shows, in HTML.
         scripts: The files of this room that make up the script, in their order.
         data: The numbers that the script shows.
+        kind: "whole", or "brief" for a page inside a notebook.
 
     Returns:
         The text of the HTML file.
@@ -30,7 +31,13 @@ def framed(title: str, content: str, scripts: Sequence[str] = (), data: Any = No
         policy = f"; script-src '{_hash_of(script)}'"
         inside = f'<script type="application/json" id="data">{as_json(data)}</script>\n<script>{script}</script>\n'
     return Template(asset("frame.html")).substitute(
-        title=escape(title), content=content, style=style, style_hash=_hash_of(style), policy=policy, scripts=inside
+        title=escape(title),
+        kind=kind,
+        content=content,
+        style=style,
+        style_hash=_hash_of(style),
+        policy=policy,
+        scripts=inside,
     )
 
 

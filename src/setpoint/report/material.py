@@ -22,6 +22,7 @@ from setpoint.problem.problem import Problem
 from setpoint.problem.read_sample import read_sample
 from setpoint.problem.thresholds import Thresholds, places_among
 from setpoint.report.decision import Decision, decision_of
+from setpoint.run.insight import Insight
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,8 @@ class Material:
         why_shipped: Why the first contender is shipped in the place of the one that was named, if it is.
         values: The values of the columns that the ask names, `(n, C)`, by part.
         lists: The name or number of the list of each row, by part.
+        insight: What the test rows tell about the model, where the table was there to look at.
+        no_insight: How to have it, where it was not.
 
     Example:
         >>> import setpoint as sp, torch
@@ -98,6 +101,8 @@ class Material:
     why_shipped: str = ""
     values: Mapping[str, Tensor] | None = None
     lists: Mapping[str, Any] | None = None
+    insight: Insight | None = None
+    no_insight: str = ""
 
     @property
     def problem(self) -> Problem:

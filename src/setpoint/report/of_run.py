@@ -9,11 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
+from setpoint.data.frame import Frame
 from setpoint.data.label_columns import LabelColumns
 from setpoint.errors import BadFile
 from setpoint.files import write_whole
 from setpoint.lock import locked
 from setpoint.measure.classes import CLASSES
+from setpoint.measure.constraint import CUT
 from setpoint.measure.in_first import LISTS
 from setpoint.measure.labels import LABELS
 from setpoint.plain import number, reason, text, whole_number
@@ -27,9 +31,12 @@ from setpoint.report.label_page import make_label_page
 from setpoint.report.life import make_life
 from setpoint.report.list_page import make_list_page
 from setpoint.report.material import Contender, Material
+from setpoint.report.names import distinct_names, method_words
 from setpoint.report.page import make_page
 from setpoint.report.words import listed_classes, part_name
-from setpoint.run.artefact import HISTORY, LIFE, RECORD, REPORTS, SavedRun, load_run, load_scores
+from setpoint.run.artefact import REPORTS, SavedRun, SavedScores, load_run, load_scores
+from setpoint.run.insight import insight_of
+from setpoint.serve.stored import HISTORY, LIFE, RECORD
 
 #: In the order in which they are read.
 SHOWN = ("test", "calibration")
@@ -38,7 +45,11 @@ _PAGES = {CLASSES: make_class_page, LABELS: make_label_page, LISTS: make_list_pa
 
 
 def write_report(
-    run: str | os.PathLike[str], out: str | os.PathLike[str] | None = None, *, png: bool = False
+    run: str | os.PathLike[str],
+    out: str | os.PathLike[str] | None = None,
+    *,
+    png: bool = False,
+    data: Frame | None = None,
 ) -> list[Path]:
     """Write the report of a run on disk.
 
@@ -46,6 +57,7 @@ def write_report(
         run: The directory that `setpoint fit` wrote.
         out: The HTML file to write; if None, `report.html` in the run.
         png: Whether to write a PNG picture beside the HTML file.
+        data: The table that the run was trained on, to show what drives the score and where it errs.
 
     Returns:
         The paths of the files; of a run that is watched, the page of its life is one of them if `out` is None.
@@ -53,6 +65,7 @@ def write_report(
     Raises:
         BadFile: If the run is missing or damaged, or `out` is a directory.
         BadSetting: If a picture is asked for and matplotlib is not installed.
+        BadTable: If `data` is another table than that of the run.
 
     Example:
         >>> import tempfile
@@ -75,7 +88,7 @@ def write_report(
     # A report inside the run must be of the run that is there when it is written.
     inside = Path(run).is_dir() and page.parent.is_dir() and page.parent.samefile(run)
     with locked(Path(run)) if inside else contextlib.nullcontext():
-        material = read_material(run)
+        material = read_material(run, data)
         make = _PAGES.get(material.problem.kind, make_page)
         picture = [draw_figure(material, page.with_suffix(".png"))] if png else []
         write_whole(page, make(material).encode())
@@ -85,17 +98,19 @@ def write_report(
     return [page, *picture, *life]
 
 
-def read_material(run: str | os.PathLike[str]) -> Material:
-    """The material of a report, from a directory that `setpoint fit` wrote."""
+def read_material(run: str | os.PathLike[str], data: Frame | None = None) -> Material:
+    """The material of a report, from a directory that `setpoint fit` wrote and the table that it was trained on."""
     saved = load_run(run)
     # The page is about the fit; points that were set later are on the page of the run's life.
     saved = replace(saved, point=OperatingPoint.from_dict(saved.about["point"]))
     kept = load_scores(run)
     rows = _history(Path(run) / HISTORY)
     try:
+        results = _different(saved.about["results"], kept)
+        names_of = distinct_names([result["method"] for result in results.values()])
         contenders = [
             Contender(
-                name=result["method"],
+                name=shown_as,
                 thresholds=read_thresholds(result["threshold"], saved.point.problem),
                 scores={part: kept.scores[name][part] for part in SHOWN},
                 judged={part: result[part] for part in ("train", "held_out", "test")},
@@ -103,7 +118,7 @@ def read_material(run: str | os.PathLike[str]) -> Material:
                 best_epoch=result["best_epoch"],
                 seconds=result["seconds"],
             )
-            for name, result in saved.about["results"].items()
+            for shown_as, (name, result) in zip(names_of, results.items())
         ]
         shown = {part: kept.labels[part] for part in SHOWN}
         names = list(saved.point.thresholds.by_group)
@@ -118,7 +133,29 @@ def read_material(run: str | os.PathLike[str]) -> Material:
         saved.point, contenders, shown, groups=groups or None, facts=facts, notes=notes, refusal=refusal or "",
         cost=cost, cautions=cautions, why_shipped=why, values=kept.values or None,
         lists={part: kept.lists[part] for part in SHOWN} if kept.lists else None,
+        **_insight(saved, kept, data),
     )  # fmt: skip
+
+
+def _different(results: dict[str, Any], kept: SavedScores) -> dict[str, Any]:
+    """The results without a last one that is the shipped model itself, as where plain cross-entropy is kept."""
+    first, last = next(iter(results)), next(reversed(results))
+    same = first != last and results[first]["threshold"] == results[last]["threshold"]
+    if same and all(torch.equal(kept.scores[first][part], kept.scores[last][part]) for part in SHOWN):
+        return {name: result for name, result in results.items() if name != last}
+    return results
+
+
+def _insight(saved: SavedRun, kept: SavedScores, data: Frame | None) -> dict[str, Any]:
+    """What the test rows tell, for runs of one threshold in memory; else nothing, or a sentence on how to have it."""
+    problem = saved.point.problem
+    if problem.kind != CUT or saved.point.thresholds.single is None:
+        return {}
+    if data is None:
+        table = " ".join(saved.about["data"].get("files") or ["TABLE"])
+        how = f"setpoint report RUN --data {table}"
+        return {"no_insight": f"A run keeps no rows. To see which columns drive the score and where it errs: {how}"}
+    return {"insight": insight_of(saved, kept, data)}
 
 
 def _history(path: Path) -> list[dict[str, Any]]:
@@ -142,7 +179,7 @@ def _facts(saved: SavedRun) -> list[tuple[str, str]]:
         if isinstance(target, LabelColumns)
         else ("Classes", f"{listed_classes(target.classes)} of {target.name!r}")
         if target.classes
-        else ("Positive class", f"{target.positive!r} in {target.name!r}, {target.why}; against {target.negatives}")
+        else ("Positive class", f"positive is {target.name} = {target.positive}, {target.why}")
     )
     sizes = [
         f"{size['rows']:,} {part_name(part)}"
@@ -153,14 +190,22 @@ def _facts(saved: SavedRun) -> list[tuple[str, str]]:
     members = f", {settings['ensemble']} members" if settings["ensemble"] > 1 else ""
     members += ", each on another split" if settings.get("over_splits") else ""
     confidence = settings["confidence"]
+    data, versions = about["data"], about["versions"]
+    rows = f"{sum(size['rows'] for size in about['rows'].values()):,} rows"
+    files = ", ".join(data.get("files", []))
+    kept = next(iter(about["results"].values()))
     return [
+        ("Data", f"{files}, {rows}" if files else rows),
+        *([("Date", about["date"])] if "date" in about else []),
         ("Rows", ", ".join(sizes)),
         kind,
         ("Columns", f"{len(saved.schema.columns)} used, as {len(saved.schema.features)} features"),
         *(("Dropped", f"{name!r}: {why}") for name, why in saved.schema.dropped),
-        ("Model", f"{settings['model']}{members}"),
-        ("Solver", f"{settings['solver']}; at most {settings['epochs']} epochs, {settings['batch_size']} rows a step"),
-        ("Confidence", "none asked for" if confidence is None else f"{confidence}"),
+        ("Model", f"{method_words(kept['method'])}{members}"),
+        ("Asked for", f"--model {settings['model']}, --solver {settings['solver']}, --confidence {confidence}"),
+        ("Steps", f"at most {settings['epochs']} epochs, {settings['batch_size']} rows per step"),
         ("Seed", str(settings["seed"])),
-        ("Versions", ", ".join(f"{name} {version}" for name, version in about["versions"].items())),
+        ("Version", f"setpoint {versions['setpoint']}"),
+        ("Versions", ", ".join(f"{name} {version}" for name, version in versions.items())),
+        ("Fingerprint", f"data sha256 {data['sha256'][:12]}"),
     ]

@@ -10,31 +10,23 @@ from setpoint.measure.constraint import Constraint
 from setpoint.report.data import page_data
 from setpoint.report.decision import Decision, Handle
 from setpoint.report.frame import asset, framed
+from setpoint.report.head import head
+from setpoint.report.insight_sections import insight_sections
 from setpoint.report.material import Contender, Material
 from setpoint.report.positions import MOST
-from setpoint.report.verdict import against, best_cuts, shipped_instead
-from setpoint.report.words import (
-    GROUP,
-    answer,
-    has_best_cut,
-    part_name,
-    promise,
-    show_bound,
-    show_bounded,
-    show_value,
-    verdicts,
-)
+from setpoint.report.words import GROUP, part_name, show_bound, show_bounded, show_value
 
 SCRIPTS = ("interval.js", "chart.js", "curves.js", "page.js")
 SHOWN = ("train", "held_out", "test")
 
 
-def make_page(material: Material, most: int = MOST) -> str:
+def make_page(material: Material, most: int = MOST, *, brief: bool = False) -> str:
     """Make the report as one self-contained HTML file; the same material gives the same bytes.
 
     Args:
         material: Everything that the report shows.
         most: The most positions of the slider per contender and part.
+        brief: Whether to show the head, the slider and the curves alone, as in a notebook.
 
     Returns:
         The text of the file.
@@ -52,13 +44,7 @@ def make_page(material: Material, most: int = MOST) -> str:
     """
     data, decision = page_data(material, most), material.decision
     content = Template(asset("page.html")).substitute(
-        ask=escape(str(material.problem)),
-        answer=f'<p class="answer">{escape(answer(material))}</p>',
-        verdicts="\n".join(f'<p class="verdict {kind}">{escape(said)}</p>' for kind, said in verdicts(material)),
-        cautions=cautions_list(material),
-        rival=rival_lines(material),
-        promise=escape(promise(material)),
-        promise_kind="kept" if material.point.certificate else "open",
+        head=head(material),
         explore=escape(decision.title),
         labels="\n".join(map(_label, decision.handles)),
         slider=_slider(decision),
@@ -66,38 +52,13 @@ def make_page(material: Material, most: int = MOST) -> str:
         help=escape(decision.help),
         counts=_counts(decision),
         groups=_groups(material),
+        insight=insight_sections(material.insight, material.no_insight),
         solvers=solvers_table(material),
         history_note=_history_note(material),
         facts=facts_list(material),
         notes=notes_list(material),
     )
-    return framed(f"{material.problem} - setpoint report", content, SCRIPTS, data)
-
-
-def cautions_list(material: Material) -> str:
-    """The warnings, in a box."""
-    told = [
-        (c.code, c.sentence[:1].upper() + c.sentence[1:] + ("" if c.sentence.endswith("?") else "."))
-        for c in material.cautions
-    ]
-    rows = "".join(f'<li data-code="{escape(code)}">{escape(sentence)}</li>' for code, sentence in told)
-    return f'<aside class="cautions" aria-label="Warnings"><h2>Warnings</h2><ul>{rows}</ul></aside>' if rows else ""
-
-
-def rival_lines(material: Material) -> str:
-    """The shipped model against its rival on the first part, and behind it the best cuts of that part."""
-    part = material.parts[0]
-    found = material.against(part)
-    lines = shipped_instead(material.why_shipped)
-    if found is None:
-        return "".join(f"<p>{escape(line)}</p>" for line in lines)
-    both = material.contenders[0], material.contenders[-1]
-    points, best = [material.judge(one, part) for one in both], [material.best(one, part) for one in both]
-    lines += [" ".join(against(found, (both[0].name, both[1].name), (points[0], points[1]), part))]
-    shown = has_best_cut(material.problem) and all(point.feasible for point in best)
-    behind = best_cuts(best[0], best[1], part) if shown else ""
-    told = "".join(f"<p>{escape(line)}</p>" for line in lines)
-    return f'{told}<p class="note">{escape(behind)} Interval: {escape(found.method)}.</p>'
+    return framed(f"{material.problem} - setpoint report", content, SCRIPTS, data, kind="brief" if brief else "whole")
 
 
 def _label(handle: Handle) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import torch
+
 from setpoint.data.label_columns import AnyTarget, LabelColumns
 from setpoint.decide.certify import is_certifiable
 from setpoint.decide.paired import Difference
@@ -10,6 +12,7 @@ from setpoint.measure.in_first import LISTS
 from setpoint.problem.point import OperatingPoint
 from setpoint.report.by_label import bounds_held
 from setpoint.report.decision import decision_of
+from setpoint.report.names import distinct_names, method_words
 from setpoint.report.words import (
     cost,
     has_best_cut,
@@ -17,6 +20,7 @@ from setpoint.report.words import (
     listed_classes,
     part_name,
     show_bound,
+    show_estimate,
     show_objective,
     show_points,
     show_value,
@@ -69,6 +73,7 @@ def sentences(run: TableRun) -> list[str]:
             for c in constraints
         ]
     )
+    estimates = [] if own.point.certificate else [show_estimate(one, own.problem) for one in own.point.estimates]
     return [
         f"Rows: {rows}{star if constraints else ''}.",
         _goal(target),
@@ -76,7 +81,7 @@ def sentences(run: TableRun) -> list[str]:
         *_kept(own),
         f"{own.point.thresholds.rule()}: {show_objective(test)} on test{''.join(bounds)}.",
         *_held(run),
-        *(f"On the calibration rows: {estimate}." for estimate in own.point.estimates if not own.point.certificate),
+        *(f"On the calibration rows: {told}." for told in estimates),
         *_rival(run),
     ]
 
@@ -99,10 +104,11 @@ def _kept(own: Run) -> list[str]:
         return []
     tried = [trial for trial in own.trials if trial.point is not None]
     kept = next(trial for trial in tried if trial.chosen)
+    name = method_words(kept.name)
     why = "it has the lowest log-loss" if kept.note.startswith(LOWEST) else "it is clearly better for this ask"
     if kept is tried[0]:
-        return [f"{len(tried)} kinds of models were tried. {kept.name}, the simplest, is kept: no other is better."]
-    return [f"{len(tried)} kinds of models were tried. {kept.name} is kept: {why} on rows that no member saw."]
+        return [f"{len(tried)} kinds of models were tried. The simplest is kept, {name}: no other is better."]
+    return [f"{len(tried)} kinds of models were tried. Kept is {name}: {why} on rows that no member saw."]
 
 
 def shipped_instead(why: str) -> list[str]:
@@ -130,15 +136,28 @@ def _held(run: TableRun) -> list[str]:
     return [f"{verdict}, {noise if chance else 'as happens to about half of all bare cuts'}."]
 
 
+def shown_runs(run: TableRun) -> tuple[list[Run], list[str]]:
+    """The runs that people compare, and their names in words; a rival that is the shipped model itself is left out."""
+    runs = list(run.runs[:-1] if run.rival is not None and _is_same(run.chosen, run.rival) else run.runs)
+    return runs, distinct_names([one.method for one in runs])
+
+
+def _is_same(one: Run, other: Run) -> bool:
+    ours, theirs = one.sample("test").scores, other.sample("test").scores
+    return one.point.thresholds == other.point.thresholds and torch.equal(ours, theirs)
+
+
 def _rival(run: TableRun) -> list[str]:
     if run.rival is None or run.against is None:
         return []
+    if _is_same(run.chosen, run.rival):
+        return ["The model that ships is plain cross-entropy with a threshold for the ask; nothing else did better."]
     if not run.chosen.point.feasible:
         noun = run.chosen.point.thresholds.noun
         return [f"No {noun} meets the bounds on the calibration rows, so there is nothing to compare."]
-    both = run.chosen, run.rival
+    both, names = (run.chosen, run.rival), shown_runs(run)[1]
     points = both[0].judged("test"), both[1].judged("test")
-    lines = against(run.against, (both[0].method, both[1].method), points)
+    lines = against(run.against, (names[0], names[-1]), points)
     best = [one.best("test") for one in both]
     if has_best_cut(run.problem) and all(point.feasible for point in best):
         lines.append(best_cuts(best[0], best[1]))

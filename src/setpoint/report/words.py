@@ -16,6 +16,7 @@ from setpoint.measure.constraint import Constraint, Quantity, percent
 from setpoint.measure.in_first import LISTS
 from setpoint.measure.rate import Gap, Rate
 from setpoint.measure.worth import plain_of
+from setpoint.problem.certificate import Estimate
 from setpoint.problem.check import Check
 from setpoint.problem.evidence import interval, is_testable, p_if_kept
 from setpoint.problem.point import OperatingPoint
@@ -80,6 +81,18 @@ def show_objective(point: OperatingPoint) -> str:
     return f"{problem.objective}{over} {show_value(problem.objective, point.objective)}"
 
 
+def show_estimate(estimate: Estimate, problem: Problem) -> str:
+    """An estimate with its interval, in the unit of its quantity."""
+    asked = {str(q): q for q in (problem.objective, *(c.quantity for c in problem.constraints))}
+    quantity = asked.get(estimate.quantity, problem.objective)
+    value, low, high = (show_value(quantity, number) for number in (estimate.value, estimate.low, estimate.high))
+    sure = percent(estimate.confidence)
+    return (
+        f"{estimate.quantity} {value}, between {low} and {high} with confidence {sure}: an estimate "
+        f"({estimate.method}), not a certificate"
+    )
+
+
 def show_points(quantity: Quantity, value: float, *, signed: bool = False) -> str:
     """A difference: in points where the quantity is a share."""
     sign = "+" if signed else ""
@@ -93,6 +106,11 @@ def holds_on(constraint: Constraint, counts: Tensor) -> bool:
     if constraint.relation == "==" and is_testable(constraint) and not isinstance(constraint.quantity, Gap):
         return bool((p_if_kept(constraint, counts) > LEVEL).all())
     return bool(constraint.holds(counts).all())
+
+
+def refuted(constraint: Constraint, counts: Tensor) -> bool:
+    """Whether an exact test speaks against a bound, beyond the noise of the rows."""
+    return is_testable(constraint) and bool((p_if_kept(constraint, counts) <= LEVEL).any())
 
 
 def checked(point: OperatingPoint, check: Check, best: OperatingPoint) -> list[str]:
@@ -134,7 +152,7 @@ def answer(material: Material) -> str:
             f"Run at one of {problem.over.points} thresholds, {chosen.thresholds.describe(GROUP)}."
         )
     counts = problem.pool(material.counts(chosen, part))
-    objective = _with_interval(problem.objective, judged, counts)
+    objective = with_interval(problem.objective, judged, counts)
     return f"{chosen.thresholds.rule(GROUP)}. On the {rows} {problem.objective} is {objective}."
 
 
@@ -148,7 +166,7 @@ def verdicts(material: Material) -> list[tuple[str, str]]:
     said, doubtful = [], any(caution.code in IN_DOUBT for caution in material.cautions)
     for c in problem.constraints:
         held = holds_on(c, counts if isinstance(c.quantity, Gap) else problem.pool(counts))
-        value = _with_interval(c.quantity, judged, problem.pool(counts))
+        value = with_interval(c.quantity, judged, problem.pool(counts))
         verdict = "held" if held else "did not hold"
         kind = ("doubtful" if doubtful else "holds") if held else "broken"
         said.append((kind, f"The bound {c} {verdict} on {part_name(part)}: {c.quantity} is {value}."))
@@ -157,7 +175,8 @@ def verdicts(material: Material) -> list[tuple[str, str]]:
 
 def promise(material: Material) -> str:
     """The certificate in a sentence, or what is missing for one; then what is estimated."""
-    estimates = [f"Estimated on the calibration rows: {estimate}." for estimate in material.point.estimates]
+    point = material.point
+    estimates = [f"Estimated on the calibration rows: {show_estimate(one, point.problem)}." for one in point.estimates]
     return " ".join([_promise(material), *estimates])
 
 
@@ -213,12 +232,19 @@ def _what_it_takes(problem: Problem, calibration_labels: Any) -> str:
     return f"{how} {enough:,} {kind} among the calibration rows, and there are {there:,}."
 
 
-def _with_interval(quantity: Quantity, judged: OperatingPoint, counts: Tensor) -> str:
+def with_interval(quantity: Quantity, judged: OperatingPoint, counts: Tensor) -> str:
+    """A rate with its exact 95 % interval, where it has one."""
+    value, ends = value_and_interval(quantity, judged, counts)
+    return f"{value} (95% interval {ends})" if ends else value
+
+
+def value_and_interval(quantity: Quantity, judged: OperatingPoint, counts: Tensor) -> tuple[str, str]:
+    """A rate, and its exact 95 % interval; an empty text where it has none."""
     shown = show_value(quantity, judged.rates[str(quantity)])
     counts = counts if plain_of(quantity) is quantity else counts[..., 0, :]
     quantity = plain_of(quantity)
     if not isinstance(quantity, Rate) or not is_counted(quantity):
-        return shown
+        return shown, ""
     part = counts[0] @ counts.new_tensor(quantity.part)
     low, high = interval(round(float(part)), round(float(quantity.size(counts[0]))), 0.95)
-    return f"{shown} (95% interval {show_share(float(low))} to {show_share(float(high))})"
+    return shown, f"{show_share(float(low))} to {show_share(float(high))}"

@@ -20,11 +20,12 @@ from setpoint.files import PENDING
 from setpoint.lock import locked
 from setpoint.problem.language import ask
 from setpoint.processes import ALONE, Processes
-from setpoint.run.artefact import UNFINISHED, check_place, place_run
+from setpoint.run.artefact import check_place, place_run
 from setpoint.run.settings import Settings
 from setpoint.run.stream import fit_stream
 from setpoint.run.table import TableRun, fit_table
-from setpoint.train.checkpoint import STATE, Checkpoint, read_state, refusing_damage
+from setpoint.serve.stored import STATE, UNFINISHED
+from setpoint.train.checkpoint import Checkpoint, read_state, refusing_damage
 from setpoint.train.work import Work
 
 OnEpoch = Callable[..., None]
@@ -150,7 +151,8 @@ def _carry_out(
         run = fit_stream(table, plan.target, ask(plan.ask), plan.settings, **how)
     else:
         run = fit_table(table, plan.target, ask(plan.ask), plan.settings, **how)
-    run = replace(run, notes=(*notes, *run.notes))
+    files = [Path(path).name for path in plan.data if Path(path).name != COPY] or [PIPED]
+    run = replace(run, notes=(*notes, *run.notes), data={**run.data, "files": files})
     if store.processes.leads:
         place_run(out, run, force=True)
         store.remove()

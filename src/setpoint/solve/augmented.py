@@ -14,16 +14,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from setpoint.errors import BadProblem
+from setpoint.measure.hinge_sums import HingeSums
+from setpoint.measure.looks import may_look
 from setpoint.measure.pairs import Hinge, pairs_per_negative, pairs_per_positive
 from setpoint.measure.rate import Gap, Rate
 from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
 from setpoint.solve.sample_prices import Growth, SamplePriced
 from setpoint.solve.solver import Solver
+from setpoint.solve.with_slopes import with_slopes
 
 
 class Side(Protocol):
@@ -138,17 +142,41 @@ class AugmentedLagrangian(SamplePriced):
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
         index = self.check_index(index, len(batch.scores))
         base = self.base_loss.loss(batch, index)
-        if not batch.has_both_classes:
-            return base
-        values = self.output(batch.scores.to(torch.promote_types(batch.scores.dtype, torch.float32)))
-        own, weights = self.side.constrained(batch.labels), batch.weights
+        values, weights = self.output(batch.scores.to(batch.dtype)), batch.weights
+        own = self.side.constrained(batch.labels)
         others = ~own
         if weights is not None:
             # What weighs nothing is not there: it pays nothing, and its price stays.
             own, others = own & (weights > 0), others & (weights > 0)
         own, others = own.nonzero().squeeze(-1), others.nonzero().squeeze(-1)
+        if not len(own) or not len(others):
+            return base
         v, w = (None, None) if weights is None else (weights[own], weights[others])
+        index = None if index is None else index[own]
+        if isinstance(self.side, PerPositive | PerNegative) and may_look(values):
+            return base + self._planned_charge(values, own, others, index, v, w)
         paid = self.side.pays(values.index_select(0, own), values.index_select(0, others), w, self.margin)
-        return base + self.charge(
-            paid, None if index is None else index[own], v, float(len(others)) if w is None else w.sum()
-        )
+        return base + self.charge(paid, index, v, float(len(others)) if w is None else w.sum())
+
+    def _planned_charge(
+        self, values: Tensor, own: Tensor, others: Tensor, index: Tensor | None, v: Tensor | None, w: Tensor | None
+    ) -> Tensor:
+        """The same charge on the processor, of the sides that are known here, with its slopes written out."""
+        given, mine, against = values.detach().double().numpy(), own.numpy(), others.numpy()
+        sign, mu, prices = 1.0 if isinstance(self.side, PerNegative) else -1.0, float(self.mu), self.prices_of(index)
+        weights, opposing = (None if part is None else part.double().numpy() for part in (v, w))
+        opposed = float(len(against)) if opposing is None else float(opposing.sum())
+        found = HingeSums(sign * given[mine], sign * given[against], opposing, self.margin)
+        share = 1.0 / (len(mine) * opposed) if weights is None else weights / (weights.sum() * opposed)
+        price, rise = prices.double().numpy(), mu * found.sums
+        total = float((share * found.sums * (0.5 * rise + price)).sum())
+        slopes = np.zeros(len(given))
+        slopes[mine], slopes[against] = found.slopes(sign * share * (rise + price))
+
+        def again(values: Tensor) -> Tensor:
+            paid = self.side.pays(values.index_select(0, own), values.index_select(0, others), w, self.margin)
+            return self.charge_at(paid, prices, v, opposed)
+
+        if self.training:
+            self.raise_prices(torch.from_numpy(found.sums), index, prices, v)
+        return with_slopes(total, (slopes,), again, values)

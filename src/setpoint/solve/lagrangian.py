@@ -13,11 +13,11 @@ from torch import Tensor, nn
 from setpoint.decide.cut import find
 from setpoint.measure.looks import may_look
 from setpoint.measure.sample import Sample
-from setpoint.measure.step import HardStep, SigmoidStep, SmoothStep, Step, hard_step
+from setpoint.measure.step import HardStep, SigmoidStep, SmoothStep, Step, adds_up, hard_step
 from setpoint.problem.problem import Problem
 from setpoint.solve.ascent import Ascent, Climb
 from setpoint.solve.memory import Memory, memory_size
-from setpoint.solve.plan import Countable, LossPlan, batch_loss, softly
+from setpoint.solve.plan import Countable, LossPlan, batch_loss, convex_loss, softly
 from setpoint.solve.price import Damping, Expansion, count_at, count_pace, expand_around, solve_prices
 from setpoint.solve.refuse import check_problem, finite_start, with_groups
 from setpoint.solve.solver import Solver, settle_temperature, temperature_buffer
@@ -99,7 +99,7 @@ class Lagrangian(Solver):
         finite_start("threshold", threshold)
         self.problem, self.n_groups, self.step, self.truth = problem, n_groups, step, truth
         self.threshold = threshold
-        self.plan = LossPlan.of(problem, step) if isinstance(truth, HardStep) else None
+        self.plan = LossPlan.of_learned(problem, step) if isinstance(truth, HardStep) else None
         self.memory = Memory(memory_size(problem.tightest) if memory is None else memory)
         shape = (problem.n_thresholds,) if n_groups is None else (1, n_groups)
         self.thresholds = nn.Parameter(torch.zeros(shape))
@@ -147,13 +147,22 @@ class Lagrangian(Solver):
         thresholds = self._start(reference, self.step(heat), heat)
         margins = rows.margins(thresholds.detach().numpy())
         true = torch.from_numpy(plan.excesses(rows.counts((margins > 0).astype(np.float64))))
-        here = plan.expand(rows.counts(softly(margins, float(heat))))
+        step = self.step(heat)
+        convex = not adds_up(step)
+        if convex:
+            here = plan.expand(rows.counts_by(step, margins), rows.totals)
+        else:
+            here = plan.expand(rows.counts(softly(margins, float(heat))))
         weight, prices = (part.numpy() for part in self.ascent.felt(true))
         value = float(weight) * here.cost + float(prices @ here.excesses)
         slope = here.slope(prices, weight=float(weight))
         if self.training:
             self.ascent.climb(true)
-        return batch_loss(batch, own, thresholds, heat, value, slope, here.counts, own.mass / rows.mass)
+        share = own.mass / rows.mass
+        if convex:
+            moving = convex_loss(batch, own, thresholds, step, slope, share)
+            return moving + (value - float((slope * here.counts).sum()))
+        return batch_loss(batch, own, thresholds, heat, value, slope, here.counts, share)
 
     @torch.no_grad()
     def _start(self, reference: Sample, step: SmoothStep, temperature: Tensor) -> Tensor:

@@ -27,6 +27,7 @@ class Memory(nn.Module):
     batch: Tensor
     head: Tensor
     batches: Tensor
+    _plain = False
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -70,13 +71,21 @@ class Memory(nn.Module):
             # What is left beside the batch is what `joined` would have taken, in another order, and nothing is copied.
             self.push(batch)
             groups = None if batch.groups is None else self.groups
-            # Most memories are full and never saw a weight: one look spares many a product.
-            plain = batch.weights is None and may_look(self.weights) and bool((self.weights.numpy() == 1).all())
+            plain = batch.weights is None and may_look(self.weights) and self._is_plain()
             return Sample(self.scores, self.labels, None if plain else self.weights, groups, batch.n_groups)
         reference = self.joined(batch)
         if keep:
             self.push(batch)
         return reference
+
+    def _is_plain(self) -> bool:
+        """Whether the memory is full of rows of weight 1, as most are: it then stays so until a weight comes."""
+        self._plain = self._plain or bool((self.weights.numpy() == 1).all())
+        return self._plain
+
+    def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
+        super()._load_from_state_dict(*args, **kwargs)
+        self._plain = False
 
     @torch.no_grad()
     def push(self, batch: Sample) -> None:
@@ -85,9 +94,10 @@ class Memory(nn.Module):
         if self.size == 0:
             return
         count = min(len(batch.scores), self.size)
-        columns: list[tuple[Tensor, Tensor | None]] = [
-            (self.scores, batch.scores.detach()), (self.labels, batch.labels), (self.weights, batch.weights),
-        ]  # fmt: skip
+        columns: list[tuple[Tensor, Tensor | None]] = [(self.scores, batch.scores.detach()), (self.labels, batch.labels)]
+        self._plain = self._plain and batch.weights is None
+        if not self._plain:
+            columns.append((self.weights, batch.weights))
         if batch.groups is not None:
             columns.append((self.groups, batch.groups))
         first = len(batch.scores) - count

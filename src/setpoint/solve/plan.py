@@ -20,7 +20,7 @@ from torch import Tensor
 from setpoint.errors import BadScores
 from setpoint.measure.rate import Gap, Rate
 from setpoint.measure.sample import Sample
-from setpoint.measure.step import SigmoidStep, SmoothStep
+from setpoint.measure.step import HingeStep, SigmoidStep, SmoothStep, SoftplusStep
 from setpoint.problem.problem import Problem
 from setpoint.solve.price import OVERFLOW, Damping
 
@@ -69,6 +69,11 @@ class Countable:
         """The four counts `(T, 4)`, from the share of each row that passes."""
         above = self._above(passed)
         return np.concatenate([above, self.totals - above], 1)
+
+    def counts_by(self, step: SmoothStep, margins: Array) -> Array:
+        """The four counts at one threshold under any step, `(1, 4)`."""
+        above, below = (side(torch.from_numpy(margins)).numpy() for side in (step.above, step.below))
+        return np.concatenate([self._above(above), self._above(below)], 1)
 
     def pace(self, passed: Array) -> Array:
         """The derivatives of soft counts by their thresholds per unit of temperature, `(T, 4)`."""
@@ -124,6 +129,7 @@ class LossPlan:
         rates = [problem.objective, *([] if over is None else [over.rate]), *(rate for _, rate in plain)]
         #: Parts and wholes of the objective and of the rates that all rows together are about, `(4, q)`.
         self.parts, self.wholes = self._sides(rates)
+        self.fixed = np.array([getattr(rate, "has_fixed_whole", False) for rate in rates])
         self.gap_parts, self.gap_wholes = self._sides([rate for _, rate in gaps])
         #: The order of bounds is that of the problem: the plain ones, and those of gaps, go there.
         order = [constraints.index(c) for c, _ in (*plain, *gaps)]
@@ -144,6 +150,15 @@ class LossPlan:
         return LossPlan(problem)
 
     @staticmethod
+    def of_learned(problem: Problem, step: Callable[[Tensor], SmoothStep]) -> LossPlan | None:
+        """The same where prices and threshold are learned: one threshold may be learned by the convex steps too."""
+        one = problem.over is None and problem.group is None
+        quantities = [problem.objective, *(c.quantity for c in problem.constraints)]
+        if step in (SoftplusStep, HingeStep) and one and all(isinstance(q, Rate) for q in quantities):
+            return LossPlan(problem)
+        return LossPlan.of(problem, step)
+
+    @staticmethod
     def _sides(rates: list[Any]) -> tuple[Array, Array]:
         return (
             np.array([rate.part for rate in rates], float).reshape(-1, 4).T.copy(),
@@ -154,11 +169,19 @@ class LossPlan:
         """The excess of each bound at true counts."""
         return self.expand(counts).excesses
 
-    def expand(self, counts: Array) -> Around:
-        """The problem to first order around counts `(T, 4)`."""
+    def expand(self, counts: Array, sizes: Array | None = None) -> Around:
+        """The problem to first order around counts `(T, 4)`.
+
+        `sizes` are those of both classes, `(1, 2)`, under a step whose shares above and below do not add up to 1.
+        """
         if self.by_group:
             return self._expand_groups(counts)
         values, slopes = _rates(counts, self.parts, self.wholes)
+        if sizes is not None:
+            whole = (sizes @ self.wholes[:2])[0]
+            over = np.divide(1.0, whole, out=np.zeros_like(whole), where=whole > 0)
+            values = np.where(self.fixed, counts @ self.parts * over, values)
+            slopes = np.where(self.fixed, self.parts * over, slopes)
         cost, cost_slope = self.sign * float(values[:, 0].sum()), self.sign * slopes[:, :, 0]
         if self.is_area:
             return Around(counts, cost, values[:, 1] - self.bounds, cost_slope, slopes[:, :, 1])
@@ -261,3 +284,12 @@ def batch_loss(
         return torch.dot(passed, torch.from_numpy(own)) + fixed
     passed = torch.sigmoid(heat * (scores - thresholds.to(scores.dtype)[:, None]))
     return (passed @ torch.from_numpy(rows.sides).T).mul(torch.from_numpy(net).to(scores.dtype)).sum() + fixed
+
+
+def convex_loss(
+    batch: Sample, rows: Countable, thresholds: Tensor, step: SmoothStep, slope: Array, share: float
+) -> Tensor:
+    """The part of the same loss that depends on scores and threshold, under a step that does not add up to 1."""
+    sides = torch.from_numpy((slope.reshape(2, 2) / share).astype(rows.sides.dtype) @ rows.sides)
+    margins = batch.scores - thresholds.to(batch.scores.dtype)
+    return torch.dot(step.above(margins), sides[0]) + torch.dot(step.below(margins), sides[1])

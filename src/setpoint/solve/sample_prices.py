@@ -169,24 +169,34 @@ class SamplePriced(Solver):
             raise BadIndex(f"index {wrong} in a batch, but n_samples is {self.n_samples}: number samples from 0")
         return index
 
+    def prices_of(self, index: Tensor | None) -> Tensor:
+        """The present price of each of some samples, or the one that all share."""
+        return self.shared_price.clone() if index is None else self.sample_prices.index_select(0, index)
+
     def charge(self, paid: Tensor, index: Tensor | None, weights: Tensor | None, opposed: Tensor | float) -> Tensor:
         """The charge for `paid`, the q of the constrained samples, against others of total weight `opposed`."""
-        prices = (self.shared_price if index is None else self.sample_prices.index_select(0, index)).to(paid.dtype)
-        each = paid * (paid * (0.5 * self.mu.to(paid.dtype)) + prices)
-        if weights is None:
-            total = each.sum() / (len(each) * opposed)
-        else:
-            weights = weights.to(each.dtype)
-            total = (weights @ each) / (weights.sum() * opposed)
+        prices = self.prices_of(index)
+        total = self.charge_at(paid, prices, weights, opposed)
         if self.training:
-            self._raise_prices(paid.detach(), index, prices, weights)
+            self.raise_prices(paid.detach(), index, prices, weights)
         return total
 
+    def charge_at(self, paid: Tensor, prices: Tensor, weights: Tensor | None, opposed: Tensor | float) -> Tensor:
+        """The charge at given prices."""
+        each = paid * (paid * (0.5 * self.mu.to(paid.dtype)) + prices.to(paid.dtype))
+        if weights is None:
+            return each.sum() / (len(each) * opposed)
+        weights = weights.to(each.dtype)
+        return (weights @ each) / (weights.sum() * opposed)
+
     @torch.no_grad()
-    def _raise_prices(self, paid: Tensor, index: Tensor | None, prices: Tensor, weights: Tensor | None) -> None:
+    def raise_prices(self, paid: Tensor, index: Tensor | None, prices: Tensor, weights: Tensor | None) -> None:
+        """Move the prices of the samples by mu times what each has paid."""
+        prices = prices.to(paid.dtype)
         rise = self.mu.to(paid.dtype) * paid
         if index is None:
-            rise = rise.mean() if weights is None else (weights @ rise) / weights.sum()
+            own = torch.ones_like(rise) if weights is None else weights.to(rise.dtype)
+            rise = (own @ rise) / own.sum()
         risen = prices + rise
         highest = float(risen.max())
         if not highest <= self.growth.price_limit:

@@ -7,14 +7,20 @@ and those whose slope is steeper than the penalty.
 
 from __future__ import annotations
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
 from setpoint.data.rows import Rows
 
+Array = NDArray[np.float64]
+
 #: Added to the diagonal of each quadratic model, for columns that repeat one another.
 SLIGHT = 1e-8
+#: At most so many columns, and twice those that take part already, begin to take part in a step.
+MOST_NEW = 20
 #: The tolerance of minima that are only started from.
 LOOSE = 1e-4
 
@@ -44,13 +50,17 @@ def elastic_net(
     for _ in range(100):
         passed = torch.sigmoid(scores)
         slope = x.T @ (weights * (passed - labels)) + squared * theta
-        taking = ((theta != 0) | (slope.abs() > cost)).nonzero().squeeze(-1)
+        excess = torch.where(theta != 0, torch.inf, slope.abs() - cost)
+        # The columns that pull hardest; most of the others no longer pull once these take part.
+        size = min(int((excess > 0).sum()), 2 * int((theta != 0).sum()) + MOST_NEW)
+        taking = excess.topk(size).indices.sort().values
         own = x[:, taking]
         curvature = own.T @ ((weights * passed * (1 - passed)).unsqueeze(-1) * own)
         curvature.diagonal().add_(squared[taking] + SLIGHT)
-        aim = _quadratic(curvature, curvature @ theta[taking] - slope[taking], cost[taking], theta[taking])
+        target = curvature @ theta[taking] - slope[taking]
+        aim = _quadratic(*(one.numpy() for one in (curvature, target, cost[taking], theta[taking])))
         move = torch.zeros_like(theta)
-        move[taking] = aim - theta[taking]
+        move[taking] = torch.from_numpy(aim) - theta[taking]
         promised = float(slope @ move + cost @ ((theta + move).abs() - theta.abs()))
         if promised >= -tolerance * abs(value):
             return theta + move
@@ -63,22 +73,24 @@ def elastic_net(
     return theta
 
 
-def _quadratic(curvature: Tensor, target: Tensor, cost: Tensor, z: Tensor) -> Tensor:
-    """The minimum of 1/2 z'Hz - t'z + sum c_j |z_j|, from a start, by the search for the signs of z."""
-    sign, free = z.sign(), cost == 0
-    entered = torch.zeros(0, dtype=torch.long)
+def _quadratic(curvature: Array, target: Array, cost: Array, z: Array) -> Array:
+    """The minimum of 1/2 z'Hz - t'z + sum c_j |z_j|, from a start, by the search for the signs of z.
+
+    In NumPy, whose small operations take a third of the time of those of torch.
+    """
+    sign, free = np.sign(z), cost == 0
+    entered = np.zeros(0, dtype=np.int64)
     for _ in range(10 * len(z) + 100):
-        inside = ((sign != 0) | free).nonzero().squeeze(-1)
-        factor = torch.linalg.cholesky(curvature[inside][:, inside])
-        aim = torch.zeros_like(z)
-        aim[inside] = torch.cholesky_solve((target - cost * sign)[inside].unsqueeze(-1), factor).squeeze(-1)
+        inside = ((sign != 0) | free).nonzero()[0]
+        aim = np.zeros_like(z)
+        aim[inside] = np.linalg.solve(curvature[np.ix_(inside, inside)], (target - cost * sign)[inside])
         # The minimum for these signs, or the best of the points on the way to it at which a parameter meets 0.
         step, slope = aim - z, curvature @ z - target
-        meets = ((z * aim < 0) & ~free).nonzero().squeeze(-1)
-        lengths = torch.cat([z.new_ones(1), (z / (z - aim))[meets]])
-        points = z + lengths.unsqueeze(-1) * step
+        meets = ((z * aim < 0) & ~free).nonzero()[0]
+        lengths = np.concatenate([[1.0], z[meets] / (z[meets] - aim[meets])])
+        points = z + lengths[:, None] * step
         gains = lengths * (slope @ step) + lengths**2 * (step @ curvature @ step) / 2
-        gains = gains + points.abs() @ cost - z.abs() @ cost
+        gains = gains + np.abs(points) @ cost - np.abs(z) @ cost
         best = int(gains.argmin())
         if not gains[best] < 0 and len(entered) > 1:
             # Too many at once: only the one that pulls hardest.
@@ -90,13 +102,13 @@ def _quadratic(curvature: Tensor, target: Tensor, cost: Tensor, z: Tensor) -> Te
             return z
         z = points[best]
         z[meets[best - 1 : best]] = 0.0
-        sign, entered = z.sign(), entered[:0]
+        sign, entered = np.sign(z), entered[:0]
         if best == 0 and not len(meets):
             # Optimal for its signs: parameters at 0 that pull harder than their cost are next.
             slope = curvature @ z - target
-            excess = torch.where(sign == 0, slope.abs() - cost, -torch.inf)
-            entered = excess.argsort(descending=True)[: int((excess > 1e-9 * cost).sum())]
+            excess = np.where(sign == 0, np.abs(slope) - cost, -np.inf)
+            entered = np.argsort(-excess)[: int((excess > 1e-9 * cost).sum())]
             if not len(entered):
                 return z
-            sign[entered] = -slope[entered].sign()
+            sign[entered] = -np.sign(slope[entered])
     return z

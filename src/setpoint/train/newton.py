@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import torch
 from torch import Tensor
@@ -14,6 +13,8 @@ from setpoint.data.standardise import AT_ONCE
 
 #: From a slope to the Newton step: the inverse of a curvature.
 Undo = Callable[[Tensor], Tensor]
+#: A step that shrinks what is left to gain by less than this factor asks for a new curvature, the costly part of a step.
+PACE = 4.0
 
 
 def newton(
@@ -28,7 +29,8 @@ def newton(
 ) -> tuple[Tensor, Undo]:
     """The minimum of sum a_i CE_i + ridge / 2 |theta|^2, and the inverse of the last curvature.
 
-    A given inverse `undo` is used for the first step. The ridge is the mean of the weights if none is given.
+    A given inverse `undo` is used as long as its steps bring the minimum nearer by `PACE` or more. The ridge is the
+    mean of the weights if none is given.
     """
     ridge = float(weights.mean()) if ridge is None else ridge
     pull = torch.full((rows.x.shape[1],), ridge, dtype=torch.float64)
@@ -39,19 +41,21 @@ def newton(
         return (weights * (F.softplus(scores) - rows.labels * scores)).sum() + ridge * (at[:-1] @ at[:-1]) / 2
 
     scores = rows.x @ theta
-    value, borrowed = cost(scores, theta), undo is not None
+    value, left = cost(scores, theta), float("inf")
     for _ in range(60):
         passed = torch.sigmoid(scores)
         slope = rows.x.T @ (weights * (passed - rows.labels)) + pull * theta
         move = slope if undo is None else undo(slope)
-        if undo is not None and float(slope @ move) <= tolerance * float(value.abs()):
-            # So near the minimum the last curvature is good enough, and a new one is the expensive part of a step.
+        gain = float(slope @ move)
+        if undo is not None and gain <= tolerance * float(value.abs()):
+            # So near the minimum the last curvature is good enough.
             return theta - move, undo
-        if undo is None or not borrowed:
+        if undo is None or not gain * PACE <= left:
             undo = _undo(rows.x, weights * passed * (1 - passed), pull, products)
             move = undo(slope)
-        borrowed = False
-        length, gain, moved = 1.0, float(slope @ move), rows.x @ move
+            gain = float(slope @ move)
+        left = gain
+        length, moved = 1.0, rows.x @ move
         while (
             float(after := cost(scores - length * moved, theta - length * move)) > value - 1e-4 * length * gain
             and length > 1e-6
@@ -75,7 +79,8 @@ def _undo(x: Tensor, weights: Tensor, pull: Tensor, products: Tensor | None) -> 
     if products is None:
         curvature = _squares(x, weights)
         curvature.diagonal().add_(pull)
-        return partial(torch.linalg.solve, curvature)
+        factors = torch.linalg.lu_factor(curvature)
+        return lambda slope: torch.linalg.lu_solve(*factors, slope.unsqueeze(-1)).squeeze(-1)
     # The matrix inversion lemma, with the bias as a border: a matrix of rows by rows instead of features by features.
     root, ridge = weights.sqrt(), float(pull[0])
     small = root.unsqueeze(-1) * products * root

@@ -9,7 +9,7 @@ the same slope there, so that plain cross-entropy on the new columns is the elas
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
@@ -27,6 +27,8 @@ from setpoint.train.linear import MATCH_ROWS, some_rows
 from setpoint.train.newton import newton, products_of
 
 FOLDS = 5
+#: The best strength of an elastic net is looked for on the first of the folds; it and its neighbours are tried on all.
+SCOUTS = 2
 #: From the weakest ridge on, each four times as strong as the one before.
 STRENGTHS = tuple(4.0**power for power in range(-1, 9))
 #: The shares of the lasso in an elastic net, and the factors of the strength at which no parameter is left.
@@ -40,8 +42,12 @@ FEW = 10
 CAUTION = 3.0
 #: The path ends after so many strengths in a row without a better one.
 PATIENCE = 2
+#: Where the lasso is behind the best ridge by more than so many standard errors, no mix of the two is tried.
+REACH = 2.0
+#: A path of elastic nets ends once one keeps a column for every second row: weaker ones learn the rows by heart.
+FULL = 0.5
 #: To which share of the loss the models of the path are fitted.
-TOLERANCE = 1e-9
+TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -145,8 +151,13 @@ def cross_validate(rows: Rows, fold: Tensor, caution: float = CAUTION) -> Valida
     ridges = ridge_path(rows, fold)
     present = min(ridges, key=lambda one: abs(math.log(one.penalty.ridge)))
     few = int(min(rows.labels.sum(), (1 - rows.labels).sum())) < FEW * (rows.x.shape[1] - 1)
-    nets = [one for mix in MIXES for one in lasso_path(rows, fold, mix)] if few else []
-    best = min([*ridges, *nets], key=attrgetter("loss"))
+    best = min(ridges, key=attrgetter("loss"))
+    for mix in MIXES if few else ():
+        net = min(lasso_path(rows, fold, mix), key=attrgetter("loss"))
+        behind, error = best.gain_over(net)
+        best = min(best, net, key=attrgetter("loss"))
+        if behind > REACH * error:
+            break
     gain, error = best.gain_over(present)
     return best if gain > caution * error else present
 
@@ -169,20 +180,32 @@ def ridge_path(rows: Rows, fold: Tensor, strengths: Sequence[float] = STRENGTHS)
 
 
 def lasso_path(rows: Rows, fold: Tensor, mix: float) -> list[Validated]:
-    """Elastic nets from strong to weak, until they get no better; `mix` is the share of the lasso."""
+    """Elastic nets from strong to weak about the best on the first folds; `mix` is the share of the lasso."""
     weights = class_weights(rows, 1.0)
     share = (weights * rows.labels).sum() / weights.sum()
     strongest = float((rows.x[:, :-1].T @ (weights * (rows.labels - share))).abs().max()) / mix
-    last: dict[int, Tensor] = {}
+    known: dict[tuple[Penalty, int], Tensor] = {}
 
     def at(penalty: Penalty) -> Fit:
         def fit(inside: Tensor, turn: int) -> Tensor:
-            last[turn] = elastic_net(rows, inside, penalty.lasso, penalty.ridge, last.get(turn), TOLERANCE)
-            return last[turn]
+            if (penalty, turn) not in known:
+                # From the penalty before in the same fold, or from the same penalty in another fold.
+                near = [theta for (one, place), theta in known.items() if place == turn or one == penalty]
+                start = near[-1] if near else None
+                known[penalty, turn] = elastic_net(rows, inside, penalty.lasso, penalty.ridge, start, TOLERANCE)
+            return known[penalty, turn]
 
         return fit
 
-    return _walk(rows, fold, [Penalty((1 - mix) * step * strongest, mix * step * strongest) for step in STEPS], at)
+    def nets() -> Iterator[Penalty]:
+        for step in STEPS:
+            yield (penalty := Penalty((1 - mix) * step * strongest, mix * step * strongest))
+            if int((known[penalty, 0] != 0).sum()) > FULL * len(rows.x):
+                return
+
+    scouted = _walk(rows, fold, nets(), at, SCOUTS)
+    best = min(range(len(scouted)), key=lambda place: scouted[place].loss)
+    return _walk(rows, fold, [one.penalty for one in scouted[max(best - 1, 0) : best + 2]], at)
 
 
 def rescaled_losses(rows: Rows, scores: Tensor) -> Tensor:
@@ -211,16 +234,21 @@ def rescaled(rows: Rows, scores: Tensor) -> Tensor:
 Fit = Callable[[Tensor, int], Tensor]
 
 
-def _walk(rows: Rows, fold: Tensor, penalties: list[Penalty], at: Callable[[Penalty], Fit]) -> list[Validated]:
-    """Cross-validate one penalty after the other, until `PATIENCE` in a row are no better than the best."""
-    weights = class_weights(rows, 1.0)
-    found: list[Validated] = []
+def _walk(
+    rows: Rows, fold: Tensor, penalties: Iterable[Penalty], at: Callable[[Penalty], Fit], folds: int = FOLDS
+) -> list[Validated]:
+    """Cross-validate one penalty after the other, until `PATIENCE` in a row are no better than the best.
+
+    Only the rows of the first so many `folds` are judged.
+    """
+    weights, seen = class_weights(rows, 1.0), fold < folds
+    judged, found = rows.take(seen), list[Validated]()
     for penalty in penalties:
         fit, scores = at(penalty), torch.zeros_like(weights)
-        for turn in range(int(fold.max()) + 1):
+        for turn in fold[seen].unique().tolist():
             outside = fold == turn
             scores[outside] = rows.x[outside] @ fit(weights * ~outside, turn)
-        found.append(Validated(penalty, scores, rescaled_losses(rows, scores)))
+        found.append(Validated(penalty, scores[seen], rescaled_losses(judged, scores[seen])))
         sums = [one.loss for one in found]
         if len(sums) - sums.index(min(sums)) > PATIENCE:
             break

@@ -69,17 +69,23 @@ class Trial:
 class Gain:
     """How much better a candidate is than the first, and the standard error of that difference.
 
-    If only one of the two meets the bounds, that decides: the noise is 0 or infinite.
+    If only one of the two meets the bounds, that decides: the noise is 0 or infinite. Where the objective is a share,
+    people read the gain in points.
     """
 
     value: float
     noise: float
+    share: bool = True
 
     def exceeds(self, caution: float) -> bool:
         return self.value > 0 and (self.noise == 0 or self.value > caution * self.noise)
 
     def __str__(self) -> str:
-        return "breaks a bound" if self.noise == float("inf") else f"{self.value:+.4f} ± {self.noise:.4f}"
+        if self.noise == float("inf"):
+            return "breaks a bound"
+        if not self.share:
+            return f"{self.value:+.4g} ± {self.noise:.2g}"
+        return f"{100 * self.value:+.2f} ± {100 * self.noise:.2f} points"
 
 
 def judge(problem: Problem, sample: Sample, rows: Tensor | None = None) -> OperatingPoint:
@@ -152,12 +158,12 @@ def gain_over(first: Judged, other: Judged) -> Gain:
     A half of the rows has twice the variance of all rows and shares its rows with them, so the mean square of (gain on
     a half - gain on all rows) estimates the variance of the gain on all rows.
     """
-    one, two = first.point, other.point
+    one, two, share = first.point, other.point, first.problem.objective.is_share
     value = merit(two) - merit(one)
     if two.feasible != one.feasible:
-        return Gain(abs(value), 0.0) if two.feasible else Gain(value, float("inf"))
+        return Gain(abs(value), 0.0, share) if two.feasible else Gain(value, float("inf"), share)
     spread = other.merits - first.merits - value
-    return Gain(value, float(spread.square().mean().sqrt()))
+    return Gain(value, float(spread.square().mean().sqrt()), share)
 
 
 def _merit(problem: Problem, sample: Sample) -> float:

@@ -1,0 +1,3 @@
+from benchmarks.studies.small_nets.study import main
+
+main()
