@@ -8,7 +8,6 @@ from html import unescape
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
-from test_report_in_a_browser import browser  # noqa: F401
 
 import setpoint as sp
 from doors import main_ok
