@@ -19,11 +19,11 @@ from setpoint.commands.options import (
     MostWeight,
     Quiet,
     RunPlace,
-    Streamed,
     Strict,
     TargetName,
     Weight,
     as_text,
+    in_chunks,
     of_output,
     of_table,
     of_training,
@@ -31,7 +31,7 @@ from setpoint.commands.options import (
 )
 
 
-@takes(of_table, as_text, of_training, of_output)
+@takes(of_table, as_text, of_training, in_chunks, of_output)
 def fit(
     context: typer.Context,
     data: Annotated[list[Path] | None, Files] = None,
@@ -81,7 +81,6 @@ def fit(
         ),
     ] = None,
     checkpoint_seconds: Annotated[float, typer.Option(help="Seconds between two checkpoints in a long epoch.")] = 30.0,
-    stream: Streamed = False,
     **shared: Any,
 ) -> None:
     r"""Train a model for an operating point and write it, with its threshold, to a directory.
@@ -136,7 +135,7 @@ def compare(
     """
 
 
-@takes(as_text, of_output)
+@takes(as_text, in_chunks, of_output)
 def evaluate(
     run: RunPlace,
     data: Data,
@@ -145,7 +144,6 @@ def evaluate(
     ] = 0.05,
     weight: Weight = None,
     most_weight: MostWeight = None,
-    stream: Streamed = False,
     ignore_extra: IgnoreExtra = False,
     strict: Strict = False,
     **shared: Any,
@@ -162,7 +160,7 @@ def evaluate(
     """
 
 
-@takes(as_text, of_output)
+@takes(as_text, in_chunks, of_output)
 def watch(
     run: RunPlace,
     data: Data,
@@ -186,7 +184,6 @@ def watch(
         float | None,
         typer.Option(help="The probability of ever calling a promise broken that is kept, over all looks; 0.05."),
     ] = None,
-    stream: Streamed = False,
     ignore_extra: IgnoreExtra = False,
     **shared: Any,
 ) -> None:
@@ -208,7 +205,7 @@ def watch(
     """
 
 
-@takes(as_text, of_output)
+@takes(as_text, in_chunks, of_output)
 def calibrate(
     run: RunPlace,
     data: Data,
@@ -232,7 +229,7 @@ def calibrate(
     """
 
 
-@takes(as_text)
+@takes(as_text, in_chunks)
 def predict(
     run: RunPlace,
     data: Data,
@@ -246,7 +243,6 @@ def predict(
             "spreadsheet may run as formulas are copied too, with a note."
         ),
     ] = None,
-    stream: Streamed = False,
     ignore_extra: IgnoreExtra = False,
     strict: Strict = False,
     quiet: Quiet = False,

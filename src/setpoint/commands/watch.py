@@ -8,7 +8,7 @@ from typing import Any
 
 from setpoint.commands.show import grid, write_json
 from setpoint.commands.terminal import console, say
-from setpoint.data.exchange import beside, frames_of, refuse_place, writing
+from setpoint.data.exchange import beside, frames_at, refuse_place, writing
 from setpoint.data.scan import Scan, fingerprint, hash_of_files
 from setpoint.data.text_format import TextFormat
 from setpoint.decide.drift import drift_of
@@ -39,6 +39,7 @@ def main(
     name: str | None,
     level: float | None,
     stream: bool,
+    workers: str | None,
     ignore_extra: bool,
     as_json: bool,
     quiet: bool,
@@ -50,19 +51,17 @@ def main(
         raise BadSetting("--scores is for rows without labels and --labels for labels alone; give one of them")
     if labels and key is None:
         raise BadSetting("--labels finds the scored rows by a key; name its column with --key")
-    if weight is not None and (scores or labels or stream):
-        raise BadSetting("--weight is for a table of labelled rows; leave out --scores, --labels and --stream")
+    if weight is not None and (scores or labels or stream or workers):
+        raise BadSetting("--weight is for a table of labelled rows; leave out --scores, --labels, --stream, --workers")
     if weight is None and most_weight is not None:
         raise BadSetting("--most-weight is the largest weight of a column; name the column with --weight")
-    if plan is not None and (scores or labels or stream or weight or most_weight or out is None):
+    if plan is not None and (scores or labels or stream or workers or weight or most_weight or out is None):
         raise BadSetting("--plan draws rows of one table to label; it needs --out, and takes no other kind of look")
     found: list[str] = []
-    frames = frames_of(
-        data, stream=stream and not labels, layout=TextFormat(separator, encoding, not no_header), notes=found
-    )
-    named = name or ", ".join(path.name for path in data)
-    batch = Batch(frames, fingerprint_of(data, frames), named, ignore_extra, key, weight, most_weight)
-    with locked(run):
+    named, layout = name or ", ".join(path.name for path in data), TextFormat(separator, encoding, not no_header)
+    stream, workers = stream and not labels, None if labels else workers
+    with locked(run), frames_at(data, stream=stream, workers=workers, layout=layout, notes=found) as frames:
+        batch = Batch(frames, fingerprint_of(data, frames), named, ignore_extra, key, weight, most_weight)
         watched = WatchedRun(run, load_run(run), level)
         notes = watched.saved.schema.notes()
         if plan is not None and out is not None:

@@ -41,6 +41,7 @@ from setpoint.run.settings import CHOSEN, Settings
 from setpoint.run.side_by_side import SideBySide, Told, entries, one_thread
 from setpoint.serve.description import PARTS
 from setpoint.shown import html_of
+from setpoint.train.by_sums import BySums
 from setpoint.train.choose import How
 from setpoint.train.default import BASELINE, Case
 from setpoint.train.encodings import choose_encodings
@@ -408,7 +409,8 @@ def _unused(schema: Schema) -> list[str]:
 def instead(run: Run, settings: Settings) -> list[str]:
     """A note for each run that was trained by another method than its name says."""
     told = [f"{one.instead}; trained in batches of {settings.batch_size} instead" for one in (run, *run.beside)]
-    return list(dict.fromkeys(note for note, one in zip(told, (run, *run.beside)) if one.instead))
+    in_batches = [one.instead and not isinstance(one.trained.settled, BySums) for one in (run, *run.beside)]
+    return list(dict.fromkeys(note for note, said in zip(told, in_batches) if said))
 
 
 def _refuse_wide_tables(rows: int, schema: Schema) -> None:

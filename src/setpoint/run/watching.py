@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from setpoint.data.exchange import on_each
 from setpoint.data.frame import Frame
 from setpoint.data.keyed import Keyed, keys_of
 from setpoint.data.seen import Notes
@@ -29,6 +31,7 @@ from setpoint.errors import BadFile, BadSetting, BadTable
 from setpoint.files import make_directory
 from setpoint.problem.label_plan import LabelPlan
 from setpoint.problem.point import OperatingPoint
+from setpoint.problem.thresholds import Thresholds
 from setpoint.problem.watch import CALIBRATED, Watch
 from setpoint.run.artefact import SavedRun, load_scores
 from setpoint.run.weighted_rows import PLANNED, read_weights
@@ -120,32 +123,22 @@ class WatchedRun:
         if batch.weight is not None:
             self._weighted(batch, notes)
             return
-        watch, schema = self.watch, self.saved.schema
-        problem, draw = watch.problem, _draws(batch.fingerprint)
-        used = {column.name for column in schema.columns}
+        watch = self.watch
         references = {n: read_reference(r) for e in self.current for n, r in e.get("references", {}).items()}
         bins = {name: np.zeros(len(reference.ranks), dtype=int) for name, reference in references.items()}
         first: dict[str, Any] = {}
+        count = watch.count if labelled else None
+        look = partial(_look_at_chunk, self.saved, watch.thresholds, count, replace(batch, frames=()), references)
         waiting = self._waiting() if batch.key is not None and not labelled else []
         rows, flagged, counts = 0, 0, None
-        for frame in batch.frames:
-            # The column of keys need not be one that training had.
-            bare = frame.drop(batch.key, strict=False) if batch.key and batch.key not in used else frame
-            x = schema.encode(bare, ignore_extra=batch.ignore_extra, notes=notes)
-            scores = torch.from_numpy(self.saved.served.model.score(x.numpy()))
-            groups = None if problem.group is None else schema.groups(frame, problem.group)
-            rows, flagged = rows + len(scores), flagged + int((self._decided(scores, groups) == 1).sum())
-            features = _features(x, schema.features)
-            if len(references) == 1 and not first:
-                first = {name: Reference.of(values, draw).stored() for name, values in features.items()}
-            for name, reference in references.items():
-                bins[name] += reference.count(_one(scores) if name == SCORES else features[name], draw)
-            if labelled:
-                own = watch.count(scores, schema.labels(frame), schema.values(frame, problem.columns), groups)
-                counts = own if counts is None else counts + own
-            elif batch.key is not None:
-                names = None if groups is None else groups.tolist()
-                waiting.append(Keyed(keys_of(frame, batch.key), scores.double().numpy(), names))
+        for seen in on_each(batch.frames, look):
+            notes.merge(seen.notes)
+            rows, flagged, first = rows + seen.rows, flagged + seen.flagged, first or seen.references
+            for name, own in seen.bins.items():
+                bins[name] += own
+            if seen.counts is not None:
+                counts = seen.counts if counts is None else counts + seen.counts
+            waiting += [seen.keyed] if seen.keyed is not None else []
         more: dict[str, Any] = {"rows": rows, "flagged": flagged, "bins": {k: v.tolist() for k, v in bins.items()}}
         more |= {"references": first} if first else {}
         if labelled:
@@ -215,9 +208,6 @@ class WatchedRun:
         since = len(kinds) - kinds[::-1].index(CALIBRATED) if CALIBRATED in kinds else 0
         return self.watch.entries[since:]
 
-    def _decided(self, scores: Tensor, groups: Any) -> Tensor:
-        return self.watch.thresholds.decide(scores.double(), groups)
-
     def write(self) -> None:
         """Replace the record, then remove the files of waiting rows that it no longer names."""
         self.watch.save(self.record)
@@ -250,9 +240,58 @@ class WatchedRun:
         return [Keyed.read(self.place / name)]
 
 
-def _draws(text: str) -> np.random.Generator:
-    """Random numbers that follow from a hash, so that the same batch is counted in the same way."""
-    return np.random.default_rng(int(text[:16], 16))
+@dataclass(frozen=True)
+class _Seen:
+    """What one chunk of a batch adds to a look at it."""
+
+    rows: int
+    flagged: int
+    bins: dict[str, Any]
+    references: dict[str, Any]
+    counts: Any
+    keyed: Keyed | None
+    notes: Notes
+
+
+def _look_at_chunk(
+    saved: SavedRun,
+    thresholds: Thresholds,
+    count: Any,
+    batch: Batch,
+    references: dict[str, Reference],
+    first: int,
+    frame: Frame,
+) -> _Seen:
+    """Score and count the rows of a batch, or of a chunk of it that starts with row `first`."""
+    schema, problem, draw = saved.schema, saved.point.problem, _draws(batch.fingerprint, first)
+    used, notes = {column.name for column in schema.columns}, schema.notes()
+    # The column of keys need not be one that training had.
+    bare = frame.drop(batch.key, strict=False) if batch.key and batch.key not in used else frame
+    x = schema.encode(bare, ignore_extra=batch.ignore_extra, notes=notes)
+    scores = torch.from_numpy(saved.served.model.score(x.numpy()))
+    groups = None if problem.group is None else schema.groups(frame, problem.group)
+    flagged = int((thresholds.decide(scores.double(), groups) == 1).sum())
+    features = _features(x, schema.features)
+    made: dict[str, Any] = {}
+    if len(references) == 1 and first == 0:
+        made = {name: Reference.of(values, draw).stored() for name, values in features.items()}
+    bins = {
+        name: reference.count(_one(scores) if name == SCORES else features[name], draw)
+        for name, reference in references.items()
+    }
+    counts, keyed = None, None
+    if count is not None:
+        counts = count(scores, schema.labels(frame), schema.values(frame, problem.columns), groups)
+    elif batch.key is not None:
+        names = None if groups is None else groups.tolist()
+        keyed = Keyed(keys_of(frame, batch.key), scores.double().numpy(), names)
+    return _Seen(len(scores), flagged, bins, made, counts, keyed, notes)
+
+
+def _draws(text: str, first: int = 0) -> np.random.Generator:
+    """Random numbers that follow from a hash, so that the same rows are counted in the same way."""
+    seed = int(text[:16], 16)
+    return np.random.default_rng([seed, first] if first else seed)
 
 
 def _one(scores: Any) -> Any:
