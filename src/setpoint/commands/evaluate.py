@@ -21,7 +21,7 @@ from setpoint.data.stream import Labelled
 from setpoint.data.text_format import TextFormat
 from setpoint.decide.calibrate import evaluate
 from setpoint.decide.tally import sample_of
-from setpoint.errors import BadTable
+from setpoint.errors import BadSetting, BadTable
 from setpoint.measure.rate import recall
 from setpoint.problem.caution import Caution, cautions_of_ask
 from setpoint.problem.check import Check, check_counts
