@@ -21,12 +21,15 @@ from setpoint.data.seen import Notes
 from setpoint.data.text_format import TextFormat
 from setpoint.decide.settle import Confidence, Settled, demanded, settle
 from setpoint.decide.settle_tally import settle_tally
+from setpoint.errors import BadSetting
 from setpoint.lock import locked
 from setpoint.problem.point import OperatingPoint
+from setpoint.problem.population import PopulationWeights
 from setpoint.problem.watch import CALIBRATED
 from setpoint.run.artefact import SavedRun, load_run
 from setpoint.run.tallies import first_look, second_look
 from setpoint.run.watching import WatchedRun
+from setpoint.run.weighted_rows import read_weights, refuse_weighted_columns
 
 
 def main(
@@ -34,6 +37,8 @@ def main(
     run: Path,
     data: list[Path],
     confidence: str,
+    weight: str | None,
+    most_weight: float | None,
     stream: bool,
     workers: str | None,
     ignore_extra: bool,
@@ -47,6 +52,8 @@ def main(
     sure = read_sure(confidence)
     layout = TextFormat(separator, encoding, not no_header)
     in_chunks = stream or workers is not None
+    if weight is not None and in_chunks:
+        raise BadSetting("--weight is for a table in memory; leave out --stream and --workers")
     with locked(run), frames_at(data, stream=stream, workers=workers, layout=layout, notes=found) as frames:
         batch, named = fingerprint_of(data, frames), ", ".join(path.name for path in data)
         saved = load_run(run)
@@ -59,7 +66,13 @@ def main(
             old = OperatingPoint.from_dict(last["before"])
         elif known := watched.watch.place_of(batch):
             found.append(f"{named} was watched before, as entry {known}: rows that raised an alarm are no fair sample")
-        fresh = (_in_chunks if in_chunks else _whole)(saved, old, frames, sure, ignore_extra)
+        if in_chunks:
+            fresh = _in_chunks(saved, old, frames, sure, ignore_extra)
+        else:
+            (frame,) = frames
+            frame, weights = read_weights(frame, weight, most_weight, watched.current)
+            refuse_weighted_columns(weights, problem.columns)
+            fresh = _whole(saved, old, frame, weights, sure, ignore_extra)
         settled, here = fresh.settled, fresh.here
         notes.merge(fresh.notes)
         if not again:
@@ -85,6 +98,17 @@ def main(
     return UNCERTIFIED if refused else 0
 
 
+def _as_drawn(scores: Tensor, labels: Tensor, weights: PopulationWeights | None) -> tuple[Tensor, Tensor]:
+    """Rows with which new ones are compared: all of them, or a random part in which each stands for one."""
+    if weights is None:
+        return scores, labels
+    heavy = torch.as_tensor(weights.weights, dtype=torch.float64)
+    kept = (
+        torch.rand(len(heavy), generator=torch.Generator().manual_seed(0), dtype=torch.float64) * weights.most < heavy
+    )
+    return scores[kept], labels[kept]
+
+
 @dataclass(frozen=True)
 class Fresh:
     """The new point and the old one, judged on fresh rows.
@@ -107,16 +131,21 @@ class Fresh:
 
 
 def _whole(
-    saved: SavedRun, old: OperatingPoint, frames: Iterable[Frame], sure: Confidence, ignore_extra: bool
+    saved: SavedRun,
+    old: OperatingPoint,
+    frame: Frame,
+    weights: PopulationWeights | None,
+    sure: Confidence,
+    ignore_extra: bool,
 ) -> Fresh:
-    (frame,), problem, notes = frames, old.problem, saved.schema.notes()
+    problem, notes = old.problem, saved.schema.notes()
     scores = saved.scores(frame, ignore_extra=ignore_extra, notes=notes)
     labels = saved.schema.labels(frame)
     groups = None if problem.group is None else saved.schema.groups(frame, problem.group)
-    values = saved.schema.values(frame, problem.columns)
+    values = saved.schema.values(frame, problem.columns) if weights is None else weights
     settled = settle(problem, scores, labels, sure, weights=values, groups=groups, classes=old.classes or None)
-    here = old.judge(scores, labels, weights=values, groups=groups)
-    return Fresh(settled, here, len(labels), scores, labels, notes)
+    here = old.judge(scores, labels, weights=values if weights is None else weights.weights, groups=groups)
+    return Fresh(settled, here, len(labels), *_as_drawn(scores, labels, weights), notes)
 
 
 def _in_chunks(

@@ -21,15 +21,18 @@ from setpoint.data.stream import Labelled
 from setpoint.data.text_format import TextFormat
 from setpoint.decide.calibrate import evaluate
 from setpoint.decide.tally import sample_of
-from setpoint.errors import BadTable
+from setpoint.errors import BadSetting, BadTable
 from setpoint.measure.rate import recall
 from setpoint.problem.caution import Caution, cautions_of_ask
 from setpoint.problem.check import Check, check_counts
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
+from setpoint.problem.watch import Watch
 from setpoint.report.words import checked, has_best_cut, show_value, units
 from setpoint.run.artefact import SavedRun, load_run
 from setpoint.run.tallies import first_look, second_look
+from setpoint.run.weighted_rows import read_weights, refuse_weighted_columns
+from setpoint.serve.stored import RECORD
 
 BROKEN = 1
 #: A table is taken for that of the training if it holds at least this share of rows that the run has seen.
@@ -41,6 +44,8 @@ def main(
     run: Path,
     data: list[Path],
     level: float,
+    weight: str | None,
+    most_weight: float | None,
     stream: bool,
     workers: str | None,
     ignore_extra: bool,
@@ -56,6 +61,8 @@ def main(
     point, problem = saved.point, saved.point.problem
     several = bool(point.classes or point.labels)
     notes = saved.schema.notes()
+    if weight is not None and (stream or workers):
+        raise BadSetting("--weight is for a table in memory; leave out --stream and --workers")
     aside, layout = console(stderr=True, quiet=quiet), TextFormat(separator, encoding, not no_header)
     with frames_at(data, stream=stream, workers=workers, layout=layout, notes=found) as whole:
         known, frames = Known(saved), whole
@@ -67,14 +74,19 @@ def main(
             here, check, best, size = _in_chunks(saved, frames, level, ignore_extra, notes, known)
         else:
             (frame,) = frames
+            record = run / RECORD
+            entries = Watch.load(record).entries if record.is_file() else ()
+            frame, heavy = read_weights(frame, weight, most_weight, entries)
+            refuse_weighted_columns(heavy, problem.columns)
             known.look(frame)
             labels, scores = saved.schema.labels(frame), saved.scores(frame, ignore_extra=ignore_extra, notes=notes)
             groups = None if problem.group is None else saved.schema.groups(frame, problem.group)
             values = saved.schema.values(frame, problem.columns)
-            given = {"weights": values, "groups": groups, "lists": saved.lists(frame)}
-            here = point.judge(scores, labels, **given)
-            check = point.check(scores, labels, **given, level=level)
-            best = evaluate(problem, scores, labels, **given, classes=point.classes or None)
+            given = {"groups": groups, "lists": saved.lists(frame)}
+            plain = values if heavy is None else heavy.weights
+            here = point.judge(scores, labels, weights=plain, **given)
+            check = point.check(scores, labels, weights=values if heavy is None else heavy, **given, level=level)
+            best = evaluate(problem, scores, labels, weights=plain, **given, classes=point.classes or None)
             size = (len(labels), 0 if several else int(labels.sum()))
     if strict and unlike_training(notes.alarms()):
         return BROKEN
