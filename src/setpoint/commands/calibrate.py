@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import torch
+from torch import Tensor
+
 from setpoint.commands.evaluate import rates_of
 from setpoint.commands.fit import UNCERTIFIED, read_sure
 from setpoint.commands.show import grid, write_json
@@ -14,9 +17,11 @@ from setpoint.data.text_format import TextFormat
 from setpoint.decide.settle import demanded, settle
 from setpoint.lock import locked
 from setpoint.problem.point import OperatingPoint
+from setpoint.problem.population import PopulationWeights
 from setpoint.problem.watch import CALIBRATED
 from setpoint.run.artefact import load_run
 from setpoint.run.watching import WatchedRun
+from setpoint.run.weighted_rows import read_weights, refuse_weighted_columns
 
 
 def main(
@@ -24,6 +29,8 @@ def main(
     run: Path,
     data: list[Path],
     confidence: str,
+    weight: str | None,
+    most_weight: float | None,
     ignore_extra: bool,
     as_json: bool,
     quiet: bool,
@@ -39,10 +46,12 @@ def main(
         saved = load_run(run)
         watched, old, notes = WatchedRun(run, saved), saved.point, saved.schema.notes()
         problem = old.problem
+        frame, weights = read_weights(frame, weight, most_weight, watched.current)
+        refuse_weighted_columns(weights, problem.columns)
         scores = saved.scores(frame, ignore_extra=ignore_extra, notes=notes)
         labels = saved.schema.labels(frame)
         groups = None if problem.group is None else saved.schema.groups(frame, problem.group)
-        values = saved.schema.values(frame, problem.columns)
+        values = saved.schema.values(frame, problem.columns) if weights is None else weights
         last = next((entry for entry in reversed(watched.watch.entries) if entry["kind"] == CALIBRATED), None)
         again = last is not None and last["batch"] == batch
         if last is not None and again:
@@ -51,10 +60,10 @@ def main(
         elif known := watched.watch.place_of(batch):
             found.append(f"{named} was watched before, as entry {known}: rows that raised an alarm are no fair sample")
         settled = settle(problem, scores, labels, sure, weights=values, groups=groups, classes=old.classes or None)
-        here = old.judge(scores, labels, weights=values, groups=groups)
+        here = old.judge(scores, labels, weights=values if weights is None else weights.weights, groups=groups)
         if not again:
             more = {"name": named, "batch": batch, "rows": len(labels), "before": old.to_dict()}
-            watched.restart(settled.point, scores, labels, more)
+            watched.restart(settled.point, *_as_drawn(scores, labels, weights), more)
             watched.write()
     refused = settled.refusal is not None and demanded(sure) is not None
     say(console(stderr=True, quiet=quiet), *(f"note: {note}" for note in [*found, *notes.sentences()]))
@@ -73,3 +82,14 @@ def main(
     said = settled.refusal or (str(new.certificate) if new.certificate else "")
     say(screen, *([f"{'No certificate' if settled.refusal else 'Certificate'}: {said}."] if said else []))
     return UNCERTIFIED if refused else 0
+
+
+def _as_drawn(scores: Tensor, labels: Tensor, weights: PopulationWeights | None) -> tuple[Tensor, Tensor]:
+    """Rows with which new ones are compared: all of them, or a random part in which each stands for one."""
+    if weights is None:
+        return scores, labels
+    heavy = torch.as_tensor(weights.weights, dtype=torch.float64)
+    kept = (
+        torch.rand(len(heavy), generator=torch.Generator().manual_seed(0), dtype=torch.float64) * weights.most < heavy
+    )
+    return scores[kept], labels[kept]

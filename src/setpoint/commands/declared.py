@@ -16,11 +16,13 @@ from setpoint.commands.options import (
     IgnoreExtra,
     Json,
     Model,
+    MostWeight,
     Quiet,
     RunPlace,
     Streamed,
     Strict,
     TargetName,
+    Weight,
     as_text,
     of_output,
     of_table,
@@ -141,6 +143,8 @@ def evaluate(
     level: Annotated[
         float, typer.Option(help="The probability, each time you look, of calling a bound broken that holds.")
     ] = 0.05,
+    weight: Weight = None,
+    most_weight: MostWeight = None,
     stream: Streamed = False,
     ignore_extra: IgnoreExtra = False,
     strict: Strict = False,
@@ -171,6 +175,12 @@ def watch(
     key: Annotated[
         str | None, typer.Option(help="The column by which late labels find their rows, such as id.")
     ] = None,
+    weight: Weight = None,
+    most_weight: MostWeight = None,
+    plan: Annotated[
+        int | None, typer.Option(help="Draw about so many rows to label, those that tell most about the bounds.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="The file of the rows to label, with their weights.")] = None,
     name: Annotated[str | None, typer.Option(help="A name for the look, such as 2026-07; else the file's.")] = None,
     level: Annotated[
         float | None,
@@ -188,6 +198,10 @@ def watch(
 
     setpoint watch run july-labels.csv --labels --key id
 
+    setpoint watch run july.csv --plan 500 --out to_label.csv
+
+    setpoint watch run to_label.csv --weight weight
+
     Look as often as you like: the level is that of all looks together. A batch
     that was counted before is not counted again. Exit code 0: the bounds hold,
     or it is open; 1: a bound is broken; 4: drift only; 2: a mistake.
@@ -201,6 +215,8 @@ def calibrate(
     confidence: Annotated[
         str, typer.Option(help="As in setpoint fit: auto, none, or a probability such as 0.95.")
     ] = "auto",
+    weight: Weight = None,
+    most_weight: MostWeight = None,
     ignore_extra: IgnoreExtra = False,
     **shared: Any,
 ) -> None:

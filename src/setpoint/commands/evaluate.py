@@ -30,8 +30,11 @@ from setpoint.problem.caution import Caution, cautions_of_ask
 from setpoint.problem.check import Check, check_counts
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
+from setpoint.problem.watch import Watch
 from setpoint.report.words import checked, has_best_cut, show_value, units
 from setpoint.run.artefact import SavedRun, load_run
+from setpoint.run.weighted_rows import read_weights, refuse_weighted_columns
+from setpoint.serve.stored import RECORD
 
 BROKEN = 1
 #: A table is taken for that of the training if it holds at least this share of rows that the run has seen.
@@ -43,6 +46,8 @@ def main(
     run: Path,
     data: list[Path],
     level: float,
+    weight: str | None,
+    most_weight: float | None,
     stream: bool,
     ignore_extra: bool,
     strict: bool,
@@ -65,17 +70,23 @@ def main(
         frames, gone = _labelled(frames, saved.schema.target.columns)
         say(aside, *([f"note: {gone} rows without a label are left out, as in training"] if gone else []))
     if stream:
+        if weight is not None:
+            raise BadSetting("--weight is for a table in memory; leave out --stream")
         here, check, best, size = _in_chunks(saved, frames, level, ignore_extra, notes, known)
     else:
         (frame,) = frames
+        record = run / RECORD
+        frame, heavy = read_weights(frame, weight, most_weight, Watch.load(record).entries if record.is_file() else ())
+        refuse_weighted_columns(heavy, problem.columns)
         known.look(frame)
         labels, scores = saved.schema.labels(frame), saved.scores(frame, ignore_extra=ignore_extra, notes=notes)
         groups = None if problem.group is None else saved.schema.groups(frame, problem.group)
         values = saved.schema.values(frame, problem.columns)
-        given = {"weights": values, "groups": groups, "lists": saved.lists(frame)}
-        here = point.judge(scores, labels, **given)
-        check = point.check(scores, labels, **given, level=level)
-        best = evaluate(problem, scores, labels, **given, classes=point.classes or None)
+        given = {"groups": groups, "lists": saved.lists(frame)}
+        plain = values if heavy is None else heavy.weights
+        here = point.judge(scores, labels, weights=plain, **given)
+        check = point.check(scores, labels, weights=values if heavy is None else heavy, **given, level=level)
+        best = evaluate(problem, scores, labels, weights=plain, **given, classes=point.classes or None)
         size = (len(labels), 0 if several else int(labels.sum()))
     if strict and unlike_training(notes.alarms()):
         return BROKEN

@@ -149,6 +149,13 @@ IgnoreExtra = Annotated[
         "--ignore-extra", help="Ignore columns that the training table did not have; they are an error otherwise."
     ),
 ]
+Weight = Annotated[
+    str | None,
+    typer.Option(help="The column of weights: the number of rows that each row stands for, as --plan wrote it."),
+]
+MostWeight = Annotated[
+    float | None, typer.Option(help="The largest weight that can occur; not needed for the weights of a plan.")
+]
 Strict = Annotated[
     bool,
     typer.Option("--strict", help="Stop with exit code 1 if most rows of any column are unlike those of training."),

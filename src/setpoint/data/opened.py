@@ -52,7 +52,7 @@ class Opened:
         path: Where its content is, unpacked.
         kind: Text, Parquet, Arrow or JSON lines.
         head: The separator and the names of a text file.
-        notes: What was found out; the name of the file goes before each.
+        notes: Sentences on findings; the name of the file goes before each.
     """
 
     name: str
@@ -74,7 +74,7 @@ def open_file(path: Path, layout: TextFormat, *, lean: bool = False) -> Opened:
 
     Args:
         path: The file.
-        layout: What the user says about text files.
+        layout: The settings of the user for text files.
         lean: Whether the file may be larger than memory.
 
     Raises:

@@ -1,6 +1,6 @@
 """Readings: what each column of a table holds, found once when a model is trained and applied as found ever after.
 
-A text file has no types, and a frame may have others than the one that was trained on. Nothing is inferred from the
+A text file has no types, and a frame may have others than the frame that was trained on. Nothing is inferred from the
 rows to be predicted, so a row is read in the same way whatever other rows stand beside it.
 """
 

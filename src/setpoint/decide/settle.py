@@ -17,6 +17,7 @@ from setpoint.errors import BadProblem, BadSetting, NotCertified, TooFewSamples
 from setpoint.problem.certificate import AUTO
 from setpoint.problem.evidence import is_testable
 from setpoint.problem.point import OperatingPoint
+from setpoint.problem.population import PopulationWeights
 from setpoint.problem.problem import Problem
 
 #: The confidence that nobody has named: `USUAL` where the rows suffice, else no certificate.
@@ -128,6 +129,7 @@ def _decides_nothing(point: OperatingPoint) -> bool:
 def _is_no_better_than_nothing(point: OperatingPoint, labels: Any, weights: Any) -> bool:
     """Whether flagging all rows or none keeps the bounds, too, with an objective that is as good."""
     problem, positive = point.problem, torch.as_tensor(labels).double()
+    weights = weights.weights if isinstance(weights, PopulationWeights) else weights
     heavy = torch.ones_like(positive) if weights is None else torch.as_tensor(weights).double()
     there, lacking = float((heavy * positive).sum()), float((heavy * (1 - positive)).sum())
     # Counts as those of one group: where all groups are treated alike, nothing differs between them.

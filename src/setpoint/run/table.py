@@ -203,7 +203,7 @@ class SplitTable:
         rows, shared = self.rows[part], None if not work.processes.alone else False
         loader = Batches(rows.x, rows.labels, groups=rows.groups, process_group=shared, **how)
         loader = loader if rows.lists is None else loader.with_lists(rows.lists)
-        return loader.with_values(rows.values).known_as(part if self.named else None)
+        return loader.with_values(rows.values).with_clusters(rows.clusters).known_as(part if self.named else None)
 
 
 def fit_table(
@@ -287,6 +287,7 @@ def fit_table(
             groups=None if codes is None else codes[own],
             lists=None if lists is None else lists[own],
             values=None if values is None else values[own],
+            clusters=None if divided.clusters is None else divided.clusters[own],
         )
         for (part, own), x in zip(rows.items(), (first, *plain[1:]))
     }
@@ -297,9 +298,8 @@ def fit_table(
         if readings[column.name].kind == "words" and (odd := spelling_note(frame[column.name]))
     ]
     work.identity = {"data": about, "target": ",".join(targets), "positive": positive, "solvers": list(solvers)}
-    clusters = None if divided.clusters is None else divided.clusters[rows["calibration"]]
     blocks = tuple(schema.blocks)
-    cut = SplitTable(parts, tuple(groups), names, named=True, blocks=blocks, clusters=clusters)
+    cut = SplitTable(parts, tuple(groups), names, named=True, blocks=blocks, clusters=parts["calibration"].clusters)
     run = fit_parts(cut, problem, settings, solvers, on_row=on_row, work=work)
     again = ["the model was retrained on training and held-out rows together; --no-refit turns that off"]
     told = (*chosen(schema, rows_read - frame.height), *divided.notes, *schema.spellings(), *words, *encodings)

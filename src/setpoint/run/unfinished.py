@@ -74,7 +74,7 @@ def begin(
 
     With `force` an earlier run in this place is replaced; it can be read until the new one is whole. With `go_on` an
     unfinished run of the same plan is continued. Only the first of several `processes` writes to this place, and it
-    holds the lock until the run is written. What comes through standard input is kept beside the run until that is
+    holds the lock until the run is written. A table from standard input is kept beside the run until that is
     whole. `notes` takes what was found out about the files, as soon as it is.
     """
     out = Path(out)

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from setpoint.data.frame import Frame
@@ -26,9 +27,11 @@ from setpoint.data.seen import Notes
 from setpoint.decide.drift import SCORES, Reference, read_reference
 from setpoint.errors import BadFile, BadSetting, BadTable
 from setpoint.files import make_directory
+from setpoint.problem.label_plan import LabelPlan
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.watch import CALIBRATED, Watch
 from setpoint.run.artefact import SavedRun, load_scores
+from setpoint.run.weighted_rows import PLANNED, read_weights
 from setpoint.serve.stored import RECORD
 
 #: The kind of an entry that counts rows without labels, and of one that says with what rows are compared.
@@ -48,6 +51,8 @@ class Batch:
         name: Its name in the record.
         ignore_extra: Whether to allow columns that training never had.
         key: The column by which labels are found later; None if there is none.
+        weight: The column of weights; None if rows have none.
+        most: The largest weight that can occur; None for the weights of a plan.
     """
 
     frames: Iterable[Frame]
@@ -55,6 +60,19 @@ class Batch:
     name: str
     ignore_extra: bool = False
     key: str | None = None
+    weight: str | None = None
+    most: float | None = None
+
+
+@dataclass(frozen=True)
+class Planned:
+    """The rows to label, their weights, and how many rows and drawn rows each stratum has."""
+
+    plan: LabelPlan
+    frame: Frame
+    weights: NDArray[np.float64]
+    rows: list[int]
+    drawn: list[int]
 
 
 class WatchedRun:
@@ -99,6 +117,9 @@ class WatchedRun:
 
     def look(self, batch: Batch, notes: Notes, *, labelled: bool) -> None:
         """Count a batch, with its labels or without; rows without labels wait for them if they have a key."""
+        if batch.weight is not None:
+            self._weighted(batch, notes)
+            return
         watch, schema = self.watch, self.saved.schema
         problem, draw = watch.problem, _draws(batch.fingerprint)
         used = {column.name for column in schema.columns}
@@ -132,6 +153,39 @@ class WatchedRun:
         else:
             more |= {"waiting": self._keep(Keyed.joined(waiting))} if batch.key is not None else {}
             watch.add({"kind": SCORED, "name": batch.name, "batch": batch.fingerprint, **more})
+
+    def _weighted(self, batch: Batch, notes: Notes) -> None:
+        """Count labelled rows with weights; they were not drawn at random, so they say nothing about drift."""
+        (frame,) = batch.frames
+        rest, weights = read_weights(frame, batch.weight, batch.most, self.current)
+        assert weights is not None
+        scores = self.saved.scores(rest, ignore_extra=batch.ignore_extra, notes=notes)
+        counts, shares = self.watch.count_weighted(scores, self.saved.schema.labels(rest), weights)
+        more = {"shares": shares, "flagged_share": weights.flagged_share}
+        self.watch.look(counts, batch=batch.fingerprint, name=batch.name, **more)
+
+    def plan(self, batch: Batch, labels: int, notes: Notes) -> Planned:
+        """Draw about this many rows of a batch to label, and keep the plan in the record.
+
+        The same batch and number give the same rows, since the fingerprint of the batch is the seed.
+        """
+        (frame,) = batch.frames
+        scores = np.asarray(self.saved.scores(frame, ignore_extra=batch.ignore_extra, notes=notes), dtype=np.float64)
+        if not 0 < labels <= len(scores):
+            raise BadSetting(f"--plan is the number of rows to label, from 1 to the {len(scores)} of the table")
+        kept = load_scores(self.path)
+        known = kept.scores[next(iter(self.saved.about["results"]))]["calibration"]
+        plan = self.watch.plan(known, kept.labels["calibration"], labels / len(scores))
+        rows, weights = plan.draw(scores, int(batch.fingerprint[:16], 16))
+        strata = plan.strata(scores)
+        sizes, drawn = (np.bincount(own, minlength=len(plan.chances)).tolist() for own in (strata, strata[rows]))
+        mark = f"{batch.fingerprint}-{labels}"
+        if self.watch.place_of(mark) is None:
+            stored = {"threshold": plan.threshold, "edges": list(plan.edges), "chances": list(plan.chances)}
+            self.watch.add(
+                {"kind": PLANNED, "name": batch.name, "batch": mark, "rows": len(scores), "drawn": len(rows), **stored}
+            )
+        return Planned(plan, frame[rows], np.asarray(weights.weights), sizes, drawn)
 
     def late(self, batch: Batch) -> tuple[int, int]:
         """Count the waiting rows whose labels have come: how many there are, and how many labels have no such row."""

@@ -60,9 +60,7 @@ class Trees:
         at_once = min(len(self.leaves), os.cpu_count() or 1)
         each = None if self.seconds is None else self.seconds * at_once / len(self.leaves)
         members = (
-            Boosting(
-                leaves, monotone=self.monotone, seed=place, seconds=each, ranked=self.ranked, patience=PATIENCE
-            )
+            Boosting(leaves, monotone=self.monotone, seed=place, seconds=each, ranked=self.ranked, patience=PATIENCE)
             for place, leaves in enumerate(self.leaves)
         )
         return CrossFit(tuple(members), self.seed, self.pool)
