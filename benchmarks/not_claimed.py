@@ -17,9 +17,9 @@ from benchmarks.studies.tables.verdict import TUNED
 def networks() -> str:
     together = load_figures("networks")["confirmation"]["together"]["minimize fnr where fpr <= 1%"]["test"]["default"]
     return (
-        "**That a new loss is why networks get better.** The default for networks is cross-entropy with half the weight "
-        "on positives, a running average and a second training on held-out rows. Over the best of seven weights with "
-        f"the same average and rows its gain is {gain(together[HELPED])} points ([networks](networks.md))."
+        "**That a new loss is why networks get better.** The default for networks is cross-entropy with half the "
+        "weight on positives, a running average and a second training on held-out rows. Over the best of seven weights "
+        f"with the same average and rows its gain is {gain(together[HELPED])} points ([networks](networks.md))."
     )
 
 
@@ -30,11 +30,13 @@ def small_networks() -> str:
     shown = []
     for ask in ASKS:
         gains = [row["gain"][RIVALS[1]] for row in rows if row["ask"] == ask]
-        better, worse = (sum(side * one["mean"] > 2 * one["corrected_standard_error"] for one in gains) for side in (1, -1))
+        better, worse = (
+            sum(side * one["mean"] > 2 * one["corrected_standard_error"] for one in gains) for side in (1, -1)
+        )
         shown.append(f"at FPR {ask.split('<= ')[1]} {counted(gains, better, worse)}")
     return (
-        "**That implicit thresholds replace training longer.** Against cross-entropy with 7/3 as many steps, which is as "
-        f"many batches as a grid of seven weights sees: {'; '.join(shown)} cells ([small networks](small_nets.md))."
+        "**That implicit thresholds replace training longer.** Against cross-entropy with 7/3 as many steps, which is "
+        f"as many batches as a grid of seven weights sees: {'; '.join(shown)} cells ([small networks](small_nets.md))."
     )
 
 
@@ -64,8 +66,8 @@ def certificates() -> str:
 def dependence() -> str:
     naive = max(cell["naive"]["broken"] for cell in load_figures("dependence")["cells"] if "naive" in cell)
     return (
-        "**That rows may be treated as independent.** Where they come in clusters or from another population and nobody "
-        f"says so, up to {share(naive)} of the promises are broken ([dependence](dependence.md))."
+        "**That rows may be treated as independent.** Where they come in clusters or from another population and "
+        f"nobody says so, up to {share(naive)} of the promises are broken ([dependence](dependence.md))."
     )
 
 
@@ -73,9 +75,9 @@ def published() -> str:
     listed = papers.entries()
     good = sum(one.state in (papers.REPRODUCED, papers.DIRECTION) for one in listed)
     return (
-        f"**That the papers' figures are reproduced.** Of {len(listed)} tables and figures {good} are, at least in their "
-        "direction; the rest are not, or their data cannot be had ([list](papers.md)). Our networks are smaller than "
-        "the published ones, and a gain that is absent here may be there in theirs."
+        f"**That the papers' figures are reproduced.** Of {len(listed)} tables and figures {good} are, at least in "
+        "their direction; the rest are not, or their data cannot be had ([list](papers.md)). Our networks are smaller "
+        "than the published ones, and a gain that is absent here may be there in theirs."
     )
 
 
@@ -98,8 +100,8 @@ def fairness() -> str:
 
 def maturity() -> str:
     return (
-        "**That it has been used.** There are no users outside of its tests, no GPU was at hand, one version of PyTorch "
-        "is tested, and every study was run by its makers. Many of the real tables are small and old."
+        "**That it has been used.** There are no users outside of its tests, no GPU was at hand, one version of "
+        "PyTorch is tested, and every study was run by its makers. Many of the real tables are small and old."
     )
 
 
@@ -108,6 +110,6 @@ def page() -> str:
              maturity()]  # fmt: skip
     told = "\n".join(f"- {part}" for part in parts if part)
     return (
-        "# What we do not claim\n\nFor the sceptic: statements that one might read into these pages and that the figures "
-        f"do not support. Written by `python -m benchmarks.evidence`.\n\n{told}\n"
+        "# What we do not claim\n\nFor the sceptic: statements that one might read into these pages and that the "
+        f"figures do not support. Written by `python -m benchmarks.evidence`.\n\n{told}\n"
     )

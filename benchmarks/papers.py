@@ -34,7 +34,7 @@ class Entry:
 
     @property
     def cells(self) -> list[str]:
-        command = f"[`python -m benchmarks.studies.{self.study}`]({self.study}.md)" if self.study else ""
+        command = f"[`{self.study}`]({self.study}.md)" if self.study else ""
         return [self.paper, self.what, self.state, self.found, self.why, command]
 
 
@@ -88,8 +88,8 @@ def of_areas(figures: Figures, ranges: Figures) -> list[Entry]:
     at = "; ".join(f"{row['set']}: most ahead from {row['beta']:g}" for row in most)
     lost = [row["set"] for row in ours if row["minus cross-entropy"]["mean"] <= 0]
     why = (
-        f"the gain over cross-entropy is there on {len(ours) - len(lost)} of {len(ours)} sets; tuned class weights, which "
-        "the paper does not try, have it too. Levels of cross-entropy that are off: [by one change at a "
+        f"the gain over cross-entropy is there on {len(ours) - len(lost)} of {len(ours)} sets; tuned class weights, "
+        "which the paper does not try, have it too. Levels of cross-entropy that are off: [by one change at a "
         "time](paper_levels.md)"
     )
     return [
@@ -118,8 +118,11 @@ def of_programs(figures: Figures) -> list[Entry]:
 
     rates = "; ".join(paper_programs.of_rates(figures["rows"], figures["rate chosen"]))
     spreads = paper_programs.found_out(figures["rows"])
-    margins = {row["method"]: row["value"]["mean"] for row in figures["rows"]
-               if (row["table"], row["level"]) == ("halves", 91) and row["method"].startswith("ramp, margin")}  # fmt: skip
+    margins = {
+        row["method"]: row["value"]["mean"]
+        for row in figures["rows"]
+        if (row["table"], row["level"]) == ("halves", 91) and row["method"].startswith("ramp, margin")
+    }
     best = max(margins, key=lambda name: margins[name]).removeprefix("ramp, margin ")
     state = DIRECTION if best == "0.01" else NOT
     return [
@@ -149,7 +152,7 @@ def of_critical(pair: Figures, tail: Figures) -> list[Entry]:
         Entry("003", "Table 1: a pair of CIFAR-10, 1:100 and 1:200", direction(areas), "critical_class",
               f"AUC {told(areas)}; three of nine base losses",
               f"{NOT_SHOWN}: plain BCE has an AUC of {plain['AUC']['mean']:.0f}, published "
-              f"{plain['AUC']['published']:.0f}; the experiment is `--ladder`, not run"),
+              f"{plain['AUC']['published']:.0f}; the experiment is `critical_class.ladder`, not run"),
         Entry("003", "Table 2: CIFAR-100", NO_DATA),
         Entry("003", "Table 3: MRI of a hospital", NO_DATA),
         Entry("003", "Table 4: long-tailed CIFAR-10", direction(errors), "long_tailed",
@@ -176,14 +179,15 @@ def page() -> str:
         + ", ".join(f"{number} {state}" for state, number in Counter(one.state for one in of_kind(kind)).items())
         for kind in ("Table", "Figure")
     )
-    head = ["paper", "table or figure", "state", "found here: gain in points", "why it differs", "command"]
+    head = ["paper", "table or figure", "state", "found here: gain in points", "why it differs", "study"]
     return (
-        "# The papers' tables and figures\n\n"
+        "---\nhide: [navigation, toc]\n---\n\n# The papers' tables and figures\n\n"
         f"All {len(of_kind('Table'))} tables of results and {len(of_kind('Figure'))} figures of the papers behind the "
         "methods. 000: Kumar, Narasimhan, Cotter 2021 (implicit thresholds). 004: Chen, Kumar, Liu, Amid 2022 (last "
-        "layer). 001 / 002: differentiable linear programs (002 adds no table). 003: Sangalli and others 2021 (critical "
-        "classes). Table 1 of 000 and Table 5 of 001 describe data and programs and show no results. *Reproduced*: "
-        "every cell gains beyond two standard errors; *direction reproduced*: most gain and none is lost beyond two. "
-        "Written by `python -m benchmarks.evidence` from the summaries.\n\n"
+        "layer). 001 / 002: differentiable linear programs (002 adds no table). 003: Sangalli and others 2021 "
+        "(critical classes). Table 1 of 000 and Table 5 of 001 describe data and programs and show no results. "
+        "*Reproduced*: every cell gains beyond two standard errors; *direction reproduced*: most gain and none is lost "
+        "beyond two. A study is run by `python -m benchmarks.studies.NAME`. Written by `python -m benchmarks.evidence` "
+        "from the summaries.\n\n"
         f"{counts[0].upper()}{counts[1:]}.\n\n{table(head, [one.cells for one in listed])}\n"
     )

@@ -23,6 +23,7 @@ from benchmarks.studies.lists import page as lists
 from benchmarks.studies.mq2008 import page as mq2008
 from benchmarks.studies.networks.page import over_sets
 from benchmarks.studies.promises.page import tries_and_looks
+from benchmarks.studies.small_nets import page as small_nets
 from setpoint.train.default import explain_default
 
 DOCS = ROOT / "docs"
@@ -57,6 +58,7 @@ def decision() -> str:
         ["a table, and no need for a linear model", "`setpoint fit`: it tries all kinds of models", by_trees(linear)],
         ["a network", f"`sp.fit` with no solver: {usual['mlp']}, then all rows", by_networks("default")],
         ["a network, and time for one training", "`refit=False`", by_networks("default, refit=False")],
+        ["a network, and few steps", "more steps of cross-entropy before another loss", by_steps()],
         ["a network, nothing known of the data", "`solver=sp.Auto()`", by_auto(networks)],
         ["a network and one rare, critical class", "try `sp.AugmentedLagrangian`", critical()],
         ["the first k of each list", "cross-entropy; try `sp.losses.ImplicitTopK`", first_k()],
@@ -114,6 +116,13 @@ def by_networks(method: str) -> str:
             f"{one['ahead on']} of {one['sets']} sets, clearly better on {clear['better']}, worse on {clear['worse']}"
         )
     return f"FNR at FPR 1 %: {'; '.join(shown)}"
+
+
+def by_steps() -> str:
+    """Implicit thresholds in small networks, against the best weight and against the same time spent on more steps."""
+    found = [f"{claim.effect} against {claim.against}" for claim in small_nets.claims(load_figures("small_nets"))
+             if claim.says.endswith("FPR 1%: implicit better in every cell")]  # fmt: skip
+    return f"implicit thresholds after a warm start, points of FNR at FPR 1 %: {'; '.join(found)}"
 
 
 def networks() -> str:
@@ -252,13 +261,44 @@ def batch_sizes() -> str:
     return f"`python -m benchmarks.studies.batch_size`\n\n{table(head, rows)}"
 
 
+def peer_states() -> str:
+    """Which of the other peers run today, and what they answer to a bound."""
+    rows = [[row["peer"], row["version"], row["tried"], row["answer"]] for row in load_figures("peer_states")["rows"]]
+    head = ["peer", "version", "tried", "answer"]
+    return f"`python -m benchmarks.peers.states`\n\n{table(head, rows)}"
+
+
 def contest(name: str, write: Callable[[dict[str, Any]], str]) -> str:
     """A contest among the peers, in short."""
     return write(load_figures("peers")["contests"][name])
 
 
+#: Ways that people use today, as the study of tables names them, and in words.
+TODAY = {
+    "cross-entropy": "a linear model by cross-entropy, threshold set for the ask",
+    "LightGBM": "LightGBM as it comes, threshold set for the ask",
+    "LightGBM tuned": "tuned LightGBM, threshold set for the ask",
+    "TunedThresholdClassifierCV": "scikit-learn's TunedThresholdClassifierCV",
+    "FLAML": "FLAML with as much processor time",
+}
+
+
+def today() -> str:
+    """Our default against what people use today, both as shipped, over the cells of the study of tables."""
+    figures = load_figures("tables")
+    rows = []
+    for rival, words in TODAY.items():
+        counts = figures["counts"][f"{rival} | at threshold | standard_error"]
+        cells = [cell["gain"]["at threshold"] for cell in figures["cells"]]
+        gains = [100 * cell[rival]["mean"] for cell in cells if rival in cell]
+        mean = sum(gains) / len(gains)
+        rows.append([words, f"{mean:+.1f}", f"{counts['better']} of {counts['cells']}", str(counts["worse"])])
+    return table(["today", "mean gain, points", "better", "worse"], rows)
+
+
 PASSAGES: dict[str, Callable[[], str]] = {
     "decision": decision,
+    "today": today,
     "weights_grid": weights_grid,
     "networks": networks,
     "certificates": certificates,
@@ -269,6 +309,7 @@ PASSAGES: dict[str, Callable[[], str]] = {
     "compiled": compiled,
     "growth": growth,
     "batch_sizes": batch_sizes,
+    "peer_states": peer_states,
     "peers_gap": partial(contest, "error at gap", gap_table),
     "peers_f": partial(contest, "best f score", f_table),
     **{f"processes_{part}": partial(of_part, part) for part in WRITERS},
@@ -285,4 +326,4 @@ def filled(text: str) -> str:
 
 def pages() -> list[Path]:
     """The pages that have such places."""
-    return [path for path in sorted(DOCS.rglob("*.md")) if MARK.search(path.read_text())]
+    return [path for path in (ROOT / "README.md", *sorted(DOCS.rglob("*.md"))) if MARK.search(path.read_text())]

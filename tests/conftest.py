@@ -19,6 +19,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
+from chromium import browser  # noqa: F401
 from marks import ALL_CASES
 
 torch.set_num_threads(1)

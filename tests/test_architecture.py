@@ -9,7 +9,7 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[1] / "src" / "setpoint"
 FILES = sorted(SOURCE.rglob("*.py"))
 #: Rooms from left to right; each imports rooms to its left only. `base` is the files at the root that know no room.
-ROOMS = ("base", "measure", "problem", "decide", "lp", "solve", "data", "train", "run")
+ROOMS = ("base", "measure", "problem", "decide", "lp", "solve", "data", "serve", "train", "run")
 #: The doors, and what they import beside the rooms: no door imports another, but for the command line.
 DOORS = {
     "estimator": set(), "integrations": set(), "report": set(), "export": set(),
@@ -18,7 +18,7 @@ DOORS = {
 }  # fmt: skip
 #: Files that only gather public names.
 NAMES = ("__init__", "losses", "classes", "rates", "steps", "methods")
-BASE = ("errors", "files", "lock", "capacity", "processes", "plain", "lazy")
+BASE = ("errors", "files", "lock", "capacity", "processes", "plain", "lazy", "on_use", "shown")
 #: What a room to the left is not for: programs stand beside the solvers, tables know no problem.
 LEFT_OF = {
     **{room: set(ROOMS[:place]) for place, room in enumerate(ROOMS)},
@@ -30,12 +30,12 @@ LEFT_OF = {
 #: Each optional package and the rooms, or the single files, that may import it.
 OPTIONAL = {
     "polars": {"data"}, "typer": {"cli", "commands/declared.py", "commands/options.py"},
-    "rich": {"commands/show.py"}, "safetensors": {"run/artefact.py"},
+    "rich": {"commands/show.py", "commands/terminal.py"}, "safetensors": {"run/artefact.py", "serve/run.py"},
     "sklearn": {"estimator"}, "matplotlib": {"report"}, "accelerate": set(), "tensorboard": set(),
     "pytorch_lightning": set(), "optuna": {"train"},
     "lightning": {"integrations/lightning.py"}, "transformers": {"integrations/huggingface.py"},
     "onnx": {"export"}, "onnxruntime": {"export"}, "skl2onnx": {"export"}, "onnxmltools": {"export"},
-    "torchmetrics": {"integrations/torchmetrics.py"}, "mlflow": {"integrations/trackers.py"},
+    "torchmetrics": {"integrations/torchmetrics.py"}, "mlflow": {"integrations/trackers.py", "integrations/mlflow.py"},
 }  # fmt: skip
 
 

@@ -14,15 +14,20 @@ from pathlib import Path
 import pytest
 
 import setpoint as sp
-from marks import slow
+from marks import quick_first, slow
+from setpoint.run.artefact import save_run
+from setpoint.run.settings import Settings
+from setpoint.run.table import fit_table
+from tables import loans
 
 SOURCE = Path(sp.__file__)
 HEAVY = {"torch", "numpy", "scipy", "polars", "typer", "rich", "sklearn", "matplotlib", "cooper", "safetensors"}
 
 
 def loaded_by(code: str) -> set[str]:
-    """The top-level packages in memory after some code has run in a process of its own."""
-    tail = "\nimport json, sys\nprint('\\n' + json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"
+    """The packages and our own rooms in memory after some code has run in a process of its own."""
+    named = "{'.'.join(name.split('.')[:depth]) for name in sys.modules for depth in (1, 2)}"
+    tail = f"\nimport json, sys\nprint('\\n' + json.dumps(sorted({named})))"
     environment = {**os.environ, "PYTHONPATH": str(SOURCE.parents[1])}
     done = subprocess.run(
         [sys.executable, "-c", code + tail], env=environment, capture_output=True, text=True, timeout=100, check=True
@@ -88,7 +93,7 @@ def test_every_name_resolves_and_stays():
 
 @slow
 def test_the_top_shows_its_public_names_and_nothing_else():
-    code = "import setpoint as sp\nsp.fit, sp.lp, sp.losses\nassert 'solve' not in dir(sp)\nassert len(dir(sp)) < 49"
+    code = "import setpoint as sp\nsp.fit, sp.lp, sp.losses\nassert 'solve' not in dir(sp)\nassert len(dir(sp)) < 50"
     assert "torch" in loaded_by(code)
 
 
@@ -134,3 +139,20 @@ def test_the_artefact_without_its_extra_says_what_to_install(package):
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
     sentence = f"this needs the package {package}; install it with: pip install 'setpoint[table]'"
     assert ended.stderr.splitlines()[-1] == f"setpoint.errors.MissingPackage: {sentence}"
+
+
+@pytest.mark.parametrize("model", quick_first(["trees", "linear", "mlp"]))
+def test_answering_loads_no_pytorch_and_no_training_code(model, tmp_path):
+    solver = {} if model == "trees" else {"solver": "cross-entropy"}
+    table = fit_table(loans(), "default", sp.ask("minimize fnr where fpr <= 20%"), Settings(model=model, **solver))
+    run, new, out = save_run(tmp_path / "run", table), tmp_path / "new.csv", tmp_path / "out.csv"
+    loans().drop("default").write_csv(new)
+    for code in (
+        f"import polars, setpoint as sp; sp.load_run({str(run)!r}).answer(polars.read_csv({str(new)!r}))",
+        f"from setpoint.cli import main\ntry: main(['predict', {str(run)!r}, {str(new)!r}, '--out', {str(out)!r}])\n"
+        "except SystemExit: pass",
+    ):
+        loaded = loaded_by(code)
+        assert "setpoint.serve" in loaded
+        assert loaded & {"torch", "scipy.special", "lightgbm", "sklearn", "setpoint.train", "setpoint.run"} == set()
+    assert len(out.read_text().splitlines()) == 401

@@ -29,6 +29,13 @@ PEERS: dict[str, dict[str, list[str]]] = {
         "packages": ["cvxpy==1.9.3", "diffcp==1.1.9", "ecos==2.0.14"],
         "beside torch": ["cvxpylayers==1.2.0"],
     },
+    "mapie": {"packages": ["mapie==1.6.0"]},
+    "catboost": {"packages": ["catboost==1.2.10", "scikit-learn==1.9.1"]},
+    "empulse": {"packages": ["empulse==0.13.1"]},
+    # As they come these three fail: NannyML misses statsmodels, Evidently pandas 2, FairGBM scikit-learn before 1.6.
+    "nannyml": {"packages": ["nannyml==0.13.1", "statsmodels"]},
+    "evidently": {"packages": ["evidently==0.7.23", "pandas<3"]},
+    "fairgbm": {"packages": ["fairgbm==0.9.14", "scikit-learn==1.5.2"]},
     "ap_perf": {"packages": ["numba", "setuptools"], "beside torch": ["ap-perf==0.1.1"]},
 }
 

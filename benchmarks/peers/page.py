@@ -9,7 +9,7 @@ from benchmarks.common.telling import Claim
 from benchmarks.common.words import counted, mean_and_error, wide
 from benchmarks.peers.page_f_score import f_section
 from benchmarks.peers.page_gap import gap_section
-from benchmarks.peers.page_rows import COST, better_by, clearly, listed, percent, rows_table, scope
+from benchmarks.peers.page_rows import COST, better_by, clearly, percent, rows_table, scope
 
 TITLE = "Peers, run"
 
@@ -59,8 +59,11 @@ def claims(figures: dict[str, Any]) -> list[Claim]:
 
 
 def forest(figures: dict[str, Any]) -> list[Panel]:
-    names = {"fnr at fpr": "FNR at FPR 1 %: our Lagrangian against", "error at gap": "Error, gap 2 %: our default against",
-             "best f score": "F-score: our closed form against"}  # fmt: skip
+    names = {
+        "fnr at fpr": "FNR at FPR 1 %: our Lagrangian against",
+        "error at gap": "Error, gap 2 %: our default against",
+        "best f score": "F-score: our closed form against",
+    }
     return [
         Panel(title, "points", [Line.of(f"{row['peer']} ({row['set']})", row["better by"]["test"])
                                 for row in figures["contests"][name]["rows"] if "better by" in row])

@@ -19,5 +19,5 @@ __all__ = [
     "Lagrangian", "Metric", "OperatingPoint", "PopulationWeights", "Problem", "Rate", "Ridge", "ScoreTally",
     "SetpointError", "Watch", "accuracy", "ask", "calibrate", "classes", "cost", "error", "evaluate", "f_score", "fit",
     "flagged", "fnr", "fpr", "g_mean", "jaccard", "kappa", "losses", "lp", "maximize", "mcc", "methods", "minimize",
-    "npv", "precision", "rates", "recall", "steps", "tnr",
+    "npv", "precision", "rates", "recall", "report", "steps", "tnr",
 ]  # fmt: skip

@@ -5,6 +5,7 @@ from setpoint import losses as losses
 from setpoint import lp as lp
 from setpoint import methods as methods
 from setpoint import rates as rates
+from setpoint import report as report
 from setpoint import steps as steps
 from setpoint.data.batch import Batches as Batches
 from setpoint.decide.calibrate import calibrate as calibrate
@@ -38,8 +39,8 @@ from setpoint.problem.problem import Problem as Problem
 from setpoint.problem.problem import maximize as maximize
 from setpoint.problem.problem import minimize as minimize
 from setpoint.problem.watch import Watch as Watch
-from setpoint.run.artefact import load_run as load_run
 from setpoint.run.fit import fit as fit
+from setpoint.serve.run import load_run as load_run
 from setpoint.solve.augmented import AugmentedLagrangian as AugmentedLagrangian
 from setpoint.solve.baseline import CrossEntropy as CrossEntropy
 from setpoint.solve.implicit import ImplicitThreshold as ImplicitThreshold

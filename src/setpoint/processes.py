@@ -7,13 +7,13 @@ the calling process, which alone can pass them on to its rows.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeVar
-
-import torch
-import torch.distributed as dist
-from torch import Tensor
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from setpoint.errors import BadSetting
+from setpoint.on_use import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 #: A process group; None: the default one, if there is one; True: the default one, which must be there; False: none.
 ProcessGroup = Any
@@ -36,13 +36,13 @@ class Processes:
     @classmethod
     def of(cls, process_group: ProcessGroup = None, *, averaged: bool = True) -> Processes:
         """The processes of a group, of the default one, or this one alone."""
-        there = dist.is_available() and dist.is_initialized()
+        there = torch.distributed.is_available() and torch.distributed.is_initialized()
         if process_group is True and not there:
             raise BadSetting("process_group=True, but there is none: call torch.distributed.init_process_group first")
         if process_group is False or not there:
             return ALONE
         group = None if process_group is None or process_group is True else process_group
-        size, rank = dist.get_world_size(group), dist.get_rank(group)
+        size, rank = torch.distributed.get_world_size(group), torch.distributed.get_rank(group)
         if rank < 0:
             raise BadSetting("this process is not one of the given process_group; let its members alone call this")
         return cls(size, rank, group, averaged) if size > 1 else ALONE
@@ -75,7 +75,7 @@ class Processes:
         if self.alone:
             return part
         whole = part.detach().clone()
-        dist.all_reduce(whole, group=self.group)
+        torch.distributed.all_reduce(whole, group=self.group)
         return whole + self.gain * (part - part.detach()) if part.requires_grad else whole
 
     def largest(self, *numbers: float) -> list[float]:
@@ -83,9 +83,9 @@ class Processes:
         if self.alone:
             return [*numbers]
         # NCCL knows no other memory than that of its devices.
-        device = "cuda" if dist.get_backend(self.group) == "nccl" else "cpu"
+        device = "cuda" if torch.distributed.get_backend(self.group) == "nccl" else "cpu"
         found = torch.tensor(numbers, dtype=torch.float64, device=device)
-        dist.all_reduce(found, op=dist.ReduceOp.MAX, group=self.group)
+        torch.distributed.all_reduce(found, op=torch.distributed.ReduceOp.MAX, group=self.group)
         return [float(number) for number in found.tolist()]
 
     def all(self, part: Tensor) -> list[Tensor]:
@@ -93,20 +93,20 @@ class Processes:
         if self.alone:
             return [part]
         parts = [torch.empty_like(part) for _ in range(self.size)]
-        dist.all_gather(parts, part.contiguous(), group=self.group)
+        torch.distributed.all_gather(parts, part.contiguous(), group=self.group)
         return parts
 
     def copy_first(self, tensor: Tensor) -> None:
         """Overwrite a tensor with that of the first process."""
         if not self.alone:
-            dist.broadcast(tensor, group=self.group, group_src=0)
+            torch.distributed.broadcast(tensor, group=self.group, group_src=0)
 
     def all_objects(self, part: T) -> list[T]:
         """The objects of all processes, by rank. They are pickled: call it once per epoch, not once per step."""
         if self.alone:
             return [part]
         parts: list[Any] = [None] * self.size
-        dist.all_gather_object(parts, part, group=self.group)
+        torch.distributed.all_gather_object(parts, part, group=self.group)
         return parts
 
     def from_first(self, value: T) -> T:
@@ -114,7 +114,7 @@ class Processes:
         if self.alone:
             return value
         box = [value]
-        dist.broadcast_object_list(box, group=self.group, group_src=0)
+        torch.distributed.broadcast_object_list(box, group=self.group, group_src=0)
         return box[0]
 
 

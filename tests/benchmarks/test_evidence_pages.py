@@ -5,14 +5,16 @@ from __future__ import annotations
 import csv
 import importlib
 import json
+import math
 import threading
 
 import pytest
-from benchmarks.common import harness
+from benchmarks.common import harness, telling
+from benchmarks.common.forest import Line, Panel
 from benchmarks.common.words import table, wide
 from benchmarks.faults import page as quality
 
-from benchmarks import evidence, measured, passages
+from benchmarks import evidence, measured, papers, passages
 
 SAY = "run: python -m benchmarks.evidence"
 
@@ -41,22 +43,47 @@ def test_the_decision_table_is_filled():
     assert "best of 21 class weights in" in choosing.read_text()
 
 
-def test_the_index_fits_a_screen_and_has_every_study():
+def test_the_index_has_at_most_25_rows_gains_first_and_links_to_every_study():
     index = evidence.pages()["index.md"]
-    assert len(index.splitlines()) < 45
+    states = [line.split(" | ")[-1].removesuffix(" |") for line in index.splitlines() if line.startswith("| ")][2:]
+    assert 0 < len(states) <= 25
+    assert states == sorted(states, key=["met", "not met", "not tried"].index)
     assert all(f"]({study}.md)" in index for study in evidence.STUDIES)
 
 
-def test_every_figure_of_a_page_is_there():
+def test_every_page_of_a_study_says_what_was_asked_how_and_why_to_doubt_it():
+    written = evidence.pages()
+    for study in evidence.STUDIES:
+        page = written[f"{study}.md"]
+        assert all(part in page for part in ("**Question.** ", "\n## Design\n", "\n## Threats to validity\n\n- ")), (
+            study
+        )
+
+
+def test_every_figure_is_what_the_results_say(tmp_path):
     shown = [line.split("](")[1].rstrip(")") for text in evidence.pages().values() for line in text.splitlines()
              if line.startswith("![")]  # fmt: skip
-    assert len(shown) == 2
-    assert all((evidence.FOLDER / name).is_file() for name in shown)
+    made = {str(path.relative_to(tmp_path)): path.read_text() for path in evidence.draw(tmp_path)}
+    assert {name.removeprefix("../images/") for name in shown} == set(made)
+    assert {name: (evidence.IMAGES / name).read_text() for name in made} == made, SAY
+
+
+def test_the_list_of_the_papers_has_all_tables_and_figures():
+    kinds = [entry.what.split(" ")[0] for entry in papers.entries()]
+    assert (kinds.count("Table"), kinds.count("Figure")) == (13, 7)
+    assert all(entry.why for entry in papers.entries() if papers.NOT in entry.state)
+
+
+def test_a_line_of_a_forest_plot_is_ahead_only_beyond_two_of_its_wider_errors():
+    panel = Panel("", "", [])
+    assert [panel.side(Line("", mean, 1.0, 2.0)) for mean in (3.9, 4.1, -4.1)] == ["level", "ahead", "behind"]
+    assert Panel("", "", [], mark=5.0, higher=False).side(Line("", 2.0, 1.0)) == "ahead"
+    assert panel.side(Line("", 3.0, math.nan)) == "level"
 
 
 def test_a_wide_table_becomes_csv_with_a_link_in_its_place():
     shown = table(["set", "area"], [["a, b", "**1.50** ± 0.20"], ["c", ""]])
-    page, files = evidence.set_aside("study", f"before\n\n{wide('cells', shown)}\n\nafter\n\n{shown}\n")
+    page, files = telling.set_aside("study", f"before\n\n{wide('cells', shown)}\n\nafter\n\n{shown}\n")
     assert page == f"before\n\n[Cells: 2 rows, 2 columns](study-cells.csv)\n\nafter\n\n{shown}\n"
     read = list(csv.reader(files["study-cells.csv"].splitlines()))
     assert read == [["set", "area"], ["a, b", "1.50 ± 0.20"], ["c", ""]]
@@ -80,7 +107,7 @@ def leaves(value, floats, path=()):
 SUMMED = {
     **dict.fromkeys(("default_study", "free_asks", "scalings", "auto", "peers", "certificates"), ()),
     **dict.fromkeys(("networks", "paper_tabular", "paper_levels", "paper_ranges", "paper_images"), ("--so-far",)),
-    **dict.fromkeys(("critical_class", "long_tailed", "paper_programs"), ("--so-far",)),
+    **dict.fromkeys(("critical_class", "long_tailed", "paper_programs", "small_nets"), ("--so-far",)),
 }
 
 
@@ -102,14 +129,17 @@ def test_a_summary_says_what_its_rows_say(study, monkeypatch):
 def test_a_study_that_has_no_rows_yet_has_no_figure(monkeypatch, tmp_path):
     monkeypatch.setattr(harness, "QUICK_RESULTS", tmp_path)
     harness.write_result("paper_ranges", {"rows": []}, quick=True)
-    assert evidence.draw(tmp_path / "images", quick=True) == []
+    assert [path.name for path in evidence.draw(tmp_path / "images", quick=True)] == ["evidence.svg"]
 
 
-def test_small_studies_run_two_at_a_time_and_real_ones_one_by_one(monkeypatch):
+def test_small_studies_run_two_at_a_time_and_real_ones_one_by_one(monkeypatch, capsys):
     meeting = threading.Barrier(2, timeout=20)
     monkeypatch.setattr(evidence, "STUDIES", ("one", "two"))
-    monkeypatch.setattr(evidence, "run", lambda study, data, quick: meeting.wait())
+    monkeypatch.setattr(evidence, "run", lambda study, data, quick: meeting.wait() + 60.5)
     evidence.run_all("data", quick=True)
+    told = capsys.readouterr().out
+    assert "more than 60 s of the processor: " in told
+    assert all(study in told.split("processor: ")[1] for study in ("one", "two"))
     meeting = threading.Barrier(2, timeout=0.2)
     with pytest.raises(threading.BrokenBarrierError):
         evidence.run_all("data", quick=False)

@@ -12,10 +12,7 @@ from benchmarks.studies.paper_tabular import study as paper_tabular
 from benchmarks import evidence
 
 
-def test_the_figure_of_ranges_shows_the_gains_of_the_results(tmp_path):
-    made = evidence.draw(tmp_path)
-    assert {path.name for path in made} == {"default_study.svg", "paper_ranges.svg"}
-    assert all(path.stat().st_size > 10_000 for path in made)
+def test_the_figure_of_ranges_shows_the_gains_of_the_results():
     figures = harness.load_figures("paper_ranges")
     rows, panel = figures["rows"], ranges_page.figure(figures).axes[1]
     (line, _, (bars,)) = next(shown for shown in panel.containers if shown.get_label() == "default")
@@ -34,7 +31,8 @@ def test_the_small_sweep_over_ranges_has_its_tables_and_its_figure(monkeypatch, 
     monkeypatch.setattr(paper_ranges, "read_table", lambda name, data: (x.numpy(), labels.numpy()))
     monkeypatch.setattr("sys.argv", ["paper_ranges", "--quick"])
     paper_ranges.main()
-    assert [path.name for path in evidence.draw(tmp_path / "images", quick=True)] == ["paper_ranges.svg"]
+    made = evidence.draw(tmp_path / "images", quick=True)
+    assert [path.name for path in made] == ["paper_ranges.svg", "evidence.svg"]
     pages = evidence.pages(quick=True)
     assert "letter,0.95,2," in pages["paper_ranges-areas.csv"]
     assert "letter,0.95,default," in pages["paper_ranges-gains.csv"]

@@ -10,6 +10,9 @@ import polars as pl
 import pytest
 
 from doors import main_ok
+from marks import quick_first
+from questions import QUESTIONS
+from questions import table as questions_table
 from setpoint.cli import main
 from setpoint.export import predict
 from setpoint.run.artefact import save_run
@@ -43,6 +46,22 @@ def test_the_script_writes_what_setpoint_predict_writes(exported, capsys):
     capsys.readouterr()
     predict.main("out/model.onnx", "new.csv")
     assert capsys.readouterr().out == (exported / "answers.csv").read_text()
+
+
+@pytest.mark.parametrize("kind", quick_first(dict.fromkeys(["lists", "several labels", "review bands", *QUESTIONS]), 3))
+def test_every_kind_of_question_is_exported_and_answered_alike(kind, tmp_path, monkeypatch, capsys):
+    question = QUESTIONS[kind]
+    monkeypatch.chdir(tmp_path)
+    others = [name for name in ("y", "kind", "z", "query") if name not in question.target.split(",")]
+    lists = ("--lists", "query") if question.about_lists else ()
+    questions_table().drop([name for name in others if name not in lists]).write_csv("t.csv")
+    asked = ("--target", question.target, "--ask", question.ask, *lists)
+    main_ok("fit", "t.csv", *asked, "--model", "linear", "--solver", "cross-entropy", "--quiet")
+    main_ok("export", "run", "model.onnx", "--data", "t.csv", "--quiet")
+    main_ok("predict", "run", "t.csv", "--quiet", "--out", "answers.csv")
+    capsys.readouterr()
+    predict.main("model.onnx", "t.csv")
+    assert capsys.readouterr().out == (tmp_path / "answers.csv").read_text()
 
 
 def test_the_script_refuses_files_that_it_cannot_read(exported):

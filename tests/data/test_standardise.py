@@ -62,7 +62,7 @@ def test_units_change_nothing_but_the_unit():
 @given(st.lists(st.floats(allow_nan=False), min_size=2, max_size=20), st.floats(-5, 5))
 def test_tails_keep_the_order_and_values_within_five_deviations_are_left_alone(values, inside):
     z = torch.tensor(sorted(values), dtype=torch.float64)
-    soft = soften(z)
+    soft = torch.from_numpy(soften(z.numpy()))
     assert soft.isfinite().all()
     assert (soft.diff() >= 0).all()
     # Values that differ by more than rounding of single precision stay apart.
@@ -72,11 +72,11 @@ def test_tails_keep_the_order_and_values_within_five_deviations_are_left_alone(v
         size = min(abs(value), 1.7976931348623157e308)
         expected = value if size <= 5 else math.copysign(5 + math.log(size - 4), value)
         assert math.isclose(found, expected, rel_tol=1e-12)
-    assert float(soften(torch.tensor(inside, dtype=torch.float64))) == inside
+    assert soften(np.array([inside]))[0] == inside
 
 
 @given(st.floats(5, 1.7e308))
 def test_the_tails_are_logarithms(size):
     z = torch.tensor([size, -size], dtype=torch.float64)
     expected = 5 + math.log1p(size - 5)
-    assert soften(z).tolist() == pytest.approx([expected, -expected], rel=4e-16)
+    assert soften(z.numpy()).tolist() == pytest.approx([expected, -expected], rel=4e-16)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 
 import lightgbm
 import numpy as np
@@ -12,9 +13,11 @@ from torch import nn
 
 import setpoint as sp
 from setpoint.data.layout import Layout
+from setpoint.data.reading import Reading
 from setpoint.data.schema import Schema, Target
 from setpoint.run.artefact import SavedRun
 from setpoint.train.boosting import Boosted
+from setpoint.train.kinds import build_model
 from setpoint.train.models import mlp
 from setpoint.train.scoring import score_rows
 
@@ -43,19 +46,25 @@ def table(rows: int = ROWS, seed: int = 0) -> pl.DataFrame:
             "clock": [moment.time() for moment in moments],
             "span": [datetime.timedelta(seconds=float(s)) for s in draw.uniform(-9e5, 9e5, rows)],
             "list": [list(map(float, v)) for v in draw.normal(size=(rows, 3))],
+            "city": draw.choice([f"city {k}" for k in range(40)], rows),
+            "rooms": draw.integers(1, 5, rows),
             "y": ((amount > 0.5) ^ (word == "a") ^ (draw.random(rows) < 0.1)).astype(int),
         }
     )
 
 
 FRAME = table()
-SCHEMA = Schema.of(FRAME, Target.of(FRAME, "y"), kinds={"region": "categorical"})
+LEARNED = Schema.of(FRAME, Target.of(FRAME, "y"), kinds={"region": "categorical", "city": "target-encode"})
+#: The rooms have features of single values beside the amount, as training may choose.
+SCHEMA = replace(
+    LEARNED, columns=tuple(replace(c, levels=(1.0, 2.0, 4.0)) if c.name == "rooms" else c for c in LEARNED.columns)
+)
 X = SCHEMA.encode(FRAME)
 WIDTH = X.shape[1]
 
 
 def linear(outputs: int = 1) -> nn.Module:
-    return _weak_tails(nn.Linear(WIDTH, outputs))
+    return _weak_tails(build_model("linear", WIDTH, seed=1, outputs=outputs))
 
 
 def _weak_tails(model: nn.Linear) -> nn.Linear:
@@ -109,3 +118,28 @@ def run_of_classes(model: nn.Module) -> SavedRun:
     labels = FRAME["region"].to_numpy() % 3
     point = sp.calibrate("maximize accuracy", score_rows(model, X), labels, classes=names)
     return SavedRun(model, point, SCHEMA, ABOUT)
+
+
+def run_of_labels(model: nn.Module) -> SavedRun:
+    """Two labels, of which the second is not known everywhere."""
+    labels = np.stack([FRAME["y"].to_numpy(), FRAME["flag"].to_numpy()], axis=1).astype(float)
+    labels[::7, 1] = np.nan
+    point = sp.calibrate("minimize fnr where fpr <= 30% for each of late, lost", score_rows(model, X), labels)
+    return SavedRun(model, point, SCHEMA, ABOUT)
+
+
+def run_of_lists(model: nn.Module, column: str) -> SavedRun:
+    ask, frame = "maximize precision in the first 2 where hit in the first 2 >= 10%", in_lists(FRAME)
+    point = sp.calibrate(ask, score_rows(model, X), FRAME["y"].to_numpy(), lists=frame[column].to_numpy())
+    readings = {**SCHEMA.readings, "query": Reading("words"), "number": Reading("number")}
+    schema = replace(SCHEMA, readings=readings, dropped=(("query", "names lists"), ("number", "names lists")))
+    return SavedRun(model, point, schema, {**ABOUT, "settings": {"lists": column}})
+
+
+def in_lists(frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows in lists of 1 to 9 rows in any order, some rows twice in their list; lists have a name and a number."""
+    draw = np.random.default_rng(3)
+    numbers = draw.permutation(np.repeat(np.arange(frame.height), draw.integers(1, 9, frame.height))[: frame.height])
+    lists = pl.Series("number", numbers - 50.5)
+    whole = frame.with_columns(lists, (pl.lit("query ") + lists.cast(pl.String)).alias("query"))
+    return whole[np.where(draw.random(frame.height) < 0.3, np.arange(frame.height) // 3 * 3, np.arange(frame.height))]

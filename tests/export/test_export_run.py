@@ -10,7 +10,19 @@ import polars as pl
 import pytest
 import torch
 
-from export.runs import ASKS, FRAME, MODELS, SCHEMA, linear, run_of_classes, saved_run, table
+from export.runs import (
+    ASKS,
+    FRAME,
+    MODELS,
+    SCHEMA,
+    in_lists,
+    linear,
+    run_of_classes,
+    run_of_labels,
+    run_of_lists,
+    saved_run,
+    table,
+)
 from marks import quick_first, slow
 from setpoint.data.reading import Reading
 from setpoint.data.schema import Schema, Target
@@ -25,7 +37,9 @@ from setpoint.export.of_run import export_graph
 from setpoint.export.soften import soften
 from setpoint.export.times import moments, time_part
 from setpoint.export.verify import refuse_differences, run_session, session_of, verify
+from setpoint.measure.lists import ranks_in_lists
 from setpoint.problem.thresholds import OneThreshold
+from setpoint.train.each_label import LabelModels
 
 
 def ran(saved, frame):
@@ -72,6 +86,37 @@ def test_several_classes_are_decided_alike(kind):
     assert (scores == saved.scores(FRAME).numpy()).all()
     assert (decisions == saved.predict(FRAME).numpy()).all()
     assert len(np.unique(decisions)) == 3
+
+
+@pytest.mark.parametrize("kind", quick_first(["one model per label", "linear"]))
+def test_several_labels_are_decided_alike(kind):
+    saved = run_of_labels(linear(2) if kind == "linear" else LabelModels([linear(), MODELS["stack"]()]))
+    scores, decisions = ran(saved, FRAME)
+    assert (scores == saved.scores(FRAME).numpy()).all()
+    assert decisions.shape == (FRAME.height, 2)
+    assert (decisions == saved.predict(FRAME).numpy()).all()
+    assert 0 < decisions.mean() < 1
+    assert verify(saved, export_graph(saved)).at_cut > 10
+
+
+@pytest.mark.parametrize("column", ["query", "number"])
+def test_lists_are_ranked_alike_also_where_scores_tie(column):
+    saved, frame = run_of_lists(linear(), column), in_lists(table(3000, seed=1))
+    exported = export_graph(saved)
+    feeds = feeds_of(frame, exported.given, saved.schema.readings)
+    ranks, decisions = session_of(exported.content).run(["rank", "decision"], feeds)
+    scores = saved.scores(frame, ignore_extra=True)
+    wanted = ranks_in_lists(scores.double().numpy(), saved.lists(frame))
+    assert (ranks == wanted).all()
+    assert (decisions == (wanted <= 2)).all()
+    assert verify(saved, exported, frame).given == 3000
+
+
+def test_a_row_without_a_list_stops_the_graph_as_it_stops_python():
+    saved, frame = run_of_lists(linear(), "query"), in_lists(FRAME)
+    for odd in (None, " query 1"):
+        with pytest.raises(Exception, match="Out of range"):
+            ran(saved, frame.with_columns(query=pl.lit(odd)))
 
 
 def test_a_file_that_decides_one_row_differently_is_refused_with_that_row():
@@ -130,7 +175,7 @@ def test_text_that_is_no_time_stops_the_graph(text):
     graph = Graph()
     graph.output("t", moments(graph, graph.input("x", TEXT, 1), "time")[0], 7, ["n", 1])
     session = session_of(graph.model({}).SerializeToString())
-    with pytest.raises(Exception, match="out of data bounds"):
+    with pytest.raises(Exception, match="Out of range"):
         session.run(None, {"x": np.array([[text]], dtype=object)})
 
 
@@ -142,7 +187,7 @@ def test_tails_are_those_of_python_to_the_last_bit():
     graph = Graph()
     graph.output("soft", soften(graph, graph.input("z", DOUBLE, 1)), DOUBLE, ["n", 1])
     (found,) = session_of(graph.model({}).SerializeToString()).run(None, {"z": z.reshape(-1, 1)})
-    assert found[:, 0].tolist() == soften_in_python(torch.from_numpy(z)).tolist()
+    assert found[:, 0].tolist() == soften_in_python(z).tolist()
 
 
 def test_words_with_blanks_around_them_are_the_same_words():

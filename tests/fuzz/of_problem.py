@@ -98,6 +98,15 @@ def evaluating(draw: Draw) -> None:
 
 
 @target
+def reporting(draw: Draw) -> None:
+    problem, given = draw(problems()), draw(anything())
+    confidence = draw(st.one_of(st.none(), st.just("auto"), st.floats(0.05, 0.9)))
+    page = sp.report(problem, given.scores, given.labels, groups=given.groups, confidence=confidence)
+    assert page.html.startswith("<!doctype html>")
+    judged(page.point)
+
+
+@target
 def calibrating(draw: Draw) -> None:
     problem, given = draw(problems() if draw(one_in(4)) else certified_problems), draw(anything())
     confidence = draw(st.one_of(*[st.floats(0.05, 0.9)] * 6, numbers))

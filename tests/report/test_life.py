@@ -8,7 +8,6 @@ import re
 
 import numpy as np
 import pytest
-from test_report_in_a_browser import browser  # noqa: F401
 
 import setpoint as sp
 from marks import slow
@@ -52,7 +51,7 @@ def test_many_looks_are_thinned_and_names_stay_text(monkeypatch):
 
 
 @slow
-def test_the_page_draws_every_bound_and_fits_a_phone(browser, tmp_path):  # noqa: F811
+def test_the_page_draws_every_bound_and_fits_a_phone(browser, tmp_path):
     watch = watched()
     watch.restart(watch.stored)
     (tmp_path / "life.html").write_text(make_life(watch))

@@ -5,13 +5,9 @@ Needs Chromium with its driver. Where they are missing the tests are skipped, bu
 
 from __future__ import annotations
 
-import os
-import shutil
-
 import pytest
 import torch
 from scipy.stats import binomtest
-from selenium import webdriver
 from selenium.webdriver.common.actions.action_builder import ActionBuilder
 from selenium.webdriver.common.actions.pointer_input import PointerInput
 from selenium.webdriver.common.keys import Keys
@@ -24,33 +20,7 @@ from setpoint.measure.rate import CATALOGUE, fpr, recall
 from setpoint.report.data import page_data
 from setpoint.report.page import make_page
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
 pytestmark = slow
-
-
-@pytest.fixture(scope="module")
-def browser():
-    missing = [name for name, there in (("chromium", CHROMIUM), ("chromedriver", DRIVER)) if not there]
-    if missing:
-        sentence = f"{', '.join(missing)} not found; the report was not tried in a browser"
-        if os.environ.get("CI"):
-            pytest.fail(sentence)
-        pytest.skip(sentence)
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for argument in (
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        "--window-size=1200,900",
-    ):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    yield driver
-    driver.quit()
 
 
 class Page:

@@ -273,7 +273,7 @@ def test_the_sentences_tell_the_numbers_of_the_test_rows():
     [
         ("minimize fnr where fpr <= 5%", 0.95, "Certified: fpr <= 5% with confidence 95%"),
         ("minimize fnr where fpr <= 5%", 0.95, "calibration samples (order statistic of the calibration scores)."),
-        ("maximize f1", 0.9, "Estimated on the calibration rows: f_score(1) 4"),
+        ("maximize f1", 0.9, "Estimated on the calibration rows: f_score(1) "),
         ("minimize fnr where fpr <= 5%", None, "it needs 59 negatives among the calibration rows, and there are"),
         ("minimize fnr where fpr <= 0.1%", None, "needs 2,995 negatives among the calibration rows, and there are"),
         ("maximize tnr where recall >= 90%", None, "it needs 29 positives"),

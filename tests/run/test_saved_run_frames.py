@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pandas
 import polars as pl
 import pytest
-import torch
 
 import setpoint as sp
 from setpoint.errors import BadTable
-from setpoint.run.artefact import save_run
+from setpoint.run.artefact import load_run, save_run
 from setpoint.run.settings import Settings
 from setpoint.run.table import fit_table
+from setpoint.train.scoring import ScoredByTorch
 from tables import loans
 
 
@@ -29,10 +30,10 @@ class Arrow:
         return self.frame.__arrow_c_stream__(requested_schema)
 
 
-def saved(place, ask):
-    table = fit_table(
-        loans(), "default", sp.ask(ask), Settings(solver="cross-entropy", kinds={"region": "categorical"})
-    )
+def saved(place, ask, model="linear"):
+    solver = {} if model == "trees" else {"solver": "cross-entropy"}
+    settings = Settings(model=model, kinds={"region": "categorical"}, **solver)
+    table = fit_table(loans(), "default", sp.ask(ask), settings)
     return sp.load_run(save_run(place / "run", table))
 
 
@@ -45,7 +46,7 @@ def test_decisions_are_those_of_the_point_whatever_the_frame(tmp_path, ask):
     plain = frame.to_dict(as_series=False)
     as_pandas = pandas.DataFrame(plain).astype({"region": "category", "job": "category"})
     for data in (frame, as_pandas, Arrow(frame), plain, frame.to_dicts(), frame.select(frame.columns[::-1])):
-        assert torch.equal(run.predict(data), expected)
+        np.testing.assert_array_equal(run.predict(data), expected)
     assert run.predict(frame.row(3, named=True)).tolist() == expected[3:4].tolist()
     single = np.concatenate([run.predict(frame[row : row + 1]) for row in range(10)])
     np.testing.assert_array_equal(single, expected[:10])
@@ -74,8 +75,11 @@ def test_an_answer_has_scores_decisions_and_notes(tmp_path):
         run.answer(3)
 
 
-def test_threads_get_the_answers_of_one_thread(tmp_path):
-    run, frame = saved(tmp_path, "minimize fnr where fpr <= 20%"), loans(64, seed=1)
+@pytest.mark.parametrize("kind", ["linear", "trees", "scored by PyTorch"])
+def test_threads_get_the_answers_of_one_thread(tmp_path, kind):
+    run, frame = saved(tmp_path, "minimize fnr where fpr <= 20%", "trees" if kind == "trees" else "linear"), loans(64)
+    if kind == "scored by PyTorch":
+        run = replace(run, model=ScoredByTorch(load_run(tmp_path / "run").model))
     parts = [frame[k % 8 * 8 : k % 8 * 8 + 8] for k in range(160)]
     expected = [run.scores(part).tolist() for part in parts[:8]]
     switch = sys.getswitchinterval()
@@ -86,4 +90,3 @@ def test_threads_get_the_answers_of_one_thread(tmp_path):
     finally:
         sys.setswitchinterval(switch)
     assert found == expected * 20
-    assert next(run.model.parameters()).dtype == torch.float32

@@ -27,8 +27,15 @@ def claims(figures: dict[str, Any]) -> list[Claim]:
 
 
 def forest(figures: dict[str, Any]) -> list[Panel]:
-    lines = [Line(f"{cell['table']}, {cell['way']} (held {share(cell['held'])})", 100 * cell["gain"],
-                  100 * cell["standard_error"]) for cell in figures["cells"] if cell["way"] != figures["rival"]]  # fmt: skip
+    lines = [
+        Line(
+            f"{cell['table']}, {cell['way']} (held {share(cell['held'])})",
+            100 * cell["gain"],
+            100 * cell["standard_error"],
+        )
+        for cell in figures["cells"]
+        if cell["way"] != figures["rival"]
+    ]
     return [Panel(f"Gain over {figures['rival']}", "points", lines)]
 
 

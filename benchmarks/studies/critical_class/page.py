@@ -13,8 +13,8 @@ from benchmarks.studies.critical_class.verdict import ALONE, CONSTRAINED, LISTED
 TITLE = "Table 1 of the paper on critical classes: a pair of CIFAR-10"
 QUESTION = "Does the augmented Lagrangian of paper 003 help a rare, critical class, whatever the base loss?"
 THREATS = (
-    "A net of five convolutions stands for the ResNet-10 of the paper: the AUC of plain BCE is 82, published 91. Why is "
-    "not shown yet; `python -m benchmarks.studies.critical_class --ladder` is the experiment, and nobody has run it.",
+    "A net of five convolutions stands for the ResNet-10 of the paper: the AUC of plain BCE is 82, published 91. Why "
+    "is not shown yet; `python -m benchmarks.studies.critical_class.ladder` is the experiment, not run yet.",
     "Three of nine base losses, one model per seed in place of an ensemble of ten, few seeds.",
     "The margin and mu are chosen on 100 validation images per class; choosing alone is worth something (below).",
 )

@@ -17,8 +17,8 @@ THREATS = (
     "was ahead in fewer cells.",
     "In seconds of a thread the grid of a small linear model is cheaper than the default.",
     "Splits of one set overlap; by corrected errors far fewer cells are won.",
-    "Judged at the best cut of the test curve, which compares models; the counts at a threshold set on calibration rows "
-    "are in the CSV.",
+    "Judged at the best cut of the test curve, which compares models; the counts at a threshold set on calibration "
+    "rows are in the CSV.",
 )
 JUDGED = {"test": "best cut of the test curve", "at threshold": "threshold set on calibration rows"}
 #: What is held against what: each against rivals that had the same rows, and the default against a mere grid as well.
@@ -144,7 +144,10 @@ def forest(figures: dict[str, Any]) -> list[Panel]:
     """A panel per ask, a line per set: the gain over the best weight, trained again."""
     cells = figures["cells"]
     return [
-        Panel(ask, "points over the best of 21 weights, trained on the same rows",
-              [Line.of(cell["set"], cell["gain, test"][DEFAULT][TUNED + AGAIN]) for cell in cells if cell["ask"] == ask])
+        Panel(
+            ask,
+            "points over the best of 21 weights, trained on the same rows",
+            [Line.of(cell["set"], cell["gain, test"][DEFAULT][TUNED + AGAIN]) for cell in cells if cell["ask"] == ask],
+        )
         for ask in dict.fromkeys(cell["ask"] for cell in cells)
-    ]  # fmt: skip
+    ]

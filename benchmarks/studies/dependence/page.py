@@ -23,8 +23,18 @@ def claims(figures: dict[str, Any]) -> list[Claim]:
     found = share_error(worst["told"]["broken"], worst["repeats"])
     effect = f"{found[0]:.1f} ± {found[1]:.1f} % in the worst; without being told {share(naive['naive']['broken'])}"
     on = f"{len(cells)} worlds, {worst['repeats']:,} repeats"
-    return [Claim("promises over clusters, shifts and designs are kept", effect,
-                  all(cell["met"] for cell in figures["cells"]), "the promised 5 %", on, True, None, found)]  # fmt: skip
+    return [
+        Claim(
+            "promises over clusters, shifts and designs are kept",
+            effect,
+            all(cell["met"] for cell in figures["cells"]),
+            "the promised 5 %",
+            on,
+            True,
+            None,
+            found,
+        )
+    ]
 
 
 def forest(figures: dict[str, Any]) -> list[Panel]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks.common.forest import Line, Panel
 from benchmarks.common.telling import Claim
-from benchmarks.common.words import share, share_error, short, table, verdict
+from benchmarks.common.words import share, share_error, short, table, verdict, wide
 
 TITLE = "Several labels: promises for all of them at once"
 
@@ -59,7 +59,7 @@ def _promises(figures: dict[str, Any]) -> str:
     ]  # fmt: skip
     head = ["ask for each label", "correlation", "repeats", "certified", "broken", "by itself", "plug-in", "limit",
             "met", "true objective", "plug-in"]  # fmt: skip
-    return table(head, rows)
+    return wide("cells", table(head, rows))
 
 
 def _mapie(figures: dict[str, Any]) -> str:
@@ -82,7 +82,7 @@ def _mapie(figures: dict[str, Any]) -> str:
     )
     head = ["ask for each label", "repeats", "ours", "MAPIE", "gain", "MAPIE refused", "ours broken", "MAPIE broken",
             "one threshold", "one threshold broken"]  # fmt: skip
-    return f"{note}\n\n{table(head, rows)}"
+    return f"{note}\n\n{wide('beside-mapie', table(head, rows))}"
 
 
 def _tables(figures: dict[str, Any]) -> str:

@@ -17,8 +17,15 @@ THREATS = ("Random scores; batches of 64.",)
 def claims(figures: dict[str, Any]) -> list[Claim]:
     found = figures["closed forms against HiGHS"].values()
     worst = max(one["worst relative error of the value"] for one in found)
-    return [Claim("linear programs: closed forms equal HiGHS", f"worst relative error {worst:.0e}", worst < 1e-9, "HiGHS",
-                  f"{len(found)} programs, 200 cases each")]  # fmt: skip
+    return [
+        Claim(
+            "linear programs: closed forms equal HiGHS",
+            f"worst relative error {worst:.0e}",
+            worst < 1e-9,
+            "HiGHS",
+            f"{len(found)} programs, 200 cases each",
+        )
+    ]
 
 
 def forest(figures: dict[str, Any]) -> list[Panel]:

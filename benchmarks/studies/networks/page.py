@@ -10,7 +10,7 @@ from benchmarks.common import words as gains
 from benchmarks.common.forest import Line, Panel
 from benchmarks.common.telling import Claim
 from benchmarks.common.words import slug, table, verdict, wide
-from benchmarks.studies.networks.methods import BASELINES, METHODS
+from benchmarks.studies.networks.methods import METHODS
 from benchmarks.studies.networks.verdict import ALLOWED, ERRORS, HELPED, PLAIN, WEIGHTS
 
 TITLE = "The default, networks"
@@ -126,7 +126,9 @@ def forest(figures: dict[str, Any]) -> list[Panel]:
     """A line per set, at an FPR of 1 %."""
     confirmed = figures.get("confirmation")
     cells = [cell for cell in confirmed["cells"] if cell["ask"].endswith(" 1%")] if confirmed else []
-    lines = [Line.of(f"{cell['set']} ({cell['splits']} splits)", cell["gain, test"]["default"][PLAIN]) for cell in cells]
+    lines = [
+        Line.of(f"{cell['set']} ({cell['splits']} splits)", cell["gain, test"]["default"][PLAIN]) for cell in cells
+    ]
     return [Panel(f"The default against {PLAIN}, FNR at FPR 1 %", "points", lines)]
 
 

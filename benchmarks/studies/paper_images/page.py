@@ -31,8 +31,10 @@ def flat(cell: dict[str, Any]) -> list[Row]:
 
 
 def plan_table(figures: dict[str, Any]) -> str:
-    done = {name: max((row["splits"] for cell in figures["cells"] for row in flat(cell) if row["set"] == name), default=0)
-            for name in figures["plan"]}  # fmt: skip
+    done = {
+        name: max((row["splits"] for cell in figures["cells"] for row in flat(cell) if row["set"] == name), default=0)
+        for name in figures["plan"]
+    }
     rows = [
         [name, *(f"{size:,}" for size in one["sizes"]), str(one["epochs"]), f"{done[name]} of {one['splits']}"]
         for name, one in figures["plan"].items()
@@ -192,8 +194,17 @@ def claims(figures: dict[str, Any]) -> list[Claim]:
             found = one["standard_error"]
             effect = f"{mean:+.2f} ± {error:.2f}; {found['better']} better, {found['worse']} worse of {one['cells']}"
             paper = {"implicit": "paper 000, Tables 2-3: implicit", "method 2": "paper 004, Table 1: last layer"}
-            told.append(Claim(f"{paper[one['method']]} lowers FNR on images", effect, mean > 2 * error,
-                              "cross-entropy", f"{len(figures['plan'])} sets", one["method"] == "implicit", (mean, error)))  # fmt: skip
+            told.append(
+                Claim(
+                    f"{paper[one['method']]} lowers FNR on images",
+                    effect,
+                    mean > 2 * error,
+                    "cross-entropy",
+                    f"{len(figures['plan'])} sets",
+                    one["method"] == "implicit",
+                    (mean, error),
+                )
+            )
     return told
 
 
@@ -216,9 +227,9 @@ def design(figures: dict[str, Any]) -> str:
             f"512), the training images below (of 202,599), {net['batch']} a batch (512). All images of a set are "
             f"pooled and each seed, from {FIRST_SEED} on, draws its own parts. Lagrangian, implicit (all layers), "
             "method 1, method 2 and ablation (thresholds as a function of the last layer) take over from plain "
-            "cross-entropy half-way and have the same epochs in all. *Warm start* is that net half-way, *proximal head* "
-            "the whole run of cross-entropy with its last layer re-fitted. Epochs and weights (1/8, 1/2, 1, 2, 8) are "
-            "chosen on validation rows by the exact metric, for every method alike.",
+            "cross-entropy half-way and have the same epochs in all. *Warm start* is that net half-way, *proximal "
+            "head* the whole run of cross-entropy with its last layer re-fitted. Epochs and weights (1/8, 1/2, 1, 2, "
+            "8) are chosen on validation rows by the exact metric, for every method alike.",
             plan_table(figures),
         ]
     )
@@ -241,7 +252,7 @@ def section(figures: dict[str, Any]) -> str:
         "ones on either side without any difference, by Student's t: with so few splits, many. *Pooled* is the gain in "
         "FNR over all sets and splits, each the mean of its asks, with its standard error (too narrow in so far as "
         "splits of the medical sets share images):",
-        count_table(figures),
+        wide("counts", count_table(figures)),
         "All cells, in percent: FNR or area at the best cut of the test curve, as the papers judge, gains in points "
         "(positive is better) with plain and corrected errors; FNR and FPR at the threshold set on calibration rows; "
         "seconds of one thread's processor, five trainings for the weights, the second half alone for what takes "

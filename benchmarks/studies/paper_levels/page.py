@@ -103,8 +103,8 @@ def forest(figures: dict[str, Any]) -> list[Panel]:
 def design(figures: dict[str, Any]) -> str:
     seeds, splits = figures["seeds"], ", ".join(f"{name} {number}" for name, number in figures["splits"].items())
     return (
-        f"Cross-entropy of a linear model, seeds {seeds[0]} to {seeds[-1]}, splits done: {splits or 'none'}. One change "
-        "at a time from what [Table 5](paper_tabular.md) does; then several together. Area in percent, "
+        f"Cross-entropy of a linear model, seeds {seeds[0]} to {seeds[-1]}, splits done: {splits or 'none'}. One "
+        "change at a time from what [Table 5](paper_tabular.md) does; then several together. Area in percent, "
         f"{figures['exact']} unless it says otherwise; bold: within two of both errors of the published level. TFCO "
         "columns: adult and Communities as the notebooks of the authors' library encode them, which gives as many "
         "columns as the paper's Table 1 has (of Communities all but one). Adam: the paper's four learning rates, the "
@@ -132,6 +132,9 @@ def section(figures: dict[str, Any]) -> str:
             wide("changes", table(["change", *sets], [published, *levels])),
             table(["area, trained as above", *sets], [published, *read]),
             f"How many sets agree with {names[0]}, and with more changed:",
-            table(["area", names[0], *(name.removeprefix(f"{names[0]}, ") for name in names[1:])], grid),
+            wide(
+                "agreement",
+                table(["area", names[0], *(name.removeprefix(f"{names[0]}, ") for name in names[1:])], grid),
+            ),
         ]
     )

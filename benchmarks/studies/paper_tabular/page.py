@@ -30,8 +30,17 @@ def claims(figures: dict[str, Any]) -> list[Claim]:
     for rival in ("cross-entropy", "best of 21 weights") if ours else ():
         gains = [row[f"minus {rival}"] for row in ours]
         better, worse = (sum(sides(one, "standard_error") == side for one in gains) for side in (1, -1))
-        told.append(Claim("paper 000, Table 5: implicit better on every set", counted(gains, better, worse, 1),
-                          better == len(gains), rival, on, rival != "cross-entropy", mean_and_error(gains, 1)))  # fmt: skip
+        told.append(
+            Claim(
+                "paper 000, Table 5: implicit better on every set",
+                counted(gains, better, worse, 1),
+                better == len(gains),
+                rival,
+                on,
+                rival != "cross-entropy",
+                mean_and_error(gains, 1),
+            )
+        )
     level = f"{agree} of {len(levels)} sets, within two of both errors"
     return [*told, Claim("Table 5: cross-entropy has the published level", level, agree == len(levels), "paper", on)]
 
@@ -48,9 +57,9 @@ def forest(figures: dict[str, Any]) -> list[Panel]:
 def design(figures: dict[str, Any]) -> str:
     seeds = figures["seeds"]
     return (
-        f"`{figures['ask']}`, {len(seeds)} splits planned, seeds {seeds[0]} to {seeds[-1]}, of 50/25/25; linear models; "
-        "what is tuned is tuned on validation rows by the same area. Published: Kumar, Narasimhan and Cotter, ICML "
-        "2021, Table 5. *Agrees*: the means differ by no more than two of both errors. All settings stand in "
+        f"`{figures['ask']}`, {len(seeds)} splits planned, seeds {seeds[0]} to {seeds[-1]}, of 50/25/25; linear "
+        "models; what is tuned is tuned on validation rows by the same area. Published: Kumar, Narasimhan and Cotter, "
+        "ICML 2021, Table 5. *Agrees*: the means differ by no more than two of both errors. All settings stand in "
         "`benchmarks/studies/paper_tabular/study.py`."
     )
 

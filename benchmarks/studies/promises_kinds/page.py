@@ -20,9 +20,18 @@ THREATS = (
 def claims(figures: dict[str, Any]) -> list[Claim]:
     worst = max(figures["cells"], key=lambda cell: cell["broken"])
     found = share_error(worst["broken"], worst["repeats"])
-    return [Claim("promises of bands, classes and worth are kept", f"{found[0]:.1f} ± {found[1]:.1f} % in the worst cell",
-                  all(cell["met"] for cell in figures["cells"]), "the promised 5 %",
-                  f"{len(figures['cells'])} cells, {worst['repeats']:,} repeats", True, None, found)]  # fmt: skip
+    return [
+        Claim(
+            "promises of bands, classes and worth are kept",
+            f"{found[0]:.1f} ± {found[1]:.1f} % in the worst cell",
+            all(cell["met"] for cell in figures["cells"]),
+            "the promised 5 %",
+            f"{len(figures['cells'])} cells, {worst['repeats']:,} repeats",
+            True,
+            None,
+            found,
+        )
+    ]
 
 
 def forest(figures: dict[str, Any]) -> list[Panel]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks.common.forest import Line, Panel
 from benchmarks.common.telling import Claim
-from benchmarks.common.words import share, share_error, table, verdict
+from benchmarks.common.words import share, share_error, table, verdict, wide
 
 TITLE = "Promises, end to end: a table in, a certified decision out"
 
@@ -49,4 +49,4 @@ def section(figures: dict[str, Any]) -> str:
     ]  # fmt: skip
     head = ["model", "repeats", "certified", "broken", "limit", "broken without a certificate", "met", "true FPR",
             "true FNR", "FNR without a certificate"]  # fmt: skip
-    return f"{table(head, rows)}"
+    return wide("cells", table(head, rows))

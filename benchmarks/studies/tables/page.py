@@ -51,8 +51,17 @@ def claims(figures: dict[str, Any]) -> list[Claim]:
         told.append(Claim(claim, against(figures, TUNED, judged), met, "tuned LightGBM", on, True, means))
     lost = sum(found(figures, PLAIN, judged)["worse"] for judged in JUDGED)
     means = mean_and_error(counted_gains(figures["cells"], PLAIN, "at threshold"))
-    told.append(Claim("tables: worse in no cell, at the best cut or as shipped", against(figures, PLAIN, "at threshold"),
-                      lost == 0, "cross-entropy", on, True, means))  # fmt: skip
+    told.append(
+        Claim(
+            "tables: worse in no cell, at the best cut or as shipped",
+            against(figures, PLAIN, "at threshold"),
+            lost == 0,
+            "cross-entropy",
+            on,
+            True,
+            means,
+        )
+    )
     if figures["times"]:
         fits = statistics.median(figures["times"].values())
         told.append(Claim(f"tables: takes at most {MOST_FITS:g} LightGBM fits in the median", f"{fits:.1f}",

@@ -31,7 +31,7 @@ def claims(figures: dict[str, Any]) -> list[Claim]:
             True,
             None,
             share_error(worst["alarms"], worst["streams"]),
-        )  # fmt: skip
+        )
     ]
     beside = [row for row in broken if "MAPIE" in row]
     if beside:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from setpoint.commands.evaluate import rates_of
 from setpoint.commands.fit import UNCERTIFIED, read_sure
-from setpoint.commands.show import console, grid, say, write_json
+from setpoint.commands.show import grid, write_json
+from setpoint.commands.terminal import console, say
 from setpoint.commands.watch import fingerprint_of
 from setpoint.data.exchange import frames_of
 from setpoint.data.text_format import TextFormat

@@ -9,7 +9,8 @@ from typing import Any
 
 from setpoint.commands.asks import read_asks
 from setpoint.commands.fit import UNCERTIFIED, read_settings
-from setpoint.commands.show import console, grid, progress, say, write_json
+from setpoint.commands.show import grid, progress, write_json
+from setpoint.commands.terminal import console, say
 from setpoint.data.exchange import read_anywhere
 from setpoint.data.text_format import TextFormat
 from setpoint.decide.settle import demanded

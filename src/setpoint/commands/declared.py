@@ -247,7 +247,9 @@ def predict(
 
 
 def report(
-    run: RunPlace,
+    run: Annotated[
+        Path | None, typer.Argument(help="A directory that `setpoint fit` wrote.", show_default=False)
+    ] = None,
     data: Annotated[
         list[Path] | None,
         typer.Option(
@@ -255,17 +257,36 @@ def report(
             "given: the same file, if it lies here or beside the run."
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="The HTML file. If not given: report.html in the run.")] = None,
+    scores: Annotated[
+        Path | None,
+        typer.Option(help="In the place of a run: a table with the columns score and label, of any model's new rows."),
+    ] = None,
+    ask: Annotated[
+        str | None,
+        typer.Option(help="With --scores: the goal and its bounds, such as 'minimize fnr where fpr <= 1%'."),
+    ] = None,
+    target: Annotated[str, typer.Option(help="With --scores: the column of the labels.")] = "label",
+    confidence: Annotated[
+        str, typer.Option(help="With --scores: as in setpoint fit; auto, none, or a probability such as 0.95.")
+    ] = "auto",
+    out: Annotated[
+        Path | None, typer.Option(help="The HTML file; report.html in the run, or here, if not given.")
+    ] = None,
     png: Annotated[
         bool, typer.Option("--png", help="Write a PNG picture beside the HTML file (needs matplotlib).")
     ] = False,
     show: Annotated[bool, typer.Option("--open", help="Open the report in the browser.")] = False,
 ) -> None:
-    """Write the report of a run: one HTML file with its curves, its numbers and a slider for the threshold.
+    """Write the report of a run, or of any model's scores: one HTML file with curves, numbers and a slider.
 
     setpoint report run
 
     setpoint report run --png --open
+
+    setpoint report --scores scores.csv --ask "minimize fnr where fpr <= 1%"
+
+    With --scores half of the rows set the threshold and its certificate, and the
+    other half judge it.
     """
 
 

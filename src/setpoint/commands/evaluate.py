@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setpoint.commands.show import console, grid, say, unlike_training, write_json
+from setpoint.commands.show import grid, write_json
+from setpoint.commands.terminal import console, say, unlike_training
 from setpoint.data.exchange import frames_of
 from setpoint.data.frame import Frame, with_labels
 from setpoint.data.scan import Scan, fingerprint, hash_of_files

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from setpoint.commands.asks import read_asks
-from setpoint.commands.show import console, grid, say, write_json
+from setpoint.commands.show import grid, write_json
+from setpoint.commands.terminal import console, say
 from setpoint.measure.constraint import percent
 from setpoint.problem.caution import cautions_of_ask
 from setpoint.report.explained import CONFIDENCES, advice, certificate, meaning, rates

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from setpoint.commands.show import console, say
+from setpoint.commands.terminal import console, say
 from setpoint.data.exchange import read_anywhere
 from setpoint.export.write import export_onnx, write_script
 

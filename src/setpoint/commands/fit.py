@@ -15,11 +15,13 @@ from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
 from setpoint.commands.asks import read_asks
-from setpoint.commands.show import console, label_table, progress, result_table, say, trials_table, write_json
+from setpoint.commands.show import label_table, progress, result_table, trials_table, write_json
+from setpoint.commands.terminal import console, say
 from setpoint.data.text_format import TextFormat
-from setpoint.decide.settle import AUTO, demanded
+from setpoint.decide.settle import demanded
 from setpoint.errors import BadSetting, SetpointError
 from setpoint.measure.labels import LABELS
+from setpoint.problem.certificate import AUTO
 from setpoint.processes import ALONE, Processes
 from setpoint.report.verdict import first_line, sentences
 from setpoint.run.settings import Settings

@@ -5,15 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from setpoint.commands.show import console, say, unlike_training
+from setpoint.commands.terminal import console, say, unlike_training
 from setpoint.data.exchange import beside, formulas, frames_of, writing
 from setpoint.data.frame import Frame
 from setpoint.data.seen import Notes
 from setpoint.data.text_format import TextFormat
 from setpoint.errors import BadSetting
 from setpoint.measure.in_first import LISTS
-from setpoint.problem.first_of_list import FirstOfList
-from setpoint.run.artefact import SavedRun, load_run
+from setpoint.serve.run import ServedRun, load_run
 
 
 def main(
@@ -61,22 +60,10 @@ def main(
     return 0
 
 
-def _answers(saved: SavedRun, frame: Frame, keep: list[str], ignore_extra: bool, notes: Notes) -> dict[str, Any]:
+def _answers(saved: ServedRun, frame: Frame, keep: list[str], ignore_extra: bool, notes: Notes) -> dict[str, Any]:
     """A score (or one per class or label) and the decisions of every row; in lists its rank, too."""
     used = {column.name for column in saved.schema.columns}
     # A column that is only copied need not be one that training had.
     scored = frame.drop([name for name in keep if name not in used], strict=False)
     scores = saved.scores(scored, ignore_extra=ignore_extra, notes=notes)
-    group = saved.point.problem.group
-    groups = None if group is None else saved.schema.groups(frame, group)
-    lists = saved.lists(frame)
-    decisions = saved.point.predict(scores, groups, lists=lists).reshape(len(scores), -1).T.numpy()
-    names = ["decision"] if len(decisions) == 1 else [f"decision_{i + 1}" for i in range(len(decisions))]
-    if saved.point.labels:
-        names = [f"decision of {label}" for label in saved.point.labels]
-    columns: dict[str, Any] = {"score": scores.numpy()}
-    if several := saved.point.classes or saved.point.labels:
-        columns = {f"score of {name}": own for name, own in zip(several, scores.T.numpy())}
-    if isinstance(saved.point.thresholds, FirstOfList):
-        columns["rank"] = saved.point.thresholds.ranks(scores, lists).numpy()
-    return {**columns, **dict(zip(names, map(saved.point.thresholds.written, decisions)))}
+    return saved.columns(frame, scores)

@@ -6,7 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from setpoint.commands.show import console, grid, say, write_json
+from setpoint.commands.show import grid, write_json
+from setpoint.commands.terminal import console, say
 from setpoint.data.exchange import frames_of
 from setpoint.data.scan import Scan, fingerprint, hash_of_files
 from setpoint.data.text_format import TextFormat

@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
-import torch
 from numpy.typing import NDArray
 
 from setpoint.data.frame import Column, level_codes, levels, numbers
@@ -71,7 +70,7 @@ class Numeric:
         np.divide(values, self.deviation, out=values)
         np.subtract(values, self.mean / self.deviation, out=values)
         if np.abs(values).max(initial=0.0) > TAIL:
-            values = soften(torch.from_numpy(values)).numpy()
+            values = soften(values)
         rest = [unknown, *own] if self.missing else own
         return np.stack([values, *rest], axis=1, dtype=np.float32, casting="same_kind")
 

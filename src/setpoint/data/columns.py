@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch import Tensor
+from numpy.typing import NDArray
 
 from setpoint.data.frame import Frame, nearest
 from setpoint.data.kinds import AnyColumn
 from setpoint.data.layout import Block
 from setpoint.data.learn import TAKEN_AS, describe
+from setpoint.data.one_row import OneRow
 from setpoint.data.reading import Readings, apply_readings, learn_readings
 from setpoint.data.seen import Notes
 from setpoint.data.target_mean import TargetMean, Truth, out_of_fold
 from setpoint.errors import BadTable
+from setpoint.on_use import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 #: Rows that are encoded at a time.
 AT_ONCE = 65_536
@@ -72,6 +78,10 @@ class Columns:
         return [block for column in self.columns for block in column.blocks]
 
     def encode(self, frame: Frame, *, ignore_extra: bool = False, notes: Notes | None = None) -> Tensor:
+        """`encoded` as a tensor."""
+        return torch.from_numpy(self.encoded(frame, ignore_extra=ignore_extra, notes=notes))
+
+    def encoded(self, frame: Frame, *, ignore_extra: bool = False, notes: Notes | None = None) -> NDArray[np.float32]:
         """Features `(n, d)`, float32, each row by itself, as the columns were read in training.
 
         Args:
@@ -98,7 +108,7 @@ class Columns:
         read = apply_readings(frame.select([column.name for column in self.columns]), self.readings)
         if notes is not None:
             notes.add(read, extra)
-        features = torch.empty((frame.height, len(self.features)), dtype=torch.float32)
+        features = np.empty((frame.height, len(self.features)), dtype=np.float32)
         # A column after the other, and then all of them turned at once: writing each across the rows is slow.
         turned = np.empty((len(self.features), min(frame.height, AT_ONCE)), dtype=np.float32)
         for first in range(0, frame.height, AT_ONCE):
@@ -107,8 +117,22 @@ class Columns:
                 end = start + len(column.features)
                 turned[start:end, : some.height] = column.encode(some[column.name]).T
                 start = end
-            features[first : first + AT_ONCE] = torch.from_numpy(turned[:, : some.height]).T
+            features[first : first + AT_ONCE] = turned[:, : some.height].T
         return features
+
+    def encoded_row(self, row: Mapping[str, Any], notes: Notes | None = None) -> NDArray[np.float32] | None:
+        """`encoded` for a single row, which is quicker; None if it must be read as a frame, or is to be refused."""
+        if not row.keys() >= self._one_row.names or not self._names >= row.keys():
+            return None
+        return self._one_row.encoded(row, notes)
+
+    @cached_property
+    def _one_row(self) -> OneRow:
+        return OneRow(self.columns, self.readings)
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(self._known())
 
     def of_training(self, features: Tensor, frame: Frame, truth: Truth) -> Tensor:
         """The features of the training rows as models train on them: no row's own label is in its features.

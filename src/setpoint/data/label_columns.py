@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from setpoint.data.frame import Frame, levels, with_labels
 from setpoint.data.target import Target, refuse_odd_target
 from setpoint.errors import BadTable
+from setpoint.on_use import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)

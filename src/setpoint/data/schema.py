@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
 from setpoint.data.column import typed
 from setpoint.data.columns import Columns, refuse_odd_kinds
@@ -21,6 +20,9 @@ from setpoint.data.target import Target
 from setpoint.data.target_mean import Truth
 from setpoint.errors import BadFile, BadTable
 from setpoint.measure.values import stack_values
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 #: The most groups that can be compared: with more, most of them hold too few rows to have a rate.
 MOST_GROUPS = 20

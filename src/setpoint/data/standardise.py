@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
+
+from setpoint.on_use import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
 
 #: Rows that are computed on together, so that they stay in the cache.
 AT_ONCE = 4096
@@ -17,41 +24,44 @@ ROOT_OF_2, LOG_OF_2 = 1.4142135623730951, 0.6931471805599453
 SERIES = tuple(1 / (2 * k + 1) for k in range(12))
 
 
-def soften(z: Tensor) -> Tensor:
+def soften(z: NDArray[Any]) -> NDArray[Any]:
     """Standardised values with short tails: beyond five deviations, |z| becomes 5 + log(1 + |z| - 5).
 
     The order of the values is kept, up to rounding, and infinite values become finite.
 
     Example:
-        >>> import torch
+        >>> import numpy as np
         >>> from setpoint.data.standardise import soften
-        >>> [round(value, 3) for value in soften(torch.tensor([-1.5, 5.0, 6.0, -1e9])).tolist()]
+        >>> soften(np.array([-1.5, 5.0, 6.0, -1e9])).round(3).tolist()
         [-1.5, 5.0, 5.693, -25.723]
     """
-    beyond = z.abs() > TAIL
-    far = z[beyond]
-    softened = z.clone()
-    softened[beyond] = far.sign() * (TAIL + _logarithm((far.abs().clamp(max=torch.finfo(z.dtype).max) - TAIL) + 1))
+    with np.errstate(invalid="ignore"):
+        beyond = np.abs(z) > TAIL
+    if not beyond.any():
+        return z
+    far, softened = z[beyond], z.copy()
+    size = np.minimum(np.abs(far), np.finfo(z.dtype).max)
+    softened[beyond] = np.sign(far) * (TAIL + _logarithm((size - TAIL) + 1))
     return softened
 
 
-def _logarithm(y: Tensor) -> Tensor:
+def _logarithm(y: NDArray[Any]) -> NDArray[Any]:
     """The natural logarithm of numbers from 1 up, by operations that are rounded in one way everywhere.
 
     The logarithms of two libraries differ in the last digit. A feature is rounded to float32 next, and a row at the
     threshold would be decided differently where a model is exported.
     """
-    halved = torch.zeros_like(y)
+    halved = np.zeros_like(y)
     for count in HALVINGS:
         is_large = y >= 2.0**count
-        y, halved = torch.where(is_large, y * 2.0**-count, y), torch.where(is_large, halved + count, halved)
+        y, halved = np.where(is_large, y * 2.0**-count, y), np.where(is_large, halved + count, halved)
     is_large = y >= ROOT_OF_2
-    y, halved = torch.where(is_large, y * 0.5, y), torch.where(is_large, halved + 1, halved)
+    y, halved = np.where(is_large, y * 0.5, y), np.where(is_large, halved + 1, halved)
     ratio = (y - 1) / (y + 1)
-    square, total = ratio * ratio, torch.full_like(y, SERIES[-1])
+    square, total = ratio * ratio, np.full_like(y, SERIES[-1])
     for share in SERIES[-2::-1]:
         total = total * square + share
-    return halved * LOG_OF_2 + ratio * 2 * total
+    return np.asarray(halved * LOG_OF_2 + ratio * 2 * total)
 
 
 @dataclass(frozen=True)

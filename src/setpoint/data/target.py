@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from setpoint.data.column import typed
 from setpoint.data.counts import LevelCounts, Levels
 from setpoint.data.frame import Frame, holds_levels, holds_numbers, level_codes, levels, nearest
 from setpoint.data.reading import Reading, learn_readings
 from setpoint.errors import BadTable
+from setpoint.on_use import torch
 from setpoint.plain import number
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 #: The most classes of a target, when one of them is to be told from the rest.
 MOST_CLASSES = 100

@@ -14,12 +14,13 @@ from setpoint.decide.certify import is_certifiable
 from setpoint.decide.order import worth
 from setpoint.decide.samples_needed import refuse_confidence
 from setpoint.errors import BadProblem, BadSetting, NotCertified, TooFewSamples
+from setpoint.problem.certificate import AUTO
 from setpoint.problem.evidence import is_testable
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 
 #: The confidence that nobody has named: `USUAL` where the rows suffice, else no certificate.
-AUTO, USUAL = "auto", 0.95
+USUAL = 0.95
 _USELESS = "is certified only where all calibration rows are flagged or none; more calibration rows allow a better cut"
 _NO_BETTER = "is certified only where flagging all rows or none does as well; more calibration rows allow a better cut"
 #: A number demands a certificate, `AUTO` takes one where the rows suffice, None wants none.

@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from setpoint.decide.calibrate import calibrate
 from setpoint.decide.certify import is_certifiable
 from setpoint.decide.lists import refuse_few_lists
-from setpoint.decide.settle import AUTO as IF_POSSIBLE
 from setpoint.decide.settle import Confidence, demanded, read_confidence, warn_of_refusal
 from setpoint.errors import BadSetting
 from setpoint.estimator.decision import DecidesAtPoint
@@ -41,6 +40,7 @@ from setpoint.estimator.training import AUTO, Part, Parts, Training, comparison,
 from setpoint.measure.classes import CLASSES
 from setpoint.measure.lists import number_lists
 from setpoint.problem.caution import warn_of_ask
+from setpoint.problem.certificate import AUTO as IF_POSSIBLE
 from setpoint.problem.labels import LabelProblem
 from setpoint.problem.problem import Problem
 from setpoint.problem.thresholds import OneThreshold

@@ -119,7 +119,8 @@ class Standardise(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Standardised features; the mean stands in for missing values."""
-        return soften(Standardiser(self.mean, self.spread).apply(x)).nan_to_num(0.0).to(x.dtype)
+        scaled = soften(Standardiser(self.mean, self.spread).apply(x).numpy())
+        return torch.from_numpy(scaled).nan_to_num(0.0).to(x.dtype)
 
     def features(self, x: Any) -> Tensor:
         """The features of an array, float32."""

@@ -72,7 +72,7 @@ class Part:
         """A loader of encoded features, to train on or not."""
         if self.is_sparse:
             x = self.x @ scipy.sparse.diags_array(1 / encoding.spread.numpy())
-            x.data = soften(torch.from_numpy(x.data)).numpy()
+            x.data = soften(x.data)
         else:
             x = encoding.of_training(self.x, self.labels, self.weights) if to_train else encoding.features(self.x)
         weights = None if self.weights is None else torch.from_numpy(self.weights).float()

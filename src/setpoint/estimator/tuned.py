@@ -43,6 +43,7 @@ from setpoint.measure.labels import LABELS
 from setpoint.problem.labels import LabelProblem
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
+from setpoint.shown import html_of
 
 PREFIT = "prefit"
 #: Probabilities below this are taken as this, since they have no logarithm.
@@ -198,6 +199,12 @@ class Tuned(MetaEstimatorMixin, DecidesAtPoint):  # type: ignore[misc]
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
         return self
+
+    @property
+    def _repr_html_(self) -> Any:
+        """How a notebook shows it: the operating point, if there is one, above the diagram of scikit-learn."""
+        point, diagram = getattr(self, "operating_point_", None), super()._repr_html_
+        return diagram if point is None else lambda: html_of(point) + diagram()
 
     @available_if(_model_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:

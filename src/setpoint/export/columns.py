@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from setpoint.data.column import Categorical, Numeric
 from setpoint.data.columns import Columns
 from setpoint.data.reading import Reading
 from setpoint.data.several import Times, Vector
+from setpoint.data.target_mean import TargetMean
 from setpoint.errors import CannotExport
 from setpoint.export.graph import BOOL, DOUBLE, FLOAT, TEXT, Graph
 from setpoint.export.levels import level_codes
@@ -22,7 +24,7 @@ from setpoint.export.soften import soften
 from setpoint.export.times import moments, time_part
 
 #: The names of outputs, which no input can have.
-OUTPUTS = ("score", "decision")
+OUTPUTS = ("score", "decision", "rank")
 #: The type of the input of each kind; all other kinds are text.
 _TYPES = {"number": DOUBLE, "duration": DOUBLE, "list of numbers": DOUBLE, "boolean": BOOL}
 
@@ -64,7 +66,7 @@ class Features:
     inputs: Inputs
     amounts: list[tuple[str, Numeric]] = field(default_factory=list)
     blocks: list[str] = field(default_factory=list)
-    #: Per feature, in order: the amount or the block that it comes from, and its place there; -1 flags are missing.
+    #: Per feature, in order: its kind, the amount or the block that it comes from, and its place there.
     order: list[tuple[str, int, int]] = field(default_factory=list)
 
     def amount(self, values: str, about: Numeric) -> None:
@@ -72,6 +74,9 @@ class Features:
         place = len(self.amounts)
         self.amounts.append((values, about))
         self.order += [("amount", place, 0)] + [("flag", place, 0)] * about.missing
+        if about.levels:
+            known = self.graph.constant(np.array([about.levels]))
+            self.block(self.graph.cast(self.graph.add("Equal", values, known), FLOAT), len(about.levels))
 
     def block(self, values: str, width: int) -> None:
         """Features `(n, width)`, float32."""
@@ -152,21 +157,32 @@ def _vector(features: Features, column: Vector, reading: Reading) -> None:
 
 
 def _categorical(features: Features, column: Categorical, reading: Reading) -> None:
-    graph = features.graph
-    given = features.inputs.take(column.name, reading, nullable=column.missing)
-    if given.kind not in LEVELS:
-        raise CannotExport(f"column {column.name!r} holds levels of {given.kind}; ONNX files take {', '.join(LEVELS)}")
-    codes = level_codes(graph, given.name, given.kind, column.levels)
     width, last = len(column.features), len(column.levels)
     elsewhere = width - 1 if column.other else width
     rows = [*range(last), last if column.missing else elsewhere, elsewhere]
-    table = np.eye(width + 1, width, dtype=np.float32)[rows]
+    features.block(_of_level(features, column, reading, np.eye(width + 1, width, dtype=np.float32)[rows]), width)
+
+
+def _of_level(
+    features: Features, column: Categorical | TargetMean, reading: Reading, table: NDArray[np.float32]
+) -> str:
+    """The row of a table for each level of a column, then one for missing values and one for all other values."""
+    graph = features.graph
+    given = features.inputs.take(column.name, reading, nullable=column.missing not in (False, None))
+    if given.kind not in LEVELS:
+        raise CannotExport(f"column {column.name!r} holds levels of {given.kind}; ONNX files take {', '.join(LEVELS)}")
+    codes = level_codes(graph, given.name, given.kind, column.levels)
     squeezed = graph.add("Squeeze", codes, graph.constant(np.array([1])))
-    features.block(graph.add("Gather", graph.constant(table), squeezed), width)
+    return graph.add("Gather", graph.constant(table), squeezed)
+
+
+def _target_mean(features: Features, column: TargetMean, reading: Reading) -> None:
+    values = np.array([*column.values, column.missing or 0.0, 0.0], dtype=np.float32).reshape(-1, 1)
+    features.block(_of_level(features, column, reading, values), 1)
 
 
 #: Kinds of values that can be levels.
 LEVELS = ("number", "words", "boolean", "boolean text")
 ENCODERS: dict[type, Callable[[Features, Any, Reading], None]] = {
-    Numeric: _numeric, Times: _times, Vector: _vector, Categorical: _categorical,
+    Numeric: _numeric, Times: _times, Vector: _vector, Categorical: _categorical, TargetMean: _target_mean,
 }  # fmt: skip

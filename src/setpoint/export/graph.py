@@ -68,13 +68,16 @@ class Graph:
             self._constants[key] = numpy_helper.from_array(values, f"setpoint/constant/{len(self._constants)}")
         return str(self._constants[key].name)
 
-    def add(self, operator: str, *inputs: str, domain: str = "", outputs: int = 1, **attributes: Any) -> str:
-        """A node; the name of its first output, after which the others are named by `.1`, `.2`, ..."""
+    def add(self, operator: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
+        """A node of one output."""
+        return self.several(operator, 1, *inputs, domain=domain, **attributes)[0]
+
+    def several(self, operator: str, outputs: int, *inputs: str, domain: str = "", **attributes: Any) -> list[str]:
+        """A node of several outputs."""
         self._made += 1
-        name = f"setpoint/{self._made}"
-        names = [name, *(f"{name}.{place}" for place in range(1, outputs))]
+        names = [f"setpoint/{self._made}.{place}" for place in range(outputs)]
         self.nodes.append(helper.make_node(operator, list(inputs), names, domain=domain, **attributes))
-        return name
+        return names
 
     def number(self, value: float, kind: type = np.float64) -> str:
         """A constant of one number, float64 if no other kind is named."""
@@ -90,8 +93,7 @@ class Graph:
 
     def refuse(self, value: str, where: str) -> str:
         """The value, `(n, 1)`; running the graph fails where `where` is true, since no operator raises by itself."""
-        nothing = self.add("Gather", self.constant(np.zeros(1)), self.cast(where, INT))
-        return self.add("Add", value, nothing)
+        return self.add("GatherElements", value, self.cast(where, INT), axis=1)
 
     def branch(self, condition: str, yes: Graph, no: Graph) -> str:
         """The output of one of two graphs, which may use values of this one."""

@@ -8,10 +8,12 @@ import re
 import numpy as np
 
 from setpoint.data.frame import MISSING
-from setpoint.export.graph import BOOL, DOUBLE, INT, ML, Graph
+from setpoint.export.graph import BOOL, INT, ML, Graph
 
 #: All that Unicode calls white space, which is cut off around words.
 BLANK = r"[\t-\r \x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]"
+#: A word with white space around it.
+DRESSED = f"(?s:{BLANK}.*|.*{BLANK})"
 _ABSENT = "|".join(map(re.escape, MISSING))
 
 
@@ -47,8 +49,7 @@ def level_codes(graph: Graph, value: str, kind: str, levels: tuple[str, ...]) ->
         absent = is_missing(graph, value)
         codes = _place_of(graph, graph.add("Concat", *each, axis=1), absent, last)
         readable = graph.add("Or", absent, matches(graph, value, "(?i:true|false)"))
-        checked = graph.refuse(graph.cast(codes, DOUBLE), graph.add("Not", readable))
-        return graph.cast(checked, INT)
+        return graph.refuse(codes, graph.add("Not", readable))
     return _of_words(graph, value, levels)
 
 
@@ -70,7 +71,7 @@ def _of_words(graph: Graph, words: str, levels: tuple[str, ...]) -> str:
         default_int64=last + 1,
     )  # fmt: skip
     # Blanks around a word are rare, and slow to look behind: each level is then tried by itself.
-    dressed = graph.add("RegexFullMatch", words, pattern=f"(?s:{BLANK}.*|.*{BLANK})")
+    dressed = graph.add("RegexFullMatch", words, pattern=DRESSED)
     dressed_any = graph.add("ReduceMax", graph.cast(dressed, INT), keepdims=0)
     behind = graph.inner("yes")
     found = [matches(behind, words, re.escape(level)) for level in levels]

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from setpoint.data.column import Categorical, Numeric
 from setpoint.data.several import Times, Vector
+from setpoint.data.target_mean import TargetMean
 from setpoint.export.columns import Input
+from setpoint.measure.in_first import LISTS
 from setpoint.run.artefact import SavedRun
 
 #: Columns by name, each an array of Python values, None where missing.
@@ -36,7 +38,18 @@ def made_rows(saved: SavedRun, given: Sequence[Input], rows: int, draw: Generato
         kind = next(each.kind for each in given if each.column == group)
         names = [None if name == "(missing)" else name for name in saved.point.thresholds.by_group]
         made[group] = _picked([_as_kind(name, kind) for name in names], rows, draw)
+    if saved.point.problem.kind == LISTS:
+        return _in_lists(made, saved.about["settings"]["lists"], given, draw)
     return made
+
+
+def _in_lists(made: MadeRows, column: str, given: Sequence[Input], draw: Generator) -> MadeRows:
+    """The rows in lists of about ten, a third of them twice in the same list: their scores tie."""
+    rows = len(made[column])
+    kind = next(each.kind for each in given if each.column == column)
+    numbers = draw.integers(0, 1 + rows // 10, rows)
+    made = {**made, column: numbers.astype(float if kind == "number" else str).astype(object)}
+    return take(made, np.where(draw.random(rows) < 0.3, draw.permutation(rows), np.arange(rows)))
 
 
 def take(rows: MadeRows, places: Any) -> MadeRows:
@@ -124,7 +137,7 @@ def _numbers(ordered: NDArray[Any]) -> NDArray[Any]:
 
 
 def _values(about: Any, given: Input, rows: int, draw: Generator) -> NDArray[Any]:
-    if isinstance(about, Categorical):
+    if isinstance(about, (Categorical, TargetMean)):
         return _levels(about, given, rows, draw)
     if isinstance(about, Times):
         span = draw.uniform(about.amounts[0].low - 400, about.amounts[0].high + 400, rows)
@@ -157,14 +170,14 @@ def _odd_numbers(about: Numeric, rows: int, draw: Generator) -> NDArray[Any]:
     """Numbers of which a tenth is missing, infinite, huge, tiny, at an end of the range or where the tails begin."""
     values = _usual(about, rows, draw).astype(object)
     tail = [about.mean + side * 5 * about.deviation for side in (-1, 1)]
-    ends = [about.low, about.high, about.mean, *tail, 0.0, -0.0, 1e-310, None]
+    ends = [about.low, about.high, about.mean, *tail, *about.levels, 0.0, -0.0, 1e-310, None]
     ends += [side * size for side in (-1, 1) for size in (1e30, 1e300, np.inf)]
     odd = draw.random(rows) < 0.1
     values[odd] = _picked(ends, int(odd.sum()), draw)
     return values
 
 
-def _levels(about: Categorical, given: Input, rows: int, draw: Generator) -> NDArray[Any]:
+def _levels(about: Categorical | TargetMean, given: Input, rows: int, draw: Generator) -> NDArray[Any]:
     known = [_as_kind(level, given.kind) for level in about.levels]
     values = _picked(known, rows, draw)
     usual = [None, "", "NA", " n/a ", UNSEEN, f" {about.levels[0]}\t", about.levels[-1].upper()]

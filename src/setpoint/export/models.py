@@ -14,6 +14,7 @@ from setpoint.errors import CannotExport
 from setpoint.export.graph import Graph
 from setpoint.export.trees import boosted, layout_values
 from setpoint.train.boosting import Boosted
+from setpoint.train.each_label import LabelModels
 from setpoint.train.ensemble import Ensemble
 from setpoint.train.stack import Stack
 
@@ -23,7 +24,7 @@ def score(graph: Graph, model: nn.Module, x: str) -> str:
     if type(model) not in SCORERS:
         raise CannotExport(
             f"a model of class {type(model).__name__} cannot be exported; these can: "
-            f"{', '.join(sorted(known.__name__ for known in SCORERS))}"
+            f"{', '.join(sorted(known.__name__ for known in SCORERS))}; serve the run by sp.load_run"
         )
     return SCORERS[type(model)](graph, model, x)
 
@@ -52,6 +53,10 @@ def _sum(graph: Graph, model: Stack, x: str) -> str:
     return total
 
 
+def _labels(graph: Graph, model: LabelModels, x: str) -> str:
+    return graph.add("Concat", *(score(graph, member, x) for member in model.labels), axis=1)
+
+
 def _trees(graph: Graph, model: Boosted, x: str) -> str:
     return boosted(graph, model.boosters, layout_values(graph, x, model.layout))
 
@@ -65,5 +70,6 @@ SCORERS: dict[type[nn.Module], Callable[[Graph, Any, str], str]] = {
     nn.Identity: lambda graph, model, x: x,
     Ensemble: _mean,
     Stack: _sum,
+    LabelModels: _labels,
     Boosted: _trees,
 }

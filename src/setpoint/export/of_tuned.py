@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ def export_tuned(tuned: Any, example: Any) -> tuple[bytes, Verified]:
     if groups:
         names = np.resize(np.array(groups, dtype=object), (len(next(iter(feeds.values()))), 1))
         feeds, given = {**feeds, GROUP.name: names}, [*given, GROUP]
-    finish(graph, scores, point, lambda known: _places(graph, known), DOUBLE)
+    finish(graph, scores, point, OfTuned(graph), DOUBLE)
     about = about_point(point, tuple(given)) | {"setpoint.model": type(tuned.estimator_).__name__}
     exported = Exported(graph.model(about).SerializeToString(), tuple(given))
     expected = tuned._scores(example)
@@ -69,13 +70,24 @@ def _given(name: str, values: NDArray[Any]) -> Input:
     return Input(name, name, "words" if values.dtype == object else "number", values.shape[1])
 
 
-def _places(graph: Graph, names: tuple[str, ...]) -> str:
-    value = graph.input(GROUP.name, TEXT, 1)
-    places = graph.add(
-        "LabelEncoder", value, domain=ML, keys_strings=list(names), values_int64s=list(range(len(names))),
-        default_int64=len(names),
-    )  # fmt: skip
-    return graph.add("Squeeze", places, graph.constant(np.array([1])))
+@dataclass(frozen=True)
+class OfTuned:
+    """The group of each row, which is an input of its own."""
+
+    graph: Graph
+
+    def group(self, names: tuple[str, ...]) -> str:
+        """The place of each row's group among the names, `(n,)`; beyond the last for an unknown group."""
+        value = self.graph.input(GROUP.name, TEXT, 1)
+        places = self.graph.add(
+            "LabelEncoder", value, domain=ML, keys_strings=list(names), values_int64s=list(range(len(names))),
+            default_int64=len(names),
+        )  # fmt: skip
+        return self.graph.add("Squeeze", places, self.graph.constant(np.array([1])))
+
+    def list(self) -> str:
+        """Refused: `Tuned` knows no lists."""
+        raise CannotExport("a tuned classifier has no lists; fit the ask by setpoint fit, and export that run")
 
 
 def _scores(graph: Graph, tuned: Any, given: list[Input]) -> str:

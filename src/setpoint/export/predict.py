@@ -34,24 +34,23 @@ def column(texts: list[str], kind: str, width: int) -> np.ndarray:
 def main(model: str, rows: str) -> None:
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     about = session.get_modelmeta().custom_metadata_map
-    inputs, classes, written = (json.loads(about[f"setpoint.{each}"]) for each in ("inputs", "classes", "written"))
+    inputs, outputs, written = (json.loads(about[f"setpoint.{each}"]) for each in ("inputs", "outputs", "written"))
     reader = csv.DictReader(sys.stdin if rows == "-" else open(rows, newline="", encoding="utf-8-sig"))  # noqa: SIM115
     for name in (each["column"] for each in inputs):
         if name not in (reader.fieldnames or ()):
             sys.exit(f"{rows} lacks column {name!r}, which the model takes")
     answers, done = csv.writer(sys.stdout, lineterminator="\n"), 0
-    while some := list(itertools.islice(reader, AT_ONCE)):
+    answers.writerow([name for names in outputs.values() for name in names])
+    # Ranks are those within whole lists, so all rows are read at once.
+    while some := list(itertools.islice(reader, None if "rank" in outputs else AT_ONCE)):
         try:
             feeds = {e["name"]: column([r[e["column"]] or "" for r in some], e["kind"], e["width"]) for e in inputs}
-            scores, decisions = (part.reshape(len(some), -1) for part in session.run(["score", "decision"], feeds))
+            found = dict(zip(outputs, session.run(list(outputs), feeds)))
         except Exception as cause:
             sys.exit(f"{rows}, rows {done + 1} to {done + len(some)}: a value cannot be read or decided: {cause!r}")
-        if not done:
-            several = [f"decision_{k + 1}" for k in range(decisions.shape[1])]
-            names = [f"score of {each}" for each in classes] or ["score"]
-            answers.writerow(names + (several if len(several) > 1 else ["decision"]))
-        for score, decided in zip(scores, decisions.tolist()):
-            answers.writerow([*map(str, score), *(written.get(str(each), each) for each in decided)])
+        for *numbers, decided in zip(*(part.reshape(len(some), -1) for part in found.values())):
+            texts = (written.get(str(each), each) for each in decided.tolist())
+            answers.writerow([*(str(each) for part in numbers for each in part), *texts])
         done += len(some)
 
 

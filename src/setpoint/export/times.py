@@ -46,8 +46,7 @@ def moments(graph: Graph, text: str, kind: str) -> tuple[str, str]:
         micros = graph.add("Add", _times(graph, days, DAY), _clock(graph, clock))
         if shift is not None:
             micros = graph.add("Sub", micros, shift)
-    checked = graph.cast(graph.refuse(graph.cast(odd, DOUBLE), odd), INT)
-    return graph.add("Add", micros, checked), absent
+    return graph.refuse(micros, odd), absent
 
 
 def time_part(graph: Graph, micros: str, part: str) -> str:
@@ -137,7 +136,7 @@ def _split(graph: Graph, text: str, at: str, parts: int) -> list[str]:
     """The first parts of text `(n, 1)` between separators, empty where there is none."""
     # Separators at the end make as many parts of each text as are wanted.
     padded = _joined(graph, text, at * parts)
-    pieces = graph.add("StringSplit", padded, delimiter=at, outputs=2)
+    pieces = graph.several("StringSplit", 2, padded, delimiter=at)[0]
     return [graph.take(pieces, place, axis=2) for place in range(parts)]
 
 

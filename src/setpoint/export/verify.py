@@ -14,6 +14,7 @@ from setpoint.errors import CannotExport, missing
 from setpoint.export.feeds import feeds_of
 from setpoint.export.made_rows import MadeRows, at_the_cut, columns_of, joined, made_rows
 from setpoint.export.of_run import Exported
+from setpoint.measure.in_first import LISTS
 from setpoint.run.artefact import SavedRun
 
 try:
@@ -79,15 +80,17 @@ def verify(saved: SavedRun, exported: Exported, data: Any = None, seed: int = 0)
     draw = np.random.default_rng(seed)
     session = session_of(exported.content)
     rows = made_rows(saved, exported.given, ROWS, draw)
-    group = saved.point.problem.group
 
     def decided(some: MadeRows) -> NDArray[np.int64]:
-        # An ask over a range has several decisions per row, which rise with the score: their sum tells rows apart.
-        decisions = saved.predict(columns_of(some))
-        summed: NDArray[np.int64] = decisions.reshape(len(decisions), -1).sum(1).numpy()
+        # A row may have several decisions, of bounds or labels: their sum with odd weights tells rows apart.
+        decisions = saved.predict(columns_of(some)).numpy()
+        several = decisions.reshape(len(decisions), -1)
+        summed: NDArray[np.int64] = several @ (2 * np.arange(several.shape[1]) ** 2 + 1)
         return summed
 
-    free = [name for name in rows if name != group]
+    # A row of a list is decided among the others of its list, so one number alone moves no row across a cut.
+    in_lists = saved.point.problem.kind == LISTS
+    free = [] if in_lists else [name for name in rows if name != saved.point.problem.group]
     cut = at_the_cut(rows, free, decided, PAIRS, draw)
     at_cut = sum(len(next(iter(part.values()))) for part in cut)
     frames = [as_frame(columns_of(joined([rows, *cut])))]
@@ -104,7 +107,8 @@ def _compare(saved: SavedRun, exported: Exported, session: Any, frame: Frame) ->
     score, decision = run_session(session, feeds_of(rows, exported.given, saved.schema.readings))
     found = saved.scores(rows, ignore_extra=True)
     group = saved.point.problem.group
-    wanted = saved.point.predict(found, None if group is None else saved.schema.groups(rows, group)).numpy()
+    groups = None if group is None else saved.schema.groups(rows, group)
+    wanted = saved.point.predict(found, groups, lists=saved.lists(rows)).numpy()
     expected = found.numpy()
     return refuse_differences((score, decision), (expected, wanted), lambda place: rows.row(place, named=True))
 

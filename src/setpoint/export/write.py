@@ -11,7 +11,8 @@ from setpoint.export.of_run import export_graph
 from setpoint.export.of_tuned import export_tuned
 from setpoint.export.verify import Verified, verify
 from setpoint.files import write_whole
-from setpoint.run.artefact import SavedRun, load_run
+from setpoint.run.artefact import SavedRun, load_run, with_module
+from setpoint.serve.run import ServedRun
 
 #: The script beside an exported model.
 SCRIPT = "predict.py"
@@ -52,7 +53,7 @@ def export_onnx(model: Any, path: str | os.PathLike[str], example: Any = None) -
     if hasattr(model, "operating_point_") and hasattr(model, "estimator_"):
         content, tried = export_tuned(model, example)
     else:
-        saved = model if isinstance(model, SavedRun) else load_run(_place(model))
+        saved = model if isinstance(model, SavedRun) else _saved(model)
         exported = export_graph(saved)
         content, tried = exported.content, verify(saved, exported, example)
     write_whole(path, content)
@@ -66,10 +67,12 @@ def write_script(beside: Path) -> Path:
     return script
 
 
-def _place(model: Any) -> Path:
+def _saved(model: Any) -> SavedRun:
+    if isinstance(model, ServedRun):
+        return with_module(model)
     if not isinstance(model, (str, os.PathLike)):
         raise CannotExport(
             f"expected the directory of a run, a run that sp.load_run read, or a fitted sp.Tuned, got "
             f"{type(model).__name__}"
         )
-    return Path(model)
+    return load_run(model)

@@ -8,14 +8,16 @@ positives that are flagged. Precision and its like are shares of the decided row
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from setpoint.errors import BadProblem
 from setpoint.measure.constraint import Constraint, Quantity
 from setpoint.measure.curve import Curve
 from setpoint.measure.rate import Rate
+from setpoint.on_use import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 BAND = "band"
 #: The wholes of rates that are shares of the flagged rows, or of the rows that are neither flagged nor reviewed.

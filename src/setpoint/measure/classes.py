@@ -12,16 +12,16 @@ import math
 from abc import ABC
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
-
-import torch
-from torch import Tensor
-from torch.nn import functional as F
+from typing import TYPE_CHECKING, Any
 
 from setpoint.errors import BadLabels, BadProblem, BadScores, BadWeights, ShapeMismatch
 from setpoint.measure.constraint import Quantity
 from setpoint.measure.rate import Metric, Rate, accuracy, error, flagged, fnr, recall, spelled
 from setpoint.measure.sample import Sample, check_weights, read_numbers, refuse_huge_scores
+from setpoint.on_use import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def predict_class(scores: Tensor, shifts: Tensor | float = 0.0) -> Tensor:
@@ -35,7 +35,7 @@ def class_shares(scores: Tensor, shifts: Tensor | float = 0.0, temperature: Tens
     softmax(temperature * (scores - shifts)); without a temperature 1 for the predicted class and 0 for the others.
     """
     if temperature is None:
-        return F.one_hot(predict_class(scores, shifts), scores.shape[-1]).double()
+        return torch.nn.functional.one_hot(predict_class(scores, shifts), scores.shape[-1]).double()
     margin = temperature * (scores - shifts)
     return torch.softmax(margin.to(torch.promote_types(margin.dtype, torch.float32)), dim=-1)
 
@@ -55,7 +55,7 @@ def count_classes(
     if temperature is None:
         return counts_of(confusion(predict_class(scores, shifts), labels, scores.shape[-1], weights))
     shares = class_shares(scores, shifts, temperature)
-    members = F.one_hot(labels, scores.shape[-1]).to(shares.dtype)
+    members = torch.nn.functional.one_hot(labels, scores.shape[-1]).to(shares.dtype)
     others = 1 - members
     if weights is not None:
         mass = weights.to(shares.dtype).unsqueeze(-1)

@@ -7,14 +7,15 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
-from typing import Any, ClassVar, Literal, TypeVar
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from setpoint.errors import BadProblem
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 Relation = Literal["<=", ">=", "=="]
-Value = TypeVar("Value", float, Tensor)
+Value = TypeVar("Value", float, "Tensor")
 #: Rounding allowed when a rate is compared with its bound.
 SLACK = 1e-9
 

@@ -7,12 +7,13 @@ weight is a repetition, and the counts of two halves add up to the counts of the
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-import torch
-from torch import Tensor
-from torch.nn import functional as F
+from typing import TYPE_CHECKING
 
 from setpoint.measure.step import HardStep, Step, hard_step
+from setpoint.on_use import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def count(
@@ -58,7 +59,7 @@ def count(
     if groups is None:
         return torch.cat(_passing(margin, sides, step), dim=-1)
     size = n_groups if n_groups is not None else int(groups.max()) + 1 if groups.numel() else 1
-    by_group = (F.one_hot(groups, size).to(dtype).unsqueeze(-1) * sides.unsqueeze(-2)).flatten(1)
+    by_group = (torch.nn.functional.one_hot(groups, size).to(dtype).unsqueeze(-1) * sides.unsqueeze(-2)).flatten(1)
     return torch.cat([part.unflatten(-1, (size, 2)) for part in _passing(margin, by_group, step)], dim=-1)
 
 

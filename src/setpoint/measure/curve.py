@@ -9,14 +9,17 @@ of the first cut whose rate reaches r: a step function, whose full area over rec
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from setpoint.errors import MissingClass
 from setpoint.measure.constraint import Quantity
 from setpoint.measure.rate import Range, Rate, fpr, precision, recall
+from setpoint.on_use import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)

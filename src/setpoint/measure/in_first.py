@@ -12,13 +12,15 @@ the longest list.
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from setpoint.errors import BadProblem, ShapeMismatch
 from setpoint.measure.constraint import Quantity
 from setpoint.measure.rate import Metric, Rate, fnr, precision, recall
+from setpoint.on_use import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 #: The kind of question about lists.
 LISTS = "lists"

@@ -7,16 +7,17 @@ Counts are `(..., L, 4)`: one row per label, with its (tp, fp, fn, tn) in the la
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from setpoint.errors import BadLabels, BadWeights, ShapeMismatch
 from setpoint.measure.classes import OfClass
 from setpoint.measure.constraint import Quantity
 from setpoint.measure.rate import Metric, Rate, spelled
 from setpoint.measure.sample import Sample, check_scores, check_weights, read_numbers
+from setpoint.on_use import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 #: The kind of question about several labels per row, which a threshold per label answers.
 LABELS = "labels"

@@ -8,16 +8,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from setpoint.errors import BadGroups, BadWeights, ShapeMismatch
 from setpoint.measure.sample import Sample, present_values
 from setpoint.measure.step import Step
+from setpoint.on_use import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+NO_LISTS = "the ask is about lists; pass lists=, the name or number of the list of each row"
 
 
 def number_lists(lists: Any) -> tuple[Tensor, NDArray[Any]]:
@@ -32,11 +37,45 @@ def number_lists(lists: Any) -> tuple[Tensor, NDArray[Any]]:
         >>> number_lists(["b", "a", "b"])[0].tolist()
         [1, 0, 1]
     """
+    names, numbers = _numbered(lists)
+    return torch.from_numpy(numbers), names
+
+
+def _numbered(lists: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
     values = present_values(lists, "lists", "drop those rows, or name the list of each")
     if values.ndim != 1:
         raise ShapeMismatch(f"lists {values.shape} must name one list per row, shape (n,)")
     names, numbers = np.unique(values if values.dtype.kind in "biuf" else values.astype(str), return_inverse=True)
-    return torch.from_numpy(numbers.astype(np.int64)), names
+    return names, numbers.astype(np.int64)
+
+
+def ranks_in_lists(scores: NDArray[np.float64], lists: Any) -> NDArray[np.int64]:
+    """The rank of each row in its list, from 1 up; rows with tied scores keep their order in the list.
+
+    Args:
+        scores: one score per row.
+        lists: the name or number of the list of each row.
+
+    Raises:
+        BadGroups: If lists are missing.
+        ShapeMismatch: If there are more or fewer lists than rows.
+
+    Example:
+        >>> import numpy as np
+        >>> from setpoint.measure.lists import ranks_in_lists
+        >>> ranks_in_lists(np.array([0.2, 0.9, 0.4, 0.4]), ["a", "a", "b", "b"]).tolist()
+        [2, 1, 1, 2]
+    """
+    if lists is None:
+        raise BadGroups(NO_LISTS)
+    numbers = _numbered(lists)[1]
+    if len(numbers) != len(scores):
+        raise ShapeMismatch(f"{len(scores)} scores came with the lists of {len(numbers)} rows")
+    order = np.lexsort((-scores, numbers))
+    sizes = np.bincount(numbers)
+    ranks = np.empty(len(order), dtype=np.int64)
+    ranks[order] = np.arange(1, len(order) + 1) - (np.cumsum(sizes) - sizes)[numbers[order]]
+    return ranks
 
 
 def with_lists(sample: Sample, lists: Any) -> Sample:
@@ -48,7 +87,7 @@ def with_lists(sample: Sample, lists: Any) -> Sample:
         ShapeMismatch: If there are more or fewer lists than rows.
     """
     if lists is None:
-        raise BadGroups("the ask is about lists; pass lists=, the name or number of the list of each row")
+        raise BadGroups(NO_LISTS)
     numbers, names = number_lists(lists)
     if len(numbers) != len(sample.scores):
         raise ShapeMismatch(f"{len(sample.scores)} scores came with the lists of {len(numbers)} rows")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from setpoint.measure.classes import ClassQuantity
 from setpoint.measure.rate import Metric, Rate, share
+from setpoint.on_use import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def _sizes(counts: Tensor) -> Tensor:

@@ -8,13 +8,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from setpoint.errors import BadProblem
 from setpoint.measure.constraint import FlaggedRows, Quantity, percent
 from setpoint.measure.looks import constant_like
+from setpoint.on_use import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Four = tuple[float, ...]
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from setpoint.errors import BadGroups, BadLabels, BadScores, BadWeights, SetpointError, ShapeMismatch
+from setpoint.on_use import is_tensor, torch
 from setpoint.processes import ALONE, Processes
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 #: Hints for scores of one or two columns.
 _HINTS = {1: "; use scores.squeeze(-1)", 2: "; of two classes' logits pass the difference, scores[:, 1] - scores[:, 0]"}
@@ -181,14 +183,20 @@ def within(numbers: Tensor, most: float) -> bool:
 
 def name_groups(groups: Any) -> tuple[Tensor, list[str]]:
     """Groups given by any values (names, numbers) as codes from 0 up, and the name of each code."""
+    names, codes = numbered(groups)
+    return torch.from_numpy(codes), names
+
+
+def numbered(groups: Any) -> tuple[list[str], NDArray[np.int64]]:
+    """The name of each group, in order, and the number of the group of each row."""
     values = present_values(groups, "groups", "drop those, or give them a group of their own")
     names, codes = np.unique(values.astype(str), return_inverse=True)
-    return torch.from_numpy(codes.reshape(values.shape).astype(np.int64)), [str(name) for name in names]
+    return [str(name) for name in names], codes.reshape(values.shape).astype(np.int64)
 
 
 def present_values(given: Any, what: str, remedy: str) -> NDArray[Any]:
     """Any values (names, numbers) as an array; a BadGroups if some are missing."""
-    values = given.detach().cpu().numpy() if isinstance(given, Tensor) else np.asarray(given)
+    values = given.detach().cpu().numpy() if is_tensor(given) else np.asarray(given)
     if values.dtype.kind == "f":
         missing = int(np.isnan(values).sum())
     else:
@@ -280,7 +288,7 @@ def _largest(dtype: torch.dtype) -> float:
 
 def read_numbers(values: Any, name: str, error: type[SetpointError], hint: str | None = None) -> Tensor:
     """A tensor as it is, an array or a list as a tensor of real numbers, or one clear error."""
-    if isinstance(values, Tensor):
+    if is_tensor(values):
         if values.is_complex():
             raise error(_COMPLEX.format(name=name))
         return values

@@ -7,11 +7,12 @@ smooth step is a step too, so counting with the slope gives the derivative of th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-import torch
-from torch import Tensor
-from torch.nn import functional as F
+from setpoint.on_use import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class Step(Protocol):
@@ -111,10 +112,10 @@ class SoftplusStep:
     temperature: float | Tensor = 1.0
 
     def above(self, margin: Tensor) -> Tensor:
-        return F.softplus(self.temperature * margin)
+        return torch.nn.functional.softplus(self.temperature * margin)
 
     def below(self, margin: Tensor) -> Tensor:
-        return F.softplus(-self.temperature * margin)
+        return torch.nn.functional.softplus(-self.temperature * margin)
 
     @property
     def slope(self) -> Step:
@@ -150,10 +151,10 @@ class HingeStep:
     temperature: float | Tensor = 1.0
 
     def above(self, margin: Tensor) -> Tensor:
-        return F.relu(1 + self.temperature * margin)
+        return torch.nn.functional.relu(1 + self.temperature * margin)
 
     def below(self, margin: Tensor) -> Tensor:
-        return F.relu(1 - self.temperature * margin)
+        return torch.nn.functional.relu(1 - self.temperature * margin)
 
     @property
     def slope(self) -> Step:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from setpoint.errors import BadWeights, ShapeMismatch
 from setpoint.measure.sample import read_numbers, refuse_odd_weights
+from setpoint.on_use import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def stack_values(columns: Mapping[str, Any]) -> Tensor:

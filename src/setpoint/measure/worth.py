@@ -9,13 +9,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from numbers import Real
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from setpoint.errors import BadProblem, ShapeMismatch
 from setpoint.measure.constraint import Quantity
 from setpoint.measure.rate import Metric, Rate, share, spelled
+from setpoint.on_use import is_tensor, torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 WORTH = "worth"
 #: A miss or an alarm costs no more: sums of costs stay finite.
@@ -56,8 +58,8 @@ class Worth(Quantity, ABC):
 
     def heaviest(self, heaviest: float | Tensor, column: str | None) -> float | Tensor:
         """The largest share of a row that one sample can have: that of the column where there is one per row."""
-        one_each = isinstance(heaviest, Tensor) and heaviest.dim() > 0
-        return heaviest[..., self._place(column)] if one_each and isinstance(heaviest, Tensor) else heaviest
+        one_each = is_tensor(heaviest) and heaviest.dim() > 0
+        return heaviest[..., self._place(column)] if one_each and is_tensor(heaviest) else heaviest
 
     def adopt(self, plain: Quantity) -> Quantity:
         if isinstance(plain, Worth):

@@ -25,6 +25,7 @@ the fair one. The interval holds for the average over all rows so far, whatever 
 from __future__ import annotations
 
 import math
+from functools import cache
 from itertools import permutations
 
 import numpy as np
@@ -41,13 +42,19 @@ _SHARE = 1 / 32
 _LEAST = 1e-300
 #: Sizes of bets on the average rate, with a weight that falls slowly on either side of the middle.
 _SIZES = np.geomspace(1e-4, 8, 48)
-_WEIGHTS = -np.log1p(np.log10(_SIZES / 0.25) ** 2)
-_WEIGHTS -= scipy.special.logsumexp(_WEIGHTS)
 #: Places between which the rate of a group is looked for.
 _PLACES = 400
 _TINY = 1e-280
 #: Terms of a continued fraction; so far from the mean a few dozen are enough.
 _STEPS = 10_000
+
+
+@cache
+def _weights() -> Numbers:
+    """The logarithms of the weights of the sizes; `scipy.special` is slow to load, so not before they are needed."""
+    weights = -np.log1p(np.log10(_SIZES / 0.25) ** 2)
+    found: Numbers = weights - scipy.special.logsumexp(weights)
+    return found
 
 
 def log_above(part: Numbers, whole: Numbers, bound: float) -> Numbers:
@@ -151,7 +158,7 @@ def _log_average(part: float, whole: float, rates: Numbers, side: int) -> Number
     """The logarithm of the evidence that the average rate is above (side 1) or below (side -1) each of `rates`."""
     sizes = side * _SIZES
     cost = np.log1p(np.asarray(rates)[..., None] * np.expm1(sizes))
-    each = _WEIGHTS + sizes * part - whole * cost
+    each = _weights() + sizes * part - whole * cost
     most = each.max(-1)
     # Not logsumexp: its checks take ten times as long as these few numbers, and an interval asks a hundred times.
     return np.asarray(most + np.log(np.exp(each - most[..., None]).sum(-1)))

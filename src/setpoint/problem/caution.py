@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from setpoint.errors import DoubtfulAsk, SetpointError
 from setpoint.measure.constraint import Constraint
 from setpoint.measure.rate import Gap, Rate, flagged, precision, recall
 from setpoint.measure.worth import Weighted
+from setpoint.on_use import torch
 from setpoint.plain import text
 from setpoint.problem.labels import LabelProblem
 from setpoint.problem.problem import Problem
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 #: Shares of positives, in a table of so many rows, at which an ask is tried out.
 _POSITIVES, _ROWS = (0.001, 0.5, 0.999), 1e6

@@ -9,6 +9,9 @@ from setpoint.measure.constraint import percent
 from setpoint.plain import brief, number, share, text, whole_number
 from setpoint.problem.problem import Problem
 
+#: In place of a confidence: a certificate where the rows suffice for one.
+AUTO = "auto"
+
 
 @dataclass(frozen=True)
 class Certificate:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
 from setpoint.errors import BadSetting
 from setpoint.measure.classes import CLASSES
@@ -16,6 +16,9 @@ from setpoint.measure.labels import LABELS, OfLabel
 from setpoint.measure.rate import Gap
 from setpoint.problem.evidence import is_testable, p_if_kept, trials
 from setpoint.problem.problem import Problem
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)

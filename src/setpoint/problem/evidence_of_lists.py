@@ -14,11 +14,11 @@ from bisect import bisect_left
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from setpoint.measure.constraint import Constraint, Relation
 from setpoint.measure.in_first import InFirst, hit
+from setpoint.on_use import torch
 from setpoint.problem.binomial import at_least, at_most
 
 Numbers = NDArray[np.float64]

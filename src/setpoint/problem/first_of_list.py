@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import torch
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
 
-from setpoint.measure.lists import Ordered, with_lists
+from setpoint.measure.lists import Ordered, ranks_in_lists
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import Step
+from setpoint.on_use import torch
 from setpoint.problem.thresholds import Thresholds
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -42,13 +46,9 @@ class FirstOfList(Thresholds):
     def tensor(self) -> Tensor:
         return torch.tensor([self.k], dtype=torch.float64)
 
-    def ranks(self, scores: Tensor, lists: Any) -> Tensor:
-        """The rank of each row in its list, from 1 up."""
-        return Ordered(with_lists(Sample(scores, scores), lists)).ranks
-
-    def passes(self, scores: Tensor, groups: Any = None) -> Tensor:
-        """Whether each row is among the first k of its list; `groups` are the lists."""
-        return self.ranks(scores, groups) <= self.k
+    def decided(self, scores: NDArray[np.float64], groups: Any = None) -> NDArray[np.int64]:
+        """1 for each row that is among the first k of its list; `groups` are the lists."""
+        return (ranks_in_lists(scores, groups) <= self.k).astype(np.int64)
 
     def count(self, sample: Sample) -> Tensor:
         """True counts, `(1, D, Q, 6)`, as `Ordered.counts` has them."""

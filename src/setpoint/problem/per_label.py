@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import torch
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
 
 from setpoint.errors import ShapeMismatch
 from setpoint.measure.labels import count_labels
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import Step
+from setpoint.on_use import torch
 from setpoint.problem.thresholds import Thresholds
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 #: Longer lists of thresholds are described by their ends.
 _MOST_NAMED = 6
@@ -44,11 +48,11 @@ class PerLabel(Thresholds):
     def tensor(self) -> Tensor:
         return torch.tensor([self.cuts], dtype=torch.float64)
 
-    def passes(self, scores: Tensor, groups: Any = None) -> Tensor:
-        if scores.dim() != 2 or scores.shape[1] != len(self.cuts):
+    def decided(self, scores: NDArray[np.float64], groups: Any = None) -> NDArray[np.int64]:
+        if scores.ndim != 2 or scores.shape[1] != len(self.cuts):
             expected = f"one column of scores per label, (n, {len(self.cuts)})"
             raise ShapeMismatch(f"scores have shape {tuple(scores.shape)}; give {expected}")
-        return super().passes(scores)
+        return (scores > np.array(self.cuts)).astype(np.int64)
 
     def count(self, sample: Sample) -> Tensor:
         """True counts of a sample per label, `(1, L, 4)`; entries that are not known are counted nowhere."""

@@ -6,10 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from setpoint.errors import BadFile, BadProblem, BadWeights
 from setpoint.files import write_whole
@@ -18,6 +15,7 @@ from setpoint.measure.curve import curve, mean_over
 from setpoint.measure.in_first import LISTS
 from setpoint.measure.rate import Gap, Metric
 from setpoint.measure.sample import Sample, check_scores
+from setpoint.on_use import is_tensor, torch
 from setpoint.plain import brief, listed, named, number, read_json, reason, truth
 from setpoint.problem.certificate import Certificate, Estimate, read_certificate, read_estimate
 from setpoint.problem.check import Check, check_counts
@@ -30,6 +28,10 @@ from setpoint.problem.shifts import Shifts
 from setpoint.problem.shown_rates import rates_by_class, rates_by_group, rates_by_label, shown_quantities
 from setpoint.problem.thresholds import Threshold, Thresholds, heaviest_of
 from setpoint.problem.watch import Watch
+from setpoint.shown import html_of
+
+if TYPE_CHECKING:
+    pass
 
 FORMAT = 1
 
@@ -73,6 +75,9 @@ class OperatingPoint:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "thresholds", as_thresholds(self.thresholds, self.problem))
+
+    def _repr_html_(self) -> str:
+        return html_of(self)
 
     @property
     def threshold(self) -> Threshold:
@@ -129,7 +134,7 @@ class OperatingPoint:
         """
         belongs = belonging(self.problem, groups, lists)
         answer = self.thresholds.decide(check_scores(scores).detach().double(), belongs)
-        return answer if isinstance(scores, Tensor) else answer.numpy()
+        return answer if is_tensor(scores) else answer.numpy()
 
     @classmethod
     def at(

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from setpoint.errors import BadProblem, BadScores, BadWeights, MissingClass
 from setpoint.measure.classes import as_class_quantity
@@ -20,9 +18,13 @@ from setpoint.measure.over_classes import ClassGap
 from setpoint.measure.rate import Gap, Range, Rate, accuracy, error, flagged
 from setpoint.measure.sample import Sample
 from setpoint.measure.worth import Worth
+from setpoint.on_use import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 #: Counts are tensors or, in tests of bounds, arrays.
-Counts = TypeVar("Counts", Tensor, NDArray[np.float64])
+Counts = TypeVar("Counts", "Tensor", NDArray[np.float64])
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from setpoint.errors import BadGroups, BadLabels, BadSetting, BadWeights, MissingClass, ShapeMismatch
 from setpoint.measure.classes import CLASSES, OfClass, check_classes
@@ -20,8 +18,12 @@ from setpoint.measure.rate import Rate
 from setpoint.measure.sample import Sample, check_sample
 from setpoint.measure.values import stack_values
 from setpoint.measure.worth import WORTH
+from setpoint.on_use import is_tensor, torch
 from setpoint.problem.labels import LabelProblem
 from setpoint.problem.problem import Problem
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 #: The key of the weights of the rows themselves, beside the values of columns.
 ROWS = ""
@@ -166,8 +168,10 @@ def weights_of(problem: Problem, sample: Sample) -> Any:
 
 def class_numbers(labels: Any, names: Sequence[str]) -> Any:
     """The number of the class of each row where labels are names; numbers as they are."""
-    values = labels if isinstance(labels, Tensor) else np.asarray(labels)
-    if isinstance(values, Tensor) or values.dtype.kind not in "OUS":
+    if is_tensor(labels):
+        return labels
+    values = np.asarray(labels)
+    if values.dtype.kind not in "OUS":
         return labels
     if not any(isinstance(value, str) for value in values.flat):
         return labels

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from setpoint.measure.band import BAND
 from setpoint.measure.classes import CLASSES
@@ -18,6 +16,9 @@ from setpoint.problem.per_label import PerLabel
 from setpoint.problem.problem import Problem
 from setpoint.problem.shifts import Shifts
 from setpoint.problem.thresholds import Band, OneThreshold, PerBound, PerGroup, Threshold, Thresholds
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 #: More thresholds than this are read from no file.
 MOST_THRESHOLDS = 100_000

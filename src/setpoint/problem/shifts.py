@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from setpoint.errors import ShapeMismatch
-from setpoint.measure.classes import confusion, count_classes, predict_class
+from setpoint.measure.classes import confusion, count_classes
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import Step
+from setpoint.on_use import torch
 from setpoint.problem.thresholds import Thresholds
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 #: Longer lists of shifts are described by their ends.
 _MOST_NAMED = 6
@@ -55,12 +57,12 @@ class Shifts(Thresholds):
         """The same classes with these shifts."""
         return Shifts(self.names, tuple(values))
 
-    def decide(self, scores: Tensor, groups: Any = None) -> Tensor:
+    def decided(self, scores: NDArray[np.float64], groups: Any = None) -> NDArray[np.int64]:
         """The number of the class of each row."""
-        if scores.dim() != 2 or scores.shape[1] != len(self.shifts):
+        if scores.ndim != 2 or scores.shape[1] != len(self.shifts):
             expected = f"one column of scores per class, (n, {len(self.shifts)})"
             raise ShapeMismatch(f"scores have shape {tuple(scores.shape)}; give {expected}")
-        return predict_class(scores, self.tensor().to(scores.device))
+        return np.asarray(np.argmax(scores - np.array(self.shifts), axis=-1))
 
     def written(self, decisions: NDArray[np.int64]) -> NDArray[Any]:
         """The names of the classes."""

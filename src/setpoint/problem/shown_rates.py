@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from setpoint.measure.band import BAND, review
 from setpoint.measure.classes import CLASSES, Macro, OfClass, as_class_quantity
@@ -28,6 +28,9 @@ from setpoint.problem.labels import LabelProblem
 from setpoint.problem.problem import Problem
 from setpoint.problem.shifts import Shifts
 from setpoint.problem.thresholds import Thresholds
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _SHOWN: tuple[Rate, ...] = (fpr, fnr, recall, tnr, precision, flagged, accuracy, error)
 _SHOWN_OF_ALL_CLASSES = (as_class_quantity(error), Macro(recall), Macro(precision), Macro(f_score(1)))

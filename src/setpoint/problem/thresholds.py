@@ -10,17 +10,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from setpoint.errors import BadGroups
 from setpoint.measure.count import count, count_sorted
-from setpoint.measure.sample import Sample, name_groups
+from setpoint.measure.sample import Sample, numbered
 from setpoint.measure.step import Step
+from setpoint.on_use import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 #: The decision to review a row.
 REVIEW = -1
@@ -45,7 +47,9 @@ class Thresholds(ABC):
     @property
     def values(self) -> list[float]:
         """All thresholds as numbers, in their order."""
-        return list(map(float, self.tensor().flatten()))
+        plain = self.plain
+        several = plain.values() if isinstance(plain, dict) else plain if isinstance(plain, tuple) else (plain,)
+        return list(map(float, several))
 
     @property
     def single(self) -> float | None:
@@ -61,24 +65,27 @@ class Thresholds(ABC):
         """Plain data for JSON, which `read_thresholds` reads back."""
         return self.plain
 
-    def decide(self, scores: Tensor, groups: Any = None) -> Tensor:
+    @abstractmethod
+    def decided(self, scores: NDArray[np.float64], groups: Any = None) -> NDArray[np.int64]:
         """The decision on each row as a whole number: 1 for flagged, 0 for not flagged.
 
         `groups` has the group of each row, or its list, where the decision depends on it.
+
+        Raises:
+            BadGroups: each group has its own threshold, and `groups` are missing or hold a group without one.
         """
-        return self.passes(scores, groups).long()
+
+    def decide(self, scores: Tensor, groups: Any = None) -> Tensor:
+        """`decided` for tensors."""
+        return torch.from_numpy(self.decided(scores.detach().double().cpu().numpy(), groups)).to(scores.device)
 
     def written(self, decisions: NDArray[np.int64]) -> NDArray[Any]:
         """Decisions as a file shows them."""
         return decisions
 
     def passes(self, scores: Tensor, groups: Any = None) -> Tensor:
-        """Whether each score is above its threshold: `(n,)`, or `(n, m)` for m thresholds that all scores meet.
-
-        Raises:
-            BadGroups: each group has its own threshold, and `groups` are missing or hold a group without one.
-        """
-        return scores > self.tensor().to(scores.device)
+        """Whether each score is above its threshold: `(n,)`, or `(n, m)` for m thresholds that all scores meet."""
+        return self.decide(scores, groups) == 1
 
     def places(self, groups: Any) -> Tensor | None:
         """The place of each row's group among the thresholds; None where groups have no thresholds of their own."""
@@ -142,6 +149,9 @@ class OneThreshold(Thresholds):
     def tensor(self) -> Tensor:
         return torch.tensor([self.plain], dtype=torch.float64)
 
+    def decided(self, scores: NDArray[np.float64], groups: Any = None) -> NDArray[np.int64]:
+        return (scores > self.plain).astype(np.int64)
+
     def count(self, sample: Sample) -> Tensor:
         """True counts, `(1, 4)`; for a sample with values `(1, 1 + C, 4)`: of rows, then of each column."""
         return _per_column(sample, super().count)
@@ -176,8 +186,8 @@ class PerBound(Thresholds):
     def tensor(self) -> Tensor:
         return torch.tensor(self.plain, dtype=torch.float64)
 
-    def passes(self, scores: Tensor, groups: Any = None) -> Tensor:
-        return super().passes(scores.unsqueeze(-1))
+    def decided(self, scores: NDArray[np.float64], groups: Any = None) -> NDArray[np.int64]:
+        return (scores[..., None] > np.array(self.plain)).astype(np.int64)
 
     def count(self, sample: Sample) -> Tensor:
         if len(self.plain) == 1:
@@ -211,13 +221,16 @@ class PerGroup(Thresholds):
     def tensor(self) -> Tensor:
         return torch.tensor([list(self.plain.values())], dtype=torch.float64)
 
-    def passes(self, scores: Tensor, groups: Any = None) -> Tensor:
-        return scores > self.tensor()[0, self.places(groups)].to(scores.device)
+    def decided(self, scores: NDArray[np.float64], groups: Any = None) -> NDArray[np.int64]:
+        return (scores > np.array(self.values)[self._places(groups)]).astype(np.int64)
 
     def places(self, groups: Any) -> Tensor:
+        return torch.from_numpy(self._places(groups))
+
+    def _places(self, groups: Any) -> NDArray[np.int64]:
         if groups is None:
             raise BadGroups(f"this point has one threshold a {self.column}; pass groups=")
-        return places_among(self.plain, groups, self.column)
+        return _places_among(self.plain, groups, self.column)
 
     def lowered(self, scores: Tensor, places: Tensor | None) -> tuple[Tensor, Tensor]:
         own = self.tensor()[0, places].to(scores.device)
@@ -254,21 +267,21 @@ class Band(Thresholds):
     def tensor(self) -> Tensor:
         return torch.tensor([self.high, self.low], dtype=torch.float64)
 
+    @property
+    def values(self) -> list[float]:
+        return [self.high, self.low]
+
     def moved_to(self, values: Sequence[float]) -> Band:
         """The band with these cuts, in the order of `values`."""
         high, low = values
         return Band(low, high)
 
-    def decide(self, scores: Tensor, groups: Any = None) -> Tensor:
+    def decided(self, scores: NDArray[np.float64], groups: Any = None) -> NDArray[np.int64]:
         """1 for flagged rows, 0 for rows that are not flagged, -1 (`REVIEW`) for rows to review."""
-        flagged, unsure = scores > self.high, (scores > self.low) & (scores <= self.high)
-        return flagged.long() + REVIEW * unsure.long()
+        return np.where(scores > self.high, 1, np.where(scores > self.low, REVIEW, 0))
 
     def written(self, decisions: NDArray[np.int64]) -> NDArray[Any]:
         return np.where(decisions == REVIEW, "review", decisions.astype(str))
-
-    def passes(self, scores: Tensor, groups: Any = None) -> Tensor:
-        return scores > self.high
 
     def joined(self, counts: Tensor) -> Tensor:
         """The six counts of a band, `(1, 6)`, from the four counts at its upper cut and the four at its lower cut."""
@@ -304,9 +317,13 @@ def heaviest_of(sample: Sample) -> float | Tensor:
 
 def places_among(known: Iterable[str], groups: Any, column: str) -> Tensor:
     """The place of each row's group among the known ones, or a BadGroups that names the unknown group."""
-    codes, names = name_groups(groups)
+    return torch.from_numpy(_places_among(known, groups, column))
+
+
+def _places_among(known: Iterable[str], groups: Any, column: str) -> NDArray[np.int64]:
+    names, codes = numbered(groups)
     places = {name: place for place, name in enumerate(known)}
     for name in names:
         if name not in places:
             raise BadGroups(f"no threshold for {column} {name!r}; known are {', '.join(places)}")
-    return torch.tensor([places[name] for name in names], dtype=torch.long)[codes]
+    return np.array([places[name] for name in names], dtype=np.int64)[codes]

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import torch
 
 from setpoint.errors import BadFile, BadProblem, BadSetting, BadWeights
 from setpoint.files import write_whole
@@ -20,6 +19,7 @@ from setpoint.measure.classes import CLASSES
 from setpoint.measure.constraint import CUT
 from setpoint.measure.rate import Metric
 from setpoint.measure.worth import WORTH
+from setpoint.on_use import torch
 from setpoint.plain import brief, listed, read_json, reason, share, text
 from setpoint.problem.chain import Entry, check_links, linked
 from setpoint.problem.evidence import is_testable

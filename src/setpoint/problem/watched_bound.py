@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from setpoint.measure.constraint import Constraint, percent
 from setpoint.measure.rate import Gap
+from setpoint.on_use import torch
 from setpoint.problem.anytime import RateEvidence, average_interval, gap_evidence
 from setpoint.problem.evidence import is_testable, trials
 from setpoint.problem.problem import Problem

@@ -12,7 +12,7 @@ from setpoint.decide.calibrate import calibrate
 from setpoint.decide.certify_groups import needed_for_gap
 from setpoint.decide.order import worth
 from setpoint.decide.samples_needed import allowed_share, counted, refuse_the_impossible, whole_of
-from setpoint.decide.settle import AUTO, USUAL
+from setpoint.decide.settle import USUAL
 from setpoint.errors import BadProblem, SetpointError
 from setpoint.measure.band import BAND, BandRate, is_one_sided
 from setpoint.measure.classes import CLASSES
@@ -21,6 +21,7 @@ from setpoint.measure.in_first import LISTS
 from setpoint.measure.labels import LABELS
 from setpoint.measure.rate import Gap
 from setpoint.measure.worth import WORTH
+from setpoint.problem.certificate import AUTO
 from setpoint.problem.evidence import is_testable
 from setpoint.problem.labels import LabelProblem
 from setpoint.problem.problem import Problem

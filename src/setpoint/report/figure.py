@@ -1,4 +1,4 @@
-"""The report as a picture: curves, scores, reliability and history in one PNG. matplotlib lives here alone."""
+"""The report as a picture: curves, scores, reliability and history in one PNG. `display.py` draws single curves."""
 
 from __future__ import annotations
 

@@ -34,8 +34,9 @@ from setpoint.report.material import Contender, Material
 from setpoint.report.names import distinct_names, method_words
 from setpoint.report.page import make_page
 from setpoint.report.words import listed_classes, part_name
-from setpoint.run.artefact import HISTORY, LIFE, RECORD, REPORTS, SavedRun, SavedScores, load_run, load_scores
+from setpoint.run.artefact import REPORTS, SavedRun, SavedScores, load_run, load_scores
 from setpoint.run.insight import insight_of
+from setpoint.serve.stored import HISTORY, LIFE, RECORD
 
 #: In the order in which they are read.
 SHOWN = ("test", "calibration")

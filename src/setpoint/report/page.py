@@ -23,12 +23,13 @@ SCRIPTS = ("interval.js", "chart.js", "curves.js", "page.js")
 SHOWN = ("train", "held_out", "test")
 
 
-def make_page(material: Material, most: int = MOST) -> str:
+def make_page(material: Material, most: int = MOST, *, brief: bool = False) -> str:
     """Make the report as one self-contained HTML file; the same material gives the same bytes.
 
     Args:
         material: Everything that the report shows.
         most: The most positions of the slider per contender and part.
+        brief: Whether to show the head, the slider and the curves alone, as in a notebook.
 
     Returns:
         The text of the file.
@@ -49,6 +50,7 @@ def make_page(material: Material, most: int = MOST) -> str:
     script = "'use strict';\n(() => {\n" + "\n".join(asset(name) for name in SCRIPTS) + "})();\n"
     return Template(asset("page.html")).substitute(
         title=escape(f"{material.problem} - setpoint report"),
+        kind="brief" if brief else "whole",
         head=head(material),
         explore=escape(decision.title),
         labels="\n".join(map(_label, decision.handles)),

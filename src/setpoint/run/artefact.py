@@ -18,12 +18,11 @@ import hashlib
 import json
 import os
 import platform
-import re
 import shutil
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -33,22 +32,33 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from setpoint.data.frame import Frame, as_frame
-from setpoint.data.label_columns import LabelColumns
+from setpoint.data.frame import Frame
 from setpoint.data.schema import Schema
 from setpoint.data.seen import Notes
 from setpoint.errors import BadFile, missing
 from setpoint.files import PENDING, sync_directory, write_whole
 from setpoint.lock import LOCK, locked
-from setpoint.measure.in_first import LISTS
-from setpoint.plain import brief, listed, named, read_json, reason, text
+from setpoint.plain import listed, reason, text
 from setpoint.problem.point import OperatingPoint
-from setpoint.problem.watch import points_of
-from setpoint.run.description import check_description
 from setpoint.run.table import TableRun
-from setpoint.train.checkpoint import STATE
-from setpoint.train.kinds import restore_model
-from setpoint.train.scoring import score_rows
+from setpoint.serve.run import Answer, ServedRun
+from setpoint.serve.run import load_run as load_served
+from setpoint.serve.stored import (
+    ABOUT,
+    FORMAT,
+    HISTORY,
+    MODEL,
+    NEW,
+    SCORES,
+    UNFINISHED,
+    WATCH,
+    WHOLE,
+    file_of,
+    is_unfinished,
+    seal,
+)
+from setpoint.train.kinds import as_tensors, restore_model
+from setpoint.train.scoring import ScoredByTorch
 
 try:
     from safetensors import SafetensorError
@@ -56,15 +66,7 @@ try:
 except ImportError as cause:
     raise missing("safetensors", "table", cause) from None
 
-#: The first number grows when older versions cannot read the artefact, the second when something is added.
-FORMAT = "3.3"
-MODEL, ABOUT, HISTORY = "model.safetensors", "setpoint.json", "history.jsonl"
-SCORES, REPORTS = "scores.safetensors", ("report.html", "report.png")
-UNFINISHED, NEW, WHOLE = "unfinished", ".new", ".whole"
-#: The folder of a run that is watched, and its record; a run that is replaced takes them along.
-WATCH, RECORD, LIFE = "watch", "watch/state.json", "watch/life.html"
-#: Scoring puts other parameters into the model for a moment (`train/scoring.py`), which no other thread may see.
-_ONE_AT_A_TIME = threading.Lock()
+REPORTS = ("report.html", "report.png")
 #: The parts whose scores are kept, for the report.
 JUDGED = ("calibration", "test")
 #: How a label that is not known is stored.
@@ -99,35 +101,10 @@ def version() -> str:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """The answer of a run to some rows.
-
-    Attributes:
-        scores: One score per row, or one per row and class.
-        decisions: One decision per row as `setpoint predict` writes it: 0 or 1, "review", or the name of a class; one
-            column per threshold for an ask over a range.
-        notes: Sentences on values that training never saw.
-
-    Example:
-        >>> import tempfile, polars as pl, setpoint as sp
-        >>> from setpoint.run.artefact import load_run, save_run
-        >>> from setpoint.run.table import fit_table
-        >>> frame = pl.DataFrame({"x": list(range(200)), "y": [row // 100 for row in range(200)]})
-        >>> table = fit_table(frame, "y", sp.ask("minimize fnr where fpr <= 10%"))
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     answer = load_run(save_run(folder + "/run", table)).answer([{"x": 0}, {"x": 500}])
-        >>> answer.decisions.tolist(), len(answer.notes)
-        ([0, 1], 1)
-    """
-
-    scores: NDArray[np.float32]
-    decisions: NDArray[Any]
-    notes: list[str]
-
-
-@dataclass(frozen=True)
 class SavedRun:
-    """A run that was read from disk. Several threads may score and decide by one run at the same time.
+    """A run that was read from disk, with its model as a PyTorch module: for judging, watching and exporting it.
+
+    To answer with a run, `sp.load_run` needs less.
 
     Attributes:
         model: The trained model.
@@ -152,73 +129,26 @@ class SavedRun:
     schema: Schema
     about: dict[str, Any]
 
+    @cached_property
+    def served(self) -> ServedRun:
+        """The same run, which answers in arrays."""
+        return ServedRun(ScoredByTorch(self.model), self.point, self.schema, self.about)
+
     def scores(self, data: Any, *, ignore_extra: bool = False, notes: Notes | None = None) -> Tensor:
-        """Score every row; `point.predict(scores)` decides.
-
-        Args:
-            data: A polars or pandas frame, an Arrow table, columns by name in any order, or a list of rows.
-            ignore_extra: Whether to allow columns that training never had.
-            notes: Collects values that training never saw; `schema.notes()` makes an empty one.
-
-        Returns:
-            One score per row, or one per row and class or label.
-
-        Raises:
-            BadTable: If a column is missing, unknown, or of another kind than in training.
-        """
-        x = self.schema.encode(as_frame(data), ignore_extra=ignore_extra, notes=notes)
-        with _ONE_AT_A_TIME:
-            return score_rows(self.model, x)
+        """`ServedRun.scores` as a tensor."""
+        return torch.from_numpy(self.served.scores(data, ignore_extra=ignore_extra, notes=notes))
 
     def predict(self, data: Any, *, ignore_extra: bool = False, notes: Notes | None = None) -> Tensor:
-        """Decide every row at the operating point.
-
-        Args:
-            data: A polars or pandas frame, an Arrow table, columns by name in any order, or a list of rows; with the
-                column of the groups, if the ask compares groups, or of the lists, if it is about lists; each list must
-                be whole.
-            ignore_extra: Whether to allow columns that training never had.
-            notes: Collects values that training never saw; `schema.notes()` makes an empty one.
-
-        Returns:
-            1 for every row that is flagged and 0 for every other; one column per threshold for an ask over a range. For
-            several classes the number of the class, whose name is in `point.classes`; for several labels one column per
-            label, whose name is in `point.labels`.
-
-        Raises:
-            BadTable: If a column is missing, unknown, or of another kind than in training.
-        """
-        frame, group = as_frame(data), self.point.problem.group
-        scores = self.scores(frame, ignore_extra=ignore_extra, notes=notes)
-        groups = None if group is None else self.schema.groups(frame, group)
-        decisions: Tensor = self.point.predict(scores, groups, lists=self.lists(frame))
-        return decisions
+        """`ServedRun.predict` as a tensor."""
+        return torch.from_numpy(self.served.predict(data, ignore_extra=ignore_extra, notes=notes))
 
     def lists(self, frame: Frame) -> NDArray[np.str_] | None:
         """The list of every row, as text, if the ask is about lists."""
-        if self.point.problem.kind != LISTS:
-            return None
-        return self.schema.lists(frame, self.about["settings"]["lists"])
+        return self.served.lists(frame)
 
     def answer(self, data: Any, *, ignore_extra: bool = False) -> Answer:
-        """Scores, decisions and notes of some rows at once, for a service.
-
-        Args:
-            data: A polars or pandas frame, an Arrow table, columns by name, or a list of rows.
-            ignore_extra: Whether to allow columns that training never had.
-
-        Returns:
-            The scores, the decisions as `setpoint predict` writes them, and the notes.
-
-        Raises:
-            BadTable: If a column is missing, unknown, or of another kind than in training.
-        """
-        frame, group, notes = as_frame(data), self.point.problem.group, self.schema.notes()
-        scores = self.scores(frame, ignore_extra=ignore_extra, notes=notes)
-        groups = None if group is None else self.schema.groups(frame, group)
-        decided = self.point.predict(scores, groups, lists=self.lists(frame))
-        decisions = self.point.thresholds.written(decided.numpy())
-        return Answer(scores.numpy(), decisions, notes.sentences())
+        """`ServedRun.answer`."""
+        return self.served.answer(data, ignore_extra=ignore_extra)
 
 
 def check_place(path: str | os.PathLike[str], *, force: bool = False) -> Path:
@@ -237,9 +167,9 @@ def check_place(path: str | os.PathLike[str], *, force: bool = False) -> Path:
         raise BadFile(f"{path} holds {(foreign or inside)[0]!r}, which no run wrote; choose another place")
     if force:
         return path
-    if _file(path, ABOUT).is_file():
+    if file_of(path, ABOUT).is_file():
         raise BadFile(f"{path} holds an earlier run; replace it with --force (force=True) or choose another place")
-    if _is_unfinished(path):
+    if is_unfinished(path):
         raise BadFile(
             f"{path} holds an unfinished run; finish it with: setpoint fit --resume {path}, or start "
             "anew with --force (force=True)"
@@ -325,31 +255,6 @@ def _move_out(path: Path) -> None:
     sync_directory(path)
 
 
-def _one_line(name: str) -> str:
-    return " ".join(name.split())[:60]
-
-
-def _file(path: Path, name: str) -> Path:
-    """Where a file of the artefact is: in `.whole` if it has not moved out, else in the directory."""
-    waiting = path / WHOLE / name
-    return waiting if waiting.is_file() else path / name
-
-
-def _is_unfinished(path: Path) -> bool:
-    return (path / UNFINISHED / STATE).is_file()
-
-
-def seal(about: dict[str, Any]) -> dict[str, str]:
-    """The hash of every entry by name; of a dict, the hash of each of its entries."""
-    entries: dict[str, Any] = {}
-    for name, value in about.items():
-        if name != "seal":
-            inner = {f"{name}.{key}": part for key, part in value.items()} if isinstance(value, dict) else {name: value}
-            entries.update(inner)
-    texts = {name: json.dumps(value, sort_keys=True, allow_nan=False) for name, value in entries.items()}
-    return {name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in texts.items()}
-
-
 @dataclass(frozen=True)
 class SavedScores:
     """The stored scores by solver and part, labels by part and, where groups are compared, group numbers by part.
@@ -382,7 +287,7 @@ def _scores(run: TableRun) -> dict[str, Tensor]:
 
 def load_scores(path: str | os.PathLike[str]) -> SavedScores:
     """Read the stored scores, labels and groups of a run."""
-    place, path = Path(path), _file(Path(path), SCORES)
+    place, path = Path(path), file_of(Path(path), SCORES)
     if not path.is_file():
         raise BadFile(f"{place} holds no {SCORES}: an earlier version wrote it; fit it again with --force")
     saved = SavedScores({}, {}, {}, {}, {})
@@ -469,69 +374,17 @@ def load_run(path: str | os.PathLike[str]) -> SavedRun:
         >>> saved.point == table.chosen.point, saved.predict({"x": [0, 199]}).tolist()
         (True, [0, 1])
     """
-    path = Path(path)
-    if not _file(path, ABOUT).is_file():
-        if _is_unfinished(path):
-            raise BadFile(f"the run at {path} is unfinished; finish it with: setpoint fit --resume {path}")
-        raise BadFile(f"no run at {path}: there is no {ABOUT} in it")
     try:
-        about = read_json(_file(path, ABOUT))
-        files = _checked(path, about)
-        schema, first = Schema.from_dict(about["schema"]), OperatingPoint.from_dict(about["point"])
-        kind, members = check_description(about, first, len(schema.features))
-        point = _newest_point(path, about["point"], first)
-        outputs = len(point.classes or point.labels) or 1
-        if (point.problem.kind == LISTS) != (about["settings"].get("lists") is not None):
-            raise BadFile("its ask and its column of lists do not agree")
-        labels = schema.target.columns if isinstance(schema.target, LabelColumns) else ()
-        if point.classes != schema.target.classes or point.labels != labels:
-            raise BadFile("its operating point and its target have different classes")
-        model = restore_model(kind, len(schema.features), members, load(files[MODEL]), outputs)
-        if not all(bool(torch.isfinite(part).all()) for part in model.state_dict().values()):
-            raise BadFile(f"{MODEL} holds parameters that are not finite")
-    except (ValueError, LookupError, TypeError, AttributeError, RuntimeError, OSError, SafetensorError) as cause:
-        if isinstance(cause, BadFile) and str(path) in str(cause):
-            raise
+        return with_module(load_served(path))
+    except RuntimeError as cause:
         raise BadFile(f"{path} is damaged: {reason(cause)}") from cause
-    return SavedRun(model.eval(), point, schema, about)
 
 
-def _newest_point(path: Path, stored: dict[str, Any], first: OperatingPoint) -> OperatingPoint:
-    """The point that `setpoint calibrate` set last; the point of the fit if there is none."""
-    if not (path / RECORD).is_file():
-        return first
-    before, newest = points_of(path / RECORD)
-    if before != stored:
-        raise BadFile(f"{path / RECORD} is the watch of another run; remove the folder {path / WATCH}")
-    return first if newest == stored else OperatingPoint.from_dict(newest)
-
-
-def _checked(path: Path, about: dict[str, Any]) -> dict[str, bytes]:
-    """The content of every file, after a check of the format and of all hashes."""
-    found = re.fullmatch(r"([0-9]{1,4})\.([0-9]{1,4})", text(about["format"]))
-    if found is None:
-        raise BadFile(f"{path} is damaged: its format is {brief(about['format'])}")
-    reads = int(FORMAT.split(".", maxsplit=1)[0])
-    if int(found[1]) > reads:
-        raise BadFile(f"{path} is of format {about['format']}, this version reads {reads}; upgrade setpoint")
-    if int(found[1]) < reads:
-        raise BadFile(
-            f"{path} is of format {about['format']}, which an earlier version wrote; this version cannot read it, fit "
-            "it again"
-        )
-    sealed, expected = seal(about), named(about["seal"], text)
-    changed = [name for name in {**expected, **sealed} if sealed.get(name) != expected.get(name)]
-    if changed:
-        raise BadFile(
-            f"{path / ABOUT} was changed after the run wrote it: {', '.join(map(_one_line, changed[:5]))} differs from "
-            "its hash"
-        )
-    files = {}
-    for name in FILES:
-        written = about["files"][name]
-        if not _file(path, name).is_file():
-            raise BadFile(f"{path} is damaged: it lacks {name}, which the run wrote; fit it again with --force")
-        files[name] = _file(path, name).read_bytes()
-        if hashlib.sha256(files[name]).hexdigest() != written["sha256"]:
-            raise BadFile(f"{path / name} was changed after the run wrote it: it differs from its hash")
-    return files
+def with_module(served: ServedRun) -> SavedRun:
+    """A run that `sp.load_run` read, with its model as a PyTorch module."""
+    model, outputs = served.about["model"], len(served.point.classes or served.point.labels) or 1
+    model = restore_model(model["kind"], model["width"], model["members"], as_tensors(served.state), outputs)
+    saved = SavedRun(model.eval(), served.point, served.schema, served.about)
+    # What `served` is computed to be, from the same parameters and faster.
+    saved.__dict__["served"] = served
+    return saved

@@ -12,7 +12,8 @@ from setpoint.data.frame import Column, Frame, levels
 from setpoint.data.split import split, split_by_time, split_clusters
 from setpoint.errors import BadSetting, BadTable
 from setpoint.measure.sample import name_groups
-from setpoint.run.settings import PARTS, Settings
+from setpoint.run.settings import Settings
+from setpoint.serve.description import PARTS
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from setpoint.problem.problem import Problem
 from setpoint.problem.read_sample import about_labels
 from setpoint.processes import Processes, ProcessGroup
 from setpoint.run.run import run
+from setpoint.shown import html_of
 from setpoint.train.by_epochs import ByEpochs, OptimizerMaker
 from setpoint.train.checkpoint import Checkpoint
 from setpoint.train.choose import How, method_for
@@ -67,6 +68,9 @@ class FitResult:
     solver: Choice
     best_epoch: int
     comparison: tuple[Trial, ...] = ()
+
+    def _repr_html_(self) -> str:
+        return html_of(self.point)
 
 
 class FitSettings(TypedDict, total=False):

@@ -24,6 +24,7 @@ from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.problem.read_sample import weights_of
 from setpoint.processes import ALONE, Processes
+from setpoint.shown import html_of
 from setpoint.train.choose import Chosen
 from setpoint.train.default import Choice
 from setpoint.train.each_label import chosen_of
@@ -79,6 +80,9 @@ class Run:
     _samples: dict[str, Sample] = field(default_factory=dict, repr=False, compare=False)
     _judged: dict[str, OperatingPoint] = field(init=False, default_factory=dict, repr=False, compare=False)
     _best: dict[str, OperatingPoint] = field(init=False, default_factory=dict, repr=False, compare=False)
+
+    def _repr_html_(self) -> str:
+        return html_of(self)
 
     @property
     def model(self) -> nn.Module:

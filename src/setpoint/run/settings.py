@@ -8,15 +8,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from setpoint.data.frame import nearest
-from setpoint.decide.settle import AUTO, Confidence, read_confidence
+from setpoint.decide.settle import Confidence, read_confidence
 from setpoint.errors import BadSetting, BadTable
 from setpoint.measure.in_first import LISTS
+from setpoint.problem.certificate import AUTO
 from setpoint.problem.problem import Problem
+from setpoint.serve.description import PARTS
 from setpoint.train.default import check_solver
 from setpoint.train.kinds import kind_of
 
-#: The parts of a table: to train on, to choose the epoch by, to set the threshold on, to judge the result on.
-PARTS = ("train", "held_out", "calibration", "test")
 #: Training tables up to this many rows are one batch.
 SMALL = 4096
 #: Tables of more rows have larger batches, which are as good (benchmarks.studies.batch_size) and faster.

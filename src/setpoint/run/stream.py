@@ -35,9 +35,10 @@ from setpoint.measure.classes import CLASSES
 from setpoint.measure.in_first import LISTS
 from setpoint.measure.labels import LABELS
 from setpoint.problem.problem import Problem
-from setpoint.run.settings import PARTS, Settings
+from setpoint.run.settings import Settings
 from setpoint.run.side_by_side import Told
 from setpoint.run.table import SplitTable, TableRun, chosen, fit_parts, instead, named_targets
+from setpoint.serve.description import PARTS
 from setpoint.train.best_kind import BestKind
 from setpoint.train.method import Given
 from setpoint.train.trees import Trees

@@ -37,8 +37,10 @@ from setpoint.problem.problem import Problem
 from setpoint.run.divide import divide
 from setpoint.run.run import Run
 from setpoint.run.sanity import cautions_of_run
-from setpoint.run.settings import CHOSEN, PARTS, Settings
+from setpoint.run.settings import CHOSEN, Settings
 from setpoint.run.side_by_side import SideBySide, Told, entries, one_thread
+from setpoint.serve.description import PARTS
+from setpoint.shown import html_of
 from setpoint.train.choose import How
 from setpoint.train.default import BASELINE, Case
 from setpoint.train.encodings import choose_encodings
@@ -79,6 +81,9 @@ class TableRun:
     data: dict[str, Any]
     sketch: tuple[int, ...] = ()
     list_names: tuple[str, ...] = ()
+
+    def _repr_html_(self) -> str:
+        return html_of(self.chosen)
 
     @property
     def problem(self) -> Problem:

@@ -20,11 +20,12 @@ from setpoint.files import PENDING
 from setpoint.lock import locked
 from setpoint.problem.language import ask
 from setpoint.processes import ALONE, Processes
-from setpoint.run.artefact import UNFINISHED, check_place, place_run
+from setpoint.run.artefact import check_place, place_run
 from setpoint.run.settings import Settings
 from setpoint.run.stream import fit_stream
 from setpoint.run.table import TableRun, fit_table
-from setpoint.train.checkpoint import STATE, Checkpoint, read_state, refusing_damage
+from setpoint.serve.stored import STATE, UNFINISHED
+from setpoint.train.checkpoint import Checkpoint, read_state, refusing_damage
 from setpoint.train.work import Work
 
 OnEpoch = Callable[..., None]

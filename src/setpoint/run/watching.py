@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from setpoint.data.frame import Frame
@@ -27,8 +28,8 @@ from setpoint.errors import BadFile, BadSetting, BadTable
 from setpoint.files import make_directory
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.watch import CALIBRATED, Watch
-from setpoint.run.artefact import RECORD, SavedRun, load_scores
-from setpoint.train.scoring import score_rows
+from setpoint.run.artefact import SavedRun, load_scores
+from setpoint.serve.stored import RECORD
 
 #: The kind of an entry that counts rows without labels, and of one that says with what rows are compared.
 SCORED, REFERENCE = "scored", "reference"
@@ -110,7 +111,7 @@ class WatchedRun:
             # The column of keys need not be one that training had.
             bare = frame.drop(batch.key, strict=False) if batch.key and batch.key not in used else frame
             x = schema.encode(bare, ignore_extra=batch.ignore_extra, notes=notes)
-            scores = score_rows(self.saved.model, x)
+            scores = torch.from_numpy(self.saved.served.model.score(x.numpy()))
             groups = None if problem.group is None else schema.groups(frame, problem.group)
             rows, flagged = rows + len(scores), flagged + int((self._decided(scores, groups) == 1).sum())
             features = _features(x, schema.features)

@@ -24,9 +24,9 @@ from torch import Tensor
 from setpoint.errors import BadFile, BadSetting, SetpointError
 from setpoint.files import PENDING, make_directory, remove_empty, write_whole
 from setpoint.processes import ALONE, Processes
+from setpoint.serve.stored import STATE
 
 FORMAT = 1
-STATE = "state.pt"
 State = dict[str, Any]
 
 

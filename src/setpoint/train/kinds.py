@@ -9,11 +9,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+import torch
 from torch import Tensor, nn
 
 from setpoint.errors import BadSetting
 from setpoint.measure.in_first import LISTS
 from setpoint.problem.problem import Problem
+from setpoint.serve.models import RESTORERS, State
 from setpoint.train.best_kind import BestKind
 from setpoint.train.boosting import Boosted
 from setpoint.train.contest import ASKED, NETWORK, PLAIN, RANKED, TREES
@@ -21,6 +23,7 @@ from setpoint.train.each_label import LabelModels
 from setpoint.train.ensemble import Ensemble
 from setpoint.train.method import Method
 from setpoint.train.models import drawn, linear, mlp
+from setpoint.train.scoring import ScoredByTorch
 from setpoint.train.snapshots import Mixed
 from setpoint.train.stack import Stack
 from setpoint.train.trees import Trees
@@ -114,6 +117,14 @@ def register(name: str, method: Callable[[], Method], restore: Callable[[Mapping
     if name in KINDS:
         raise BadSetting(f"there is a kind of model named {name!r} already; choose another name")
     KINDS[name] = Kind(method=method, restore=restore)
+    RESTORERS[name] = lambda state, members, outputs: ScoredByTorch(
+        restore_model(name, 0, members, as_tensors(state), outputs).eval()
+    )
+
+
+def as_tensors(state: State) -> dict[str, Tensor]:
+    """The parameters of a saved model, for PyTorch."""
+    return {name: torch.from_numpy(value.copy()) for name, value in state.items()}
 
 
 def kinds_for(problem: Problem) -> list[str]:

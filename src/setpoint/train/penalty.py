@@ -9,7 +9,7 @@ the same slope there, so that plain cross-entropy on the new columns is the elas
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
@@ -44,6 +44,8 @@ CAUTION = 3.0
 PATIENCE = 2
 #: Where the lasso is behind the best ridge by more than so many standard errors, no mix of the two is tried.
 REACH = 2.0
+#: A path of elastic nets ends once one keeps a column for every second row: weaker ones learn the rows by heart.
+FULL = 0.5
 #: To which share of the loss the models of the path are fitted.
 TOLERANCE = 1e-6
 
@@ -195,10 +197,15 @@ def lasso_path(rows: Rows, fold: Tensor, mix: float) -> list[Validated]:
 
         return fit
 
-    nets = [Penalty((1 - mix) * step * strongest, mix * step * strongest) for step in STEPS]
-    sums = [one.loss for one in _walk(rows, fold, nets, at, SCOUTS)]
-    best = sums.index(min(sums))
-    return _walk(rows, fold, nets[max(best - 1, 0) : best + 2], at)
+    def nets() -> Iterator[Penalty]:
+        for step in STEPS:
+            yield (penalty := Penalty((1 - mix) * step * strongest, mix * step * strongest))
+            if int((known[penalty, 0] != 0).sum()) > FULL * len(rows.x):
+                return
+
+    scouted = _walk(rows, fold, nets(), at, SCOUTS)
+    best = min(range(len(scouted)), key=lambda place: scouted[place].loss)
+    return _walk(rows, fold, [one.penalty for one in scouted[max(best - 1, 0) : best + 2]], at)
 
 
 def rescaled_losses(rows: Rows, scores: Tensor) -> Tensor:
@@ -228,7 +235,7 @@ Fit = Callable[[Tensor, int], Tensor]
 
 
 def _walk(
-    rows: Rows, fold: Tensor, penalties: list[Penalty], at: Callable[[Penalty], Fit], folds: int = FOLDS
+    rows: Rows, fold: Tensor, penalties: Iterable[Penalty], at: Callable[[Penalty], Fit], folds: int = FOLDS
 ) -> list[Validated]:
     """Cross-validate one penalty after the other, until `PATIENCE` in a row are no better than the best.
 

@@ -10,10 +10,14 @@ sharded over processes, or with code that does not take float64.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn.parallel import DistributedDataParallel
@@ -33,6 +37,23 @@ def score_rows(model: nn.Module, x: Any) -> Tensor:
         Float32 scores for a float32 model, computed in float64 where the model can.
     """
     return scorer(model)(x)
+
+
+@dataclass(frozen=True)
+class ScoredByTorch:
+    """A PyTorch module as a model that scores arrays; threads wait for each other.
+
+    Scoring puts other parameters into the module for a moment, which no other thread may see.
+    """
+
+    module: nn.Module
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def score(self, x: NDArray[np.float32]) -> NDArray[Any]:
+        """Scores of features `(n, d)`."""
+        with self.lock:
+            scores: NDArray[Any] = score_rows(self.module, torch.from_numpy(x)).numpy()
+        return scores
 
 
 def scorer(model: nn.Module) -> Callable[[Any], Tensor]:

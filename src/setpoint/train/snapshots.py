@@ -16,6 +16,7 @@ from setpoint.measure.constraint import Constraint
 from setpoint.measure.rate import Rate
 from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
+from setpoint.serve.mixture import chosen_members
 from setpoint.solve.mixture import best_mixture
 from setpoint.solve.solver import Solver
 from setpoint.train.by_epochs import ByEpochs
@@ -26,8 +27,6 @@ from setpoint.train.work import Work
 
 #: The cuts of a snapshot that may be mixed are the best ones under bounds that allow so many times as much.
 FACTORS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)
-#: Odd numbers from which the hash of a row is made.
-_FIRST, _SECOND = 0x1E3779B97F4A7C15, 0x3F58476D1CE4E5B9
 
 
 class Mixed(nn.Module):
@@ -68,7 +67,7 @@ class Mixed(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """One score per row, `(n,)`."""
         scores = torch.stack([member(x).reshape(len(x)) for member in self.members], dim=1)
-        chosen = torch.bucketize(_between_0_and_1(x), self.shares.cumsum(0)[:-1], right=True)
+        chosen = chosen_members(x, self.shares)
         own = scores.gather(1, chosen.unsqueeze(1)).squeeze(1)
         return own - self.cuts.to(own)[chosen]
 
@@ -78,18 +77,6 @@ class Mixed(nn.Module):
         mixed = cls([make() for _ in state["shares"]], state["shares"].tolist(), state["cuts"].tolist())
         mixed.load_state_dict(dict(state))
         return mixed
-
-
-def _between_0_and_1(x: Tensor) -> Tensor:
-    """A number for each row, from the bits of its features alone: whole numbers have no rounding to depend on."""
-    # 0 and -0 are one number with two patterns of bits.
-    bits = (x.detach().float() + 0.0).flatten(1).contiguous().view(torch.int32).long()
-    draw = torch.Generator().manual_seed(0)
-    odd = 2 * torch.randint(2**40, (bits.shape[1],), generator=draw).to(bits.device) + 1
-    found = (bits * odd).sum(1)
-    for number in (_FIRST, _SECOND):
-        found = (found ^ ((found >> 29) & (2**35 - 1))) * number
-    return ((found >> 11) & (2**40 - 1)).double() / 2**40
 
 
 @dataclass(frozen=True)

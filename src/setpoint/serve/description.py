@@ -6,27 +6,29 @@ checked as well.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 from setpoint.data.sketch import SIZE
-from setpoint.decide.settle import AUTO
 from setpoint.errors import BadFile
 from setpoint.plain import brief, listed, named, number, share, text, truth, whole_number
 from setpoint.problem.caution import Caution
+from setpoint.problem.certificate import AUTO
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.read_thresholds import read_thresholds
 from setpoint.problem.shifts import Shifts
 from setpoint.problem.thresholds import Thresholds
-from setpoint.run.settings import PARTS
-from setpoint.train.kinds import KINDS
 
+#: The parts of a table: to train on, to choose the epoch by, to set the threshold on, to judge the result on.
+PARTS = ("train", "held_out", "calibration", "test")
 #: The largest score in single precision, and so the largest threshold between two scores.
 LARGEST_SCORE = 4e38
 
 
-def check_description(about: Mapping[str, Any], point: OperatingPoint, width: int) -> tuple[str, int]:
-    """The kind of the model and the number of its members, after a check of all entries.
+def check_description(
+    about: Mapping[str, Any], point: OperatingPoint, width: int, kinds: Container[str]
+) -> tuple[str, int]:
+    """The kind of the model, one of `kinds`, and the number of its members, after a check of all entries.
 
     Raises:
         BadFile: If an entry is out of range or contradicts another.
@@ -34,7 +36,7 @@ def check_description(about: Mapping[str, Any], point: OperatingPoint, width: in
         TypeError: If an entry is of another kind.
     """
     kind, members = text(about["model"]["kind"]), whole_number(about["model"]["members"], 1, 1000)
-    if kind not in KINDS or about["model"]["width"] != width:
+    if kind not in kinds or about["model"]["width"] != width:
         raise BadFile(
             f"there is no model that fits {width} features: {brief(kind)} of {brief(about['model']['width'])}"
         )

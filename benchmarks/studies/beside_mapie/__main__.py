@@ -1,0 +1,3 @@
+from benchmarks.studies.beside_mapie.study import main
+
+main()

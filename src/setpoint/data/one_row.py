@@ -1,0 +1,149 @@
+"""The features of a single row, as a service is asked for: value by value, since a frame costs more than the row.
+
+Numbers and levels are encoded here, to the bit as `Columns.encoded` does; values of all other kinds are encoded by
+their column.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from setpoint.data.column import Categorical, Numeric
+from setpoint.data.frame import MISSING
+from setpoint.data.kinds import AnyColumn
+from setpoint.data.reading import Readings
+from setpoint.data.seen import Notes, Seen
+from setpoint.data.standardise import soften
+
+#: A column, and the place of its first feature.
+Place: TypeAlias = tuple[AnyColumn, int]
+#: The kinds of values of a row; a mapping with others, such as lists, may be columns.
+_SCALARS = {
+    float, int, bool, str, type(None), datetime.date, datetime.datetime, datetime.time, datetime.timedelta,
+}  # fmt: skip
+#: All that Unicode calls white space, which is cut off around words.
+_BLANK = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"  # noqa: E501
+#: Whole numbers from here on are not all whole numbers of 64 bits.
+_LARGE = 2.0**63
+_USUAL = Seen(rows=1)
+
+
+class OneRow:
+    """Encodes rows one by one.
+
+    Args:
+        columns: The columns that training used.
+        readings: How each is read.
+    """
+
+    def __init__(self, columns: Sequence[AnyColumn], readings: Readings) -> None:
+        self.columns = columns
+        self.readings = readings
+        self.names = frozenset(column.name for column in columns)
+        self.width = sum(len(column.features) for column in columns)
+        starts = np.cumsum([0, *(len(column.features) for column in columns)])[:-1].tolist()
+        self.numeric: list[tuple[Numeric, int]] = []
+        self.levels: list[tuple[Categorical, int, str, dict[str, int]]] = []
+        self.others: list[Place] = []
+        for column, start in zip(columns, starts):
+            reading = readings[column.name]
+            if isinstance(column, Numeric) and reading.kind == "number" and not column.levels:
+                self.numeric.append((column, start))
+            elif isinstance(column, Categorical) and reading.kind in ("words", "boolean", "number"):
+                self.levels.append((column, start, reading.kind, {level: k for k, level in enumerate(column.levels)}))
+            else:
+                self.others.append((column, start))
+        self.places = np.array([start for _, start in self.numeric], dtype=np.int64)
+        self.flags = np.array([start + 1 for column, start in self.numeric if column.missing], dtype=np.int64)
+        self.flagged = np.array([column.missing for column, _ in self.numeric], dtype=bool)
+        self.mean = np.array([column.mean for column, _ in self.numeric])
+        self.deviation = np.array([column.deviation for column, _ in self.numeric])
+        self.shift = np.array([column.mean / column.deviation for column, _ in self.numeric])
+
+    def encoded(self, row: Mapping[str, Any], notes: Notes | None = None) -> NDArray[np.float32] | None:
+        """Features `(1, d)`; None if the row must be read as a frame. The row has all columns of training."""
+        if any(type(value) not in _SCALARS for value in row.values()):
+            return None
+        features = np.zeros((1, self.width), dtype=np.float32)
+        later = [*self.others, *self._add_numbers(row, notes, features), *self._add_levels(row, notes, features)]
+        for column, start in later:
+            read = self.readings[column.name].read(pl.Series(column.name, [row[column.name]]))
+            features[0, start : start + len(column.features)] = column.encode(read)[0]
+            if notes is not None:
+                notes.seen[column.name] += column.look(read)
+        return features
+
+    def _add_numbers(self, row: Mapping[str, Any], notes: Notes | None, features: NDArray[np.float32]) -> list[Place]:
+        """Encode the numbers; the columns whose values are text, or are to be refused, are left."""
+        values: list[float] = []
+        left: list[Place] = []
+        for column, start in self.numeric:
+            value = row[column.name]
+            kind = type(value)
+            is_number = kind is float or (kind is int and -_LARGE < value < _LARGE)
+            values.append(value if is_number else math.nan)
+            if not is_number and value is not None:
+                left.append((column, start))
+            elif notes is not None:
+                self._note(notes, column, value, is_number and column.low <= value <= column.high)
+        if values:
+            self._standardise(np.array(values, dtype=np.float64), features)
+        return left
+
+    def _add_levels(self, row: Mapping[str, Any], notes: Notes | None, features: NDArray[np.float32]) -> list[Place]:
+        """Encode the levels; the columns whose values are no levels of their kind are left."""
+        left: list[Place] = []
+        for column, start, kind, known in self.levels:
+            text = _level(row[column.name], kind)
+            if text is _UNREADABLE:
+                left.append((column, start))
+                continue
+            code = len(known) if text is None else known.get(text, -1)
+            if notes is not None:
+                self._note(notes, column, row[column.name], 0 <= code < len(known))
+            if code == len(known) and not column.missing:
+                code = -1
+            code = len(column.features) - 1 if code < 0 and column.other else code
+            if code >= 0:
+                features[0, start + code] = 1.0
+        return left
+
+    def _standardise(self, values: NDArray[np.float64], features: NDArray[np.float32]) -> None:
+        """As `Numeric.encode_values` does, all columns at once."""
+        unknown = ~np.isfinite(values)
+        z = np.where(unknown, self.mean, values) / self.deviation - self.shift
+        features[0, self.places] = soften(z)
+        features[0, self.flags] = unknown[self.flagged]
+
+    def _note(self, notes: Notes, column: AnyColumn, value: Any, usual: bool) -> None:
+        if usual:
+            notes.seen[column.name] += _USUAL
+        else:
+            read = self.readings[column.name].read(pl.Series(column.name, [value]))
+            notes.seen[column.name] += column.look(read)
+
+
+#: A value that is no level of its kind, or whose text polars knows best.
+_UNREADABLE = "\0unreadable"
+
+
+def _level(value: Any, kind: str) -> str | None:
+    """The text of a level, None where it is missing."""
+    found = type(value)
+    if value is None:
+        return None
+    if kind == "words" and found is str:
+        text: str = value.strip(_BLANK)
+        return None if text.lower() in MISSING else text
+    if kind == "boolean" and found is bool:
+        return "true" if value else "false"
+    if kind == "number" and found in (int, float) and -_LARGE < value < _LARGE and value == int(value):
+        return str(int(value))
+    return _UNREADABLE

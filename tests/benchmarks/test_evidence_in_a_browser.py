@@ -1,0 +1,56 @@
+"""The pages of the evidence in a real browser: the index on one screen, no page too tall, nothing clipped."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from benchmarks import evidence
+
+#: No page is taller, in pixels.
+TALLEST = 12_000
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The pages of the evidence alone, with the theme and the style of the whole site."""
+    home = tmp_path_factory.mktemp("site")
+    docs = evidence.FOLDER.parent
+    for folder in ("evidence", "images"):
+        shutil.copytree(docs / folder, home / "docs" / folder)
+    for page in ("style.css", "measured.md", "peers.md", "quality.md"):
+        shutil.copy(docs / page, home / "docs" / page)
+    lines = (docs.parent / "mkdocs.yml").read_text().splitlines()
+    theme = lines[lines.index("theme:") : lines.index("extra_css: [style.css]") + 1]
+    more = ["site_name: setpoint", "use_directory_urls: false", "site_dir: built", "plugins: []", *theme,
+            "markdown_extensions: [attr_list, tables]"]  # fmt: skip
+    (home / "mkdocs.yml").write_text("\n".join(more) + "\n")
+    subprocess.run([sys.executable, "-m", "mkdocs", "--quiet", "build"], cwd=home, check=True, capture_output=True)
+    return home / "built"
+
+
+def test_the_index_fits_a_screen_of_1280_by_800(browser, site):
+    browser.set_window_size(1280, 800)
+    browser.get((site / "evidence" / "index.html").as_uri())
+    bottom, wide, room = browser.execute_script(
+        "const own = document.querySelector('table').getBoundingClientRect(), page = document.documentElement;"
+        "return [own.bottom, page.scrollWidth, page.clientWidth - own.right]"
+    )
+    assert len(browser.find_elements("css selector", "tbody tr")) <= 25
+    assert bottom <= 800
+    assert wide <= 1280
+    assert room >= 0
+
+
+def test_no_page_is_too_tall_or_wider_than_the_screen(browser, site):
+    browser.set_window_size(1280, 800)
+    for path in sorted((site / "evidence").glob("*.html")):
+        browser.get(path.as_uri())
+        height, wide = browser.execute_script(
+            "const page = document.documentElement; return [page.scrollHeight, page.scrollWidth]"
+        )
+        assert height <= TALLEST, path.name
+        assert wide <= 1280, path.name
