@@ -74,7 +74,7 @@ def certify_worth(
     plain = Problem(flagged, True, tuple(replace(c, quantity=_rate(c)) for c in problem.constraints))
     found = certified_cuts(plain, replace(sample, values=None), confidence)
     cuts = worth_curve(sample)
-    thresholds = found.cuts.thresholds(torch.from_numpy(np.sort(found.places)))
+    thresholds = found.thresholds(torch.from_numpy(np.sort(found.places)))
     places = len(cuts.values) - torch.searchsorted(cuts.values.flip(0), thresholds, right=True)
     cost = problem.costs(cuts.counts[places])
     best = int((cost <= cost.min() + EQUAL).nonzero()[-1])
