@@ -227,6 +227,19 @@ def step_ratios() -> str:
     )
 
 
+def growth() -> str:
+    """How costs grow with each kind of size."""
+    found = load_figures("growth")
+    rows = [
+        [kind, name, f"{row['sizes'][0]:,} to {row['sizes'][-1]:,}", f"{1e3 * row['seconds'][0]:.3g}",
+         f"{1e3 * row['seconds'][-1]:.3g}", f"{row['exponent']:.2f}", "yes" if row["met"] else "no"]
+        for kind, works in found["growths"].items() for name, row in works.items()
+    ]  # fmt: skip
+    head = ["size", "what", "from, to", "ms, smallest", "ms, largest", "exponent", f"<= {found['limit']}"]
+    picture = "![Processor time of each on logarithmic axes, beside a line in proportion](images/growth.svg)"
+    return f"`python -m benchmarks.speed.growth`\n\n{table(head, rows)}\n\n{picture}"
+
+
 def compiled() -> str:
     rows = [
         [row["model"], row["solver"], str(row["graphs"]), str(row["breaks"]), f"{row['ratio']:.2f}",
@@ -294,6 +307,7 @@ PASSAGES: dict[str, Callable[[], str]] = {
     "lp_times": lp_times,
     "step_ratios": step_ratios,
     "compiled": compiled,
+    "growth": growth,
     "batch_sizes": batch_sizes,
     "peer_states": peer_states,
     "peers_gap": partial(contest, "error at gap", gap_table),

@@ -48,6 +48,13 @@ def test_fitting_and_calibrating_load_none_of_the_optional_packages():
 
 
 @slow
+def test_the_command_that_fits_does_not_load_the_statistics_of_scipy():
+    # They take longer to import than many a table takes to fit.
+    code = "import sys, setpoint.commands.fit\nassert 'scipy' in sys.modules\nassert 'scipy.stats' not in sys.modules"
+    assert "setpoint" in loaded_by(code)
+
+
+@slow
 def test_training_a_linear_model_loads_no_compiler():
     # The optimizers of torch load its compiler, which takes longer than the training of a small table.
     code = """

@@ -3,7 +3,7 @@
 As TFCO has three losses, ours has the three steps that they are (hinge, softplus for cross-entropy, sigmoid for the
 softmax), each with the nine settings, from where TFCO starts: prices of 0, the threshold at 0. There it stays, since
 the model has a bias, and the steps are those of TFCO's Adam, so that both learn the same. A rate of prices is per unit
-of the bounded rate there, and per unit of its bound here.
+of the bounded rate there, and per unit of its bound here. With `single` the numbers are float32, as TFCO's are.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ def main() -> None:
     torch.set_num_threads(1)
     task = Task()
     problem = sp.minimize(sp.fnr, sp.fpr <= task.bound)
-    x, labels = torch.tensor(task.x), torch.tensor(task.labels)
+    dtype = torch.float32 if "single" in sys.argv[4:] else torch.float64
+    x, labels = torch.tensor(task.x, dtype=dtype), torch.tensor(task.labels, dtype=dtype)
     if sys.argv[3] == "default":
         model = torch.nn.Linear(x.shape[1], 1).double()
         held_out = torch.tensor(task.others["validation"]), torch.tensor(task.validation_labels)
@@ -32,7 +33,7 @@ def main() -> None:
         task.answer(sp.__version__)
         return
     for (name, step), (rate, price_rate) in itertools.product(STEPS.items(), task.settings()):
-        theta = torch.tensor(task.start, requires_grad=True)
+        theta = torch.tensor(task.start, dtype=dtype, requires_grad=True)
         solver = sp.Lagrangian(
             problem,
             climb=sp.losses.Climb(task.bound * price_rate, start=0.0),
@@ -40,7 +41,7 @@ def main() -> None:
             memory=0,
             step=step,
             temperature=1.0,
-        ).double()
+        ).to(dtype)
         optimizer = torch.optim.Adam([theta], lr=rate)
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, pace)
         for number in range(1, task.steps + 1):

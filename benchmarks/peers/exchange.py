@@ -54,7 +54,7 @@ class Task:
             self.groups = {part: arrays[f"groups_{part}"] for part in parts if f"groups_{part}" in arrays}
         self.names: list[str] = []
         self.scores: dict[str, list[np.ndarray]] = {part: [] for part in self.others}
-        self.began = time.perf_counter()
+        self.began, self.worked = time.perf_counter(), time.process_time()
 
     def settings(self) -> Iterator[tuple[float, float]]:
         return itertools.product(RATES, PRICE_RATES)
@@ -80,7 +80,8 @@ class Task:
 
     def answer(self, version: str, note: str = "") -> None:
         """Write the scores of all candidates, what it took, and leave."""
-        seconds = time.perf_counter() - self.began
-        told = json.dumps({"version": version, "seconds": seconds, "peak megabytes": peak_megabytes(), "note": note})
+        seconds, worked = time.perf_counter() - self.began, time.process_time() - self.worked
+        taken = {"seconds": seconds, "processor seconds": worked, "peak megabytes": peak_megabytes()}
+        told = json.dumps({"version": version, **taken, "note": note})
         kept = {part: np.stack(scores) for part, scores in self.scores.items()}
         np.savez(sys.argv[2], names=np.array(self.names), told=np.array(told), **kept)

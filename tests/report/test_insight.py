@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from scipy.stats import fisher_exact
+from scipy.stats import fisher_exact, hypergeom
 
 from setpoint import ask
 from setpoint.errors import BadTable
@@ -15,7 +15,7 @@ from setpoint.report.question import question
 from setpoint.run.artefact import load_run, load_scores, save_run
 from setpoint.run.insight import insight_of
 from setpoint.run.settings import Settings
-from setpoint.run.slices import worst_slices
+from setpoint.run.slices import _chance, worst_slices
 from setpoint.run.table import fit_table
 
 
@@ -130,3 +130,10 @@ def test_names_of_methods_are_words_and_no_two_are_alike():
 )  # fmt: skip
 def test_the_question_in_words(asked, words):
     assert words in question(ask(asked))
+
+
+@pytest.mark.parametrize(("everywhere", "errors", "size"), [(50, 10, 20), (3000, 17, 900), (200_000, 30_000, 4000)])
+def test_the_chance_of_a_slice_is_the_tail_of_the_hypergeometric_distribution(everywhere, errors, size):
+    for own in {0, 1, size * errors // everywhere, min(errors, size)}:
+        expected = hypergeom.sf(own - 1, everywhere, errors, size)
+        assert _chance(own, errors, size, everywhere) == pytest.approx(expected, rel=1e-8)

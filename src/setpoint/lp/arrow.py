@@ -60,7 +60,9 @@ class Arrow:
         self.across_own[..., plan.hubs] = 0.0
         self.edge = np.swapaxes(self.across[..., plan.hubs], -1, -2)
         #: The weights times each share of a hub, and then times themselves: one pass gives border and diagonal.
-        by_slot = np.concatenate([self.shared.reshape(*batch, hubs, slots, variables), self.weight[..., None, :, :]], -3)
+        by_slot = np.concatenate(
+            [self.shared.reshape(*batch, hubs, slots, variables), self.weight[..., None, :, :]], -3
+        )
         self.weight_times = self.weight[..., None, :, :] * by_slot
         both = self.shared[..., None, :] * self.shared[..., None, :, :]
         self.shared_shared = both.reshape(*batch, hubs * hubs, self.grid)

@@ -43,7 +43,6 @@ from setpoint.lp.program import LinearProgram, in_parts
 from setpoint.lp.solution import RawSolution, Solution, Status, certify, proves_infeasible, proves_unbounded
 from setpoint.lp.structure import Structure, choose
 
-
 #: Rows and variables of the programs that are solved at once: as many as stay in the cache of a core.
 TOGETHER = 32_768
 _STARTS = ("x", "dual", "equality_dual")
@@ -183,7 +182,7 @@ class _Run:
         given = self.rows.spread(as_array(torch.cat([warm.dual, warm.equality_dual], -1)))
         own = given * self.rows.norms / stretch(self.cost_unit)
         self.prices = np.concatenate([own, at_least(self.cost + self.rows.transpose(own), 0.0)], -1)
-        self.sharp = everywhere(max(self.sharpest, 1e-3), self.cost)
+        self.sharp = everywhere(max(self.sharpest, 1e-2), self.cost)
 
     def until_done(self) -> RawSolution:
         for _ in range(self.engine.steps):

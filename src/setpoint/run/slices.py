@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import hypergeom
 
 from setpoint.data.frame import Column, levels
 from setpoint.problem.evidence import interval
@@ -72,7 +73,7 @@ def worst_slices(
             if size < LEAST_ROWS or everywhere - size < LEAST_ROWS:
                 continue
             own = int((rows & judged & wrong).sum())
-            p = float(hypergeom.sf(own - 1, everywhere, errors, size))
+            p = _chance(own, errors, size, everywhere)
             tested.append(Slice(name, value, error, own, size, (errors - own) / (everywhere - size), p))
     tested.sort(key=lambda one: one.p_value)
     found: list[Slice] = []
@@ -82,6 +83,23 @@ def worst_slices(
             break
         found.append(replace(one, p_value=adjusted))
     return found[:MOST_SLICES], len(tested)
+
+
+def _chance(own: int, errors: int, size: int, everywhere: int) -> float:
+    """The chance that `size` rows drawn out of all hold `own` or more of the errors.
+
+    By logarithms of binomial coefficients: scipy.stats takes as long to import as many a fit takes.
+    """
+    if own == 0:
+        return 1.0
+
+    def ways(total: Any, taken: Any) -> Any:
+        log_factorial = scipy.special.gammaln
+        return log_factorial(total + 1) - log_factorial(taken + 1) - log_factorial(total - taken + 1)
+
+    drawn = np.arange(own, min(errors, size) + 1)
+    chances = ways(errors, drawn) + ways(everywhere - errors, size - drawn) - ways(everywhere, size)
+    return min(1.0, float(np.exp(chances).sum()))
 
 
 def _cut(column: Column) -> Iterator[tuple[str, NDArray[np.bool_]]]:

@@ -94,7 +94,10 @@ class Memory(nn.Module):
         if self.size == 0:
             return
         count = min(len(batch.scores), self.size)
-        columns: list[tuple[Tensor, Tensor | None]] = [(self.scores, batch.scores.detach()), (self.labels, batch.labels)]
+        columns: list[tuple[Tensor, Tensor | None]] = [
+            (self.scores, batch.scores.detach()),
+            (self.labels, batch.labels),
+        ]
         self._plain = self._plain and batch.weights is None
         if not self._plain:
             columns.append((self.weights, batch.weights))
