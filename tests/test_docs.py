@@ -42,7 +42,7 @@ ALONE = [
 
 
 def test_the_pages_hold_what_is_run():
-    assert len(STORIES) == 8
+    assert len(STORIES) == 9
     assert all(sum(kind == "python" for kind, _ in blocks_of(path)) >= 3 for path in STORIES)
     assert len(ALONE) > 20
 
