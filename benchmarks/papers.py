@@ -94,20 +94,10 @@ def of_areas(figures: Figures, ranges: Figures) -> list[Entry]:
     )
     return [
         Entry("000", "Table 5: partial PR area, five tables", direction(plain), "paper_tabular", found, why),
-        Entry("000", "Figure 2: PR curves, Letter and ijcnn1", *curves()),
+        Entry("000", "Figure 2: PR curves, Letter and ijcnn1", NOT_TRIED, why="the areas of Table 5 stand for them"),
         Entry("000", "Figure 3: the gain by the start of the range", state, "paper_ranges", at,
               "a plot without figures: only the direction compares"),
     ]  # fmt: skip
-
-
-def curves() -> tuple[str, str, str]:
-    found = load_figures("paper_curves")
-    if not found:
-        return NOT_TRIED, "", ""
-    parts = [f"{name}: implicit {own['areas'][AS_PUBLISHED]:.1f}, cross-entropy {own['areas']['cross-entropy']:.1f}"
-             for name, own in found["sets"].items()]  # fmt: skip
-    ahead = all(own["areas"][AS_PUBLISHED] > own["areas"]["cross-entropy"] for own in found["sets"].values())
-    return DIRECTION if ahead else NOT, "paper_curves", "area over recall 95 to 100 %, one split: " + "; ".join(parts)
 
 
 def of_programs(figures: Figures) -> list[Entry]:

@@ -9,6 +9,7 @@ elsewhere a test or a file carries the mark itself.
 """
 
 import os
+import tempfile
 from collections import Counter
 from pathlib import Path
 
@@ -22,6 +23,9 @@ from hypothesis import HealthCheck, settings
 from chromium import browser  # noqa: F401
 from marks import ALL_CASES
 
+# Features of encoders are kept on disk: here, not in the home of whoever runs the tests.
+_KEPT = tempfile.TemporaryDirectory(prefix="setpoint-tests-")
+os.environ["SETPOINT_CACHE"] = _KEPT.name
 torch.set_num_threads(1)
 for profile, examples in (("house", ALL_CASES), ("quick", ALL_CASES // 5)):
     settings.register_profile(
@@ -35,7 +39,7 @@ settings.load_profile("house")
 
 TESTS = Path(__file__).parent
 #: Several processes, and the studies.
-SLOW = {"distributed", "benchmarks"}
+SLOW = {"processes", "benchmarks"}
 
 
 def pytest_collection_modifyitems(items):
@@ -43,7 +47,7 @@ def pytest_collection_modifyitems(items):
         folder = item.path.relative_to(TESTS).parts[0]
         if folder in SLOW:
             item.add_marker(pytest.mark.slow)
-        if folder == "distributed" or "browser" in item.fixturenames:
+        if folder == "processes" or "browser" in item.fixturenames:
             # Started once for all their tests, so on one worker.
             item.add_marker(pytest.mark.xdist_group(folder))
 

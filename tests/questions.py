@@ -26,7 +26,7 @@ from sklearn.multioutput import MultiOutputClassifier
 from torch import nn
 
 import setpoint as sp
-from distributed.launch import launch
+from processes.launch import launch
 from setpoint.cli import main
 from setpoint.errors import SetpointError
 

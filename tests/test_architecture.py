@@ -36,6 +36,8 @@ OPTIONAL = {
     "lightning": {"integrations/lightning.py"}, "transformers": {"integrations/huggingface.py"},
     "onnx": {"export"}, "onnxruntime": {"export"}, "skl2onnx": {"export"}, "onnxmltools": {"export"},
     "torchmetrics": {"integrations/torchmetrics.py"}, "mlflow": {"integrations/trackers.py", "integrations/mlflow.py"},
+    "sentence_transformers": {"data/encoders.py"}, "timm": {"data/encoders.py"},
+    "dask": {"data/partitions.py"}, "distributed": {"data/partitions.py"},
 }  # fmt: skip
 
 

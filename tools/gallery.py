@@ -1,6 +1,6 @@
 """Run the example of each how-to and write its page: words from the docstring, the script, and what it printed.
 
-    python tools/gallery.py
+python tools/gallery.py
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ import tomllib
 ROOT = Path(__file__).parents[1]
 HEAD = """# Licences of the packages that setpoint uses
 
-setpoint is under the Apache License 2.0 and contains no code of others. The packages below are installed beside it; their own
-metadata name their licences. This page is written by `python tools/licences.py`.
+setpoint is under the Apache License 2.0 and contains no code of others. The packages below are installed beside it;
+their own metadata name their licences. This page is written by `python tools/licences.py`.
 
 | package | needed by | licence |
 |---|---|---|

@@ -4,7 +4,7 @@
 
 Each table of `benchmarks.studies.tables` is fitted for FNR at FPR 5 % by `auto`, and by one LightGBM of 31 leaves with
 early stopping, in turns; the least time of each counts, on the wall and of the processor. Then three made tables are
-fitted: 20,000 x 50 and 300 x 3,000 by `auto`, and 5,000 x 20 by `compare` with its usual solvers on five splits. Processor times
+fitted: 20,000 x 50 and 300 x 3,000 by `auto`, and 5,000 x 20 by `compare` with its usual solvers. Processor times
 have a meaning on a busy machine too; wall times are to be taken on an idle one. With `--quick` there are three small
 tables, one repeat, and the smaller made tables. Tables whose files are not there are left out, and named.
 """
@@ -33,7 +33,11 @@ from setpoint.run.table import fit_table
 
 #: The most single fits in the median over tables, and the most seconds of each made table on two idle cores.
 MOST_FITS = 8
-MADE = {"auto 20,000 x 50": (20_000, 50, 30.0), "auto 300 x 3,000": (300, 3_000, 3.0), "compare 5,000 x 20": (5_000, 20, 60.0)}
+MADE = {
+    "auto 20,000 x 50": (20_000, 50, 30.0),
+    "auto 300 x 3,000": (300, 3_000, 3.0),
+    "compare 5,000 x 20": (5_000, 20, 60.0),
+}
 QUICK_TABLES = ("breast_cancer", "german_credit", "fair")
 QUICK_MADE = ("auto 300 x 3,000",)
 SEED = 20
@@ -83,12 +87,22 @@ def main() -> None:
             left_out.append(f"{name}: {str(why).splitlines()[0]}")
             continue
         tables[name] = fits_of(table, 1 if options.quick else 3)
-        print(f"{name}: {tables[name]['wall']:.1f} fits on the wall, {tables[name]['processor']:.1f} of the processor", flush=True)
+        print(
+            f"{name}: {tables[name]['wall']:.1f} fits on the wall, {tables[name]['processor']:.1f} of the processor",
+            flush=True,
+        )
     made = {}
     for name in QUICK_MADE if options.quick else MADE:
         made[name] = run_made(name)
-        print(f"{name}: {made[name]['wall']:.1f} s on the wall, {made[name]['processor']:.1f} of the processor", flush=True)
-    medians = {kind: statistics.median(own[kind] for own in tables.values()) for kind in ("wall", "processor")} if tables else {}
+        print(
+            f"{name}: {made[name]['wall']:.1f} s on the wall, {made[name]['processor']:.1f} of the processor",
+            flush=True,
+        )
+    medians = (
+        {kind: statistics.median(own[kind] for own in tables.values()) for kind in ("wall", "processor")}
+        if tables
+        else {}
+    )
     print(f"median: {medians}; most {MOST_FITS}", *left_out, sep="\n")
     found = {"most fits": MOST_FITS, "median": medians, "tables": tables, "left out": left_out, "made": made}
     write_result("auto_time", {**found, "taken": time.strftime("%Y-%m-%d")}, options.quick)

@@ -10,7 +10,6 @@ from setpoint import steps as steps
 from setpoint.data.batch import Batches as Batches
 from setpoint.decide.calibrate import calibrate as calibrate
 from setpoint.decide.calibrate import evaluate as evaluate
-from setpoint.decide.population import PopulationWeights as PopulationWeights
 from setpoint.decide.tally import ScoreTally as ScoreTally
 from setpoint.errors import SetpointError as SetpointError
 from setpoint.estimator import SetpointClassifier as SetpointClassifier
@@ -35,6 +34,7 @@ from setpoint.measure.rate import tnr as tnr
 from setpoint.measure.worth import cost as cost
 from setpoint.problem.language import ask as ask
 from setpoint.problem.point import OperatingPoint as OperatingPoint
+from setpoint.problem.population import PopulationWeights as PopulationWeights
 from setpoint.problem.problem import Problem as Problem
 from setpoint.problem.problem import maximize as maximize
 from setpoint.problem.problem import minimize as minimize

@@ -93,7 +93,7 @@ def sync_directory(path: Path) -> None:
 
 
 def make_directory(path: Path) -> list[Path]:
-    """Make a directory and those above it; the ones that were made, the deepest first."""
+    """Make a directory and those above it; gives the directories that were made, the deepest first."""
     made = list(itertools.takewhile(lambda place: not place.is_dir(), (path, *path.parents)))
     for place in reversed(made):
         place.mkdir(exist_ok=True)

@@ -1,6 +1,7 @@
 """Methods of training, what they give back, and the pieces for a training loop of your own."""
 
 from setpoint.data.batch import with_index
+from setpoint.data.encoders import register_encoder
 from setpoint.data.parts import Data
 from setpoint.run.fit import FitResult
 from setpoint.run.run import Run, run
@@ -64,6 +65,7 @@ __all__ = [
     "correct",
     "head_features",
     "register",
+    "register_encoder",
     "run",
     "trained_once",
     "with_index",

@@ -83,8 +83,8 @@ def test_every_rate_of_the_language_has_a_meaning():
     ("text", "of", "tested"),
     [
         ("maximize recall of class a where fpr of class a <= 10%", "samples of other classes than a", 1.0),
-        ("minimize error where recall of class a >= 90%", "samples of class a", 0.75),
-        ("maximize recall of class b where precision of class a >= 90%", "samples predicted as class a", 0.75),
+        ("minimize error where recall of class a >= 90%", "samples of class a", 2 / 3),
+        ("maximize recall of class b where precision of class a >= 90%", "samples predicted as class a", 2 / 3),
     ],
 )
 def test_explain_counts_the_samples_of_each_class(text, of, tested, capsys):
@@ -92,7 +92,7 @@ def test_explain_counts_the_samples_of_each_class(text, of, tested, capsys):
     (need,) = json.loads(capsys.readouterr().out)["certificate"]["needs"]
     assert need["of"] == of
     for confidence, needed in need["samples"].items():
-        # A quarter of the samples choose the path where several classes move.
+        # A third of the samples choose the path where several classes move.
         level = 1 - float(confidence)
         assert scipy.stats.binom.cdf(0, round(tested * needed), 0.1) <= level
         assert scipy.stats.binom.cdf(0, int(tested * (needed - 1)), 0.1) > level
@@ -136,8 +136,8 @@ def test_explain_says_how_a_band_decides_and_counts_the_samples_of_each_cut(caps
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("minimize error where review <= 5%", "a quarter of the calibration rows choose pairs of cuts to try"),
-        ("minimize error where review <= 5%", "review <= 5% 60 79 120 samples"),
+        ("minimize error where review <= 5%", "a third of the calibration rows choose pairs of cuts to try"),
+        ("minimize error where review <= 5%", "review <= 5% 67 88 135 samples"),
         ("minimize review where fnr <= 1%", "fnr: of all positives, the share that is missed: fn / all positives, rev"),
         ("minimize review where fnr <= 1%", "Only the lower cut is bounded; the other cut is chosen freely."),
         ("minimize review", "both cuts are free, and the best ones are part of the answer"),

@@ -61,6 +61,16 @@ def test_a_run_keeps_whole_lists_in_one_part_and_learns_nothing_of_their_names(p
     assert 0.4 < about["results"]["default"]["test"]["objective"] < 0.9
 
 
+def test_the_terminal_shows_lists_within_80_columns(place, capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("setpoint.commands.terminal.WIDE", 80)
+    code, out, _ = call(capsys, "fit", place / "table.csv", *FIT, "--model", "linear", "--out", tmp_path / "run")
+    table = out[out.index("maximize") : out.index("Rows: ")].splitlines()
+    assert code == 0
+    assert max(map(len, table)) <= 80
+    assert sum("precision" in line for line in table) == 2
+    assert "…" not in out
+
+
 def test_predictions_rank_each_list_and_depend_on_it_alone(place, capsys, tmp_path):
     out = tmp_path / "answers.csv"
     assert call(capsys, "predict", place / "run", place / "table.csv", "--out", out, "--keep", "query", "-q")[0] == 0
@@ -102,8 +112,7 @@ def test_a_run_is_evaluated_and_reported(place, capsys, tmp_path):
     assert "lists that have positives" in page
     assert "<script" not in page
     assert "calibration lists (exact binomial test over lists)" in page
-    code, _, error = call(capsys, "report", place / "run", "--png")
-    assert (code, "several classes, labels or lists has no picture yet" in error) == (2, True)
+    assert page.count("<details><summary>All ") == 2
 
 
 def groups_of(names):

@@ -5,8 +5,11 @@ from scipy.stats import binom, binomtest, norm
 
 import setpoint as sp
 from marks import quick_first, slow
+from setpoint.decide.certify import Certified, _one_by_one, certified_cuts
 from setpoint.decide.samples_needed import needed
 from setpoint.errors import BadGroups, BadProblem, BadSetting, TooFewSamples
+from setpoint.measure.curve import curve
+from setpoint.measure.sample import Sample
 from setpoint.problem.point import Certificate
 
 ASKS = {
@@ -276,6 +279,34 @@ def test_a_precision_of_few_flagged_samples_is_certified_from_the_first_cut_with
     assert broken <= 9
     assert "fixed-sequence test from the first cut with enough samples" in methods
     assert refused < 60
+
+
+def test_a_walk_that_ends_within_a_tie_stops_before_it():
+    scores = np.concatenate([2 + np.arange(40) / 40, np.zeros(400), -1 - np.arange(1560) / 1560])
+    labels = np.concatenate([np.ones(40), np.repeat([1, 0], 200), np.zeros(1560)]).astype(int)
+    order = np.random.default_rng(0).permutation(2000)
+    point = sp.calibrate("maximize recall where precision >= 80%", scores[order], labels[order], confidence=0.95)
+    assert point.certificate.method == "fixed-sequence test from the first cut with enough samples"
+    assert 0 < point.threshold < 2
+    counts = _one_by_one(read_sample_of(scores, labels))
+    assert counts[40].tolist() == [40, 0, 200, 1760]
+    assert 80 < counts[240, 0] - 40 < 120, "tied samples must stand in a random order"
+
+
+def test_a_walk_ships_the_threshold_that_samples_set_aside_chose_or_one_beyond_it():
+    """Any other threshold between the same two samples may break the bound although the chosen one does not."""
+    cuts = curve(torch.tensor([3.0, 2.0, 1.0]), torch.tensor([1, 0, 1]))
+    found = Certified(cuts, np.array([1, 2]), "", (1, torch.tensor([2.25])))
+    assert found.thresholds(torch.tensor([1, 2])).tolist() == [2.25, 1.5]
+    draw = np.random.default_rng(1)
+    scores, labels = normal_world(draw, 3000)
+    found = certified_cuts(sp.ask("minimize error where accuracy >= 70%"), read_sample_of(scores, labels), 0.95)
+    assert found.start is not None
+    assert int((found.cuts.values > found.start[1]).sum()) == found.start[0]
+
+
+def read_sample_of(scores, labels):
+    return Sample(torch.tensor(scores), torch.tensor(labels))
 
 
 @pytest.mark.parametrize("ask", ["minimize fnr where fpr <= 1%", "maximize tnr where recall >= 99%"])

@@ -8,7 +8,6 @@ from html import unescape
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
-from test_report_in_a_browser import browser  # noqa: F401
 
 import setpoint as sp
 from doors import main_ok
@@ -115,7 +114,7 @@ sp.report("minimize fnr where fpr <= 5%", rng.normal(size=3000) + 2 * labels, la
 
 @slow
 @pytest.mark.parametrize("dark", [False, True])
-def test_a_notebook_shows_the_page_with_its_slider(browser, tmp_path, dark):  # noqa: F811
+def test_a_notebook_shows_the_page_with_its_slider(browser, tmp_path, dark):
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     html = pytest.importorskip("nbconvert").HTMLExporter(theme="dark" if dark else "light")
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(NOTEBOOK)])

@@ -322,7 +322,7 @@ def test_the_sentences_of_a_band_name_two_cuts():
         (
             "minimize error where review <= 20%",
             0.9,
-            "(fixed-sequence test along a path that 100 samples set aside chose)",
+            "(fixed-sequence test along a path that 133 samples set aside chose)",
         ),
         ("minimize error where review <= 0% and recall >= 99% and fpr <= 1%", None, "no pair of cuts meets"),
     ],

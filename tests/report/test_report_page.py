@@ -25,9 +25,10 @@ from setpoint.errors import BadFile, BadGroups, SetpointError, ShapeMismatch
 from setpoint.problem.language import ask
 from setpoint.problem.thresholds import OneThreshold
 from setpoint.report.data import page_data
+from setpoint.report.frame import as_json
 from setpoint.report.material import Contender
 from setpoint.report.of_run import read_material, write_report
-from setpoint.report.page import as_json, make_page
+from setpoint.report.page import make_page
 from setpoint.report.verdict import first_line, sentences
 from setpoint.run.artefact import check_place, load_scores, save_run
 from setpoint.run.settings import Settings

@@ -14,6 +14,7 @@ from setpoint import ask
 from setpoint.problem.caution import Caution
 from setpoint.report.of_run import read_material
 from setpoint.report.page import make_page
+from setpoint.report.verdict import sentences
 from setpoint.report.words import verdicts
 from setpoint.run.artefact import save_run
 from setpoint.run.settings import Settings
@@ -94,6 +95,7 @@ def test_an_equality_that_the_test_rows_cannot_tell_from_its_bound_holds(tmp_pat
     ((kind, said),) = verdicts(told)
     assert kind == "holds"
     assert "held on test" in said
+    assert any("held on test, within the noise of its rows" in sentence for sentence in sentences(run))
 
 
 def test_warnings_are_printed_explained_and_stored(tmp_path, monkeypatch, capsys):

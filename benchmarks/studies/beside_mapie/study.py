@@ -1,7 +1,7 @@
 """Certified thresholds beside MAPIE's controller, set up in three ways, the last two in its favour.
 
     python -m benchmarks.peers.environments mapie
-    python -m benchmarks.studies.beside_mapie [--quick] [--repeats N] [--mapie PYTHON]
+    python -m benchmarks.studies.beside_mapie [--quick] [--repeats N] [--sizes N ...] [--mapie PYTHON]
 
 Question: how much of the difference between our certificates and MAPIE's comes from the grid of thresholds that we
 gave it? In the study of certificates it refuses where the lowest FPR of that grid is too high already.
@@ -80,6 +80,7 @@ def cell(ask: str, kind: str, n: int, repeats: int, python: str) -> dict[str, An
 def main() -> None:
     parser = arguments(str(__doc__).splitlines()[0])
     parser.add_argument("--repeats", type=int, default=REPEATS)
+    parser.add_argument("--sizes", type=int, nargs="*", default=SIZES, help="how many rows set a threshold")
     parser.add_argument("--mapie", default=str(python_of("mapie", CACHE)), help="a Python that has MAPIE")
     options = parser.parse_args()
     if not Path(options.mapie).is_file():
@@ -87,7 +88,7 @@ def main() -> None:
             f"nothing run: {options.mapie} is missing; python -m benchmarks.peers.environments mapie, or --mapie PYTHON"
         )
         return
-    repeats, sizes = (10, SIZES[:1]) if options.quick else (options.repeats, SIZES)
+    repeats, sizes = (10, SIZES[:1]) if options.quick else (options.repeats, options.sizes)
     journal = Journal("beside_mapie", options.quick)
     rows = []
     for ask, n, kind in itertools.product(ASKS, sizes, ("continuous", "tied", "heavy-tailed")):

@@ -12,9 +12,8 @@ TITLE = "Watching a promise"
 
 QUESTION = "Does watching a promise raise few false alarms over any number of looks, and notice a broken one soon?"
 THREATS = (
-    "MAPIE saw 5 streams in each of 2 cells only, since it is slow.",
+    "MAPIE saw few streams of each cell, since it is slow; the watch on the same streams stands beside it.",
     "Bonferroni over 24 looks, decided beforehand, notices a bound that is broken twofold a little sooner.",
-    "The gap cell has 100 streams of 36 looks.",
 )
 
 

@@ -16,12 +16,14 @@ from setpoint.commands.options import (
     IgnoreExtra,
     Json,
     Model,
+    MostWeight,
     Quiet,
     RunPlace,
-    Streamed,
     Strict,
     TargetName,
+    Weight,
     as_text,
+    in_chunks,
     of_output,
     of_table,
     of_training,
@@ -29,7 +31,7 @@ from setpoint.commands.options import (
 )
 
 
-@takes(of_table, as_text, of_training, of_output)
+@takes(of_table, as_text, of_training, in_chunks, of_output)
 def fit(
     context: typer.Context,
     data: Annotated[list[Path] | None, Files] = None,
@@ -79,7 +81,6 @@ def fit(
         ),
     ] = None,
     checkpoint_seconds: Annotated[float, typer.Option(help="Seconds between two checkpoints in a long epoch.")] = 30.0,
-    stream: Streamed = False,
     **shared: Any,
 ) -> None:
     r"""Train a model for an operating point and write it, with its threshold, to a directory.
@@ -134,14 +135,15 @@ def compare(
     """
 
 
-@takes(as_text, of_output)
+@takes(as_text, in_chunks, of_output)
 def evaluate(
     run: RunPlace,
     data: Data,
     level: Annotated[
         float, typer.Option(help="The probability, each time you look, of calling a bound broken that holds.")
     ] = 0.05,
-    stream: Streamed = False,
+    weight: Weight = None,
+    most_weight: MostWeight = None,
     ignore_extra: IgnoreExtra = False,
     strict: Strict = False,
     **shared: Any,
@@ -158,7 +160,7 @@ def evaluate(
     """
 
 
-@takes(as_text, of_output)
+@takes(as_text, in_chunks, of_output)
 def watch(
     run: RunPlace,
     data: Data,
@@ -171,12 +173,17 @@ def watch(
     key: Annotated[
         str | None, typer.Option(help="The column by which late labels find their rows, such as id.")
     ] = None,
+    weight: Weight = None,
+    most_weight: MostWeight = None,
+    plan: Annotated[
+        int | None, typer.Option(help="Draw about so many rows to label, those that tell most about the bounds.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="The file of the rows to label, with their weights.")] = None,
     name: Annotated[str | None, typer.Option(help="A name for the look, such as 2026-07; else the file's.")] = None,
     level: Annotated[
         float | None,
         typer.Option(help="The probability of ever calling a promise broken that is kept, over all looks; 0.05."),
     ] = None,
-    stream: Streamed = False,
     ignore_extra: IgnoreExtra = False,
     **shared: Any,
 ) -> None:
@@ -188,19 +195,25 @@ def watch(
 
     setpoint watch run july-labels.csv --labels --key id
 
+    setpoint watch run july.csv --plan 500 --out to_label.csv
+
+    setpoint watch run to_label.csv --weight weight
+
     Look as often as you like: the level is that of all looks together. A batch
     that was counted before is not counted again. Exit code 0: the bounds hold,
     or it is open; 1: a bound is broken; 4: drift only; 2: a mistake.
     """
 
 
-@takes(as_text, of_output)
+@takes(as_text, in_chunks, of_output)
 def calibrate(
     run: RunPlace,
     data: Data,
     confidence: Annotated[
         str, typer.Option(help="As in setpoint fit: auto, none, or a probability such as 0.95.")
     ] = "auto",
+    weight: Weight = None,
+    most_weight: MostWeight = None,
     ignore_extra: IgnoreExtra = False,
     **shared: Any,
 ) -> None:
@@ -216,7 +229,7 @@ def calibrate(
     """
 
 
-@takes(as_text)
+@takes(as_text, in_chunks)
 def predict(
     run: RunPlace,
     data: Data,
@@ -230,7 +243,6 @@ def predict(
             "spreadsheet may run as formulas are copied too, with a note."
         ),
     ] = None,
-    stream: Streamed = False,
     ignore_extra: IgnoreExtra = False,
     strict: Strict = False,
     quiet: Quiet = False,

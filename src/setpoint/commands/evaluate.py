@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from setpoint.commands.show import grid, write_json
 from setpoint.commands.terminal import console, say, unlike_training
-from setpoint.data.exchange import frames_of
+from setpoint.data.exchange import frames_at
 from setpoint.data.frame import Frame, with_labels
 from setpoint.data.scan import Scan, fingerprint, hash_of_files
 from setpoint.data.seen import Notes
@@ -21,17 +20,19 @@ from setpoint.data.sketch import Hashes, row_hashes, share_known
 from setpoint.data.stream import Labelled
 from setpoint.data.text_format import TextFormat
 from setpoint.decide.calibrate import evaluate
-from setpoint.decide.tally import ScoreTally, sample_of
+from setpoint.decide.tally import sample_of
 from setpoint.errors import BadSetting, BadTable
-from setpoint.measure.count import count
-from setpoint.measure.in_first import LISTS
 from setpoint.measure.rate import recall
 from setpoint.problem.caution import Caution, cautions_of_ask
 from setpoint.problem.check import Check, check_counts
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
+from setpoint.problem.watch import Watch
 from setpoint.report.words import checked, has_best_cut, show_value, units
 from setpoint.run.artefact import SavedRun, load_run
+from setpoint.run.tallies import first_look, second_look
+from setpoint.run.weighted_rows import read_weights, refuse_weighted_columns
+from setpoint.serve.stored import RECORD
 
 BROKEN = 1
 #: A table is taken for that of the training if it holds at least this share of rows that the run has seen.
@@ -43,7 +44,10 @@ def main(
     run: Path,
     data: list[Path],
     level: float,
+    weight: str | None,
+    most_weight: float | None,
     stream: bool,
+    workers: str | None,
     ignore_extra: bool,
     strict: bool,
     as_json: bool,
@@ -57,26 +61,33 @@ def main(
     point, problem = saved.point, saved.point.problem
     several = bool(point.classes or point.labels)
     notes = saved.schema.notes()
-    frames = frames_of(data, stream=stream, layout=TextFormat(separator, encoding, not no_header), notes=found)
-    known, whole = Known(saved), frames
-    aside = console(stderr=True, quiet=quiet)
-    say(aside, *(f"note: {note}" for note in found))
-    if saved.about["settings"].get("drop_missing_target"):
-        frames, gone = _labelled(frames, saved.schema.target.columns)
-        say(aside, *([f"note: {gone} rows without a label are left out, as in training"] if gone else []))
-    if stream:
-        here, check, best, size = _in_chunks(saved, frames, level, ignore_extra, notes, known)
-    else:
-        (frame,) = frames
-        known.look(frame)
-        labels, scores = saved.schema.labels(frame), saved.scores(frame, ignore_extra=ignore_extra, notes=notes)
-        groups = None if problem.group is None else saved.schema.groups(frame, problem.group)
-        values = saved.schema.values(frame, problem.columns)
-        given = {"weights": values, "groups": groups, "lists": saved.lists(frame)}
-        here = point.judge(scores, labels, **given)
-        check = point.check(scores, labels, **given, level=level)
-        best = evaluate(problem, scores, labels, **given, classes=point.classes or None)
-        size = (len(labels), 0 if several else int(labels.sum()))
+    if weight is not None and (stream or workers):
+        raise BadSetting("--weight is for a table in memory; leave out --stream and --workers")
+    aside, layout = console(stderr=True, quiet=quiet), TextFormat(separator, encoding, not no_header)
+    with frames_at(data, stream=stream, workers=workers, layout=layout, notes=found) as whole:
+        known, frames = Known(saved), whole
+        say(aside, *(f"note: {note}" for note in found))
+        if saved.about["settings"].get("drop_missing_target"):
+            frames, gone = _labelled(frames, saved.schema.target.columns)
+            say(aside, *([f"note: {gone} rows without a label are left out, as in training"] if gone else []))
+        if stream or workers:
+            here, check, best, size = _in_chunks(saved, frames, level, ignore_extra, notes, known)
+        else:
+            (frame,) = frames
+            record = run / RECORD
+            entries = Watch.load(record).entries if record.is_file() else ()
+            frame, heavy = read_weights(frame, weight, most_weight, entries)
+            refuse_weighted_columns(heavy, problem.columns)
+            known.look(frame)
+            labels, scores = saved.schema.labels(frame), saved.scores(frame, ignore_extra=ignore_extra, notes=notes)
+            groups = None if problem.group is None else saved.schema.groups(frame, problem.group)
+            values = saved.schema.values(frame, problem.columns)
+            given = {"groups": groups, "lists": saved.lists(frame)}
+            plain = values if heavy is None else heavy.weights
+            here = point.judge(scores, labels, weights=plain, **given)
+            check = point.check(scores, labels, weights=values if heavy is None else heavy, **given, level=level)
+            best = evaluate(problem, scores, labels, weights=plain, **given, classes=point.classes or None)
+            size = (len(labels), 0 if several else int(labels.sum()))
     if strict and unlike_training(notes.alarms()):
         return BROKEN
     code = 0 if check.holds else BROKEN
@@ -162,29 +173,19 @@ def _in_chunks(
 ) -> tuple[OperatingPoint, Check, OperatingPoint, tuple[int, int]]:
     """The point judged and checked, the best cut, and the number of rows and positives: exact, in two passes."""
     point, problem = saved.point, saved.point.problem
-    threshold = point.thresholds.single
-    if threshold is None or problem.columns:
-        what = "counts the values of columns" if problem.columns else "has several thresholds"
-        what = "is about lists" if problem.kind == LISTS else what
-        raise BadSetting(f"'{problem}' {what}, which --stream does not judge; leave it out")
+    look = first_look(saved, frames, ignore_extra=ignore_extra)
+    notes.merge(look.notes)
+    known.hashes += look.hashes
+    (closer,) = second_look(saved, frames, [look.tally.around(problem).windows], ignore_extra=ignore_extra)
+    here = judged_counts(point, look.counts)
+    size = (look.rows, int(look.counts[0] + look.counts[2]))
+    return here, check_counts(problem, look.counts, level=level), closer.calibrate(problem), size
 
-    def scored(told: Notes | None = None) -> Iterator[tuple[Tensor, Tensor]]:
-        for frame in frames:
-            if told is not None:
-                known.look(frame)
-            yield saved.scores(frame, ignore_extra=ignore_extra, notes=told), saved.schema.labels(frame)
 
-    tally, counts = ScoreTally(), torch.zeros(4, dtype=torch.float64)
-    for scores, labels in scored(notes):
-        tally.update(scores, labels)
-        counts += count(scores.double(), labels, threshold)
-    closer = tally.around(problem)
-    for scores, labels in scored():
-        closer.update(scores, labels)
-    best = closer.calibrate(problem)
-    here = OperatingPoint.at(problem, point.thresholds, sample_of(counts), point.certificate)
-    size = (int(counts.sum()), int(counts[0] + counts[2]))
-    return replace(here, feasible=problem.holds(counts[None])), check_counts(problem, counts, level=level), best, size
+def judged_counts(point: OperatingPoint, counts: Tensor) -> OperatingPoint:
+    """A point judged by the counts of rows at its threshold."""
+    here = OperatingPoint.at(point.problem, point.thresholds, sample_of(counts), point.certificate)
+    return replace(here, feasible=point.problem.holds(counts[None]))
 
 
 def rates_of(*points: OperatingPoint) -> list[list[str]]:

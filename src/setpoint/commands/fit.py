@@ -17,6 +17,7 @@ from torch.distributed.rendezvous import rendezvous
 from setpoint.commands.asks import read_asks
 from setpoint.commands.show import label_table, progress, result_table, trials_table, write_json
 from setpoint.commands.terminal import console, say
+from setpoint.data.learn import ENCODER
 from setpoint.data.text_format import TextFormat
 from setpoint.decide.settle import demanded
 from setpoint.errors import BadSetting, SetpointError
@@ -25,7 +26,7 @@ from setpoint.problem.certificate import AUTO
 from setpoint.processes import ALONE, Processes
 from setpoint.report.verdict import first_line, sentences
 from setpoint.run.settings import Settings
-from setpoint.run.stream import memory_note, refuse_to_stream
+from setpoint.run.stream import memory_note, refuse_to_stream, refuse_workers
 from setpoint.run.table import TableRun
 from setpoint.run.unfinished import Plan, begin, how_to_go_on
 from setpoint.run.unfinished import resume as go_on
@@ -107,6 +108,7 @@ def _plan(
     positive: str | None,
     checkpoint_seconds: float,
     stream: bool,
+    workers: str | None,
     separator: str | None,
     encoding: str | None,
     no_header: bool,
@@ -116,12 +118,17 @@ def _plan(
     if not data or problem is None or (target is None and problem.kind != LABELS):
         lacking = "a table" if not data else "--ask" if problem is None else "--target"
         raise BadSetting(f"{lacking} is missing; see setpoint fit --help")
+    if workers is not None and how["model"] is None:
+        how["model"] = "linear"
     settings = read_settings(**how)
     settings.refuse_other_lists(problem)
-    if stream:
+    if stream or workers is not None:
         refuse_to_stream(problem, settings)
+    if workers is not None:
+        refuse_workers(settings)
     layout, paths = TextFormat(separator, encoding, not no_header), tuple(map(str, data))
-    return Plan(paths, target or "", str(problem), settings, positive, checkpoint_seconds, stream, layout)
+    stream = stream or workers is not None
+    return Plan(paths, target or "", str(problem), settings, positive, checkpoint_seconds, stream, layout, workers)
 
 
 def _refuse_others(context: Any) -> None:
@@ -148,6 +155,7 @@ def read_settings(
     hashed: list[str] | None = None,
     text: list[str] | None = None,
     target_encode: list[str] | None = None,
+    encoder: list[str] | None = None,
     **rest: Any,
 ) -> Settings:
     """Settings from options; the four shares come as one text, and to tune is to choose `auto`.
@@ -163,6 +171,11 @@ def read_settings(
     given = {
         "categorical": categorical, "numeric": numeric, "hash": hashed, "text": text, "target-encode": target_encode,
     }  # fmt: skip
+    for text_of in encoder or ():
+        name, equals, wanted = text_of.partition("=")
+        if not (name and equals and wanted):
+            raise BadSetting(f"--encoder takes a column and an encoder, as in text=NAME; got {text_of!r}")
+        given[f"{ENCODER}{wanted}"] = [*(given.get(f"{ENCODER}{wanted}") or ()), name]
     for kind, names in given.items():
         for name in names or ():
             if kinds.setdefault(name, kind) != kind:

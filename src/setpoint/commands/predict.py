@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from setpoint.commands.terminal import console, say, unlike_training
-from setpoint.data.exchange import beside, formulas, frames_of, writing
+from setpoint.data.exchange import beside, formulas, frames_at, on_each, writing
 from setpoint.data.frame import Frame
 from setpoint.data.seen import Notes
 from setpoint.data.text_format import TextFormat
@@ -22,6 +23,7 @@ def main(
     out: Path,
     keep: list[str] | None,
     stream: bool,
+    workers: str | None,
     ignore_extra: bool,
     strict: bool,
     quiet: bool,
@@ -30,27 +32,28 @@ def main(
     no_header: bool,
 ) -> int:
     saved, kept = load_run(run), keep or []
-    if stream and saved.point.problem.kind == LISTS:
+    if (stream or workers) and saved.point.problem.kind == LISTS:
         raise BadSetting(
             "rows are ranked within whole lists, and --stream reads a table in chunks that may cut a list; leave it out"
         )
     found: list[str] = []
-    frames = frames_of(data, stream=stream, layout=TextFormat(separator, encoding, not no_header), notes=found)
-    aside = console(stderr=True, quiet=quiet)
-    say(aside, *(f"note: {note}" for note in found))
-    if strict:
-        # Before anything is written: in a pass of its own, since a stream is never held whole.
-        seen = saved.schema.notes()
-        for frame in frames:
-            _answers(saved, frame, kept, ignore_extra, seen)
-        if unlike_training(seen.alarms()):
-            return 1
-    notes, risky = saved.schema.notes(), dict.fromkeys(kept, 0)
-    with writing(out) as write:
-        for frame in frames:
-            write(beside(frame, kept, _answers(saved, frame, kept, ignore_extra, notes)))
-            for name in kept:
-                risky[name] += formulas(frame[name])
+    layout, aside = TextFormat(separator, encoding, not no_header), console(stderr=True, quiet=quiet)
+    answer = partial(_answered, saved, kept, ignore_extra)
+    with frames_at(data, stream=stream, workers=workers, layout=layout, notes=found) as frames:
+        say(aside, *(f"note: {note}" for note in found))
+        if strict:
+            # Before anything is written: in a pass of its own, since a stream is never held whole.
+            seen = saved.schema.notes()
+            for _, here, _ in on_each(frames, answer):
+                seen.merge(here)
+            if unlike_training(seen.alarms()):
+                return 1
+        notes, risky = saved.schema.notes(), dict.fromkeys(kept, 0)
+        with writing(out) as write:
+            for rows, here, counts in on_each(frames, answer):
+                write(rows)
+                notes.merge(here)
+                risky = {name: count + counts[name] for name, count in risky.items()}
     told = [
         f"column {name!r}: {count} kept values start with =, +, - or @, which a spreadsheet may run as a formula"
         for name, count in risky.items()
@@ -58,6 +61,15 @@ def main(
     ]
     say(aside, *(f"note: {note}" for note in [*notes.sentences(), *told]))
     return 0
+
+
+def _answered(
+    saved: ServedRun, keep: list[str], ignore_extra: bool, first: int, frame: Frame
+) -> tuple[Frame, Notes, dict[str, int]]:
+    """The answers beside the kept columns, what training never saw, and the kept texts that look like formulas."""
+    notes = saved.schema.notes()
+    rows = beside(frame, keep, _answers(saved, frame, keep, ignore_extra, notes))
+    return rows, notes, {name: formulas(frame[name]) for name in keep}
 
 
 def _answers(saved: ServedRun, frame: Frame, keep: list[str], ignore_extra: bool, notes: Notes) -> dict[str, Any]:

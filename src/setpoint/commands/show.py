@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from textwrap import wrap
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -14,7 +15,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from setpoint.measure.constraint import Constraint
+from setpoint.measure.classes import CLASSES
+from setpoint.measure.constraint import Constraint, Quantity
+from setpoint.measure.in_first import LISTS, InFirst
 from setpoint.problem.labels import LabelProblem
 from setpoint.problem.point import OperatingPoint
 from setpoint.report.by_label import bounds_held, label_heads, label_rows
@@ -24,6 +27,8 @@ from setpoint.report.words import part_name, show_bound, show_bounded, show_valu
 from setpoint.run.table import TableRun
 
 SHOWN = ("train", "held_out", "test")
+#: The width of the heads of columns, which are folded between words.
+_NARROW = 10
 
 
 def write_json(answer: Mapping[str, Any]) -> None:
@@ -59,20 +64,33 @@ def progress(screen: Console) -> Iterator[Callable[..., None]]:
 
 
 def result_table(run: TableRun) -> Table:
-    """One row per solver: the objective and each bounded rate on every part, and the threshold."""
+    """One row per solver: the objective and each bounded rate on every part, and the threshold.
+
+    Bounds on classes, whose names are long, are shown on the test rows alone. The shifts of classes stand in the
+    sentence below the table, and lists have no threshold to show.
+    """
     problem, noun = run.problem, run.chosen.point.thresholds.noun
     if isinstance(problem, LabelProblem):
         return _result_of_labels(run)
-    names = [str(problem.objective), *(f"{c.quantity}\n{c.relation} {show_bound(c)}" for c in problem.constraints)]
+    parts, several = SHOWN[-1:] if problem.kind == CLASSES else SHOWN, problem.kind in (CLASSES, LISTS)
+    heads = [f"{_head(problem.objective)}\n{part_name(part)}" for part in SHOWN]
+    heads += [f"{_head(c.quantity)}\n{c.relation} {show_bound(c)}\n{part_name(part)}"
+              for c in problem.constraints for part in parts]  # fmt: skip
     rows: list[list[str | Text]] = []
     for one, name in zip(*shown_runs(run)):
-        judged = [one.judged(part) for part in SHOWN]
-        objectives = [show_value(problem.objective, point.objective) for point in judged]
-        bounded = [_bounded(constraint, point) for constraint in problem.constraints for point in judged]
-        rows.append([name, *objectives, *bounded, one.point.thresholds.describe("")])
-    table = grid(["method", *(f"{name}\n{part_name(part)}" for name in names for part in SHOWN), noun], rows)
+        objectives = [show_value(problem.objective, one.judged(part).objective) for part in SHOWN]
+        bounded = [_bounded(constraint, one.judged(part)) for constraint in problem.constraints for part in parts]
+        own = [] if several else [one.point.thresholds.describe("")]
+        rows.append([name, *objectives, *bounded, *own])
+    table = grid(["method", *heads, *([] if several else [noun])], rows)
     table.title, table.title_justify = escape(str(problem)), "left"
     return table
+
+
+def _head(quantity: Quantity) -> str:
+    """The name of a quantity above a narrow column: `precision in the first 5` is `precision @5`, as in asks."""
+    name = f"{quantity.rate} @{quantity.k}" if isinstance(quantity, InFirst) else str(quantity)
+    return "\n".join(wrap(name, _NARROW, break_long_words=False))
 
 
 def _result_of_labels(run: TableRun) -> Table:

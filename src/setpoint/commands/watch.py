@@ -8,18 +8,21 @@ from typing import Any
 
 from setpoint.commands.show import grid, write_json
 from setpoint.commands.terminal import console, say
-from setpoint.data.exchange import frames_of
+from setpoint.data.exchange import beside, frames_at, refuse_place, writing
 from setpoint.data.scan import Scan, fingerprint, hash_of_files
 from setpoint.data.text_format import TextFormat
 from setpoint.decide.drift import drift_of
 from setpoint.decide.without_labels import rates_without_labels
 from setpoint.errors import BadSetting, BadTable
 from setpoint.lock import locked
+from setpoint.problem.label_plan import plan_words
 from setpoint.report.watching import advice, drift_words, evidence_words, unlabelled_words, watch_words
 from setpoint.run.artefact import load_run
 from setpoint.run.watching import SCORED, Batch, WatchedRun
 
 BROKEN, DRIFT = 1, 4
+#: The column that rows to label get.
+WEIGHT = "weight"
 
 
 def main(
@@ -29,9 +32,14 @@ def main(
     scores: bool,
     labels: bool,
     key: str | None,
+    weight: str | None,
+    most_weight: float | None,
+    plan: int | None,
+    out: Path | None,
     name: str | None,
     level: float | None,
     stream: bool,
+    workers: str | None,
     ignore_extra: bool,
     as_json: bool,
     quiet: bool,
@@ -43,15 +51,21 @@ def main(
         raise BadSetting("--scores is for rows without labels and --labels for labels alone; give one of them")
     if labels and key is None:
         raise BadSetting("--labels finds the scored rows by a key; name its column with --key")
+    if weight is not None and (scores or labels or stream or workers):
+        raise BadSetting("--weight is for a table of labelled rows; leave out --scores, --labels, --stream, --workers")
+    if weight is None and most_weight is not None:
+        raise BadSetting("--most-weight is the largest weight of a column; name the column with --weight")
+    if plan is not None and (scores or labels or stream or workers or weight or most_weight or out is None):
+        raise BadSetting("--plan draws rows of one table to label; it needs --out, and takes no other kind of look")
     found: list[str] = []
-    frames = frames_of(
-        data, stream=stream and not labels, layout=TextFormat(separator, encoding, not no_header), notes=found
-    )
-    named = name or ", ".join(path.name for path in data)
-    batch = Batch(frames, fingerprint_of(data, frames), named, ignore_extra, key)
-    with locked(run):
+    named, layout = name or ", ".join(path.name for path in data), TextFormat(separator, encoding, not no_header)
+    stream, workers = stream and not labels, None if labels else workers
+    with locked(run), frames_at(data, stream=stream, workers=workers, layout=layout, notes=found) as frames:
+        batch = Batch(frames, fingerprint_of(data, frames), named, ignore_extra, key, weight, most_weight)
         watched = WatchedRun(run, load_run(run), level)
         notes = watched.saved.schema.notes()
+        if plan is not None and out is not None:
+            return _plan(watched, batch, plan, out, as_json=as_json, quiet=quiet)
         told = _take(watched, batch, notes, scores=scores, labels=labels)
         watched.write()
     say(console(stderr=True, quiet=quiet), *(f"note: {note}" for note in [*found, *told, *notes.sentences()]))
@@ -72,6 +86,36 @@ def _take(watched: WatchedRun, batch: Batch, notes: Any, *, scores: bool, labels
         raise BadTable(f"{batch.name} has no column {target!r}; to watch rows without labels, add --scores")
     watched.look(batch, notes, labelled=not scores)
     return []
+
+
+def _plan(watched: WatchedRun, batch: Batch, labels: int, out: Path, *, as_json: bool, quiet: bool) -> int:
+    """Draw the rows to label, write them with their weights, and say what to do with them."""
+    refuse_place(out)
+    notes = watched.saved.schema.notes()
+    planned = watched.plan(batch, labels, notes)
+    if WEIGHT in planned.frame.columns:
+        raise BadTable(f"{batch.name} has a column {WEIGHT!r}, which the rows to label get; rename it")
+    with writing(out) as write:
+        write(beside(planned.frame, list(planned.frame.columns), {WEIGHT: planned.weights}))
+    watched.write()
+    say(console(stderr=True, quiet=quiet), *(f"note: {note}" for note in notes.sentences()))
+    told = {"rows": sum(planned.rows), "drawn": sum(planned.drawn), "out": str(out), "edges": planned.plan.edges,
+            "chances": planned.plan.chances, "drawn_by_stratum": planned.drawn}  # fmt: skip
+    if as_json:
+        write_json(told)
+        return 0
+    screen = console(quiet=quiet)
+    say(screen, f"{told['drawn']:,} of {told['rows']:,} rows are to be labelled; about {labels:,} were asked for:")
+    screen.print(
+        grid(["scores", "rows", "to label", "each stands for"], plan_words(planned.plan, planned.rows, planned.drawn))
+    )
+    target = watched.saved.schema.target.name
+    say(
+        screen,
+        f"They are in {out}. Fill in {target!r} in every row, leave no row out, and look: "
+        f"setpoint watch {watched.path} {out} --weight {WEIGHT}",
+    )
+    return 0
 
 
 def fingerprint_of(paths: list[Path], frames: Any) -> str:

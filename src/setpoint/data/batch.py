@@ -106,6 +106,12 @@ class Batches:
         rows.resident = replace(self.resident, values=values)
         return rows
 
+    def with_clusters(self, clusters: Tensor | None) -> Batches:
+        """The same rows with the number of the cluster of each, which folds keep together; None changes nothing."""
+        rows = copy.copy(self)
+        rows.resident = replace(self.resident, clusters=clusters)
+        return rows
+
     def with_lists(self, lists: Any) -> Batches:
         """The same rows with the number of the list of each, for asks about lists; batches then hold whole lists.
 

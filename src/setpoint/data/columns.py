@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from setpoint.data.frame import Frame, nearest
 from setpoint.data.kinds import AnyColumn
 from setpoint.data.layout import Block
-from setpoint.data.learn import TAKEN_AS, describe
+from setpoint.data.learn import ENCODER, TAKEN_AS, describe
 from setpoint.data.one_row import OneRow
 from setpoint.data.reading import Readings, apply_readings, learn_readings
 from setpoint.data.seen import Notes
@@ -167,7 +167,7 @@ class Columns:
 def refuse_odd_kinds(frame: Frame, target: Sequence[str], kinds: Mapping[str, str]) -> None:
     """Refuse an unknown kind, or a kind for a column that is not there or is the target."""
     for name, kind in kinds.items():
-        if kind not in TAKEN_AS:
+        if kind not in TAKEN_AS and not kind.startswith(ENCODER):
             raise BadTable(f"column {name!r} cannot be taken as {kind!r}; choose one of {', '.join(TAKEN_AS)}")
         if name in target:
             raise BadTable(f"column {name!r} is the target, and cannot be taken as {kind}")

@@ -80,9 +80,18 @@ class Levels:
         here = count_levels(column)
         self.rows += len(column)
         self.missing += len(column) - int(here["times"].sum())
+        return self._join(here, 0)
+
+    def merge(self, other: Levels) -> Levels:
+        """Add the counts of some rows more."""
+        self.rows += other.rows
+        self.missing += other.missing
+        return self._join(other.counts, other.different)
+
+    def _join(self, here: pl.DataFrame, different: int) -> Levels:
         self.counts = pl.concat([self.counts, here]).group_by("level").agg(pl.col("times").sum())
         # Once levels have been let go of, those that come back count as new ones.
-        self.different = max(self.different, self.counts.height)
+        self.different = max(self.different, different, self.counts.height)
         if self.counts.height > MOST_KEPT:
             self.counts = self.counts.top_k(MOST_KEPT, by=["times", "level"], reverse=[False, True])
         return self
@@ -111,6 +120,13 @@ class WholeNumbers:
         known = some[np.isfinite(some)][: MOST_KEPT - self.known]
         self.known += len(known)
         self.values = None if (known != np.floor(known)).any() else np.union1d(self.values, known)
+
+    def merge(self, other: WholeNumbers) -> None:
+        """Take some rows more into account, unless there were `MOST_KEPT` before."""
+        if self.values is None or self.known >= MOST_KEPT:
+            return
+        self.known += other.known
+        self.values = None if other.values is None else np.union1d(self.values, other.values)
 
     def all_differ(self, share: float = 1.0) -> bool:
         """Whether at least this share of the values are different whole numbers."""

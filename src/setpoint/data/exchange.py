@@ -9,6 +9,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,9 @@ from numpy.typing import NDArray
 
 from setpoint.data.frame import Column, Frame, read_table
 from setpoint.data.opened import PIPED
+from setpoint.data.partitions import workers_at
 from setpoint.data.reading import is_text
-from setpoint.data.scan import scan_table
+from setpoint.data.scan import Chunk, Result, Scan, scan_table
 from setpoint.data.text_format import TextFormat
 from setpoint.errors import BadFile, BadTable
 from setpoint.files import PENDING, is_stream, naming, whole
@@ -62,6 +64,30 @@ def frames_of(
     if is_piped(paths):
         raise BadFile("--stream reads a file in chunks, and standard input is none; leave out --stream or give a file")
     return scan_table(paths, layout=layout, notes=notes)
+
+
+@contextlib.contextmanager
+def frames_at(
+    paths: Sequence[Path], *, stream: bool, workers: str | None, layout: TextFormat, notes: list[str]
+) -> Iterator[Iterable[Frame]]:
+    """The table as `frames_of` gives it, worked on by `workers` if there are any, which implies a stream."""
+    frames = frames_of(paths, stream=stream or workers is not None, layout=layout, notes=notes)
+    if workers is None or not isinstance(frames, Scan):
+        yield frames
+        return
+    with workers_at(workers) as frames.workers:
+        yield frames
+
+
+def on_each(frames: Iterable[Frame], function: Callable[[int, Frame], Result]) -> Iterator[Result]:
+    """The result of a function of the first row's number and the rows, for the table or for each of its chunks."""
+    if isinstance(frames, Scan):
+        return frames.map(partial(_from_first, function))
+    return (function(0, frame) for frame in frames)
+
+
+def _from_first(function: Callable[[int, Frame], Result], chunk: Chunk, frame: Frame) -> Result:
+    return function(chunk.first, frame)
 
 
 def formulas(column: Column) -> int:

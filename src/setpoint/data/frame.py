@@ -38,7 +38,7 @@ def read_table(path: Paths, layout: TextFormat | None = None, notes: list[str] |
 
     Args:
         path: A file of text (.csv, .tsv, .txt), Parquet, Arrow (.arrow, .feather) or JSON lines (.jsonl), also
-            compressed; or several, or a folder of files with the same columns.
+            compressed, or NumPy (.npy, .npz); or several, or a folder of files with the same columns.
         layout: How text files are written; None finds out.
         notes: Takes a sentence on each thing that was found out.
 

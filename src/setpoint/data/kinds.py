@@ -6,14 +6,16 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from setpoint.data.column import Categorical, Numeric, read_categorical, read_numeric, typed
+from setpoint.data.encoded import Encoded, read_encoded
 from setpoint.data.hashed import Hashed, Text, read_hashed, read_text
 from setpoint.data.several import Times, Vector, read_times, read_vector
 from setpoint.data.target_mean import TargetMean, read_target_mean
 
-AnyColumn: TypeAlias = Numeric | Categorical | Vector | Times | Hashed | Text | TargetMean
+AnyColumn: TypeAlias = Numeric | Categorical | Vector | Times | Hashed | Text | TargetMean | Encoded
 _READERS: dict[str, Callable[..., AnyColumn]] = {
     "numeric": read_numeric, "categorical": read_categorical, "vector": read_vector, "times": read_times,
     "hashed": read_hashed, "text": read_text, "targetmean": read_target_mean,
+    "encoded": read_encoded,
 }  # fmt: skip
 #: The kinds of readings that a column of each kind may have; any other kind of column may have any.
 _READ_AS: dict[type[AnyColumn], tuple[str, ...]] = {
@@ -21,6 +23,7 @@ _READ_AS: dict[type[AnyColumn], tuple[str, ...]] = {
     Vector: ("list of numbers",),
     Times: ("time", "time with a zone"),
     Text: ("words",),
+    Encoded: ("words", "bytes"),
 }
 
 

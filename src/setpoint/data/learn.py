@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import replace
+from typing import Any, Protocol
 
 import polars as pl
 
 from setpoint.data.column import Categorical, Numeric
 from setpoint.data.counts import LevelCounts, Levels, Moments, WholeNumbers
+from setpoint.data.encoded import Encoded, numbers_of
+from setpoint.data.encoders import encoder_named
 from setpoint.data.frame import Column, holds_levels, holds_numbers, levels, matrix, numbers
 from setpoint.data.hashed import WIDTH, Hashed, Text
 from setpoint.data.kinds import AnyColumn
-from setpoint.data.reading import Reading
+from setpoint.data.reading import Reading, is_text
 from setpoint.data.several import PARTS, Times, Vector, time_part
 from setpoint.data.spelling import may_be_two_dates, odd_numbers
 from setpoint.data.target_mean import TargetMean, Truth, learn_target_mean
@@ -34,6 +37,8 @@ TAKEN_AS = {
     CATEGORICAL: "numbers, words, booleans or dates", NUMERIC: "numbers or dates",
     HASH: "numbers, words, booleans or dates", TEXT: "words", TARGET: "numbers, words, booleans or dates",
 }  # fmt: skip
+#: The kind of a column that an encoder reads, before the name of the encoder.
+ENCODER = "encoder "
 #: Different whole numbers of which this many pairs should be equal by chance, and none is, are identifiers.
 PAIRS = 40.0
 _CONSTANT, _EMPTY = "it is constant", "every value is missing"
@@ -49,6 +54,9 @@ class Learner(Protocol):
 
     def add(self, column: Column) -> None:
         """Take some rows more into account."""
+
+    def merge(self, other: Any) -> None:
+        """Take the rows that another learner of the same column has seen into account."""
 
     def found(self) -> AnyColumn | str:
         """The column with what training saw in it, or why it is of no use."""
@@ -77,6 +85,10 @@ def make_learner(
 
 def _as_asked(first: Column, asked: str, truth: Truth | None) -> Learner:
     name, is_number, is_word = first.name, holds_numbers(first), holds_levels(first)
+    if asked.startswith(ENCODER):
+        if not is_text(first) and first.dtype != pl.Binary:
+            raise BadTable(f"column {name!r} cannot be encoded: it must hold text or bytes, and holds {first.dtype}")
+        return _ByEncoder(name, asked.removeprefix(ENCODER))
     if not {NUMERIC: is_number, TEXT: is_word}.get(asked, is_number or is_word):
         raise BadTable(
             f"column {name!r} cannot be taken as {asked}: it must hold {TAKEN_AS[asked]}, and holds values of type "
@@ -96,6 +108,9 @@ class _Refused:
     def add(self, column: Column) -> None:
         pass
 
+    def merge(self, other: _Refused) -> None:
+        pass
+
     def found(self) -> str:
         return self.why
 
@@ -111,6 +126,9 @@ class _Words:
         self.levels.add(column)
         if self.asked == TARGET and self.truth is not None:
             self.by_target = learn_target_mean(column, self.truth)
+
+    def merge(self, other: _Words) -> None:
+        self.levels.merge(other.levels)
 
     def found(self) -> AnyColumn | str:
         counts = self.levels.found(MOST_LEVELS)
@@ -150,6 +168,10 @@ class _Amounts:
         if self.dtype.is_numeric():
             self.whole.add(values)
 
+    def merge(self, other: _Amounts) -> None:
+        self.moments, self.dtype = self.moments + other.moments, other.dtype
+        self.whole.merge(other.whole)
+
     def found(self) -> Numeric | Categorical | str:
         seen = self.moments
         if 0 < seen.known < seen.rows and seen.low == seen.high:
@@ -187,6 +209,10 @@ class _Dates:
         if self.first is None and len(known):
             self.first = int(known.to_physical()[0])
 
+    def merge(self, other: _Dates) -> None:
+        self.moments = {part: seen + other.moments[part] for part, seen in self.moments.items()}
+        self.dtype, self.first = other.dtype, other.first if self.first is None else self.first
+
     def found(self) -> Times | Categorical | str:
         days = self.moments["days"]
         if self.first is not None and days.known < days.rows and days.low == days.high:
@@ -209,8 +235,43 @@ class _Lists:
         values = matrix(column, len(self.places)).T
         self.places = [place + Moments.of(own) for place, own in zip(self.places, values)]
 
+    def merge(self, other: _Lists) -> None:
+        self.places = [place + own for place, own in zip(self.places, other.places)]
+
     def found(self) -> Vector | str:
         return _vector(self.name, self.places)
+
+
+class _ByEncoder:
+    """The numbers that an encoder gives for texts or images."""
+
+    def __init__(self, name: str, encoder: str) -> None:
+        self.name, self.encoder = name, encoder
+        self.lists: _Lists | None = None
+        self.missing = 0
+
+    def add(self, column: Column) -> None:
+        lists = numbers_of(column, self.encoder)
+        known = lists.drop_nulls()
+        self.missing += len(lists) - len(known)
+        if len(known):
+            self.lists = self.lists or _Lists(self.name, len(known[0]))
+            self.lists.add(known)
+
+    def merge(self, other: _ByEncoder) -> None:
+        self.missing += other.missing
+        if self.lists is not None and other.lists is not None:
+            self.lists.merge(other.lists)
+        self.lists = self.lists or other.lists
+
+    def found(self) -> Encoded | str:
+        found = self.lists.found() if self.lists else _EMPTY
+        if isinstance(found, str):
+            return found
+        # The first number alone says that a value is missing.
+        first = replace(found.amounts[0], missing=self.missing > 0)
+        numbers = replace(found, amounts=(first, *found.amounts[1:]))
+        return Encoded(self.name, self.encoder, encoder_named(self.encoder).identity, numbers)
 
 
 def describe(

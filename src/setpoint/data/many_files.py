@@ -21,7 +21,7 @@ def open_files(paths: Paths, layout: TextFormat, notes: list[str] | None, *, lea
 
     Args:
         paths: One path, or several.
-        layout: What the user says about text files.
+        layout: The settings of the user for text files.
         notes: Takes a sentence on each thing that was found out.
         lean: Whether the files may be larger than memory.
 

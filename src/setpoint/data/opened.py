@@ -14,20 +14,23 @@ import shutil
 import tempfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
+from setpoint.data.arrays import write_arrays
 from setpoint.data.encoding import find_encoding, write_utf8
 from setpoint.data.text_format import TextFormat, TextHead, find_head
 from setpoint.data.unpack import PACKED, packer_of, unpack
 from setpoint.errors import BadFile, BadTable
 
 TEXT, PARQUET, ARROW, ARROW_STREAM, JSON = "text", "Parquet", "Arrow", "Arrow stream", "JSON lines"
+#: NumPy files, which are written out as Arrow files.
+NUMPY = "NumPy"
 #: The kind of a file that its ending stands for.
 ENDINGS = {
     ".csv": TEXT, ".tsv": TEXT, ".txt": TEXT, ".parquet": PARQUET, ".pq": PARQUET, ".arrow": ARROW, ".feather": ARROW,
-    ".ipc": ARROW, ".jsonl": JSON, ".ndjson": JSON,
+    ".ipc": ARROW, ".jsonl": JSON, ".ndjson": JSON, ".npy": NUMPY, ".npz": NUMPY,
 }  # fmt: skip
-READABLE = ".csv, .tsv, .txt, .parquet, .arrow, .feather and .jsonl"
+READABLE = ".csv, .tsv, .txt, .parquet, .arrow, .feather, .jsonl, .npy and .npz"
 _USUAL = {".csv": ",", ".tsv": "\t"}
 _KINDS = {b"PAR1": PARQUET, b"ARROW1": ARROW, b"\xff\xff\xff\xff": ARROW_STREAM}
 _FOREIGN = {
@@ -52,7 +55,7 @@ class Opened:
         path: Where its content is, unpacked.
         kind: Text, Parquet, Arrow or JSON lines.
         head: The separator and the names of a text file.
-        notes: What was found out; the name of the file goes before each.
+        notes: Sentences on findings; the name of the file goes before each.
     """
 
     name: str
@@ -61,6 +64,10 @@ class Opened:
     head: TextHead = field(default_factory=lambda: TextHead(",", ()))
     notes: list[str] = field(default_factory=list)
     held: tempfile.TemporaryDirectory[str] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy in another process reads the files of this one, and removes none of them."""
+        return {**self.__dict__, "held": None}
 
     def aside(self) -> Path:
         """A new path in the temporary directory of this file."""
@@ -74,7 +81,7 @@ def open_file(path: Path, layout: TextFormat, *, lean: bool = False) -> Opened:
 
     Args:
         path: The file.
-        layout: What the user says about text files.
+        layout: The settings of the user for text files.
         lean: Whether the file may be larger than memory.
 
     Raises:
@@ -83,6 +90,10 @@ def open_file(path: Path, layout: TextFormat, *, lean: bool = False) -> Opened:
     """
     file = Opened("standard input" if path.name.endswith(PIPED) else str(path), path)
     expected = _check(path, file.name)
+    if expected == NUMPY:
+        file.path, file.kind = file.aside(), ARROW
+        write_arrays(path, file.name, file.path)
+        return file
     packed = ""
     while packer := packer_of(file.path):
         packed, plain = packer, file.aside()

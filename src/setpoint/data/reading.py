@@ -1,6 +1,6 @@
 """Readings: what each column of a table holds, found once when a model is trained and applied as found ever after.
 
-A text file has no types, and a frame may have others than the one that was trained on. Nothing is inferred from the
+A text file has no types, and a frame may have others than the frame that was trained on. Nothing is inferred from the
 rows to be predicted, so a row is read in the same way whatever other rows stand beside it.
 """
 
@@ -34,8 +34,8 @@ from setpoint.data.spelling import (
 )
 from setpoint.errors import BadTable
 
-_NUMBER, _BOOLEAN, _TIME, _ZONED, _CLOCK, _SPAN, _LIST, _WORDS = (
-    "number", "boolean", "time", "time with a zone", "time of day", "duration", "list of numbers", "words",
+_NUMBER, _BOOLEAN, _TIME, _ZONED, _CLOCK, _SPAN, _LIST, _WORDS, _BYTES = (
+    "number", "boolean", "time", "time with a zone", "time of day", "duration", "list of numbers", "words", "bytes",
 )  # fmt: skip
 #: The name of each kind in a sentence, and its form in a text file.
 _SPOKEN = {
@@ -47,6 +47,7 @@ _SPOKEN = {
     _SPAN: ("durations", "durations, which text files do not hold; give a Parquet file or a frame"),
     _LIST: ("lists of numbers", "lists of numbers of one length, such as [0.5, 1.25]"),
     _WORDS: ("words", "words"),
+    _BYTES: ("bytes", "bytes, which text files do not hold; give a Parquet file or a frame"),
 }
 #: The forms in which numbers and dates may be written, apart from the usual one.
 _FORMS = {_NUMBER: (POINT, COMMA), _TIME: (DOTTED, MONTH_FIRST, DAY_FIRST)}
@@ -194,6 +195,15 @@ class Guess:
             self.lengths.update(values.list.len().drop_nulls().unique().to_list())
         return values
 
+    def merge(self, other: Guess) -> Guess:
+        """Take the guess at some rows more into account."""
+        self.possible = [reading for reading in self.possible if reading in other.possible]
+        self.units |= other.units
+        self.lengths |= other.lengths
+        self.known, self.unusable = self.known + other.known, self.unusable or other.unusable
+        self.typed = self.typed or other.typed
+        return self
+
     @property
     def open(self) -> bool:
         """Whether more values could change what the column is found to hold."""
@@ -260,7 +270,13 @@ def _kind_of(dtype: pl.DataType) -> str | None:
     if isinstance(dtype, (pl.List, pl.Array)):
         inner = dtype.inner
         return _LIST if isinstance(inner, pl.DataType) and inner.is_numeric() else None
-    plain: dict[Any, str] = {pl.Boolean: _BOOLEAN, pl.Date: _TIME, pl.Time: _CLOCK, pl.Duration: _SPAN}
+    plain: dict[Any, str] = {
+        pl.Boolean: _BOOLEAN,
+        pl.Date: _TIME,
+        pl.Time: _CLOCK,
+        pl.Duration: _SPAN,
+        pl.Binary: _BYTES,
+    }
     return plain.get(dtype.base_type())
 
 
@@ -295,6 +311,7 @@ _PARSERS: dict[str, Callable[[Column], Column]] = {
 _EMPTY: dict[str, pl.DataType] = {
     _NUMBER: pl.Float64(), _BOOLEAN: pl.Boolean(), _TIME: pl.Datetime("us"), _ZONED: pl.Datetime("us", "UTC"),
     _CLOCK: pl.Time(), _SPAN: pl.Duration("us"), _LIST: pl.List(pl.Float64()), _WORDS: pl.String(),
+    _BYTES: pl.Binary(),
 }  # fmt: skip
 #: Everything that text may be read as.
 _POSSIBLE = [

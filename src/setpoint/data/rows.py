@@ -57,7 +57,8 @@ class Rows:
     """The input of a model and what is known of each of its rows: a batch, a part of a table, or all of it.
 
     Weights are 1 where there are none. Groups and lists are numbered from 0 up. `index` is the number of each row among
-    all rows of its loader. `values` has one column per column that the ask counts the values of.
+    all rows of its loader. `values` has one column per column that the ask counts the values of. Rows of one number in
+    `clusters` depend on each other, so folds keep them together.
     """
 
     x: Any
@@ -67,6 +68,7 @@ class Rows:
     lists: Tensor | None = None
     index: Tensor | None = None
     values: Tensor | None = None
+    clusters: Tensor | None = None
 
     @property
     def weights_or_ones(self) -> Tensor:
@@ -102,8 +104,8 @@ class Rows:
     def join(parts: Sequence[Rows]) -> Rows:
         """All rows of several parts.
 
-        Rows of parts without weights weigh 1 beside others. Groups and lists are kept if all parts have them. The index
-        is not, for parts may number their rows alike; that of a single part stays.
+        Rows of parts without weights weigh 1 beside others. Groups, lists and clusters are kept if all parts
+        have them. The index is not, for parts may number their rows alike; that of a single part stays.
         """
         if len(parts) == 1:
             return parts[0]
@@ -114,7 +116,8 @@ class Rows:
 
         weighted = any(part.weights is not None for part in parts)
         weights = torch.cat([part.weights_or_ones for part in parts]) if weighted else None
-        return Rows(cat("x"), cat("labels"), weights, cat("groups"), cat("lists"), values=cat("values"))
+        return Rows(cat("x"), cat("labels"), weights, cat("groups"), cat("lists"), values=cat("values"),
+                    clusters=cat("clusters"))  # fmt: skip
 
 
 def read_batches(loader: Iterable[Any], device: torch.device) -> Iterator[Rows]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import polars as pl
@@ -29,6 +30,9 @@ from setpoint.errors import BadTable
 CHUNK = 16_000_000
 
 
+Result = TypeVar("Result")
+
+
 @dataclass(frozen=True)
 class Chunk:
     """Rows `first` to `first + rows` of the table; in text, the bytes and the line they start at, and empty lines."""
@@ -41,12 +45,23 @@ class Chunk:
     blank: tuple[int, ...] = ()
 
 
+class Workers(Protocol):
+    """Processes that work on chunks, on this machine or on others."""
+
+    def map(
+        self, function: Callable[[Chunk, Frame], Result], readers: Iterable[tuple[Chunk, Callable[[], Frame]]]
+    ) -> Iterator[Result]:
+        """The result of the function for every chunk, in the order given."""
+
+
 class Scan(ABC):
     """A table in chunks."""
 
     paths: list[Path]
     schema: pl.Schema
     chunks: list[Chunk]
+    #: The processes that `map` works in; None is this process.
+    workers: Workers | None = None
 
     @abstractmethod
     def read(self, chunk: Chunk) -> Frame:
@@ -59,6 +74,23 @@ class Scan(ABC):
     @property
     def rows(self) -> int:
         return sum(chunk.rows for chunk in self.chunks)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy in another process reads chunks that it is given."""
+        return {**self.__dict__, "chunks": [], "workers": None}
+
+    def reader(self, chunk: Chunk) -> Callable[[], Frame]:
+        """A function that reads one chunk, small enough to be sent to another process."""
+        return partial(self.read, chunk)
+
+    def map(self, function: Callable[[Chunk, Frame], Result]) -> Iterator[Result]:
+        """The result of a function for every chunk, in the order of the file, wherever chunks are worked on.
+
+        So sums of these results are the same, to the last bit, on one machine and on many.
+        """
+        if self.workers is None:
+            return (function(chunk, self.read(chunk)) for chunk in self.chunks)
+        return self.workers.map(function, ((chunk, self.reader(chunk)) for chunk in self.chunks))
 
     def frames(self) -> Iterator[tuple[Chunk, Frame]]:
         """Every chunk, with its rows, in the order of the file."""
@@ -164,15 +196,23 @@ class _Several(Scan):
 
     def __init__(self, scans: list[Scan], schema: pl.Schema) -> None:
         self.paths = [path for scan in scans for path in scan.paths]
-        self.schema, self.chunks, self.places = schema, [], []
-        for scan in scans:
-            for chunk in scan.chunks:
-                self.chunks.append(Chunk(self.rows, chunk.rows))
-                self.places.append((scan, chunk))
+        self.schema, self.places, first = schema, [(scan, chunk) for scan in scans for chunk in scan.chunks], 0
+        self.chunks = []
+        for _, chunk in self.places:
+            self.chunks.append(Chunk(first, chunk.rows))
+            first += chunk.rows
+        self.numbers = {chunk: number for number, chunk in enumerate(self.chunks)}
 
     def read(self, chunk: Chunk) -> Frame:
-        scan, place = self.places[self.chunks.index(chunk)]
-        return scan.read(place).select(self.columns).cast(self.schema)
+        return self.reader(chunk)()
+
+    def reader(self, chunk: Chunk) -> Callable[[], Frame]:
+        scan, place = self.places[self.numbers[chunk]]
+        return partial(_with_schema, scan.reader(place), self.schema)
+
+
+def _with_schema(read: Callable[[], Frame], schema: pl.Schema) -> Frame:
+    return read().select(schema.names()).cast(schema)
 
 
 def _line_ranges(path: Path, size: int) -> Iterator[Chunk]:
@@ -213,13 +253,20 @@ def _last_row(block: bytes, *, first: bool) -> int:
 def learn_readings_of(scan: Scan) -> dict[str, Reading]:
     """Find the reading of every column that can be used, from all rows of the table."""
     guesses: dict[str, Guess] = {}
-    for _, frame in scan.frames():
-        for column in frame:
-            guesses.setdefault(column.name, Guess()).add(column)
+    for here in scan.map(_guess):
+        guesses = {name: guesses[name].merge(own) for name, own in here.items()} if guesses else here
         if not any(guess.open for guess in guesses.values()):
             break
     found = {name: guess.found() for name, guess in guesses.items()}
     return {name: reading for name, reading in found.items() if reading is not None}
+
+
+def _guess(chunk: Chunk, frame: Frame) -> dict[str, Guess]:
+    """What each column of a chunk may hold."""
+    guesses = {column.name: Guess() for column in frame}
+    for column in frame:
+        guesses[column.name].add(column)
+    return guesses
 
 
 def fingerprint(frame: Frame) -> dict[str, Any]:

@@ -68,6 +68,11 @@ class Notes:
         for column in self.columns:
             self.seen[column.name] += column.look(frame[column.name])
 
+    def merge(self, other: Notes) -> None:
+        """Take the rows of other notes on the same columns into account."""
+        self.extra |= other.extra
+        self.seen = {name: seen + other.seen[name] for name, seen in self.seen.items()}
+
     def sentences(self, *, ranges: bool = True) -> list[str]:
         """The notes; without `ranges`, none about rows outside the range of training."""
         ignored = [f"column {name!r} was not there in training and is ignored" for name in self.extra]

@@ -147,6 +147,33 @@ def split_clusters(
     return _with_all_classes(labels, shares, parts, "its clusters", names)
 
 
+def folds_of_clusters(labels: Tensor, clusters: Tensor, most: int, seed: int) -> Tensor:
+    """The number of the fold of each row, all rows of a cluster in one fold; fewer folds if one would lack a class.
+
+    Raises:
+        TooFewSamples: If two folds of whole clusters cannot hold all classes.
+
+    Example:
+        >>> import torch
+        >>> from setpoint.data.split import folds_of_clusters
+        >>> folds_of_clusters(torch.tensor([0, 1, 0, 1, 1, 0]), torch.tensor([7, 7, 8, 8, 9, 9]), 2, 0).tolist()
+        [0, 0, 1, 1, 1, 1]
+    """
+    numbers = clusters.unique(return_inverse=True)[1]
+    for folds in range(most, 1, -1):
+        try:
+            parts = split_clusters(labels, (1 / folds,) * folds, seed, numbers)
+        except TooFewSamples:
+            if folds == 2:
+                raise
+            continue
+        number = torch.zeros(len(labels), dtype=torch.long)
+        for place, own in enumerate(parts):
+            number[own] = place
+        return number
+    return torch.zeros(len(labels), dtype=torch.long)
+
+
 def split_by_time(labels: Tensor, shares: Sequence[float], times: Tensor, names: Sequence[str] = ()) -> list[Tensor]:
     """Row numbers of one part per share, in the order of time; rows of the same time stay together.
 

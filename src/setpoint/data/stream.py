@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from setpoint.data.frame import Frame, with_labels
 from setpoint.data.rows import Rows
-from setpoint.data.scan import Chunk, Scan
+from setpoint.data.scan import Chunk, Result, Scan
 from setpoint.data.schema import Schema
 from setpoint.errors import BadTable
 
@@ -65,20 +66,32 @@ class Labelled(Scan):
 
     def __init__(self, scan: Scan, target: str) -> None:
         self.scan, self.target, self.paths, self.schema = scan, target, scan.paths, scan.schema
-        self.chunks, self.places = [], {}
-        for chunk, frame in scan.frames():
-            if rows := with_labels(frame, target).height:
-                self.chunks.append(Chunk(self.rows, rows))
+        self.chunks, self.places, self.workers, first = [], {}, scan.workers, 0
+        for chunk, rows in zip(scan.chunks, scan.map(partial(_labelled_rows, target))):
+            if rows:
+                self.chunks.append(Chunk(first, rows))
                 self.places[self.chunks[-1]] = chunk
+                first += rows
         if not self.chunks:
             raise BadTable(f"target {target!r} is missing in every row")
 
     def read(self, chunk: Chunk) -> Frame:
-        return with_labels(self.scan.read(self.places[chunk]), self.target)
+        return self.reader(chunk)()
+
+    def reader(self, chunk: Chunk) -> Callable[[], Frame]:
+        return partial(_with_labels, self.scan.reader(self.places[chunk]), self.target)
 
     def fingerprint(self) -> dict[str, Any]:
         """The fingerprint of the whole table."""
         return self.scan.fingerprint()
+
+
+def _labelled_rows(target: str, chunk: Chunk, frame: Frame) -> int:
+    return with_labels(frame, target).height
+
+
+def _with_labels(read: Callable[[], Frame], target: str) -> Frame:
+    return with_labels(read(), target)
 
 
 class StreamedBatches:
@@ -91,6 +104,9 @@ class StreamedBatches:
     resident: Rows | None = None
     #: The run knows the file.
     fingerprint: str | None = None
+
+    #: Whether linear models are to be trained by sums over all rows, instead of in batches.
+    by_sums = False
 
     def __init__(self, scan: Scan, schema: Schema, division: Division, rows: int, batch_size: int, seed: int) -> None:
         self.scan, self.schema, self.division = scan, schema, division
@@ -112,6 +128,38 @@ class StreamedBatches:
                 yield mixed.take(rows)
             left = [mixed.take(order[whole:])]
 
+    def map(self, function: Callable[[Rows], Result]) -> Iterator[Result]:
+        """The result of a function for the training rows of every chunk, in the order of the file."""
+        return self.scan.map(partial(_on_training_rows, function, self.schema, self.division))
+
+    @property
+    def workers(self) -> Any:
+        """The processes that work on the chunks; None is this process."""
+        return self.scan.workers
+
+    def parts(self, function: Callable[[Rows], Result]) -> list[tuple[Callable[[], Result], int]]:
+        """For each chunk a function that gives the result for its training rows, and the number of these rows."""
+        make = partial(_read_and_apply, function, self.schema, self.division)
+        sized = ((chunk, int((self.division.parts(chunk) == 0).sum())) for chunk in self.scan.chunks)
+        return [(partial(make, chunk, self.scan.reader(chunk)), size) for chunk, size in sized if size]
+
     def _read(self, chunk: Chunk) -> Rows:
-        frame = self.scan.read(chunk).filter(self.division.parts(chunk) == 0)
-        return Rows(self.schema.encode(frame), self.schema.labels(frame))
+        return training_rows(self.schema, self.division, chunk, self.scan.read(chunk))
+
+
+def training_rows(schema: Schema, division: Division, chunk: Chunk, frame: Frame) -> Rows:
+    """The training rows of a chunk, encoded."""
+    own = frame.filter(division.parts(chunk) == 0)
+    return Rows(schema.encode(own), schema.labels(own))
+
+
+def _read_and_apply(
+    function: Callable[[Rows], Result], schema: Schema, division: Division, chunk: Chunk, read: Callable[[], Frame]
+) -> Result:
+    return _on_training_rows(function, schema, division, chunk, read())
+
+
+def _on_training_rows(
+    function: Callable[[Rows], Result], schema: Schema, division: Division, chunk: Chunk, frame: Frame
+) -> Result:
+    return function(training_rows(schema, division, chunk, frame))

@@ -86,7 +86,7 @@ class TextHead:
         above: The number of lines above the line of names.
         trailing: Whether each row has one separator more than the line of names, with nothing after it.
         blanks: Whether blanks stand before quotes, which parsers take for a part of the value.
-        notes: What was found and is not plain from the file's ending; the name of the file goes before each.
+        notes: Findings that are not plain from the file's ending; the name of the file goes before each.
     """
 
     separator: str
@@ -108,7 +108,7 @@ def find_head(sample: str, name: str, layout: TextFormat, usual: str | None) -> 
     Args:
         sample: The first lines of the text, each of them whole.
         name: The name of the file, for errors.
-        layout: What the user has set.
+        layout: The settings of the user.
         usual: The separator that the ending of the file stands for, if it stands for one.
 
     Raises:

@@ -12,7 +12,7 @@ import torch
 from setpoint.decide.by_kind import decider
 from setpoint.decide.certify import is_certifiable
 from setpoint.decide.estimate import estimate
-from setpoint.decide.population import PopulationWeights, independent
+from setpoint.decide.population import independent
 from setpoint.decide.samples_needed import refuse_confidence
 from setpoint.errors import BadGroups, BadSetting, SetpointError, TooFewSamples
 from setpoint.measure.constraint import CUT
@@ -20,6 +20,7 @@ from setpoint.measure.in_first import LISTS
 from setpoint.measure.sample import Sample, name_groups
 from setpoint.problem.language import read_problem
 from setpoint.problem.point import OperatingPoint
+from setpoint.problem.population import PopulationWeights
 from setpoint.problem.problem import Problem
 from setpoint.problem.read_sample import about_scores, belonging, read_sample, refuse_absent
 from setpoint.processes import Processes, ProcessGroup

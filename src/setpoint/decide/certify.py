@@ -1,13 +1,14 @@
 """Certified thresholds: every bound holds on new data with a given probability, whatever the distribution.
 
-The walk starts at a threshold that these data did not choose and goes on, cut by cut, as long as the exact test of each
+The walk starts at a threshold that the labels did not choose and goes on, cut by cut, as long as the exact test of each
 bound rejects "it is broken". The best of all cuts passed may then be chosen freely: to reach a broken cut, the walk
 must pass the first broken one, whose test errs with probability 1 - confidence.
 
 For bounds that are kept by flagging less (fpr, flagged) or by flagging more (recall, fnr) the walk starts at the end
 that keeps them, where nothing or everything is flagged; this is the order statistic of the binomial tail. With bounds
 of both kinds each kind gets half of the error probability. Either end may break other bounds (precision): the walk then
-starts where a fifth of the samples, set aside, are most certain that all bounds hold.
+starts at a threshold of which a fifth of the samples, set aside, are most certain that all bounds hold, or, for a bound
+on precision alone, at a fixed number of flagged samples. docs/certificates.md has the proof for both.
 """
 
 from __future__ import annotations
@@ -56,17 +57,26 @@ def is_certifiable(problem: Problem) -> bool:
 def certify(problem: Problem, sample: Sample, confidence: float) -> tuple[Tensor, Certificate]:
     """The best threshold `(1,)` at which all bounds hold with probability `confidence`."""
     refuse_the_impossible(problem)
-    found = certified_cuts(problem, sample, confidence)
-    return _chosen(problem, found.cuts, found.places, confidence, found.method)
+    return _chosen(problem, certified_cuts(problem, sample, confidence), confidence)
 
 
 @dataclass(frozen=True)
 class Certified:
-    """The cuts, by their places on a curve, at which all bounds hold with the confidence that was asked for."""
+    """The cuts, by their places on a curve, at which all bounds hold with the confidence that was asked for.
+
+    `start` is the place where a walk began and the threshold that samples set aside chose for it. The proof covers that
+    threshold and those beyond it, and not all others between the same two samples.
+    """
 
     cuts: Curve
     places: NDArray[np.int64]
     method: str
+    start: tuple[int, Tensor] | None = None
+
+    def thresholds(self, places: Tensor) -> Tensor:
+        """The threshold of each of these cuts."""
+        found = self.cuts.thresholds(places)
+        return found if self.start is None else torch.where(places == self.start[0], self.start[1].to(found), found)
 
 
 def certified_cuts(problem: Problem, sample: Sample, confidence: float, walks: int = 1) -> Certified:
@@ -79,28 +89,34 @@ def certified_cuts(problem: Problem, sample: Sample, confidence: float, walks: i
     if 0 not in sides:
         cuts = curve(tested.scores, tested.labels)
         return Certified(cuts, _from_the_ends(problem, cuts, confidence, walks), BY_RANK)
-    tied = len(tested.scores.unique()) < len(tested.scores)
     share = min(SET_ASIDE, max(SET_ASIDE / 2, _PLENTY / max(1, len(tested.scores))))
     aside, tested = drawn_apart(tested, share)
-    cuts = curve(tested.scores, tested.labels)
-    counts, steps = cuts.counts.numpy(), _ways(problem)
+    cuts, steps = curve(tested.scores, tested.labels), _ways(problem)
     level = (1 - confidence) / len(steps) / walks
-    start, method = None, f"fixed-sequence test, started by {len(aside.scores)} samples set aside"
-    if not tied and _starts_at_an_end(problem, aside, steps, level):
-        start = _first_with_enough(problem.constraints[0], counts, steps[0], level)
-        method = "fixed-sequence test from the first cut with enough samples"
-    if start is None:
-        start = int((cuts.values > _most_certain(problem, aside, steps)).sum())
-    certified = np.concatenate([_walk(problem.constraints, counts, start, step, level) for step in steps])
+    fewest = _enough(problem, aside, steps, level, len(tested.scores))
+    if fewest is not None:
+        counts, flagged = _one_by_one(tested), (cuts.tp + cuts.fp).numpy().astype(np.int64)
+        enough = np.flatnonzero(trials(problem.constraints[0], counts) >= fewest)
+        start = int(enough[0 if steps[0] > 0 else -1])
+        walked = _walk(problem.constraints, counts, start, steps[0], level)
+        # Where a walk ends within a tie, the last threshold is the one before the tie.
+        certified = np.flatnonzero(np.isin(flagged, walked))[:: steps[0]]
+        found = Certified(cuts, certified, "fixed-sequence test from the first cut with enough samples")
+    else:
+        counts, threshold = cuts.counts.numpy(), _most_certain(problem, aside, steps)
+        start = int((cuts.values > threshold).sum())
+        certified = np.concatenate([_walk(problem.constraints, counts, start, step, level) for step in steps])
+        method = f"fixed-sequence test, started by {len(aside.scores)} samples set aside"
+        found = Certified(cuts, certified, method, (start, threshold))
     if len(certified) == 0:
         raise TooFewSamples(refusal(problem, counts[start], confidence, level))
-    return Certified(cuts, certified, method)
+    return found
 
 
 def certify_among(problem: Problem, cuts: Curve, confidence: float) -> tuple[Tensor, Certificate]:
     """The best of the given cuts at which all bounds hold with that confidence; one end must keep each bound."""
     refuse_the_impossible(problem)
-    return _chosen(problem, cuts, _from_the_ends(problem, cuts, confidence), confidence, BY_RANK)
+    return _chosen(problem, Certified(cuts, _from_the_ends(problem, cuts, confidence), BY_RANK), confidence)
 
 
 def _from_the_ends(problem: Problem, cuts: Curve, confidence: float, walks: int = 1) -> NDArray[np.int64]:
@@ -122,17 +138,15 @@ def walked_from_the_ends(problem: Problem, cuts: Curve, confidence: float) -> di
     return {side: _walk(kind, counts, ends[side], side, level) for side, kind in kinds.items()}
 
 
-def _chosen(
-    problem: Problem, cuts: Curve, certified: NDArray[np.int64], confidence: float, method: str
-) -> tuple[Tensor, Certificate]:
+def _chosen(problem: Problem, found: Certified, confidence: float) -> tuple[Tensor, Certificate]:
     """The best of the certified cuts, with its certificate."""
-    cost = problem.costs(cuts.counts[certified])
+    cost = problem.costs(found.cuts.counts[found.places.copy()])
     # Among equals the last, which is nearest to the bound.
-    best = int(certified[(cost <= cost.min() + EQUAL).nonzero()[-1]])
-    counts = cuts.counts[best].numpy()
+    best = int(found.places[(cost <= cost.min() + EQUAL).nonzero()[-1]])
+    counts = found.cuts.counts[best].numpy()
     only = problem.constraints[0] if len(problem.constraints) == 1 else None
     samples = int(counts.sum()) if only is None else int(trials(only, counts))
-    return cuts.thresholds(torch.tensor([best])), Certificate(problem.promise, confidence, samples, method)
+    return found.thresholds(torch.tensor([best])), Certificate(problem.promise, confidence, samples, found.method)
 
 
 def unweighted(sample: Sample) -> Sample:
@@ -179,27 +193,28 @@ def _ways(problem: Problem) -> tuple[int, ...]:
     return (wanted,) if wanted else (1, -1)
 
 
-def _starts_at_an_end(problem: Problem, aside: Sample, steps: tuple[int, ...], level: float) -> bool:
-    """Whether the walk starts at the first cut with enough samples, since the samples set aside point to no better one.
+def _enough(problem: Problem, aside: Sample, steps: tuple[int, ...], level: float, size: int) -> int | None:
+    """The number of samples at which the walk starts, since the samples set aside point to no better place.
 
-    That is for a share of the flagged samples, or of those that are not flagged, and for scores without ties.
+    That is for a share of the flagged samples, or of those that are not flagged: so many that the test passes with one
+    on the wrong side. None if these are more than a quarter of all samples, among which too many would be wrong, and
+    for other bounds. The number does not depend on the samples that are tested.
     """
     (bound, *others) = problem.constraints
     if others or steps != (_ENDS.get(whole_of(bound)),):
-        return False
-    return float(_doubt([bound], curve(aside.scores, aside.labels).counts.numpy()).min()) > 2 * level
-
-
-def _first_with_enough(bound: Constraint, counts: NDArray[np.float64], step: int, level: float) -> int | None:
-    """The first cut of the walk with so many samples that the test passes with one on the wrong side.
-
-    None if these are more than a quarter of all, among which too many would be wrong.
-    """
-    fewest = needed(allowed_share(bound), 1 - level, wrong=1)
-    if fewest > counts[0].sum() / 4:
         return None
-    enough = np.flatnonzero(trials(bound, counts) >= fewest)
-    return int(enough[0 if step > 0 else -1])
+    if float(_doubt([bound], curve(aside.scores, aside.labels).counts.numpy()).min()) <= 2 * level:
+        return None
+    fewest = needed(allowed_share(bound), 1 - level, wrong=1)
+    return fewest if fewest <= size / 4 else None
+
+
+def _one_by_one(sample: Sample) -> NDArray[np.float64]:
+    """The counts where the first k samples are flagged, `(n + 1, 4)`; tied samples stand in a random order."""
+    mixed = torch.randperm(len(sample.scores), generator=torch.Generator().manual_seed(1))
+    order = mixed[torch.sort(sample.scores[mixed], descending=True, stable=True).indices]
+    ranks = -torch.arange(len(order), dtype=torch.float64)
+    return curve(ranks, sample.labels[order]).counts.numpy()
 
 
 def _most_certain(problem: Problem, sample: Sample, steps: tuple[int, ...]) -> Tensor:

@@ -88,7 +88,7 @@ def _certified(bounds: list[Constraint], side: int, sample: Sample, cuts: Curve,
     asked = Problem(flagged, side == 0, tuple(replace(c, quantity=_plain(_rate(c), side)) for c in bounds))
     found = certified_cuts(asked, sample, *sure)
     allowed = np.zeros(len(thresholds), dtype=bool)
-    own = found.cuts.thresholds(torch.from_numpy(np.sort(found.places))).double().numpy()
+    own = found.thresholds(torch.from_numpy(np.sort(found.places))).double().numpy()
     # A certified threshold stands for the cut of all samples that decides them alike.
     places = _places(cuts, own)
     allowed[places], thresholds[places] = True, own

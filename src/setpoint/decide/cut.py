@@ -75,7 +75,7 @@ class Finder:
 def _limit(problem: Problem) -> tuple[float, bool] | None:
     """The share, of the negatives or of all rows, that the only bound allows to be flagged, if it is small.
 
-    With several bounds there may be no cut that meets all, and the one that breaks them least may lie anywhere.
+    With several bounds there may be no cut that meets all, and the cut that breaks them least may lie anywhere.
     """
     if problem.over is not None:
         rate, share = cast(Quantity, problem.over.rate), problem.over.high

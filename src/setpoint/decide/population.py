@@ -7,53 +7,15 @@ test then holds as it is, for every kind of question.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from setpoint.errors import BadSetting, BadWeights, ShapeMismatch, TooFewSamples
+from setpoint.errors import BadWeights, ShapeMismatch, TooFewSamples
 from setpoint.measure.sample import Sample, name_groups
 from setpoint.problem.certificate import Certificate
-
-
-@dataclass(frozen=True)
-class PopulationWeights:
-    """Weights that make the samples stand for another population, so that a bound can be certified there.
-
-    A row of weight 2 stands for twice as many rows of the population as one of weight 1. Under a known shift the weight
-    is the ratio of the two densities; for labels drawn by a design it is 1 / the probability of being drawn.
-
-    Args:
-        weights: One weight per sample.
-        most: The largest weight that any row of the population may have; it must be known, not found from the samples.
-
-    Raises:
-        BadSetting: If `most` is not a number above 0.
-        BadWeights: If there are no weights.
-
-    Example:
-        >>> import setpoint as sp, torch
-        >>> scores, labels = torch.linspace(0, 1, 3000), torch.arange(3000) % 3 == 0
-        >>> weights = sp.PopulationWeights(1 + (torch.arange(3000) % 2), most=2)
-        >>> point = sp.calibrate("minimize fnr where fpr <= 5%", scores, labels, weights=weights, confidence=0.95)
-        >>> print(point.certificate.statement)
-        fpr <= 5%, for rows as their weights count them
-    """
-
-    weights: Any
-    most: float
-
-    def __post_init__(self) -> None:
-        if self.weights is None:
-            raise BadWeights(
-                "PopulationWeights takes one weight per sample, but got None; leave it out without weights"
-            )
-        number = isinstance(self.most, int | float) and not isinstance(self.most, bool)
-        if not number or not math.isfinite(self.most) or self.most <= 0:
-            raise BadSetting(f"most is the largest weight of the population, a number above 0, got {self.most!r}")
 
 
 @dataclass(frozen=True)

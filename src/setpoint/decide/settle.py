@@ -17,11 +17,12 @@ from setpoint.errors import BadProblem, BadSetting, NotCertified, TooFewSamples
 from setpoint.problem.certificate import AUTO
 from setpoint.problem.evidence import is_testable
 from setpoint.problem.point import OperatingPoint
+from setpoint.problem.population import PopulationWeights
 from setpoint.problem.problem import Problem
 
 #: The confidence that nobody has named: `USUAL` where the rows suffice, else no certificate.
 USUAL = 0.95
-_USELESS = "is certified only where all calibration rows are flagged or none; more calibration rows allow a better cut"
+USELESS = "is certified only where all calibration rows are flagged or none; more calibration rows allow a better cut"
 _NO_BETTER = "is certified only where flagging all rows or none does as well; more calibration rows allow a better cut"
 #: A number demands a certificate, `AUTO` takes one where the rows suffice, None wants none.
 Confidence = float | str | None
@@ -102,8 +103,8 @@ def settle(
     except (TooFewSamples, BadProblem) as cause:
         return Settled(bare, str(cause))
     if point.certificate is not None:
-        if confidence == AUTO and _decides_nothing(point) and not _decides_nothing(bare):
-            return Settled(bare, f"{problem.promise} {_USELESS}")
+        if confidence == AUTO and decides_nothing(point) and not decides_nothing(bare):
+            return Settled(bare, f"{problem.promise} {USELESS}")
         if confidence == AUTO and problem.group is not None and _is_no_better_than_nothing(point, labels, weights):
             return Settled(bare, f"{problem.promise} {_NO_BETTER}")
         return Settled(point, None, bare)
@@ -111,7 +112,7 @@ def settle(
     return Settled(point, f"no exact test of {untested[0]} is known, so no data can certify it" if untested else None)
 
 
-def _decides_nothing(point: OperatingPoint) -> bool:
+def decides_nothing(point: OperatingPoint) -> bool:
     """Whether a point flags all rows that it was set on, or none, or leaves all of them to be reviewed.
 
     One of several classes that is given to every row is nothing decided, too, and so is a label that all rows are
@@ -128,6 +129,7 @@ def _decides_nothing(point: OperatingPoint) -> bool:
 def _is_no_better_than_nothing(point: OperatingPoint, labels: Any, weights: Any) -> bool:
     """Whether flagging all rows or none keeps the bounds, too, with an objective that is as good."""
     problem, positive = point.problem, torch.as_tensor(labels).double()
+    weights = weights.weights if isinstance(weights, PopulationWeights) else weights
     heavy = torch.ones_like(positive) if weights is None else torch.as_tensor(weights).double()
     there, lacking = float((heavy * positive).sum()), float((heavy * (1 - positive)).sum())
     # Counts as those of one group: where all groups are treated alike, nothing differs between them.

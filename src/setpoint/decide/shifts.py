@@ -1,7 +1,8 @@
 """The best shifts of K classes: exact where one cut decides, found by search otherwise.
 
 Two classes have one cut, and so has a problem about one class alone, whose shift is set while the others stay at 0: all
-cuts are compared. Everything else is searched for, class by class (`decide/shift_search.py`), from the shifts that meet
+cuts are compared. Few rows of three classes have few enough decisions to compare them all (`decide/three_classes.py`).
+Everything else is searched for, class by class (`decide/shift_search.py`), from the shifts that meet
 bounds on coverages too, which are a convex problem (`decide/coverage.py`).
 """
 
@@ -18,6 +19,7 @@ from setpoint.decide.coverage import coverage_bounds, true_correction
 from setpoint.decide.cut import best_cut, find
 from setpoint.decide.shift_limit import objective_limit
 from setpoint.decide.shift_search import Start, class_cuts, nearby_shifts, search_shifts
+from setpoint.decide.three_classes import all_cuts_fit, best_of_all_shifts
 from setpoint.measure.classes import Micro, OfClass
 from setpoint.measure.rate import flagged
 from setpoint.measure.sample import Sample
@@ -54,6 +56,8 @@ def find_shifts(
         found[1] = shifts[best_cut(problem, counts)]
     elif alone is not None:
         found[alone] = find(of_one_class(problem), against_the_rest(sample, alone)).thresholds[0]
+    elif all_cuts_fit(sample) and start is None and not quick:
+        found = best_of_all_shifts(problem, sample)
     elif start is not None or quick:
         found = nearby_shifts(problem, sample, found if start is None else start)
     else:
@@ -64,7 +68,12 @@ def find_shifts(
 
 def with_limit(problem: Problem, sample: Sample, shifts: Shifts) -> Shifts:
     """The shifts with the limit that no shifts pass on these rows, where it is known."""
-    return replace(shifts, limit=objective_limit(problem, sample.double()))
+    sample = sample.double()
+    if all_cuts_fit(sample) and only_class(problem) is None:
+        best = replace(shifts, shifts=tuple(best_of_all_shifts(problem, sample).tolist())).count(sample)
+        if all(bool(c.holds(best).all()) for c in problem.constraints):
+            return replace(shifts, limit=float(problem.objective(best)))
+    return replace(shifts, limit=objective_limit(problem, sample))
 
 
 def only_class(problem: Problem) -> int | None:

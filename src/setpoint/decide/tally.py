@@ -68,6 +68,20 @@ class ScoreTally:
         self.values = np.zeros(0)
         self.times = np.zeros((2, 0), dtype=np.int64)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Few buckets hold any score, so a tally is small on its way to another process."""
+        used = np.flatnonzero(self.counts.sum(0))
+        return {
+            "used": used, "counts": self.counts[:, used], "windows": np.packbits(self.windows),
+            "values": self.values, "times": self.times,
+        }  # fmt: skip
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.counts = np.zeros((2, BUCKETS), dtype=np.int64)
+        self.counts[:, state["used"]] = state["counts"]
+        self.windows = np.unpackbits(state["windows"], count=BUCKETS).astype(bool)
+        self.values, self.times = state["values"], state["times"]
+
     def update(self, scores: Any, labels: Any) -> ScoreTally:
         """Count more scores.
 

@@ -61,7 +61,7 @@ def worth_curve(sample: Sample) -> WorthCurve:
 
 
 def find_worth(problem: Problem, sample: Sample, names: Sequence[str] | None = None) -> OneThreshold:
-    """The best threshold that meets the bounds, or the one that breaks them least."""
+    """The best threshold that meets the bounds, or the threshold that breaks them least."""
     found = find_among(problem, worth_curve(sample), heaviest_of(sample))
     return OneThreshold(float(found.thresholds[0]))
 
@@ -74,7 +74,7 @@ def certify_worth(
     plain = Problem(flagged, True, tuple(replace(c, quantity=_rate(c)) for c in problem.constraints))
     found = certified_cuts(plain, replace(sample, values=None), confidence)
     cuts = worth_curve(sample)
-    thresholds = found.cuts.thresholds(torch.from_numpy(np.sort(found.places)))
+    thresholds = found.thresholds(torch.from_numpy(np.sort(found.places)))
     places = len(cuts.values) - torch.searchsorted(cuts.values.flip(0), thresholds, right=True)
     cost = problem.costs(cuts.counts[places])
     best = int((cost <= cost.min() + EQUAL).nonzero()[-1])

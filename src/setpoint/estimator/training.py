@@ -79,6 +79,7 @@ class Part:
         groups = None if self.groups is None else name_groups(self.groups)[0]
         loader = Batches(x, torch.from_numpy(self.labels), weights=weights, groups=groups, **how)
         loader = loader.with_values(None if self.values is None else torch.from_numpy(self.values))
+        loader = loader.with_clusters(None if self.clusters is None else torch.from_numpy(self.clusters))
         return loader if self.lists is None else loader.with_lists(torch.from_numpy(self.lists))
 
 

@@ -1,4 +1,4 @@
-"""An exported model is tried before it is written: every decision must be the one that Python makes."""
+"""An exported model is tried before it is written: every decision must be that of Python."""
 
 from __future__ import annotations
 

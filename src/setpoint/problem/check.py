@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,8 +15,10 @@ from setpoint.measure.classes import CLASSES
 from setpoint.measure.constraint import Constraint, percent
 from setpoint.measure.labels import LABELS, OfLabel
 from setpoint.measure.rate import Gap
-from setpoint.problem.evidence import is_testable, p_if_kept, trials
+from setpoint.on_use import torch
+from setpoint.problem.evidence import is_testable, of_trials, p_if_kept, trials
 from setpoint.problem.problem import Problem
+from setpoint.problem.weighted import log_weighted, losing
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -122,8 +125,7 @@ def check_bound(
 
 def check_counts(problem: Problem, each: Tensor, groups: Collection[str] = (), *, level: float = 0.05) -> Check:
     """All bounds against true counts at the threshold, `(4,)`, or in each of the groups by name, `(G, 4)`."""
-    if isinstance(level, bool) or not 0 < level < 1:
-        raise BadSetting(f"level must lie between 0 and 1, such as 0.05, got {level!r}")
+    _refuse_level(level)
     rows = []
     for constraint in problem.constraints:
         compared = isinstance(constraint.quantity, Gap)
@@ -135,3 +137,29 @@ def check_counts(problem: Problem, each: Tensor, groups: Collection[str] = (), *
             rates = constraint.quantity(each).tolist()
             rows += [check_bound(constraint, own.numpy(), r, n) for n, own, r in zip(groups, each, rates)]
     return Check(tuple(rows), level)
+
+
+def check_weighted(
+    problem: Problem, counts: NDArray[np.float64], shares: list[float], flagged_share: float, level: float
+) -> Check:
+    """All bounds against true counts of the rows of each weight, `(S, 4)`, as shares of the largest weight."""
+    _refuse_level(level)
+    heavy, rows = np.array(shares), []
+    for constraint in problem.constraints:
+        rate = float(constraint.quantity(torch.from_numpy(heavy @ counts)))
+        if not is_testable(constraint):
+            rows.append(BoundCheck(str(constraint), rate, (int(counts.sum()),), None))
+            continue
+        part, whole = of_trials(constraint, counts)
+        higher, lower = losing(constraint, flagged_share)
+        above = log_weighted(heavy / higher, part, whole, constraint.bound)
+        below = log_weighted(heavy / lower, whole - part, whole, 1 - constraint.bound)
+        both = float(np.logaddexp(above, below)) - math.log(2)
+        evidence = {"<=": above, ">=": below, "==": both}[constraint.relation]
+        rows.append(BoundCheck(str(constraint), rate, (int(whole.sum()),), min(1.0, math.exp(-max(evidence, 0.0)))))
+    return Check(tuple(rows), level)
+
+
+def _refuse_level(level: float) -> None:
+    if isinstance(level, bool) or not 0 < level < 1:
+        raise BadSetting(f"level must lie between 0 and 1, such as 0.05, got {level!r}")

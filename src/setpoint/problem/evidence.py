@@ -100,6 +100,11 @@ def trials(constraint: Constraint, counts: Any) -> Numbers:
     return _trials(constraint.quantity, counts)[1]
 
 
+def of_trials(constraint: Constraint, counts: Any) -> tuple[Numbers, Numbers]:
+    """How many samples count towards the rate of the bound, and of how many; of each group for a gap."""
+    return _trials(constraint.quantity, counts)
+
+
 def interval(part: Any, whole: Any, confidence: float) -> tuple[Numbers, Numbers]:
     """The exact two-sided interval of a share (Clopper and Pearson), 0 ... 1 where there is nothing to count."""
     part, whole = np.asarray(part, dtype=np.float64), np.asarray(whole, dtype=np.float64)

@@ -18,8 +18,9 @@ from setpoint.measure.sample import Sample, check_scores
 from setpoint.on_use import is_tensor, torch
 from setpoint.plain import brief, listed, named, number, read_json, reason, truth
 from setpoint.problem.certificate import Certificate, Estimate, read_certificate, read_estimate
-from setpoint.problem.check import Check, check_counts
+from setpoint.problem.check import Check, check_counts, check_weighted
 from setpoint.problem.per_label import PerLabel
+from setpoint.problem.population import PopulationWeights
 from setpoint.problem.problem import Problem
 from setpoint.problem.read_decision import read_decision
 from setpoint.problem.read_sample import belonging, read_sample, refuse_absent
@@ -28,6 +29,7 @@ from setpoint.problem.shifts import Shifts
 from setpoint.problem.shown_rates import rates_by_class, rates_by_group, rates_by_label, shown_quantities
 from setpoint.problem.thresholds import Threshold, Thresholds, heaviest_of
 from setpoint.problem.watch import Watch
+from setpoint.problem.weighted import count_by_weight
 from setpoint.shown import html_of
 
 if TYPE_CHECKING:
@@ -190,13 +192,21 @@ class OperatingPoint:
 
         A promise that is kept is called broken with probability `level` at most per look. Twelve looks at a level of
         0.05 are twelve chances of a false alarm: for twelve looks together use level=0.05 / 12. `weights` are the
-        values of the columns that the ask names, if it does; other weights are not tested.
+        values of the columns that the ask names, if it does, or `sp.PopulationWeights`, whose p-values hold for any
+        number of rows and are 1 / evidence; other weights are not tested.
         """
         self.problem.refuse_rows()
         if self.problem.over is not None:
             return check_counts(self.problem, torch.zeros(4), level=level)
+        if isinstance(weights, PopulationWeights):
+            sample = read_sample(self.problem, scores, labels)
+            counts, shares = count_by_weight(self.problem, self.thresholds, sample, weights)
+            return check_weighted(self.problem, counts, shares, weights.flagged_share, level)
         if not self.problem.columns and weights is not None:
-            raise BadWeights("an exact test counts rows, so it takes no weights; leave them out")
+            raise BadWeights(
+                "an exact test counts rows, so it takes no weights; leave them out, or pass sp.PopulationWeights("
+                "weights, most=...) if they make up for how rows were drawn"
+            )
         belongs = belonging(self.problem, groups, lists)
         sample = self._sample(scores, labels, weights, belongs, [c.quantity for c in self.problem.bounds])
         return check_counts(self.problem, self.thresholds.count(sample)[0], self.thresholds.by_group, level=level)

@@ -77,7 +77,8 @@ class Thresholds(ABC):
 
     def decide(self, scores: Tensor, groups: Any = None) -> Tensor:
         """`decided` for tensors."""
-        return torch.from_numpy(self.decided(scores.detach().double().cpu().numpy(), groups)).to(scores.device)
+        decided = np.asarray(self.decided(scores.detach().double().cpu().numpy(), groups))
+        return torch.from_numpy(decided).to(scores.device)
 
     def written(self, decisions: NDArray[np.int64]) -> NDArray[Any]:
         """Decisions as a file shows them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,14 +21,17 @@ from setpoint.measure.constraint import CUT
 from setpoint.measure.rate import Metric
 from setpoint.measure.worth import WORTH
 from setpoint.on_use import torch
-from setpoint.plain import brief, listed, read_json, reason, share, text
+from setpoint.plain import brief, listed, number, read_json, reason, share, text
 from setpoint.problem.chain import Entry, check_links, linked
 from setpoint.problem.evidence import is_testable
+from setpoint.problem.label_plan import LabelPlan, plan_labels
+from setpoint.problem.population import PopulationWeights
 from setpoint.problem.problem import Problem
 from setpoint.problem.read_decision import read_decision
 from setpoint.problem.read_sample import read_sample
 from setpoint.problem.thresholds import Thresholds
 from setpoint.problem.watched_bound import Followed, WatchedBound, follow
+from setpoint.problem.weighted import count_by_weight
 
 FORMAT = 1
 #: The kinds of entries that change the evidence; others are kept beside them.
@@ -94,7 +98,8 @@ class Watch:
         Args:
             scores: One score per row, or K scores per row.
             labels: 0 or 1 per row; for K classes the number or the name of the class.
-            weights: The values of the columns that the ask names, if it does; other weights cannot be watched.
+            weights: The values of the columns that the ask names, if it does; or `sp.PopulationWeights` of rows that
+                were labelled by a plan or stand for another population.
             groups: The group of each row, where each group has its own threshold.
             name: A name of the batch, such as "July".
             again: Count a batch although the same scores and labels were counted before.
@@ -104,19 +109,30 @@ class Watch:
 
         Raises:
             BadSetting: If the batch was counted before.
-            BadWeights: If rows have weights.
+            BadWeights: If rows have other weights, or weights where they cannot be watched.
         """
-        if weights is not None and not self.problem.columns:
-            raise BadWeights("a watch counts rows, so it takes no weights; leave them out")
-        found = hashlib.sha256()
-        total = sum(self.count(*part, found) for part in _chunks(scores, labels, weights, groups))
+        found, shares = hashlib.sha256(), None
+        if isinstance(weights, PopulationWeights):
+            total, shares = self.count_weighted(scores, labels, weights, found)
+        elif weights is not None and not self.problem.columns:
+            raise BadWeights(
+                "a watch counts rows, so it takes no weights; leave them out, or pass sp.PopulationWeights(weights, "
+                "most=...) if they make up for how rows were drawn"
+            )
+        else:
+            total = sum(self.count(*part, found) for part in _chunks(scores, labels, weights, groups))
         known, rows = self.place_of(found.hexdigest()), len(scores)
         if known and rows >= _FEWEST and not again:
             raise BadSetting(
                 f"these {rows} rows were counted at look {known} already; leave them out, or pass again=True if they "
                 "are other rows with the same scores and labels"
             )
-        return self.look(total, batch=found.hexdigest(), name=name)
+        more = {} if shares is None else {"shares": shares, "flagged_share": weights.flagged_share}
+        return self.look(total, batch=found.hexdigest(), name=name, **more)
+
+    def count_weighted(self, scores: Any, labels: Any, weights: PopulationWeights, found: Any = None) -> Any:
+        """The true counts of the rows of each weight as `look` takes them, and the weights as shares of the largest."""
+        return count_by_weight(self.problem, self.thresholds, read_sample(self.problem, scores, labels), weights, found)
 
     def count(self, scores: Any, labels: Any, weights: Any = None, groups: Any = None, found: Any = None) -> Any:
         """The true counts of labelled rows as `look` takes them; adds the rows to a hash, if one is given."""
@@ -158,6 +174,23 @@ class Watch:
         plain = np.asarray(counts).astype(np.int64).tolist()
         return self.add({"kind": LOOK, "name": name, "batch": batch, "counts": plain, **more})
 
+    def plan(self, scores: Any, labels: Any, share: float) -> LabelPlan:
+        """Plan which rows to label: those that tell most about the bounds, each with a known chance.
+
+        Args:
+            scores: The scores of rows whose labels are known, such as the calibration rows.
+            labels: Their labels. If these have changed since, the plan saves less, and what it shows stays valid.
+            share: The part of the new rows to label.
+
+        Returns:
+            The plan; `plan.draw(scores, seed)` gives the rows to label and the weights that `update` takes with them.
+
+        Raises:
+            BadWeights: If the point has no single threshold, or a bound is no plain rate.
+            BadSetting: If the share does not lie between 0 and 1.
+        """
+        return plan_labels(self.problem, self.thresholds, read_sample(self.problem, scores, labels), share)
+
     def restart(self, stored: Mapping[str, Any]) -> Watch:
         """Begin anew with another point, after a recertification; the entries so far are kept.
 
@@ -177,8 +210,11 @@ class Watch:
     def _take(self, entry: Entry) -> None:
         if entry["kind"] == LOOK:
             counts = np.asarray(entry["counts"], dtype=np.float64)
+            shares = listed(entry["shares"], _above_0) if "shares" in entry else None
             for followed in self._followed:
-                followed.look(counts)
+                followed.look(
+                    counts, None if shares is None else np.array(shares), _above_0(entry.get("flagged_share", 1.0))
+                )
         elif entry["kind"] == CALIBRATED:
             self.stored = dict(entry["point"])
             self.problem, self.thresholds = read_decision(self.stored)
@@ -343,6 +379,10 @@ def _chunks(scores: Any, labels: Any, weights: Any, groups: Any) -> list[tuple[A
         return None if values is None else values[part]
 
     return [(of(scores, part), of(labels, part), of(weights, part), of(groups, part)) for part in parts]
+
+
+def _above_0(value: Any) -> float:
+    return number(value, math.ulp(0.0), 1.0)
 
 
 def _entry(value: Any) -> Entry:

@@ -14,8 +14,9 @@ from setpoint.measure.constraint import Constraint, percent
 from setpoint.measure.rate import Gap
 from setpoint.on_use import torch
 from setpoint.problem.anytime import RateEvidence, average_interval, gap_evidence
-from setpoint.problem.evidence import is_testable, trials
+from setpoint.problem.evidence import is_testable, of_trials
 from setpoint.problem.problem import Problem
+from setpoint.problem.weighted import WeightedEvidence, losing, weighted_interval
 
 Counts = NDArray[np.float64]
 #: The logarithm of the largest e-value that is shown as a number.
@@ -92,21 +93,42 @@ class Followed:
         self.total: Counts | None = None
         bound = constraint.bound
         self.above, self.below = RateEvidence(bound), RateEvidence(1 - bound)
+        self.above_weighted, self.below_weighted = WeightedEvidence(bound), WeightedEvidence(1 - bound)
+        #: The rows of each weight, as a share of the largest one, and the largest share of flagged rows.
+        self.by_share: dict[tuple[float, float], Counts] = {}
         self.now, self.peak = (0.0, 0.0), (0.0, 0.0)
 
-    def look(self, counts: Counts) -> None:
-        """Take the counts of one look: `(4,)`, or those of each group or class, `(G, 4)`."""
-        counts = self.seen(counts)
-        self.total = counts if self.total is None else self.total + counts
+    def look(self, counts: Counts, shares: Counts | None = None, flagged_share: float = 1.0) -> None:
+        """Take the counts of one look: `(4,)`, or those of each group or class, `(G, 4)`.
+
+        Rows with weights are counted for each share of the largest weight, `(S, 4)`; flagged rows may have none above
+        `flagged_share`.
+        """
+        if shares is None:
+            counts = self.seen(counts)
+        for share, own in zip([1.0] if shares is None else shares.tolist(), [counts] if shares is None else counts):
+            self.by_share[share, flagged_share] = self.by_share.get((share, flagged_share), 0) + own
+        standing = counts if shares is None else _as_many(counts, shares)
+        self.total = standing if self.total is None else self.total + standing
         if not self.tested:
             return
         relation = self.constraint.relation
         if isinstance(self.constraint.quantity, Gap):
-            broken, holds = gap_evidence(*_trials(self.constraint, self.total), self.constraint.bound)
+            broken, holds = gap_evidence(*of_trials(self.constraint, self.total), self.constraint.bound)
             self.now = (broken, holds if relation == "<=" else 0.0)
         else:
-            part, whole = (value[None] for value in _trials(self.constraint, counts))
-            above, below = float(self.above.look(part, whole)[0]), float(self.below.look(whole - part, whole)[0])
+            part, whole = of_trials(self.constraint, counts)
+            if shares is None:
+                self.above.look(part[None], whole[None]), self.below.look((whole - part)[None], whole[None])
+            else:
+                higher, lower = losing(self.constraint, flagged_share)
+                self.above_weighted.look(shares / higher, part, whole)
+                self.below_weighted.look(shares / lower, whole - part, whole)
+            # A look changes one of the two factors, so that their product is a fair bet too.
+            above, below = (
+                float(plain.last[0]) + weighted.now
+                for plain, weighted in ((self.above, self.above_weighted), (self.below, self.below_weighted))
+            )
             both = (float(np.logaddexp(above, below)) - math.log(2), 0.0)
             self.now = {"<=": (above, below), ">=": (below, above), "==": both}[relation]
         self.peak = (max(self.peak[0], self.now[0]), max(self.peak[1], self.now[1]))
@@ -120,20 +142,28 @@ class Followed:
         rate = float(quantity(torch.from_numpy(self.total)))
         if not self.tested:
             return WatchedBound(name, rate, (int(self.total.sum()),), 0.0, 1.0, None, 1.0, 1.0, False, False, group)
-        part, whole = _trials(self.constraint, self.total)
-        (low, high), broken = _interval(part, whole, self.whole_level), self.peak[0] >= -math.log(self.level)
+        part, whole = of_trials(self.constraint, sum(self.by_share.values()))
+        (low, high), broken = self._interval(part, whole), self.peak[0] >= -math.log(self.level)
         return WatchedBound(
             name, rate, tuple(map(int, np.atleast_1d(whole))), low, high, _shown(self.now[0]), _shown(self.now[1]),
             _shown(self.peak[0]), broken, not broken and self.peak[1] >= -math.log(self.whole_level),
             group,
         )  # fmt: skip
 
+    def _interval(self, part: Counts, whole: Counts) -> tuple[float, float]:
+        if not self.above_weighted.starts:
+            return _interval(part, whole, self.whole_level)
+        each = [of_trials(self.constraint, counts) for counts in self.by_share.values()]
+        parts, wholes = (np.array(values, dtype=np.float64) for values in zip(*each))
+        shares, flagged = (np.array(values) for values in zip(*self.by_share))
+        higher, lower = (np.array(each) for each in zip(*(losing(self.constraint, f) for f in flagged.tolist())))
+        return weighted_interval(shares, (higher, lower), parts, wholes, self.whole_level)
 
-def _trials(constraint: Constraint, counts: Counts) -> tuple[Counts, Counts]:
-    """How many rows count towards the rate, and of how many; of each group for a gap."""
-    quantity, whole = constraint.quantity, np.asarray(trials(constraint, counts))
-    rate = quantity.rate if isinstance(quantity, Gap) else quantity
-    return np.rint(rate(torch.from_numpy(counts)).numpy() * whole), whole
+
+def _as_many(counts: Counts, shares: Counts) -> Counts:
+    """The counts of rows as their weights count them, adding up to the number of rows."""
+    heavy = shares @ counts
+    return np.asarray(heavy * (counts.sum() / heavy.sum() if heavy.sum() else 0.0))
 
 
 def _interval(part: Counts, whole: Counts, level: float) -> tuple[float, float]:

@@ -34,6 +34,7 @@ const digits = (step) => Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
 const percentTick = (step) => (v) => `${(100 * Math.abs(v)).toFixed(digits(100 * step))}%`;
 const plainTick = (step) => (v) => v.toFixed(Math.min(digits(step), 12));
 
+const ratio = (part, all) => (all > 0 ? part / all : 0);
 const whole = (v) => Math.round(v).toLocaleString('en-US');
 const number = (v) => (v === 0 ? '0' : Math.abs(v) >= 1e6 || Math.abs(v) < 1e-4 ? v.toExponential(3) : String(Number(v.toPrecision(4))));
 const percent = (v) => `${v === 0 || Math.abs(v) >= 0.001 ? (100 * v).toFixed(2) : Number((100 * v).toPrecision(2))}%`;

@@ -1,36 +1,28 @@
-"""The page of a run of several classes: its answer, a table per class and the confusion matrix of each part.
+"""The page of a run of several classes: its answer, a slider, the rates of each class and the confusion matrix.
 
-`whole_page` is the frame of it, for other pages without a script.
+`whole_page` is the frame of it, for the pages of other kinds.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from string import Template
+from typing import Any
 
 from torch import Tensor
 
 from setpoint.measure.rate import flagged, precision, recall
 from setpoint.problem.evidence import interval
+from setpoint.problem.shifts import Shifts
+from setpoint.report.class_positions import class_data
+from setpoint.report.frame import framed
 from setpoint.report.head import cautions_list, rival_lines
 from setpoint.report.material import Contender, Material
-from setpoint.report.page import asset, facts_list, hash_of, notes_list, solvers_table
+from setpoint.report.page import facts_list, notes_list, solvers_table
 from setpoint.report.words import part_name, promise, show_objective, show_share, show_value
 
-_PAGE = Template("""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src '$style_hash'">
-<meta name="color-scheme" content="light dark">
-<link rel="icon" href="data:,">
-<title>$title</title>
-<style>$style</style>
-</head>
-<body>
-<main>
-<header>
+_PAGE = Template("""<header>
 <p class="kicker">setpoint report</p>
 <h1>$ask</h1>
 <p class="answer">$answer</p>
@@ -42,48 +34,82 @@ $cautions
 $parts
 <section aria-labelledby="solvers-title"><h2 id="solvers-title">All solvers</h2>$solvers</section>
 <section aria-labelledby="facts-title"><h2 id="facts-title">About the run</h2>$facts$notes</section>
-</main>
-</body>
-</html>
 """)
+_EXPLORE = Template("""<section aria-labelledby="explore-title">
+<h2 id="explore-title">Each class, <span id="rows">$part</span> rows</h2>
+<noscript><p class="note">The slider needs the script of this page, which is switched off here.</p></noscript>
+<div id="controls" hidden>
+<div class="switches">
+<fieldset id="part"><legend>Rows</legend></fieldset>
+<label class="choice" for="shifted">Class to shift <select id="shifted"></select></label>
+</div>
+<div class="bar">
+<div class="readout">
+<div class="labels">
+<label for="shift">Its shift <output id="shift-value" for="shift"></output></label>
+<span class="reading">$objective <output id="objective-value" for="shift"></output></span>
+</div>
+<p id="bounds" class="bounds"></p>
+</div>
+<input type="range" id="shift" min="0" max="1" value="0" step="1" aria-describedby="slider-help">
+<div class="under"><button type="button" id="back">Back to the run's shift</button></div>
+</div>
+<p class="note" id="slider-help">A class is given to fewer rows to the right, where its shift is higher. The other classes keep the run's shifts. <span id="steps"></span> A promise is about the run's own shifts alone.</p>
+</div>
+$classes
+<h3>Rows of each class (down) by the class they are given (across)</h3>
+$confusion
+</section>
+""")  # noqa: E501  (one line of HTML is one paragraph)
+SCRIPTS = ("interval.js", "chart.js", "class_page.js")
 
 
 def make_class_page(material: Material) -> str:
-    """Make the report of a run of several classes as one self-contained HTML file, without a script.
+    """Make the report of a run of several classes as one self-contained HTML file, with a slider per class.
 
-    Args:
-        material: Everything that the report shows.
+        Args:
+            material: Everything that the report shows.
 
-    Returns:
-        The text of the file.
+        Returns:
+            The text of the file.
 
-    Example:
-        >>> import setpoint as sp, torch
-        >>> from setpoint.report.class_page import make_class_page
-        >>> from setpoint.report.material import Contender, Material
-        >>> scores, labels = torch.eye(3).repeat(4, 1), torch.arange(3).repeat(4)
-        >>> point = sp.calibrate("maximize macro recall", scores, labels)
-        >>> mine = Contender("mine", point.thresholds, {"test": scores})
-        >>> "<h2>Each class, test rows</h2>" in make_class_page(Material(point, [mine], {"test": labels}))
-        True
+        Example:
+            >>> import setpoint as sp, torch
+            >>> from setpoint.report.class_page import make_class_page
+            >>> from setpoint.report.class_positions import class_data
+    from setpoint.report.frame import framed
+    from setpoint.report.material import Contender, Material
+            >>> scores, labels = torch.eye(3).repeat(4, 1), torch.arange(3).repeat(4)
+            >>> point = sp.calibrate("maximize macro recall", scores, labels)
+            >>> mine = Contender("mine", point.thresholds, {"test": scores})
+            >>> '<table class="confusion" id="confusion">' in make_class_page(Material(point, [mine], {"test": labels}))
+            True
     """
     chosen = material.contenders[0]
+    assert isinstance(chosen.thresholds, Shifts)
     rule = f"Run it at the shifts {chosen.thresholds.describe()}"
-    return whole_page(material, rule, [_part(material, chosen, each) for each in material.parts])
+    samples = {part: material.read(chosen, part) for part in material.parts}
+    data = class_data(material.problem, chosen.thresholds, samples, {part: part_name(part) for part in samples})
+    return whole_page(material, rule, [_explore(material, chosen, material.parts[0])], script=(SCRIPTS, data))
 
 
 def whole_page(
-    material: Material, rule: str, sections: list[str], verdicts: str | None = None, solvers: str | None = None
+    material: Material,
+    rule: str,
+    sections: list[str],
+    verdicts: str | None = None,
+    solvers: str | None = None,
+    script: tuple[Sequence[str], Any] = ((), None),
 ) -> str:
-    """A page without a script: the answer, which begins with the decision rule, sections on parts, and the facts.
+    """A page: the answer, which begins with the decision rule, sections on parts, and the facts.
 
     The verdicts on the bounds and the table of solvers are those of `material`, unless the page has its own.
+    `script` is the files of its script and their data.
     """
-    problem, part, style = material.problem, material.parts[0], asset("style.css")
+    problem, part = material.problem, material.parts[0]
     judged = material.judge(material.contenders[0], part)
     rows = f"{len(material.labels[part]):,} {part_name(part)} rows"
-    return _PAGE.substitute(
-        title=escape(f"{problem} - setpoint report"),
+    content = _PAGE.substitute(
         ask=escape(str(problem)),
         answer=escape(f"{rule}. On the {rows}: {show_objective(judged)}."),
         verdicts="\n".join(_verdict(material, part)) if verdicts is None else verdicts,
@@ -95,9 +121,8 @@ def whole_page(
         solvers=solvers_table(material) if solvers is None else solvers,
         facts=facts_list(material),
         notes=notes_list(material),
-        style=style,
-        style_hash=hash_of(style),
     )
+    return framed(f"{problem} - setpoint report", content, *script)
 
 
 def _verdict(material: Material, part: str) -> list[str]:
@@ -112,21 +137,19 @@ def _verdict(material: Material, part: str) -> list[str]:
     return told
 
 
-def _part(material: Material, chosen: Contender, part: str) -> str:
-    """The rates of each class on a part, and how often each class is given to rows of each class."""
+def _explore(material: Material, chosen: Contender, part: str) -> str:
+    """The slider, the rates of each class on a part, and how often each class is given to rows of each class."""
     names, sample = material.point.classes, material.read(chosen, part)
     counts, table = chosen.thresholds.count(sample)[0], chosen.thresholds.kinds(sample).view(len(names), -1)
     shifts = chosen.thresholds.values
     each = "".join(_row(name, own, shift) for name, own, shift in zip(names, counts, shifts))
-    heads = "".join(f'<th scope="col" class="n">{escape(name)}</th>' for name in names)
     given = "".join(cells(name, [f"{int(n):,}" for n in own]) for name, own in zip(names, table.tolist()))
-    title = f"{part_name(part)} rows"
     columns = ["class", "rows", "recall", "95% interval", "precision", "coverage", "shift"]
-    return (
-        f"<section><h2>Each class, {title}</h2>{table_of(f'Each class, {title}', 'rates', columns, each)}"
-        f'<h3>Rows of each class (down) by the class they are given (across)</h3><div class="wide" tabindex="0" '
-        f'role="region" aria-label="Confusion matrix, {title}"><table class="confusion"><thead><tr><td></td>{heads}'
-        f"</tr></thead><tbody>{given}</tbody></table></div></section>"
+    return _EXPLORE.substitute(
+        part=part_name(part),
+        objective=escape(str(material.problem.objective)),
+        classes=table_of("Each class", 'rates" id="classes', columns, each),
+        confusion=table_of("Confusion matrix", 'confusion" id="confusion', ["", *map(escape, names)], given),
     )
 
 

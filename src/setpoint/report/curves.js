@@ -2,7 +2,6 @@
 
 const DASHES = ['', '7 4', '2 3', '9 3 2 3', '4 2', '1 4'];
 const AXES = { fpr: ['roc', 'x'], recall: ['roc', 'y', 'pr', 'x'], precision: ['pr', 'y'] };
-const ratio = (part, all) => (all > 0 ? part / all : 0);
 
 function curvePoints(rows) {
   const points = rows.threshold.map((_, i) => ({

@@ -1,22 +1,28 @@
-"""The report as a picture: curves, scores, reliability and history in one PNG. `display.py` draws single curves."""
+"""The report as a picture in one PNG; of one threshold or two, curves, scores, reliability and history.
+
+The panels of other kinds of questions are in `report/figure_kinds.py`; `display.py` draws single curves.
+"""
 
 from __future__ import annotations
 
 import io
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from setpoint.errors import BadSetting
 from setpoint.files import write_whole
 from setpoint.report.data import page_data
+from setpoint.report.figure_kinds import ACCENT, BROKEN, PANELS, plain
 from setpoint.report.material import Material
+from setpoint.report.words import part_name
 
-ACCENT, OTHERS = "#0b6485", ("#6b747c", "#9a5b13", "#5d4a8a", "#3f7a3f", "#8a3a5a")
-BROKEN, REVIEW = "#b3261e", "#b7791f"
+OTHERS = ("#6b747c", "#9a5b13", "#5d4a8a", "#3f7a3f", "#8a3a5a")
+REVIEW = "#b7791f"
 
 
 def draw_figure(material: Material, path: Path) -> Path:
-    """Draw the curves, scores, reliability and history of the first part into one PNG file.
+    """Draw the first part of a report into one PNG file.
 
     Args:
         material: Everything that the report shows.
@@ -46,17 +52,16 @@ def draw_figure(material: Material, path: Path) -> Path:
         from matplotlib.figure import Figure  # noqa: PLC0415  (slow to import, and asked for by --png alone)
     except ModuleNotFoundError as cause:
         raise BadSetting("a picture needs matplotlib; install it with: pip install 'setpoint[report]'") from cause
-    data = page_data(material)
-    part = data["parts"][0]
-    figure = Figure(figsize=(11, 10.5), dpi=144, layout="constrained")
-    figure.suptitle(f"{data['ask']}   ({part['name']} rows)".replace("$", r"\$"), fontweight="bold")
-    axes = figure.subplots(3, 2)
-    _curves(axes[0, 0], data, "roc")
-    _curves(axes[0, 1], data, "pr")
-    _histogram(axes[1, 0], data)
-    _reliability(axes[1, 1], data)
-    for place in (0, 1):
-        _history(axes[2, place], data, place)
+    panels = PANELS.get(material.problem.kind)
+    figure = Figure(figsize=(11, 10.5 if panels is None else 5), dpi=144, layout="constrained")
+    asked = f"{material.problem}   ({part_name(material.parts[0])} rows)"
+    figure.suptitle("\n".join(wrap(plain(asked), 110)), fontweight="bold")
+    if panels is None:
+        axes = figure.subplots(3, 2)
+        _draw_cuts(axes, material)
+    else:
+        axes = figure.subplots(1, 2)
+        panels(axes, material)
     for axis in axes.flat:
         axis.spines[["top", "right"]].set_visible(False)
     drawn = io.BytesIO()
@@ -65,13 +70,18 @@ def draw_figure(material: Material, path: Path) -> Path:
     return path
 
 
+def _draw_cuts(axes: Any, material: Material) -> None:
+    data = page_data(material)
+    _curves(axes[0, 0], data, "roc")
+    _curves(axes[0, 1], data, "pr")
+    _histogram(axes[1, 0], data)
+    _reliability(axes[1, 1], data)
+    for place in (0, 1):
+        _history(axes[2, place], data, place)
+
+
 def _colour(place: int) -> str:
     return ACCENT if place == 0 else OTHERS[(place - 1) % len(OTHERS)]
-
-
-def _plain(name: str) -> str:
-    """A name that matplotlib does not take for a formula."""
-    return name.replace("$", r"\$")
 
 
 def _rates(rows: dict[str, Any]) -> dict[str, list[float]]:
@@ -89,7 +99,7 @@ def _curves(axis: Any, data: dict[str, Any], kind: str) -> None:
     for place, contender in reversed(list(enumerate(data["contenders"]))):
         rows = contender["parts"][part]
         rates, colour = _rates(rows), _colour(place)
-        axis.plot(rates[x], rates[y], color=colour, label=_plain(contender["name"]), lw=2 if place == 0 else 1.3)
+        axis.plot(rates[x], rates[y], color=colour, label=plain(contender["name"]), lw=2 if place == 0 else 1.3)
         own = rows["own"]
         axis.plot([rates[x][i] for i in own], [rates[y][i] for i in own], "o", color=colour, mfc="white", zorder=5)
     for limit in data["limits"]:
@@ -131,7 +141,7 @@ def _reliability(axis: Any, data: dict[str, Any]) -> None:
         error = [[row["share"] - row["low"] for row in bins], [row["high"] - row["share"] for row in bins]]
         axis.errorbar(
             [row["mean"] for row in bins], share, yerr=error, fmt="o-", ms=4, lw=1.2, color=_colour(place),
-            label=_plain(contender["name"]),
+            label=plain(contender["name"]),
         )  # fmt: skip
         for row in bins:
             centre, height = min(int(10 * row["mean"]), 9) / 10 + 0.05, -0.07 - 0.07 * place
@@ -158,8 +168,8 @@ def _history(axis: Any, data: dict[str, Any], place: int) -> None:
         )
     if contender["best"] is not None:
         axis.axvline(rows[contender["best"]]["epoch"], color="black", lw=0.8, ls="--")
-    title = _plain(f"training of {contender['name']}")
+    title = plain(f"training of {contender['name']}")
     axis.set(xlabel="" if few else "epoch", ylabel=data["quantities"][0]["name"], title=title)
     if few:
-        axis.set(xticks=epochs, xticklabels=[_plain(row["name"]) for row in rows], xlim=(0.5, len(rows) + 0.5))
+        axis.set(xticks=epochs, xticklabels=[plain(row["name"]) for row in rows], xlim=(0.5, len(rows) + 0.5))
     axis.legend(frameon=False, fontsize="small")

@@ -10,7 +10,7 @@ from typing import Any
 from setpoint.decide.drift import SCORES, Drifted, drift_at_each
 from setpoint.problem.problem import Problem
 from setpoint.problem.watch import CALIBRATED, LOOK, Watch
-from setpoint.report.page import as_json, asset, hash_of
+from setpoint.report.frame import asset, framed
 from setpoint.report.watching import drift_words, short, state_of, watch_words
 
 SCRIPTS = ("chart.js", "life.js")
@@ -42,11 +42,8 @@ def make_life(watch: Watch) -> str:
     """
     drift = list(drift_at_each(watch.entries, watch.level))
     last = drift[-1] if drift else []
-    style = asset("style.css")
-    script = "'use strict';\n(() => {\n" + "\n".join(asset(name) for name in SCRIPTS) + "})();\n"
     said = "".join(f'<p class="note">{escape(line)}</p>' for line in drift_words(last))
-    return Template(asset("life.html")).substitute(
-        title=escape(f"{watch.problem} - setpoint watch"),
+    content = Template(asset("life.html")).substitute(
         ask=escape(str(watch.problem)),
         kind="verdict broken" if watch.broken else "verdict holds" if watch.holds else "answer",
         verdict=escape(watch_words(watch)),
@@ -57,12 +54,8 @@ def make_life(watch: Watch) -> str:
         ),
         record=_record(watch),
         hash=escape(watch.hash[:16]),
-        style=style,
-        style_hash=hash_of(style),
-        script=script,
-        script_hash=hash_of(script),
-        data=as_json(_data(watch, drift)),
     )
+    return framed(f"{watch.problem} - setpoint watch", content, SCRIPTS, _data(watch, drift))
 
 
 def _data(watch: Watch, drift: list[list[Drifted]]) -> dict[str, Any]:

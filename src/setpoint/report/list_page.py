@@ -17,6 +17,8 @@ from setpoint.report.words import part_name, show_share
 
 #: The number of lists that are named: those with the worst value, and of these the ones that miss the most.
 WORST = 10
+#: The most lists that are named in the table of all lists.
+NAMED = 1000
 #: The steps of the distribution over lists.
 STEPS = 5
 
@@ -60,7 +62,9 @@ def _part(material: Material, part: str) -> str:
     some = np.flatnonzero((counts[0, :, 0] + counts[0, :, 2]).numpy() > 0)
     worse, missed = values if problem.maximize else -values, counts[-1, :, 2].numpy()
     order = some[np.lexsort((-missed[some], worse[some]))][:WORST]
+    every = [cells(str(name), _list(counts[-1, q], float(values[q]))) for q, name in enumerate(names[:NAMED])]
     worst = "".join(cells(str(names[q]), _list(counts[-1, q], float(values[q]))) for q in order)
+    named = f"All {len(names):,} lists" if len(names) <= NAMED else f"The first {NAMED:,} of {len(names):,} lists"
     columns = "".join(_head(name) for name in (str(objective), "rows", "positives", "positives found"))
     bins = np.bincount(np.ceil(np.round(STEPS * values, 9)).astype(int), minlength=STEPS + 1)
     bars = "".join(
@@ -74,7 +78,9 @@ def _part(material: Material, part: str) -> str:
         + _table(f"Distribution over lists, {title}", "value", _head("lists") + _head("share"), bars)
         + f"<h3>The {len(order)} worst of the {len(some):,} lists that have positives</h3>"
         + _table(f"Worst lists, {title}", "list", columns, worst)
-        + "</section>"
+        + f"<details><summary>{named}, in the order of the rows</summary>"
+        + _table(f"Each list, {title}", "list", columns, "".join(every))
+        + "</details></section>"
     )
 
 

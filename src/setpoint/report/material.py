@@ -71,10 +71,10 @@ class Material:
         refusal: Why there is no certificate, if one was wanted.
         cost: How much better the objective is at the bare cut than at the certified point, on the calibration rows.
         cautions: The reasons to doubt the numbers.
-        why_shipped: Why the first contender is shipped in the place of the one that was named, if it is.
+        why_shipped: Why the first contender is shipped in the place of the named one, if it is.
         values: The values of the columns that the ask names, `(n, C)`, by part.
         lists: The name or number of the list of each row, by part.
-        insight: What the test rows tell about the model, where the table was there to look at.
+        insight: The findings on the test rows, where the table was there to look at.
         no_insight: How to have it, where it was not.
 
     Example:

@@ -13,7 +13,7 @@ import torch
 
 from setpoint.data.frame import Frame
 from setpoint.data.label_columns import LabelColumns
-from setpoint.errors import BadFile, BadSetting
+from setpoint.errors import BadFile
 from setpoint.files import write_whole
 from setpoint.lock import locked
 from setpoint.measure.classes import CLASSES
@@ -90,8 +90,6 @@ def write_report(
     with locked(Path(run)) if inside else contextlib.nullcontext():
         material = read_material(run, data)
         make = _PAGES.get(material.problem.kind, make_page)
-        if png and make is not make_page:
-            raise BadSetting("a run of several classes, labels or lists has no picture yet; leave out --png")
         picture = [draw_figure(material, page.with_suffix(".png"))] if png else []
         write_whole(page, make(material).encode())
         life = [] if out is not None or not (Path(run) / RECORD).is_file() else [Path(run) / LIFE]

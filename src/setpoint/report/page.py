@@ -1,18 +1,15 @@
-"""The page: sentences and tables in HTML, numbers as JSON, style and script inside. It loads nothing."""
+"""The page of one threshold or two: sentences and tables in HTML, numbers for the script."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 from html import escape
-from importlib import resources
 from string import Template
 from typing import Any
 
 from setpoint.measure.constraint import Constraint
 from setpoint.report.data import page_data
 from setpoint.report.decision import Decision, Handle
+from setpoint.report.frame import asset, framed
 from setpoint.report.head import head
 from setpoint.report.insight_sections import insight_sections
 from setpoint.report.material import Contender, Material
@@ -46,11 +43,7 @@ def make_page(material: Material, most: int = MOST, *, brief: bool = False) -> s
         '<!doctype html>'
     """
     data, decision = page_data(material, most), material.decision
-    style = asset("style.css")
-    script = "'use strict';\n(() => {\n" + "\n".join(asset(name) for name in SCRIPTS) + "})();\n"
-    return Template(asset("page.html")).substitute(
-        title=escape(f"{material.problem} - setpoint report"),
-        kind="brief" if brief else "whole",
+    content = Template(asset("page.html")).substitute(
         head=head(material),
         explore=escape(decision.title),
         labels="\n".join(map(_label, decision.handles)),
@@ -64,28 +57,8 @@ def make_page(material: Material, most: int = MOST, *, brief: bool = False) -> s
         history_note=_history_note(material),
         facts=facts_list(material),
         notes=notes_list(material),
-        style=style,
-        style_hash=hash_of(style),
-        script=script,
-        script_hash=hash_of(script),
-        data=as_json(data),
     )
-
-
-def as_json(data: Any) -> str:
-    """JSON that can stand inside a script element, whatever names it holds: nothing in it can close the element."""
-    text = json.dumps(data, allow_nan=False, ensure_ascii=True, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def asset(name: str) -> str:
-    """The text of a file of this room."""
-    return resources.files("setpoint.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def hash_of(text: str) -> str:
-    """The hash by which the policy of the page allows this text, and no script inside a name, to run."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return framed(f"{material.problem} - setpoint report", content, SCRIPTS, data, kind="brief" if brief else "whole")
 
 
 def _label(handle: Handle) -> str:

@@ -48,7 +48,7 @@ def find_positions(sample: Sample, own: Sequence[float], most: int = MOST) -> Po
     cuts = len(everything.tp)
     # Cut k flags the k highest values, so that a threshold stands at as many as lie above it.
     own_cuts = cuts - 1 - torch.searchsorted(everything.values.flip(0), mine, right=True)
-    kept = _spread(cuts, own_cuts, most)
+    kept = spread(cuts, own_cuts, most)
     others = kept[~torch.isin(kept, own_cuts)]
     thresholds = torch.cat([everything.thresholds(others), mine]).unique()
     groups = sample.groups
@@ -65,7 +65,7 @@ def find_positions(sample: Sample, own: Sequence[float], most: int = MOST) -> Po
     return Positions(thresholds, counts, by_group, places, len(kept), cuts, of_values)
 
 
-def _spread(cuts: int, centres: Tensor, most: int) -> Tensor:
+def spread(cuts: int, centres: Tensor, most: int) -> Tensor:
     """At most `most` of the whole numbers below `cuts`: all near each centre, then in steps that grow by a factor."""
     if cuts <= most:
         return torch.arange(cuts)

@@ -121,12 +121,13 @@ def _held(run: TableRun) -> list[str]:
     bounds = own.problem.constraints
     if not bounds or not own.point.feasible:
         return []
-    held = test.feasible
+    held, within = test.feasible, ""
     if not held and own.problem.group is None and any(c.relation == "==" for c in bounds):
         counts = counts_at(own, "test")
         held = all(holds_on(constraint, counts) for constraint in bounds)
+        within = ", within the noise of its rows" if held else ""
     one = "The bound held" if held else "The bound did not hold"
-    verdict = f"{one if len(bounds) == 1 else 'All bounds held' if held else 'Not all bounds held'} on test"
+    verdict = f"{one if len(bounds) == 1 else 'All bounds held' if held else 'Not all bounds held'} on test{within}"
     if not is_certifiable(own.problem):
         return [f"{verdict}; no data can certify such a bound."]
     if held:

@@ -41,6 +41,7 @@ from setpoint.run.settings import CHOSEN, Settings
 from setpoint.run.side_by_side import SideBySide, Told, entries, one_thread
 from setpoint.serve.description import PARTS
 from setpoint.shown import html_of
+from setpoint.train.by_sums import BySums
 from setpoint.train.choose import How
 from setpoint.train.default import BASELINE, Case
 from setpoint.train.encodings import choose_encodings
@@ -203,7 +204,7 @@ class SplitTable:
         rows, shared = self.rows[part], None if not work.processes.alone else False
         loader = Batches(rows.x, rows.labels, groups=rows.groups, process_group=shared, **how)
         loader = loader if rows.lists is None else loader.with_lists(rows.lists)
-        return loader.with_values(rows.values).known_as(part if self.named else None)
+        return loader.with_values(rows.values).with_clusters(rows.clusters).known_as(part if self.named else None)
 
 
 def fit_table(
@@ -287,6 +288,7 @@ def fit_table(
             groups=None if codes is None else codes[own],
             lists=None if lists is None else lists[own],
             values=None if values is None else values[own],
+            clusters=None if divided.clusters is None else divided.clusters[own],
         )
         for (part, own), x in zip(rows.items(), (first, *plain[1:]))
     }
@@ -297,9 +299,8 @@ def fit_table(
         if readings[column.name].kind == "words" and (odd := spelling_note(frame[column.name]))
     ]
     work.identity = {"data": about, "target": ",".join(targets), "positive": positive, "solvers": list(solvers)}
-    clusters = None if divided.clusters is None else divided.clusters[rows["calibration"]]
     blocks = tuple(schema.blocks)
-    cut = SplitTable(parts, tuple(groups), names, named=True, blocks=blocks, clusters=clusters)
+    cut = SplitTable(parts, tuple(groups), names, named=True, blocks=blocks, clusters=parts["calibration"].clusters)
     run = fit_parts(cut, problem, settings, solvers, on_row=on_row, work=work)
     again = ["the model was retrained on training and held-out rows together; --no-refit turns that off"]
     told = (*chosen(schema, rows_read - frame.height), *divided.notes, *schema.spellings(), *words, *encodings)
@@ -408,7 +409,8 @@ def _unused(schema: Schema) -> list[str]:
 def instead(run: Run, settings: Settings) -> list[str]:
     """A note for each run that was trained by another method than its name says."""
     told = [f"{one.instead}; trained in batches of {settings.batch_size} instead" for one in (run, *run.beside)]
-    return list(dict.fromkeys(note for note, one in zip(told, (run, *run.beside)) if one.instead))
+    in_batches = [one.instead and not isinstance(one.trained.settled, BySums) for one in (run, *run.beside)]
+    return list(dict.fromkeys(note for note, said in zip(told, in_batches) if said))
 
 
 def _refuse_wide_tables(rows: int, schema: Schema) -> None:

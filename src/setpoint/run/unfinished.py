@@ -13,6 +13,7 @@ from typing import Any
 from setpoint.data.exchange import copy_piped, is_piped
 from setpoint.data.frame import Frame, read_table
 from setpoint.data.opened import PIPED
+from setpoint.data.partitions import workers_at
 from setpoint.data.scan import Scan, fingerprint, scan_table
 from setpoint.data.text_format import TextFormat
 from setpoint.errors import BadFile, BadSetting, BadTable, SetpointError
@@ -47,6 +48,7 @@ class Plan:
     seconds: float = 30.0
     stream: bool = False
     layout: TextFormat = field(default_factory=TextFormat)
+    workers: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, with absolute paths, so that any working directory will do."""
@@ -74,7 +76,7 @@ def begin(
 
     With `force` an earlier run in this place is replaced; it can be read until the new one is whole. With `go_on` an
     unfinished run of the same plan is continued. Only the first of several `processes` writes to this place, and it
-    holds the lock until the run is written. What comes through standard input is kept beside the run until that is
+    holds the lock until the run is written. A table from standard input is kept beside the run until that is
     whole. `notes` takes what was found out about the files, as soon as it is.
     """
     out = Path(out)
@@ -148,7 +150,8 @@ def _carry_out(
     if isinstance(table, Scan):
         if not store.processes.alone:
             raise BadSetting("--stream reads a table in one process; leave it out, or start without torchrun")
-        run = fit_stream(table, plan.target, ask(plan.ask), plan.settings, **how)
+        with nullcontext() if plan.workers is None else workers_at(plan.workers) as table.workers:
+            run = fit_stream(table, plan.target, ask(plan.ask), plan.settings, **how)
     else:
         run = fit_table(table, plan.target, ask(plan.ask), plan.settings, **how)
     files = [Path(path).name for path in plan.data if Path(path).name != COPY] or [PIPED]

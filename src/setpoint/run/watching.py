@@ -12,23 +12,29 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+from setpoint.data.exchange import on_each
 from setpoint.data.frame import Frame
 from setpoint.data.keyed import Keyed, keys_of
 from setpoint.data.seen import Notes
 from setpoint.decide.drift import SCORES, Reference, read_reference
 from setpoint.errors import BadFile, BadSetting, BadTable
 from setpoint.files import make_directory
+from setpoint.problem.label_plan import LabelPlan
 from setpoint.problem.point import OperatingPoint
+from setpoint.problem.thresholds import Thresholds
 from setpoint.problem.watch import CALIBRATED, Watch
 from setpoint.run.artefact import SavedRun, load_scores
+from setpoint.run.weighted_rows import PLANNED, read_weights
 from setpoint.serve.stored import RECORD
 
 #: The kind of an entry that counts rows without labels, and of one that says with what rows are compared.
@@ -48,6 +54,8 @@ class Batch:
         name: Its name in the record.
         ignore_extra: Whether to allow columns that training never had.
         key: The column by which labels are found later; None if there is none.
+        weight: The column of weights; None if rows have none.
+        most: The largest weight that can occur; None for the weights of a plan.
     """
 
     frames: Iterable[Frame]
@@ -55,6 +63,19 @@ class Batch:
     name: str
     ignore_extra: bool = False
     key: str | None = None
+    weight: str | None = None
+    most: float | None = None
+
+
+@dataclass(frozen=True)
+class Planned:
+    """The rows to label, their weights, and how many rows and drawn rows each stratum has."""
+
+    plan: LabelPlan
+    frame: Frame
+    weights: NDArray[np.float64]
+    rows: list[int]
+    drawn: list[int]
 
 
 class WatchedRun:
@@ -99,32 +120,25 @@ class WatchedRun:
 
     def look(self, batch: Batch, notes: Notes, *, labelled: bool) -> None:
         """Count a batch, with its labels or without; rows without labels wait for them if they have a key."""
-        watch, schema = self.watch, self.saved.schema
-        problem, draw = watch.problem, _draws(batch.fingerprint)
-        used = {column.name for column in schema.columns}
+        if batch.weight is not None:
+            self._weighted(batch, notes)
+            return
+        watch = self.watch
         references = {n: read_reference(r) for e in self.current for n, r in e.get("references", {}).items()}
         bins = {name: np.zeros(len(reference.ranks), dtype=int) for name, reference in references.items()}
         first: dict[str, Any] = {}
+        count = watch.count if labelled else None
+        look = partial(_look_at_chunk, self.saved, watch.thresholds, count, replace(batch, frames=()), references)
         waiting = self._waiting() if batch.key is not None and not labelled else []
         rows, flagged, counts = 0, 0, None
-        for frame in batch.frames:
-            # The column of keys need not be one that training had.
-            bare = frame.drop(batch.key, strict=False) if batch.key and batch.key not in used else frame
-            x = schema.encode(bare, ignore_extra=batch.ignore_extra, notes=notes)
-            scores = torch.from_numpy(self.saved.served.model.score(x.numpy()))
-            groups = None if problem.group is None else schema.groups(frame, problem.group)
-            rows, flagged = rows + len(scores), flagged + int((self._decided(scores, groups) == 1).sum())
-            features = _features(x, schema.features)
-            if len(references) == 1 and not first:
-                first = {name: Reference.of(values, draw).stored() for name, values in features.items()}
-            for name, reference in references.items():
-                bins[name] += reference.count(_one(scores) if name == SCORES else features[name], draw)
-            if labelled:
-                own = watch.count(scores, schema.labels(frame), schema.values(frame, problem.columns), groups)
-                counts = own if counts is None else counts + own
-            elif batch.key is not None:
-                names = None if groups is None else groups.tolist()
-                waiting.append(Keyed(keys_of(frame, batch.key), scores.double().numpy(), names))
+        for seen in on_each(batch.frames, look):
+            notes.merge(seen.notes)
+            rows, flagged, first = rows + seen.rows, flagged + seen.flagged, first or seen.references
+            for name, own in seen.bins.items():
+                bins[name] += own
+            if seen.counts is not None:
+                counts = seen.counts if counts is None else counts + seen.counts
+            waiting += [seen.keyed] if seen.keyed is not None else []
         more: dict[str, Any] = {"rows": rows, "flagged": flagged, "bins": {k: v.tolist() for k, v in bins.items()}}
         more |= {"references": first} if first else {}
         if labelled:
@@ -132,6 +146,39 @@ class WatchedRun:
         else:
             more |= {"waiting": self._keep(Keyed.joined(waiting))} if batch.key is not None else {}
             watch.add({"kind": SCORED, "name": batch.name, "batch": batch.fingerprint, **more})
+
+    def _weighted(self, batch: Batch, notes: Notes) -> None:
+        """Count labelled rows with weights; they were not drawn at random, so they say nothing about drift."""
+        (frame,) = batch.frames
+        rest, weights = read_weights(frame, batch.weight, batch.most, self.current)
+        assert weights is not None
+        scores = self.saved.scores(rest, ignore_extra=batch.ignore_extra, notes=notes)
+        counts, shares = self.watch.count_weighted(scores, self.saved.schema.labels(rest), weights)
+        more = {"shares": shares, "flagged_share": weights.flagged_share}
+        self.watch.look(counts, batch=batch.fingerprint, name=batch.name, **more)
+
+    def plan(self, batch: Batch, labels: int, notes: Notes) -> Planned:
+        """Draw about this many rows of a batch to label, and keep the plan in the record.
+
+        The same batch and number give the same rows, since the fingerprint of the batch is the seed.
+        """
+        (frame,) = batch.frames
+        scores = np.asarray(self.saved.scores(frame, ignore_extra=batch.ignore_extra, notes=notes), dtype=np.float64)
+        if not 0 < labels <= len(scores):
+            raise BadSetting(f"--plan is the number of rows to label, from 1 to the {len(scores)} of the table")
+        kept = load_scores(self.path)
+        known = kept.scores[next(iter(self.saved.about["results"]))]["calibration"]
+        plan = self.watch.plan(known, kept.labels["calibration"], labels / len(scores))
+        rows, weights = plan.draw(scores, int(batch.fingerprint[:16], 16))
+        strata = plan.strata(scores)
+        sizes, drawn = (np.bincount(own, minlength=len(plan.chances)).tolist() for own in (strata, strata[rows]))
+        mark = f"{batch.fingerprint}-{labels}"
+        if self.watch.place_of(mark) is None:
+            stored = {"threshold": plan.threshold, "edges": list(plan.edges), "chances": list(plan.chances)}
+            self.watch.add(
+                {"kind": PLANNED, "name": batch.name, "batch": mark, "rows": len(scores), "drawn": len(rows), **stored}
+            )
+        return Planned(plan, frame[rows], np.asarray(weights.weights), sizes, drawn)
 
     def late(self, batch: Batch) -> tuple[int, int]:
         """Count the waiting rows whose labels have come: how many there are, and how many labels have no such row."""
@@ -160,9 +207,6 @@ class WatchedRun:
         kinds = [entry["kind"] for entry in self.watch.entries]
         since = len(kinds) - kinds[::-1].index(CALIBRATED) if CALIBRATED in kinds else 0
         return self.watch.entries[since:]
-
-    def _decided(self, scores: Tensor, groups: Any) -> Tensor:
-        return self.watch.thresholds.decide(scores.double(), groups)
 
     def write(self) -> None:
         """Replace the record, then remove the files of waiting rows that it no longer names."""
@@ -196,9 +240,58 @@ class WatchedRun:
         return [Keyed.read(self.place / name)]
 
 
-def _draws(text: str) -> np.random.Generator:
-    """Random numbers that follow from a hash, so that the same batch is counted in the same way."""
-    return np.random.default_rng(int(text[:16], 16))
+@dataclass(frozen=True)
+class _Seen:
+    """What one chunk of a batch adds to a look at it."""
+
+    rows: int
+    flagged: int
+    bins: dict[str, Any]
+    references: dict[str, Any]
+    counts: Any
+    keyed: Keyed | None
+    notes: Notes
+
+
+def _look_at_chunk(
+    saved: SavedRun,
+    thresholds: Thresholds,
+    count: Any,
+    batch: Batch,
+    references: dict[str, Reference],
+    first: int,
+    frame: Frame,
+) -> _Seen:
+    """Score and count the rows of a batch, or of a chunk of it that starts with row `first`."""
+    schema, problem, draw = saved.schema, saved.point.problem, _draws(batch.fingerprint, first)
+    used, notes = {column.name for column in schema.columns}, schema.notes()
+    # The column of keys need not be one that training had.
+    bare = frame.drop(batch.key, strict=False) if batch.key and batch.key not in used else frame
+    x = schema.encode(bare, ignore_extra=batch.ignore_extra, notes=notes)
+    scores = torch.from_numpy(saved.served.model.score(x.numpy()))
+    groups = None if problem.group is None else schema.groups(frame, problem.group)
+    flagged = int((thresholds.decide(scores.double(), groups) == 1).sum())
+    features = _features(x, schema.features)
+    made: dict[str, Any] = {}
+    if len(references) == 1 and first == 0:
+        made = {name: Reference.of(values, draw).stored() for name, values in features.items()}
+    bins = {
+        name: reference.count(_one(scores) if name == SCORES else features[name], draw)
+        for name, reference in references.items()
+    }
+    counts, keyed = None, None
+    if count is not None:
+        counts = count(scores, schema.labels(frame), schema.values(frame, problem.columns), groups)
+    elif batch.key is not None:
+        names = None if groups is None else groups.tolist()
+        keyed = Keyed(keys_of(frame, batch.key), scores.double().numpy(), names)
+    return _Seen(len(scores), flagged, bins, made, counts, keyed, notes)
+
+
+def _draws(text: str, first: int = 0) -> np.random.Generator:
+    """Random numbers that follow from a hash, so that the same rows are counted in the same way."""
+    seed = int(text[:16], 16)
+    return np.random.default_rng([seed, first] if first else seed)
 
 
 def _one(scores: Any) -> Any:

@@ -170,7 +170,7 @@ class SamplePriced(Solver):
         return index
 
     def prices_of(self, index: Tensor | None) -> Tensor:
-        """The present price of each of some samples, or the one that all share."""
+        """The present price of each of some samples, or the price that all share."""
         return self.shared_price.clone() if index is None else self.sample_prices.index_select(0, index)
 
     def charge(self, paid: Tensor, index: Tensor | None, weights: Tensor | None, opposed: Tensor | float) -> Tensor:

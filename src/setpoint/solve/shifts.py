@@ -106,6 +106,9 @@ class ImplicitShifts(Solver):
         counts = _count(reference, shifts, temperature)
         # A class that no sample has and that none is near to: its rates are 0, and their slopes would be infinite.
         here = expand(self.problem, torch.where(counts < NOTHING, 0.0, counts))
+        if not self.problem.constraints:
+            # Nothing has a price, and the shifts, which are the best for the objective, are held.
+            return here.loss(self.prices, _count(batch, shifts, temperature), batch.mass / reference.mass)
         pace = shift_pace(reference, shifts, temperature) / temperature
         # Only shifts that a bound has moved answer to a change of the scores; the others are held.
         moved = (sides != 0) | self._fixed(sides)
@@ -136,13 +139,7 @@ class ImplicitShifts(Solver):
             self.steps += 1
             return self.shifts, self.sides
         base = self._best_alone(reference.detach())
-        low, high = self.low.to(base.device), self.high.to(base.device)
-        start = (self.shifts - self.base).double() if int(self.steps) else None
-        scores = reference.scores.detach().double() - base
-        if self.soft:
-            correction = soft_correction(scores, low, high, temperature, reference.weights, start)
-        else:
-            correction = true_correction(scores, low, high, reference.weights, start)
+        correction = self._correction(reference, base, temperature)
         shifts, sides = base + correction, correction.sign()
         if self.training:
             self.base.copy_(base)
@@ -150,6 +147,17 @@ class ImplicitShifts(Solver):
             self.sides.copy_(sides)
             self.steps += 1
         return shifts, sides
+
+    def _correction(self, reference: Sample, base: Tensor, temperature: Tensor) -> Tensor:
+        """The least change of the shifts that brings all coverages within their bounds."""
+        if not self.problem.constraints:
+            return torch.zeros_like(base)
+        low, high = self.low.to(base.device), self.high.to(base.device)
+        start = (self.shifts - self.base).double() if int(self.steps) else None
+        scores = reference.scores.detach().double() - base
+        if self.soft:
+            return soft_correction(scores, low, high, temperature, reference.weights, start)
+        return true_correction(scores, low, high, reference.weights, start)
 
     def _best_alone(self, reference: Sample) -> Tensor:
         """The best shifts for the objective alone; after the first step some classes in turn, from the last shifts."""

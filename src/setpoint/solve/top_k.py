@@ -1,6 +1,6 @@
 """Ranking: the best k documents of each query, with one implicit threshold per query.
 
-The threshold of a query is the one that k of its documents pass. Its bound, "k pass", is priced query by query in
+The threshold of a query is passed by k of its documents. Its bound, "k pass", is priced query by query in
 closed form, so that thousands of queries are thousands of rows of a tensor, not of Lagrange multipliers.
 """
 

@@ -82,7 +82,7 @@ class OnLogits:
 
 @dataclass(frozen=True)
 class BestKind:
-    """Cross-fit models of several kinds and their stack, and keep the one that is best at the exact metric.
+    """Cross-fit models of several kinds and their stack, and keep the best one at the exact metric.
 
     The candidates are, from simple to bold: a linear model by cross-entropy; the same trained for the ask, unless
     cross-entropy is far behind trees; boosted trees of several sizes; a network of two hidden layers, unless there are

@@ -25,6 +25,7 @@ from setpoint.train.average import can_be_averaged
 from setpoint.train.best import Best
 from setpoint.train.best_of import BestOf
 from setpoint.train.by_epochs import ByEpochs, OptimizerMaker
+from setpoint.train.by_sums import BySums, Sums
 from setpoint.train.default import Choice, default_choices
 from setpoint.train.each_label import EachLabel, row_of
 from setpoint.train.ensemble import Ensembled
@@ -226,6 +227,8 @@ def _plain_method(
         return BestOf(each)
     if isinstance(choice, Anchored | Ridge | ClassWeights):
         return FullBatch(make, choice)
+    if isinstance(choice, Sums):
+        return BySums(make, choice)
     if isinstance(choice, Auto) and linear:
         return Best(make, choice.caution, choice.tune, choice.seed)
     if isinstance(choice, Snapshots):

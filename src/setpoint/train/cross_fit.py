@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from setpoint.data.batch import batches_like, resident
 from setpoint.data.parts import Data
 from setpoint.data.rows import Rows
-from setpoint.data.split import split, strata
+from setpoint.data.split import folds_of_clusters, split, strata
 from setpoint.decide.order import preference_of_row
 from setpoint.errors import TooFewSamples
 from setpoint.problem.problem import Problem
@@ -172,7 +172,9 @@ def rows_to_fold(data: Data, pool: bool) -> Rows:
 
 
 def folds_of(rows: Rows, most: int, seed: int) -> Tensor:
-    """The number of the fold of each row, with the same share of each class in every fold; lists stay whole."""
+    """The number of the fold of each row, with the same share of each class in each; lists and clusters stay whole."""
+    if rows.clusters is not None:
+        return folds_of_clusters(rows.labels, rows.clusters, most, seed)
     number = torch.zeros(len(rows.labels), dtype=torch.long)
     if rows.lists is not None:
         folds = min(most, len(rows.lists.unique()))

@@ -34,6 +34,7 @@ from setpoint.solve.sample_prices import ByArea, Growth
 from setpoint.solve.shifts import ImplicitShifts
 from setpoint.solve.solver import Solver
 from setpoint.train.auto import Auto
+from setpoint.train.by_sums import Sums
 from setpoint.train.class_weights import lean_weight
 from setpoint.train.kinds import kind_of
 from setpoint.train.method import Method
@@ -52,7 +53,8 @@ OF_CLASSES = ("default", "auto", "implicit", "last-layer", "augmented", BASELINE
 OF_LABELS = ("default", "auto", "implicit", BASELINE)
 #: What can be named as a way to train. None leaves the choice to the library, several are tried in turn until one
 #: does not refuse the data.
-Choice = Solver | Anchored | Ridge | ClassWeights | Auto | Snapshots | Method | tuple[Solver | Ridge | Auto, ...] | None
+Single = Solver | Anchored | Ridge | ClassWeights | Sums | Auto
+Choice = Single | Snapshots | Method | tuple[Single, ...] | None
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,13 @@ class Case:
 
     def entropy(self, weight: Literal["balanced"] | None = None) -> Choice:
         """Cross-entropy; for linear models to convergence, if the data allow it."""
-        return (Ridge(weight), CrossEntropy(weight)) if self.linear else CrossEntropy(weight)
+        return (Ridge(weight), Sums(weight), CrossEntropy(weight)) if self.linear else CrossEntropy(weight)
+
+    def sums(self) -> Choice:
+        """Cross-entropy matched to the ask, by sums over the chunks of a table that is not in memory."""
+        if not self.linear:
+            raise BadSetting("solver 'sums' trains linear models; choose --model linear, or another solver")
+        return (Sums(),)
 
     def auto(self) -> Auto:
         """All candidates, and the choice among them."""
@@ -139,6 +147,7 @@ SOLVERS: dict[str, Callable[[Case], Choice]] = {
     "augmented": lambda case: case.augmented(Growth()),
     "augmented-auc": lambda case: case.augmented(Growth(metric=ByArea())),
     "pairwise": lambda case: PairwiseArea(case.problem, memory=case.memory),
+    "sums": lambda case: case.sums(),
     "program": lambda case: program_for(case.problem),
     "weighted": lambda case: case.entropy("balanced"),
     BASELINE: lambda case: case.entropy(),
@@ -197,7 +206,7 @@ def default_choices(model: nn.Module | None, problem: Problem, whole: bool) -> l
     if model is None or not is_linear(model):
         return [CrossEntropy(lean_weight(problem))]
     if problem.group is None and problem.kind == CUT:
-        return [Anchored(), ImplicitThreshold(problem, memory=0 if whole else None)]
+        return [Anchored(), Sums(), ImplicitThreshold(problem, memory=0 if whole else None)]
     return [Ridge(), CrossEntropy()]
 
 

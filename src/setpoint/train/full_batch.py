@@ -136,7 +136,9 @@ def read_rows(loaders: Iterable[Iterable[Any]], model: nn.Linear) -> tuple[Rows,
     else:
         sample = check_classes(zeros.unsqueeze(-1).expand(-1, model.out_features), batch.labels, batch.weights)
     weights = torch.ones_like(zeros) if sample.weights is None else sample.weights
-    found = Rows(batch.x.flatten(1), sample.labels, weights, sample.groups, batch.lists, values=batch.values)
+    found = replace(
+        batch, x=batch.x.flatten(1), labels=sample.labels, weights=weights, groups=sample.groups, index=None
+    )
     if not bool((weights > 0).all()):
         found = found.take(weights > 0)
         weights = found.weights_or_ones

@@ -13,8 +13,6 @@ from setpoint.data.standardise import AT_ONCE
 
 #: From a slope to the Newton step: the inverse of a curvature.
 Undo = Callable[[Tensor], Tensor]
-#: A step that shrinks what is left to gain by less than this factor asks for a new curvature, the costly part of a step.
-PACE = 4.0
 
 
 def newton(
@@ -26,11 +24,12 @@ def newton(
     ridge: float | None = None,
     products: Tensor | None = None,
     tolerance: float = 1e-10,
+    pace: float = float("inf"),
 ) -> tuple[Tensor, Undo]:
     """The minimum of sum a_i CE_i + ridge / 2 |theta|^2, and the inverse of the last curvature.
 
-    A given inverse `undo` is used as long as its steps bring the minimum nearer by `PACE` or more. The ridge is the
-    mean of the weights if none is given.
+    A given inverse `undo` is used for the first step. A curvature, the costly part of a step, is used again as long as
+    each step shrinks what is left to gain by the factor `pace`. The ridge is the mean of the weights if none is given.
     """
     ridge = float(weights.mean()) if ridge is None else ridge
     pull = torch.full((rows.x.shape[1],), ridge, dtype=torch.float64)
@@ -50,7 +49,7 @@ def newton(
         if undo is not None and gain <= tolerance * float(value.abs()):
             # So near the minimum the last curvature is good enough.
             return theta - move, undo
-        if undo is None or not gain * PACE <= left:
+        if undo is None or not gain * pace <= left:
             undo = _undo(rows.x, weights * passed * (1 - passed), pull, products)
             move = undo(slope)
             gain = float(slope @ move)

@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from setpoint.data.rows import Rows
-from setpoint.data.split import strata
+from setpoint.data.split import folds_of_clusters, strata
 from setpoint.data.standardise import Standardiser
 from setpoint.train.class_weights import class_weights
 from setpoint.train.lasso import elastic_net
@@ -46,6 +46,8 @@ PATIENCE = 2
 REACH = 2.0
 #: A path of elastic nets ends once one keeps a column for every second row: weaker ones learn the rows by heart.
 FULL = 0.5
+#: On the path of ridges a curvature is used again as long as steps shrink what is left to gain by this factor.
+PACE = 4.0
 #: To which share of the loss the models of the path are fitted.
 TOLERANCE = 1e-6
 
@@ -120,7 +122,12 @@ class ScaledColumns:
 
 
 def deal_folds(rows: Rows) -> Tensor:
-    """The number of the fold of each row: every fifth row of each class (in each group) is in the same fold."""
+    """The number of the fold of each row: every fifth row of each class (in each group) is in the same fold.
+
+    Rows of one cluster are in one fold.
+    """
+    if rows.clusters is not None:
+        return folds_of_clusters(rows.labels, rows.clusters, FOLDS, 0)
     fold = torch.zeros(len(rows.labels), dtype=torch.long)
     for kind in strata(rows.labels, rows.groups):
         fold[kind] = torch.arange(len(kind)) % FOLDS
@@ -169,7 +176,7 @@ def ridge_path(rows: Rows, fold: Tensor, strengths: Sequence[float] = STRENGTHS)
 
     def at(penalty: Penalty) -> Fit:
         nonlocal last
-        fit = partial(newton, rows, ridge=penalty.ridge, products=products, tolerance=TOLERANCE)
+        fit = partial(newton, rows, ridge=penalty.ridge, products=products, tolerance=TOLERANCE, pace=PACE)
         last, undo = fit(weights, last)
         start = last
         # The curvature of all rows, less the share of a fold, is nearly that of the rest.

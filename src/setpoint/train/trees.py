@@ -11,6 +11,7 @@ from setpoint.problem.problem import Problem
 from setpoint.train.boosting import Boosting
 from setpoint.train.cross_fit import CrossFit
 from setpoint.train.method import Trained
+from setpoint.train.trees_by_workers import TreesByWorkers, has_workers
 from setpoint.train.work import Work
 
 #: The leaves of each member of the trees: a mix of sizes was better than the best size (benchmarks.studies.tables).
@@ -60,9 +61,7 @@ class Trees:
         at_once = min(len(self.leaves), os.cpu_count() or 1)
         each = None if self.seconds is None else self.seconds * at_once / len(self.leaves)
         members = (
-            Boosting(
-                leaves, monotone=self.monotone, seed=place, seconds=each, ranked=self.ranked, patience=PATIENCE
-            )
+            Boosting(leaves, monotone=self.monotone, seed=place, seconds=each, ranked=self.ranked, patience=PATIENCE)
             for place, leaves in enumerate(self.leaves)
         )
         return CrossFit(tuple(members), self.seed, self.pool)
@@ -72,5 +71,7 @@ class Trees:
         return self.cross_fit.refuses(problem, data)
 
     def train(self, problem: Problem, data: Data, work: Work) -> Trained:
-        """Train the boosters, in threads."""
+        """Train the boosters, in threads; where workers read the rows, they grow one booster on all of them."""
+        if has_workers(data):
+            return TreesByWorkers(monotone=self.monotone, seed=self.seed).train(problem, data, work)
         return replace(self.cross_fit.train(problem, data, work), settled=self)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from distributed.cases import CASES, OF_FOUR
-from distributed.fits import DEFAULT_OF_OWN, FITS, OWN
-from distributed.launch import launch
-from distributed.work import everything
+from processes.cases import CASES, OF_FOUR
+from processes.fits import DEFAULT_OF_OWN, FITS, OWN
+from processes.launch import launch
+from processes.work import everything
 
 
 @pytest.fixture(scope="session")

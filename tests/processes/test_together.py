@@ -4,8 +4,8 @@ import pytest
 import torch
 
 import setpoint as sp
-from distributed.fits import ASK
-from distributed.work import BY_GROUP, made_scores
+from processes.fits import ASK
+from processes.work import BY_GROUP, made_scores
 from setpoint.errors import BadSetting
 
 

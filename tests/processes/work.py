@@ -14,8 +14,8 @@ from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
 import setpoint as sp
-from distributed.cases import CASES, loss_of, new_model, parts_of, train, world
-from distributed.fits import ASK, fitted
+from processes.cases import CASES, loss_of, new_model, parts_of, train, world
+from processes.fits import ASK, fitted
 from setpoint.errors import SetpointError
 
 SHARDED_STEPS = 12

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from distributed.cases import CASES, OF_FOUR, train
-from distributed.fits import DEFAULT_OF_OWN, FITS, OTHER_STEPS, OWN, fitted, network
-from distributed.work import SHARDED_STEPS, accumulated
+from processes.cases import CASES, OF_FOUR, train
+from processes.fits import DEFAULT_OF_OWN, FITS, OTHER_STEPS, OWN, fitted, network
+from processes.work import SHARDED_STEPS, accumulated
 
 
 def assert_same(found, wanted, name=""):

@@ -1,0 +1,241 @@
+"""Tables on Dask workers: equal to one machine bit for bit, 10^8 scores, a table ten times the memory of one worker.
+
+    python -m benchmarks.speed.cluster                    # all parts
+    python -m benchmarks.speed.cluster --part equal       # 1 machine, 2 and 4 workers, and 2 of which one is killed
+    python -m benchmarks.speed.cluster --part scores      # 10^8 scores calibrated by 2 and 4 workers
+    python -m benchmarks.speed.cluster --part memory      # the table of --gigabytes, workers of a tenth of that
+
+Every figure but the times is exact. Tables are made here; that of `memory` needs its size in the temporary directory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import resource
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import distributed
+import numpy as np
+import polars as pl
+import torch
+
+import setpoint as sp
+from benchmarks.common.harness import load_figures, result_path, write_result
+from setpoint.data.partitions import DaskWorkers, workers_at
+from setpoint.data.scan import Chunk, Scan, scan_table
+from setpoint.decide.tally import ScoreTally
+from setpoint.run.settings import Settings
+from setpoint.run.stream import fit_stream
+from setpoint.run.table import TableRun
+
+PARTS = ("equal", "scores", "memory")
+ASK = sp.ask("minimize fnr where fpr <= 1%")
+COLUMNS = 20
+SETTINGS = Settings(solver="sums", confidence=0.95)
+
+
+def rows_of(rows: int, seed: int) -> pl.DataFrame:
+    """Rows of twenty numbers and a word, of which some decide the target."""
+    draw = np.random.default_rng(seed)
+    x = draw.normal(size=(rows, COLUMNS))
+    word = draw.choice(["red", "green", "blue"], rows)
+    y = x[:, :5].sum(1) + (word == "red") + draw.logistic(size=rows) > 3
+    return pl.DataFrame({f"x{k}": x[:, k] for k in range(COLUMNS)}).with_columns(word=pl.Series(word), y=pl.Series(y))
+
+
+def made(place: Path, rows: int, each: int = 500_000) -> list[Path]:
+    """Parquet files with so many rows in all."""
+    paths = []
+    for number, first in enumerate(range(0, rows, each)):
+        paths.append(place / f"{number:05d}.parquet")
+        rows_of(min(each, rows - first), number).write_parquet(paths[-1], compression="uncompressed")
+    return paths
+
+
+def told(run: TableRun) -> str:
+    """A hash of the model, the schema, the threshold, the certificate and the counts of a run."""
+    state = run.chosen.trained.model.state_dict()
+    found = hashlib.sha256(repr((run.schema.to_dict(), run.chosen.point.to_dict(), run.sizes)).encode())
+    for name, value in state.items():
+        found.update(name.encode() + value.numpy().tobytes())
+    return found.hexdigest()
+
+
+@contextmanager
+def a_worker_killed(workers: DaskWorkers, after: float) -> Iterator[list[int]]:
+    """Kill one worker process some seconds after the work has begun."""
+    killed: list[int] = []
+
+    def kill() -> None:
+        killed.append(next(iter(workers.client.run(os.getpid).values())))
+        os.kill(killed[0], signal.SIGKILL)
+
+    timer = threading.Timer(after, kill)
+    timer.start()
+    try:
+        yield killed
+    finally:
+        timer.cancel()
+        timer.join()
+
+
+def equal(rows: int) -> dict[str, Any]:
+    """The run of one machine beside those of workers."""
+    with tempfile.TemporaryDirectory() as place:
+        paths = made(Path(place), rows, rows // 4)
+        scan = scan_table(paths, 2_000_000)
+        start = time.perf_counter()
+        first = fit_stream(scan, "y", ASK, SETTINGS)
+        found: dict[str, Any] = {
+            "rows": rows, "chunks": len(scan.chunks), "threshold": repr(first.chosen.point.threshold),
+            "certificate": str(first.chosen.point.certificate), "one machine, seconds": time.perf_counter() - start,
+        }  # fmt: skip
+        for number, kills in ((2, False), (4, False), (2, True)):
+            with workers_at(str(number)) as scan.workers:
+                start = time.perf_counter()
+                if kills:
+                    with a_worker_killed(scan.workers, 1.0) as killed:
+                        run = fit_stream(scan, "y", ASK, SETTINGS)
+                else:
+                    run, killed = fit_stream(scan, "y", ASK, SETTINGS), []
+                name = f"{number} workers{', one killed' if kills else ''}"
+                same = {"equal": told(run) == told(first), "seconds": time.perf_counter() - start}
+                found[name] = {**same, **({"killed": len(killed)} if kills else {})}
+            scan.workers = None
+            print(name, found[name], flush=True)
+    return found
+
+
+class Drawn(Scan):
+    """A table of scores that each chunk draws for itself."""
+
+    def __init__(self, rows: int, each: int) -> None:
+        self.paths, self.schema = [], pl.Schema({"score": pl.Float64(), "label": pl.Int8()})
+        self.chunks = [Chunk(first, min(each, rows - first)) for first in range(0, rows, each)]
+
+    def read(self, chunk: Chunk) -> pl.DataFrame:
+        draw = np.random.default_rng([7, chunk.first])
+        label = (draw.random(chunk.rows) < 0.1).astype(np.int8)
+        # Rounded, so that there are ties.
+        score = np.round(draw.normal(size=chunk.rows) + 2 * label, 6)
+        return pl.DataFrame({"score": score, "label": label})
+
+
+def first_tally(chunk: Chunk, frame: pl.DataFrame) -> ScoreTally:
+    return ScoreTally().update(frame["score"].to_numpy(), frame["label"].to_numpy())
+
+
+class SecondTally:
+    """The second look, which can be sent to another process."""
+
+    def __init__(self, windows: np.ndarray) -> None:
+        self.windows = windows
+
+    def __call__(self, chunk: Chunk, frame: pl.DataFrame) -> ScoreTally:
+        return ScoreTally(self.windows.copy()).update(frame["score"].to_numpy(), frame["label"].to_numpy())
+
+
+def merged(tallies: Iterator[ScoreTally]) -> ScoreTally:
+    found = next(tallies)
+    for tally in tallies:
+        found.merge(tally)
+    return found
+
+
+def calibrated(scan: Scan) -> sp.OperatingPoint:
+    """The certified threshold of all scores, in two looks."""
+    closer = merged(scan.map(first_tally)).around(ASK, 0.95)
+    return merged(scan.map(SecondTally(closer.windows))).calibrate(ASK, 0.95)
+
+
+def scores(rows: int) -> dict[str, Any]:
+    """Scores calibrated by workers, and the rates at their threshold counted by numpy alone."""
+    scan = Drawn(rows, 1_000_000)
+    found: dict[str, Any] = {"scores": rows}
+    points = []
+    for number in (2, 4):
+        start = time.perf_counter()
+        with workers_at(str(number)) as scan.workers:
+            points.append(calibrated(scan))
+        scan.workers = None
+        found[f"{number} workers, seconds"] = time.perf_counter() - start
+    start = time.perf_counter()
+    points.append(calibrated(scan))
+    found["one machine, seconds"] = time.perf_counter() - start
+    point = points[-1]
+    counts = np.zeros(4, dtype=np.int64)
+    for frame in scan:
+        above, label = frame["score"].to_numpy() > point.threshold, frame["label"].to_numpy() > 0
+        counts += [(above & label).sum(), (above & ~label).sum(), (~above & label).sum(), (~above & ~label).sum()]
+    tp, fp, fn, tn = counts.tolist()
+    found |= {
+        "points equal": all(one.to_dict() == point.to_dict() for one in points),
+        "threshold": repr(point.threshold), "certificate": str(point.certificate),
+        "rates as numpy counts them": point.rates["fpr"] == fp / (fp + tn) and point.rates["fnr"] == fn / (fn + tp),
+        "peak memory of this process, MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+    }  # fmt: skip
+    print(found, flush=True)
+    return found
+
+
+def _peak() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+def memory(gigabytes: float) -> dict[str, Any]:
+    """A linear model on a table whose numbers take so many gigabytes, by two workers of a tenth of that."""
+    rows = int(gigabytes * 1e9 / (8 * COLUMNS))
+    with tempfile.TemporaryDirectory() as place:
+        paths = made(Path(place), rows)
+        size = sum(path.stat().st_size for path in paths)
+        limit = int(gigabytes * 1e8)
+        cluster = distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, memory_limit=limit, dashboard_address=":0", silence_logs=40
+        )
+        with cluster, workers_at(cluster.scheduler_address) as workers:
+            scan = scan_table(paths)
+            scan.workers = workers
+            start = time.perf_counter()
+            run = fit_stream(scan, "y", ASK, SETTINGS)
+            seconds = time.perf_counter() - start
+            peaks = list(workers.client.run(_peak).values())
+    found = {
+        "rows": rows, "files, GB": size / 1e9, "limit of a worker, MB": limit / 1e6,
+        "peaks of the workers, MB": peaks, "times the memory of a worker": size / limit,
+        "certificate": str(run.chosen.point.certificate), "seconds": seconds, "this process, MB": _peak(),
+    }  # fmt: skip
+    print(found, flush=True)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("--part", choices=PARTS, action="append")
+    parser.add_argument("--rows", type=int, default=400_000, help="rows of the table of `equal`")
+    parser.add_argument("--scores", type=int, default=100_000_000)
+    parser.add_argument("--gigabytes", type=float, default=8.0)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    work = {
+        "equal": lambda: equal(options.rows), "scores": lambda: scores(options.scores),
+        "memory": lambda: memory(options.gigabytes),
+    }  # fmt: skip
+    for part in options.part or PARTS:
+        found = work[part]()
+        kept = load_figures("cluster") if result_path("cluster").is_file() else {}
+        write_result("cluster", {name: {**kept, part: found}[name] for name in PARTS if name in {*kept, part}})
+
+
+if __name__ == "__main__":
+    main()

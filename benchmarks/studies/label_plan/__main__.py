@@ -1,0 +1,3 @@
+from benchmarks.studies.label_plan.study import main
+
+main()

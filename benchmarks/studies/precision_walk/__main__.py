@@ -1,0 +1,3 @@
+from benchmarks.studies.precision_walk.study import main
+
+main()

@@ -1,0 +1,3 @@
+from benchmarks.studies.text_heads.study import main
+
+main()

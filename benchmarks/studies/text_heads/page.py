@@ -1,0 +1,34 @@
+"""The section of docs/measured.md on this study."""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any
+
+from benchmarks.common.words import table
+
+TITLE = "Text: a linear head on frozen embeddings"
+
+
+def section(figures: dict[str, Any]) -> str:
+    rows = []
+    for cell in figures["cells"]:
+        means = {name: 100 * statistics.mean(values) for name, values in cell["figures"].items()}
+        gains = [cell[f"gain over {rival}"] for rival in ("best of 21 weights", "cross-entropy")]
+        said = [(100 * g["mean"], 100 * g["standard_error"], 100 * g["corrected_standard_error"]) for g in gains]
+        rows.append(
+            [
+                f"{cell['set']}, {cell['rows']} texts",
+                cell["ask"],
+                *(f"{means[name]:.2f}" for name in ("cross-entropy", "best of 21 weights", "default")),
+                *(f"{mean:.2f} ± {error:.2f} ({corrected:.2f})" for mean, error, corrected in said),
+            ]
+        )  # fmt: skip
+    header = ["set", "ask", "cross-entropy", "best of 21 weights", "default", "gain over the weights, in points",
+              "gain over cross-entropy"]  # fmt: skip
+    return (
+        table(header, rows)
+        + f"\n\nFNR in percent on test, {figures['splits']} splits; in brackets the standard error corrected for "
+        f"overlapping splits. The embeddings are those of `{figures['encoder']}`, of the first {figures['characters']} "
+        "characters of each review; negative reviews stand in for messages to moderate."
+    )

@@ -1,0 +1,131 @@
+"""Chunks of a table worked on by the processes of a Dask cluster. Only this file imports Dask.
+
+Each worker reads the chunks that it is given from the files, so all machines must see the files at the same paths. The
+results come back in the order of the chunks, a few at a time. A chunk whose worker dies is given to another worker.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from setpoint.data.frame import Frame
+from setpoint.data.scan import Chunk, Result
+from setpoint.errors import BadSetting, missing
+
+#: Chunks that are under way or waiting to be taken, per thread of the workers.
+AHEAD = 3
+#: Seconds to wait for the answer of a scheduler.
+PATIENCE = 20
+Reader = Callable[[], Frame]
+
+
+def dask_packages() -> tuple[Any, Any]:
+    """`dask` with its arrays, and `distributed`; or the error that says how to install them."""
+    try:
+        import dask.array  # noqa: PLC0415
+        import distributed  # noqa: PLC0415
+    except ImportError as cause:
+        raise missing("distributed", "dask", cause) from None
+    return dask, distributed
+
+
+@contextmanager
+def workers_at(where: str) -> Iterator[DaskWorkers]:
+    """The workers of the scheduler at an address, or so many processes of this machine.
+
+    Args:
+        where: An address such as tcp://10.0.0.7:8786, or a number of processes.
+
+    Raises:
+        BadSetting: If this is neither, or nobody answers at the address.
+        MissingPackage: If Dask is not installed.
+    """
+    is_number = where.isascii() and where.isdigit() and int(where) > 0
+    if not is_number and "://" not in where:
+        raise BadSetting(
+            f"--workers takes a number of processes or an address such as tcp://10.0.0.7:8786, got {where!r}"
+        )
+    _, distributed = dask_packages()
+    with ExitStack() as stack:
+        address: Any = where
+        if is_number:
+            address = stack.enter_context(
+                distributed.LocalCluster(
+                    n_workers=int(where), threads_per_worker=1, dashboard_address=":0", silence_logs=logging.ERROR
+                )
+            )
+        try:
+            client = stack.enter_context(distributed.Client(address, timeout=PATIENCE))
+            client.wait_for_workers(1, timeout=PATIENCE)
+        except (OSError, TimeoutError, ValueError) as cause:
+            raise BadSetting(
+                f"no Dask scheduler with workers answers at {where} ({cause}); start one, or give a number"
+            ) from cause
+        yield DaskWorkers(client)
+
+
+class DaskWorkers:
+    """The workers of a Dask client, as `Scan.workers` takes them.
+
+    Args:
+        client: A `distributed.Client`.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+
+    def map(
+        self, function: Callable[[Chunk, Frame], Result], readers: Iterable[tuple[Chunk, Reader]]
+    ) -> Iterator[Result]:
+        """The result of the function for every chunk, in the order given; an error in one is raised here."""
+        # Sent once, not with every chunk. A task, unlike scattered data, is done again if its worker dies.
+        sent = self.client.submit(_itself, function, key=f"function-{uuid.uuid4().hex}")
+        most = AHEAD * max(sum(self.client.nthreads().values()), 1)
+        under_way: deque[Any] = deque()
+        for chunk, read in readers:
+            under_way.append(self.client.submit(_work, sent, chunk, read, pure=False))
+            if len(under_way) >= most:
+                yield under_way.popleft().result()
+        while under_way:
+            yield under_way.popleft().result()
+
+    def grow(
+        self,
+        parts: Sequence[tuple[Callable[[], tuple[NDArray[Any], NDArray[Any]]], int]],
+        width: int,
+        fit: Callable[[Any, Any, Any], Any],
+    ) -> Any:
+        """What `fit(client, x, y)` gives for Dask arrays whose parts stay on the workers.
+
+        Args:
+            parts: For each part a function that gives its features and labels, and its number of rows.
+            width: The number of features.
+            fit: The function.
+        """
+        dask, _ = dask_packages()
+        x, y = [], []
+        for make, rows in parts:
+            both = dask.delayed(_call, nout=2)(make)
+            x.append(dask.array.from_delayed(both[0], (rows, width), dtype=np.float32))
+            y.append(dask.array.from_delayed(both[1], (rows,), dtype=np.float32))
+        return fit(self.client, dask.array.concatenate(x), dask.array.concatenate(y))
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _call(make: Callable[[], Any]) -> Any:
+    return make()
+
+
+def _work(function: Callable[[Chunk, Frame], Any], chunk: Chunk, read: Reader) -> Any:
+    return function(chunk, read())
