@@ -230,6 +230,8 @@ def step_ratios() -> str:
 def growth() -> str:
     """How costs grow with each kind of size."""
     found = load_figures("growth")
+    if not found:
+        return "Not in the results yet: `python -m benchmarks.speed.growth` measures it."
     rows = [
         [kind, name, f"{row['sizes'][0]:,} to {row['sizes'][-1]:,}", f"{1e3 * row['seconds'][0]:.3g}",
          f"{1e3 * row['seconds'][-1]:.3g}", f"{row['exponent']:.2f}", "yes" if row["met"] else "no"]

@@ -30,7 +30,7 @@ RULES = (
     ),
     (re.compile(r"\ba (?:row|group) each\b"), "write 'per row' or 'each group'"),
 )
-CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`|^<!-- from benchmarks.*?<!-- end -->|^ {4}.*$", re.M | re.S)
+CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`|^<!-- from benchmarks.*?<!-- end -->|^ {4}[^\n]*$", re.M | re.S)
 
 
 def prose_of(path: Path) -> str:
@@ -54,7 +54,7 @@ def docstrings(text: str) -> str:
 
 def written_by_study(page: Path) -> bool:
     """Whether the figures of studies write the page."""
-    return "evidence" in page.parts or page.name == "peers.md"
+    return "evidence" in page.parts or page.name in ("peers.md", "quality.md")
 
 
 def faults(path: Path) -> list[str]:

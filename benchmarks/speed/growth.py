@@ -167,8 +167,9 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     kinds = [options.only] if options.only else list(GROWTHS)
-    figures: dict[str, Any] = load_figures("growth").get("growths", {}) if options.only and not options.quick else {}
-    figures |= {kind: measured(kind, options.quick) for kind in kinds}
+    found = {kind: measured(kind, options.quick) for kind in kinds}
+    kept = load_figures("growth").get("growths", {}) if options.only and not options.quick else {}
+    figures = {kind: row for kind in GROWTHS if (row := found.get(kind, kept.get(kind)))}
     write_result("growth", {"limit": LIMIT, "growths": figures}, options.quick)
     if not options.quick:
         draw(figures)

@@ -1,4 +1,5 @@
-"""What it costs to start: imports as a multiple of `import torch`, and the seconds until help is on the screen.
+"""What it costs to start: imports as a multiple of `import torch`, and the seconds until help is on the screen
+or ten rows are answered.
 
 Every command runs in a process of its own, all of them in turn, so that whatever else the machine does falls on all
 alike; the first round fills the disk cache and goes unused.
@@ -12,8 +13,17 @@ import argparse
 import statistics
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
+import numpy as np
+import polars as pl
+
+import setpoint as sp
 from benchmarks.common.harness import seconds, write_result
+from setpoint.run.artefact import save_run
+from setpoint.run.settings import Settings
+from setpoint.run.table import fit_table
 
 IMPORTS = {
     "python": "pass",
@@ -30,21 +40,42 @@ HELP = {
 }
 
 
-def commands() -> dict[str, list[str]]:
-    """What is timed, by name."""
+#: Kinds of models whose answers are timed, from the start of the command to its last row of ten.
+ANSWERED = ("linear", "trees")
+
+
+def commands(place: Path) -> dict[str, list[str]]:
+    """The commands that are timed, by name."""
     python = {name: [sys.executable, "-c", code] for name, code in IMPORTS.items()}
+    answers = {
+        f"setpoint predict, {kind}": ["predict", str(place / kind), str(place / "new.csv"), "--quiet"]
+        for kind in ANSWERED
+    }
     line = "from setpoint.cli import main; main()"
-    return {**python, **{name: [sys.executable, "-c", line, *rest] for name, rest in HELP.items()}}
+    return {**python, **{name: [sys.executable, "-c", line, *rest] for name, rest in {**HELP, **answers}.items()}}
+
+
+def made_runs(place: Path) -> None:
+    """Runs to answer with, and ten rows."""
+    draw = np.random.default_rng(0)
+    x = draw.normal(size=(2000, 3))
+    frame = pl.DataFrame({"a": x[:, 0], "b": x[:, 1], "c": x[:, 2], "y": x[:, 0] + draw.normal(size=2000) > 1})
+    for kind in ANSWERED:
+        save_run(place / kind, fit_table(frame, "y", sp.ask("minimize fnr where fpr <= 5%"), Settings(model=kind)))
+    frame.drop("y").head(10).write_csv(place / "new.csv")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=9)
     repeats = parser.parse_args().repeats
-    times: dict[str, list[float]] = {name: [] for name in commands()}
-    for _ in range(repeats + 1):
-        for name, command in commands().items():
-            times[name].append(seconds(lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL)))  # noqa: B023
+    with tempfile.TemporaryDirectory() as folder:
+        made_runs(Path(folder))
+        timed = commands(Path(folder))
+        times: dict[str, list[float]] = {name: [] for name in timed}
+        for _ in range(repeats + 1):
+            for name, command in timed.items():
+                times[name].append(seconds(lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL)))  # noqa: B023
     kept = {name: values[1:] for name, values in times.items()}
     median = {name: statistics.median(values) for name, values in kept.items()}
     ratios = {
@@ -54,7 +85,7 @@ def main() -> None:
     }
     for name, value in median.items():
         of_torch = f"{ratios[name]:6.2f} x import torch" if name in ratios else ""
-        print(f"{name:24s} {value:6.2f} s {of_torch}")
+        print(f"{name:26s} {value:6.2f} s {of_torch}")
     figures = {
         "repeats": repeats,
         "median_seconds": {name: round(value, 3) for name, value in median.items()},

@@ -9,14 +9,14 @@ import time
 from pathlib import Path
 
 import pytest
-from test_report_in_a_browser import browser  # noqa: F401
 
 from marks import slow
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("index", "tutorial", "evidence/index", "how_to/index", "how_to/table", "concepts/certificate")
-#: No page is higher, on a desktop screen.
+#: No page is higher on a desktop screen, but for lists that people search and do not read.
 HIGHEST = 12_000
+LISTS = ("bad_input.html", "reference/")
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def site(tmp_path_factory):
     return place
 
 
-def see(browser, path, width):  # noqa: F811
+def see(browser, path, width):
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     browser.get(path.as_uri())
@@ -37,7 +37,7 @@ def see(browser, path, width):  # noqa: F811
 
 
 @slow
-def test_search_works_from_disk(browser, site):  # noqa: F811
+def test_search_works_from_disk(browser, site):
     see(browser, site / "index.html", 1280)
     box = browser.find_element("css selector", ".md-search__input")
     browser.execute_script("arguments[0].focus()", box)
@@ -50,7 +50,7 @@ def test_search_works_from_disk(browser, site):  # noqa: F811
 
 
 @slow
-def test_pages_fit_a_phone_and_are_not_endless(browser, site):  # noqa: F811
+def test_pages_fit_a_phone_and_are_not_endless(browser, site):
     for name in PAGES:
         see(browser, site / f"{name}.html", 360)
         wide = browser.execute_script("return [document.documentElement.scrollWidth, innerWidth]")
@@ -61,4 +61,4 @@ def test_pages_fit_a_phone_and_are_not_endless(browser, site):  # noqa: F811
     for path in sorted(site.rglob("*.html")):
         see(browser, path, 1280)
         high[path.relative_to(site).as_posix()] = browser.execute_script("return document.body.scrollHeight")
-    assert {name: height for name, height in high.items() if height > HIGHEST} == {}
+    assert {name: height for name, height in high.items() if height > HIGHEST and not name.startswith(LISTS)} == {}

@@ -20,6 +20,7 @@ from setpoint.data.frame import read_table
 from setpoint.data.scan import scan_table
 from setpoint.errors import BadSetting
 from setpoint.measure.sample import Sample
+from setpoint.report.names import method_words
 from setpoint.run.artefact import load_run, save_run
 from setpoint.run.settings import Settings
 from setpoint.run.stream import fit_stream
@@ -158,8 +159,8 @@ def test_the_command_line_takes_auto_by_default_and_every_command_knows_it(tmp_p
     assert method in ("default: trees", "default: stack")
     assert told["results"]["default"]["test"]["rates"]["fnr"] < told["results"]["cross-entropy"]["test"]["rates"]["fnr"]
     said = capsys.readouterr().out
-    assert "auto chose from" in said
-    assert f"3 kinds of models were tried. {method.removeprefix('default: ')} is kept: it" in said
+    assert "(kept)" in said
+    assert f"3 kinds of models were tried. Kept is {method_words(method.removeprefix('default: '))}: it" in said
     main_ok("predict", "run", "rings.csv", "--out", "answer.csv")
     answer, saved = pl.read_csv("answer.csv"), load_run("run")
     np.testing.assert_allclose(answer["score"].to_numpy(), saved.scores(read_table("rings.csv")).numpy(), rtol=1e-6)

@@ -49,7 +49,8 @@ def forest(figures: dict[str, Any]) -> list[Panel]:
 
 def design(figures: dict[str, Any]) -> str:
     return (
-        f"{figures['rows'][0]['repeats']} of {REPEATS} planned repeats per cell. Worlds with known truth, confidence {share(figures['confidence'])}. *Quantiles*: 100 quantiles from 0.5 % "
+        f"{figures['rows'][0]['repeats']} of {REPEATS} planned repeats per cell. Worlds with known "
+        f"truth, confidence {share(figures['confidence'])}. *Quantiles*: 100 quantiles from 0.5 % "
         "to 99.5 % as parameters, as other studies of ours had set it up. *Cut above*: quantiles from 0 to 100 % and a "
         "cut above all scores. *Split*: `split_fixed_sequence`, a quarter of the rows learns the order. FPR is tested "
         "by fixed sequence from the safe end, precision by MAPIE's default. MAPIE 1.6.0 in an environment of its own."

@@ -119,7 +119,7 @@ class Fresh:
         rows: The number of fresh rows.
         scores: Their scores, or some of them if the table was read in chunks.
         labels: The labels of these scores.
-        notes: What training never saw.
+        notes: Values that training never saw.
     """
 
     settled: Settled

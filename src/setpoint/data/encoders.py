@@ -1,4 +1,4 @@
-"""Encoders: named functions that turn one text or image into a list of numbers. What they gave is kept on disk.
+"""Encoders: named functions that turn one text or image into a list of numbers. Their results are kept on disk.
 
 An encoder is given one value at a time. Batches would be faster on some machines, but padding and the order of sums
 change the last digits, and then the score of a row would depend on the rows beside it.

@@ -65,7 +65,8 @@ def _column_values(problem: Problem, sample: Sample, shifts: Tensor) -> tuple[Te
     margin, order = (scores[:, 2] - torch.maximum(scores[:, 0], ahead)).sort(dim=1, descending=True)
     rival = (ahead > scores[:, 0]).long().gather(1, order)
     own, mass = labels[order], weights[order]
-    flagged, hits = [], []
+    flagged: list[Tensor] = []
+    hits: list[Tensor] = []
     for k in range(3):
         given = mass if k == 2 else mass * (rival == k)
         for counted, each in ((flagged, given), (hits, given * (own == k))):

@@ -83,7 +83,9 @@ class Entries:
     def to_dense(self) -> Tensor:
         rows, columns = self.shape
         flat = self.value.new_zeros((*self.value.shape[:-1], rows * columns))
-        return flat.index_copy(-1, self.index[0] * columns + self.index[1], self.value).unflatten(-1, self.shape)
+        return flat.index_copy(-1, self.index[0] * columns + self.index[1], self.value).view(
+            *flat.shape[:-1], *self.shape
+        )
 
 
 Matrix = Tensor | Entries | Operator
@@ -213,7 +215,8 @@ def in_parts(program: LinearProgram, size: int) -> list[LinearProgram]:
             return itertools.repeat(None)
         if isinstance(part, Entries):
             return [Entries(part.index, value, part.shape) for value in split(part.value)]
-        return part.flatten(0, len(program.batch) - 1).split(size)
+        pieces: tuple[Tensor, ...] = part.flatten(0, len(program.batch) - 1).split(size)
+        return pieces
 
     fields = (program.cost, program.matrix, program.bound, program.equality_matrix, program.equality_bound)
     return [LinearProgram(*parts) for parts in zip(*map(split, fields))]
@@ -228,10 +231,12 @@ def listed(program: LinearProgram) -> Listed:
     indices, values, above = [], [], 0
     for matrix in matrices(program):
         assert not isinstance(matrix, Operator)
-        listed_already = isinstance(matrix, Entries)
-        index = matrix.index.cpu().numpy() if listed_already else _every_place(*matrix.shape[-2:])
+        if isinstance(matrix, Entries):
+            index, value = matrix.index.cpu().numpy(), as_array(matrix.value)
+        else:
+            index, value = _every_place(*matrix.shape[-2:]), as_array(matrix.flatten(-2))
         indices.append(index + np.array([[above], [0]]) if above else index)
-        values.append(as_array(matrix.value if listed_already else matrix.flatten(-2)))
+        values.append(value)
         above += matrix.shape[-2]
     index, value = np.concatenate(indices, 1), np.concatenate(values, -1)
     if not value.all():

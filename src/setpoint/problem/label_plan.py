@@ -37,8 +37,8 @@ _FLOOR = 0.05
 class LabelPlan:
     """The chance of each row to be drawn for labelling, by its score.
 
-    `watch.plan` makes a plan. Rows are drawn independently, so the number of drawn rows is random; it is the one that
-    was asked for on average, if scores are distributed as those that made the plan.
+    `watch.plan` makes a plan. Rows are drawn independently, so the number of drawn rows is random; it is the
+    number that was asked for on average, if scores are distributed as those that made the plan.
 
     Attributes:
         threshold: The threshold of the point, which is one of the edges.

@@ -1,4 +1,4 @@
-"""Weights by which rows stand for another population than the one that they were drawn from."""
+"""Weights by which rows stand for another population than that which they were drawn from."""
 
 from __future__ import annotations
 

@@ -107,7 +107,8 @@ class OperatingPointDisplay:
         else:
             scores = np.asarray(estimator.predict_proba(X))[:, list(estimator.classes_).index(positive)]
         more.setdefault("name", type(estimator).__name__)
-        return cls.from_predictions(own if ask is None else ask, np.asarray(y) == positive, scores, **more)
+        asked: Any = own if ask is None else ask
+        return cls.from_predictions(asked, np.asarray(y) == positive, scores, **more)
 
     def plot(self, ax: Any = None) -> OperatingPointDisplay:
         """Draw the curve, the point and the region of broken bounds.

@@ -17,7 +17,7 @@ def framed(title: str, content: str, scripts: Sequence[str] = (), data: Any = No
 
     Args:
         title: The title of the page, as plain text.
-        content: What the page shows, in HTML.
+        content: The sections of the page, in HTML.
         scripts: The files of this room that make up the script, in their order.
         data: The numbers that the script shows.
         kind: "whole", or "brief" for a page inside a notebook.

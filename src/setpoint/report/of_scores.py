@@ -12,7 +12,7 @@ import numpy as np
 from torch import Tensor
 
 from setpoint.data.split import split
-from setpoint.decide.settle import AUTO, Confidence, read_confidence, settle
+from setpoint.decide.settle import Confidence, read_confidence, settle
 from setpoint.errors import BadProblem, ShapeMismatch
 from setpoint.files import write_whole
 from setpoint.measure.band import BAND
@@ -20,6 +20,7 @@ from setpoint.measure.constraint import CUT
 from setpoint.measure.sample import check_sample
 from setpoint.measure.worth import WORTH
 from setpoint.problem.caution import cautions_of_ask
+from setpoint.problem.certificate import AUTO
 from setpoint.problem.language import read_problem
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem

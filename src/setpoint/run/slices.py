@@ -108,7 +108,8 @@ def _cut(column: Column) -> Iterator[tuple[str, NDArray[np.bool_]]]:
     if column.dtype.is_numeric() and column.n_unique() > MOST_LEVELS // 3:
         values = column.cast(float).fill_null(float("nan")).to_numpy()
         absent = absent | np.isnan(values)
-        ends = np.unique(np.quantile(values[~absent], np.linspace(0, 1, BINS + 1))) if not absent.all() else []
+        known = values[~absent]
+        ends = np.unique(np.quantile(known, np.linspace(0, 1, BINS + 1)) if len(known) else known)
         for place, (low, high) in enumerate(pairwise(ends)):
             inside = (values >= low if not place else values > low) & (values <= high)
             yield f"{low:.4g} to {high:.4g}", inside & ~absent

@@ -33,7 +33,7 @@ class Look:
     Attributes:
         tally: All scores.
         counts: The true and false positives and negatives (tp, fp, fn, tn) at the threshold of the run.
-        notes: What training never saw.
+        notes: Values that training never saw.
         hashes: Hashes of the rows, if the run has a sketch to compare them with.
         scores: Some scores of each chunk.
         labels: Their labels.
