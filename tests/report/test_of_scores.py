@@ -136,3 +136,5 @@ def test_a_notebook_shows_the_page_with_its_slider(browser, tmp_path, dark):
     assert width[0] <= width[1]
     browser.switch_to.default_content()
     assert browser.get_screenshot_as_png()
+    # nbconvert asks a network for its own scripts; the next test reads the log of this browser.
+    assert all("://cdn" in line["message"] for line in browser.get_log("browser") if line["level"] == "SEVERE")
