@@ -22,6 +22,7 @@ from setpoint.run.artefact import load_run
 from setpoint.run.settings import Settings
 from setpoint.run.table import fit_table
 from setpoint.run.unfinished import Plan, begin, resume
+from setpoint.serve.models import RESTORERS
 from setpoint.train.kinds import KINDS
 from tables import loans
 
@@ -33,6 +34,7 @@ def known():
     register()
     yield
     KINDS.pop("k-neighbours")
+    RESTORERS.pop("k-neighbours")
 
 
 def rows(seed=0):

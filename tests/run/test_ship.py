@@ -56,7 +56,7 @@ def test_cross_entropy_is_shipped_if_held_out_rows_clearly_prefer_it(run, tmp_pa
     assert run.chosen.name == "default"
     found = shipped(with_held_out(run, ours=5.0, theirs=0.1))
     assert [found.name, *(one.name for one in found.beside)] == ["cross-entropy", "default"]
-    assert found.why_shipped.startswith("on the held-out rows plain cross-entropy was better than the default by +0.")
+    assert found.why_shipped.startswith("on the held-out rows plain cross-entropy was better than the default by +62.")
     assert found.point == run.chosen.beside[0].point
 
     # The artefact, the sentences and the report are then those of plain cross-entropy.

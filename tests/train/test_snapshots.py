@@ -12,10 +12,11 @@ from torch import nn
 
 import setpoint as sp
 from setpoint.errors import BadSetting
+from setpoint.serve.mixture import _between_0_and_1
 from setpoint.train.default import Case, make_solver
 from setpoint.train.history import score
 from setpoint.train.scoring import score_rows
-from setpoint.train.snapshots import FACTORS, _between_0_and_1, _cuts
+from setpoint.train.snapshots import FACTORS, _cuts
 
 PROBLEM = sp.ask("minimize fnr where fpr <= 20%")
 

@@ -157,7 +157,7 @@ def folds_of_clusters(labels: Tensor, clusters: Tensor, most: int, seed: int) ->
         >>> import torch
         >>> from setpoint.data.split import folds_of_clusters
         >>> folds_of_clusters(torch.tensor([0, 1, 0, 1, 1, 0]), torch.tensor([7, 7, 8, 8, 9, 9]), 2, 0).tolist()
-        [0, 0, 1, 1, 1, 1]
+        [0, 0, 1, 1, 0, 0]
     """
     numbers = clusters.unique(return_inverse=True)[1]
     for folds in range(most, 1, -1):

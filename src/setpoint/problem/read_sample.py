@@ -46,7 +46,8 @@ def about_scores(
             else numbers.
         labels: The labels.
     """
-    classes = classes or problem.class_names or None
+    if classes is None:
+        classes = problem.class_names or None
     shape = tuple(scores.shape) if hasattr(scores, "shape") else _shape(scores)
     found = about_labels(problem, labels, classes)
     if found is not None:

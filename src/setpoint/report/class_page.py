@@ -67,23 +67,21 @@ SCRIPTS = ("interval.js", "chart.js", "class_page.js")
 def make_class_page(material: Material) -> str:
     """Make the report of a run of several classes as one self-contained HTML file, with a slider per class.
 
-        Args:
-            material: Everything that the report shows.
+    Args:
+        material: Everything that the report shows.
 
-        Returns:
-            The text of the file.
+    Returns:
+        The text of the file.
 
-        Example:
-            >>> import setpoint as sp, torch
-            >>> from setpoint.report.class_page import make_class_page
-            >>> from setpoint.report.class_positions import class_data
-    from setpoint.report.frame import framed
-    from setpoint.report.material import Contender, Material
-            >>> scores, labels = torch.eye(3).repeat(4, 1), torch.arange(3).repeat(4)
-            >>> point = sp.calibrate("maximize macro recall", scores, labels)
-            >>> mine = Contender("mine", point.thresholds, {"test": scores})
-            >>> '<table class="confusion" id="confusion">' in make_class_page(Material(point, [mine], {"test": labels}))
-            True
+    Example:
+        >>> import setpoint as sp, torch
+        >>> from setpoint.report.class_page import make_class_page
+        >>> from setpoint.report.material import Contender, Material
+        >>> scores, labels = torch.eye(3).repeat(4, 1), torch.arange(3).repeat(4)
+        >>> point = sp.calibrate("maximize macro recall", scores, labels)
+        >>> mine = Contender("mine", point.thresholds, {"test": scores})
+        >>> '<table class="confusion" id="confusion">' in make_class_page(Material(point, [mine], {"test": labels}))
+        True
     """
     chosen = material.contenders[0]
     assert isinstance(chosen.thresholds, Shifts)

@@ -37,6 +37,7 @@ class Report:
         point: The operating point, set on the calibration rows.
         judged: The same point with its rates on the test rows.
         html: The text of the page, self-contained.
+        material: The scores and points that the page is made from.
 
     Example:
         >>> import numpy as np, setpoint as sp
