@@ -15,7 +15,7 @@ from setpoint.train import race, tune
 from setpoint.train.best import Tried, gather_evidence
 from setpoint.train.default import Case, make_solver
 from setpoint.train.history import score
-from setpoint.train.penalty import Penalty
+from setpoint.train.penalty import LinearPenalty
 from setpoint.train.recipes import RECIPES, Recipes
 from setpoint.train.trial import HALVES, Trial, choose, halves
 
@@ -192,11 +192,11 @@ def test_the_evidence_of_a_row_comes_from_a_model_that_was_not_fitted_on_it():
     draw = torch.Generator().manual_seed(0)
     x, labels = torch.randn(150, 60, generator=draw).double(), (torch.arange(150) % 3 == 0).double()
     rows = Rows(torch.cat([x, torch.ones(150, 1)], dim=1), labels, torch.ones(150).double())
-    theta = Recipes(sp.ask("maximize f1"), rows, Penalty()).plain
+    theta = Recipes(sp.ask("maximize f1"), rows, LinearPenalty()).plain
     held_out = Sample(torch.zeros(2), torch.tensor([0.0, 1.0]))
     point = sp.evaluate("maximize f1", rows.x @ theta, labels)
     standing = Tried(RECIPES["CrossEntropy"], theta, held_out, point, Trial("CrossEntropy", point, 0.0))
-    evidence, how = gather_evidence(point.problem, rows, [standing, standing], Penalty())
+    evidence, how = gather_evidence(point.problem, rows, [standing, standing], LinearPenalty())
     assert how == "cross-validated in 3 folds"
     assert float(roc_area(rows.x @ theta, labels)) > 0.9
     assert float(roc_area(evidence[0].scores[:150], labels)) < 0.65

@@ -18,7 +18,7 @@ from setpoint.train.lasso import _quadratic, elastic_net
 from setpoint.train.linear import cross_entropy
 from setpoint.train.newton import newton, products_of
 from setpoint.train.penalty import (
-    Penalty,
+    LinearPenalty,
     ScaledColumns,
     Validated,
     choose_penalty,
@@ -57,7 +57,7 @@ def test_the_elastic_net_equals_scikit_learn(size, features, mix):
     rows = table(size, features)
     weights = class_weights(rows, 2.0)
     for strength in (size / 15, size / 50):
-        penalty = Penalty((1 - mix) * strength, mix * strength)
+        penalty = LinearPenalty((1 - mix) * strength, mix * strength)
         theta = elastic_net(rows, weights, penalty.lasso, penalty.ridge)
         torch.testing.assert_close(theta, peer(rows, weights, penalty), atol=1e-5, rtol=1e-4)
 
@@ -189,7 +189,9 @@ def test_folds_have_the_same_share_of_each_class_in_each_group():
         assert counts.tolist() == [len(labels) // 2 * (1 if label else 3) // 4 // 5] * 5
 
 
-@pytest.mark.parametrize("penalty", [Penalty(), Penalty(9.0), Penalty(0.0, 3.0), Penalty(2.0, 2.0)])
+@pytest.mark.parametrize(
+    "penalty", [LinearPenalty(), LinearPenalty(9.0), LinearPenalty(0.0, 3.0), LinearPenalty(2.0, 2.0)]
+)
 def test_plain_cross_entropy_on_the_columns_of_a_penalty_is_the_minimum_under_the_penalty(penalty):
     rows = table(120, 30)
     columns = ScaledColumns.under(rows, penalty)
@@ -198,7 +200,7 @@ def test_plain_cross_entropy_on_the_columns_of_a_penalty_is_the_minimum_under_th
     torch.testing.assert_close(theta, expected, atol=1e-4, rtol=1e-3)
     torch.testing.assert_close(Recipes(ASK, rows, penalty).plain, theta)
     assert len(columns.kept) == int((expected[:-1].abs() > 1e-4).sum()) + 1
-    assert (columns.rows is rows) == (penalty == Penalty())
+    assert (columns.rows is rows) == (penalty == LinearPenalty())
 
 
 def test_another_penalty_must_be_better_by_more_than_three_standard_errors(monkeypatch):
@@ -208,14 +210,14 @@ def test_another_penalty_must_be_better_by_more_than_three_standard_errors(monke
 
     def paths(spread):
         losses = 0.9 + spread * torch.linspace(-1, 1, 100)
-        ridges = [Validated(Penalty(s), zeros, torch.ones(100)) for s in (1.0, 4.0)]
+        ridges = [Validated(LinearPenalty(s), zeros, torch.ones(100)) for s in (1.0, 4.0)]
         monkeypatch.setattr(penalties, "ridge_path", lambda *_: ridges)
-        monkeypatch.setattr(penalties, "lasso_path", lambda *_: [Validated(Penalty(0.0, 9.0), zeros, losses)])
+        monkeypatch.setattr(penalties, "lasso_path", lambda *_: [Validated(LinearPenalty(0.0, 9.0), zeros, losses)])
         gain = 1 - losses
         return cross_validate(rows, fold).penalty, float(gain.mean() / gain.std() * 10)
 
-    assert paths(0.5)[0] == Penalty(0.0, 9.0)
-    assert paths(0.7)[0] == Penalty()
+    assert paths(0.5)[0] == LinearPenalty(0.0, 9.0)
+    assert paths(0.7)[0] == LinearPenalty()
     assert paths(0.5)[1] > 3 > paths(0.7)[1] > 2
 
 
@@ -228,7 +230,7 @@ def test_few_columns_among_many_get_a_lasso():
 
 def test_a_clear_signal_keeps_the_ridge_of_1():
     rows = table(300, 10, noise=0.2)
-    assert cross_validate(rows, deal_folds(rows)).penalty == Penalty()
+    assert cross_validate(rows, deal_folds(rows)).penalty == LinearPenalty()
 
 
 def test_without_enough_rows_to_validate_or_with_more_than_matter_the_ridge_stays_1(monkeypatch):
@@ -236,10 +238,10 @@ def test_without_enough_rows_to_validate_or_with_more_than_matter_the_ridge_stay
     few = table(100, 5)
     positives = few.labels.nonzero().squeeze(-1)
     few = few.take(torch.cat([positives[:9], (few.labels == 0).nonzero().squeeze(-1)]))
-    assert choose_penalty(few) == Penalty()
-    assert choose_penalty(table(400, 2)) == Penalty()
+    assert choose_penalty(few) == LinearPenalty()
+    assert choose_penalty(table(400, 2)) == LinearPenalty()
     one_class = Rows(few.x, torch.zeros_like(few.labels), few.weights)
-    assert choose_penalty(one_class) == Penalty()
+    assert choose_penalty(one_class) == LinearPenalty()
 
 
 def test_the_choice_is_the_same_every_time_to_the_last_bit():
@@ -255,7 +257,7 @@ def test_a_training_chooses_its_penalty_once_for_all_candidates_and_for_the_retr
 
     def choose(rows, caution):
         calls.append(len(rows.labels))
-        return Penalty(7.0)
+        return LinearPenalty(7.0)
 
     monkeypatch.setattr("setpoint.train.full_batch.choose_penalty", choose)
     monkeypatch.setattr("setpoint.train.recipes.choose_penalty", lambda rows: pytest.fail("chosen again"))
@@ -299,7 +301,7 @@ def test_a_killed_training_takes_up_the_penalty_that_it_had_chosen(tmp_path, mon
 def test_a_wide_table_is_learned_where_the_weakest_ridge_learns_noise_by_heart():
     train, fresh = table(150, 300, informative=2, noise=0.3), table(3000, 300, informative=2, noise=0.3, seed=9)
     found = {}
-    for name, penalty in {"fixed": Penalty(), "chosen": None}.items():
+    for name, penalty in {"fixed": LinearPenalty(), "chosen": None}.items():
         theta = Recipes(ASK, train, penalty).anchored()
         found[name] = sp.evaluate(ASK, fresh.x @ theta, fresh.labels).objective
     assert found["chosen"] < 0.1
@@ -309,4 +311,4 @@ def test_a_wide_table_is_learned_where_the_weakest_ridge_learns_noise_by_heart()
 def test_newton_of_a_given_ridge_is_that_of_scikit_learn():
     rows = table(100, 8)
     theta, _ = newton(rows, rows.weights, None, ridge=5.0)
-    torch.testing.assert_close(theta, peer(rows, rows.weights, Penalty(5.0)), atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(theta, peer(rows, rows.weights, LinearPenalty(5.0)), atol=1e-5, rtol=1e-4)

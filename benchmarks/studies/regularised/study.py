@@ -28,7 +28,7 @@ import setpoint as sp
 from benchmarks.common.data import Part, Parts, arguments, paired, split
 from benchmarks.common.harness import write_result
 from benchmarks.studies.default_study.study import training_rows
-from setpoint.train.penalty import Penalty
+from setpoint.train.penalty import LinearPenalty
 from setpoint.train.recipes import Recipes
 
 ASKS = {"noisy": "maximize precision where flagged == 5%", "wide": "minimize fnr where fpr <= 1%"}
@@ -70,7 +70,7 @@ def by_setpoint(problem: sp.Problem, parts: Parts, solver: Any) -> Any:
 def by_fixed_ridge(problem: sp.Problem, parts: Parts) -> Any:
     """The default under the ridge 1/2 |theta|^2 on every table, as it was before penalties were chosen."""
     rows, scaling = training_rows(parts.train, parts.held_out)
-    theta = Recipes(problem, rows, Penalty()).anchored()
+    theta = Recipes(problem, rows, LinearPenalty()).anchored()
     return lambda x: scaling.with_ones(x) @ theta
 
 

@@ -32,7 +32,7 @@ class Model(Protocol):
         """Scores `(n,)`, or `(n, K)` for K outputs, of features `(n, d)`."""
 
 
-class Part(Protocol):
+class Scorer(Protocol):
     """A model, or a part of one, on features in float64; scores are float64 `(n, K)`."""
 
     def scores(self, x: Array) -> Array: ...
@@ -42,7 +42,7 @@ class Part(Protocol):
 class Whole:
     """A model of the library's own kinds."""
 
-    part: Part
+    part: Scorer
     outputs: int
 
     def score(self, x: NDArray[np.float32]) -> Array:
@@ -79,7 +79,7 @@ class Layers:
 
 
 @dataclass(frozen=True)
-class Trees:
+class ServedTrees:
     """The mean logit of boosters."""
 
     boosters: Sequence[Booster]
@@ -93,17 +93,17 @@ class Trees:
 
 @dataclass(frozen=True)
 class Mean:
-    members: Sequence[Part]
+    members: Sequence[Scorer]
 
     def scores(self, x: Array) -> Array:
         return np.asarray(np.stack([member.scores(x) for member in self.members]).mean(0))
 
 
 @dataclass(frozen=True)
-class Stack:
+class ServedStack:
     """The weighted sum of members, in the order of their names."""
 
-    members: Mapping[str, Part]
+    members: Mapping[str, Scorer]
     weights: Mapping[str, float]
     bias: float
 
@@ -115,20 +115,20 @@ class Stack:
 
 
 @dataclass(frozen=True)
-class SideBySide:
+class ServedLabels:
     """One model per label."""
 
-    labels: Sequence[Part]
+    labels: Sequence[Scorer]
 
     def scores(self, x: Array) -> Array:
         return np.concatenate([label.scores(x) for label in self.labels], axis=1)
 
 
 @dataclass(frozen=True)
-class Mixture:
+class ServedMixture:
     """Each row is scored by one of the members; PyTorch draws the numbers by which `chosen_members` hashes it."""
 
-    members: Sequence[Part]
+    members: Sequence[Scorer]
     shares: Array
     cuts: Array
 
@@ -139,7 +139,7 @@ class Mixture:
         return np.asarray(own - self.cuts[chosen][:, None])
 
 
-def restore_part(state: State) -> Part:
+def restore_part(state: State) -> Scorer:
     """The model whose parameters have these names; each kind of model has names of its own.
 
     Raises:
@@ -147,16 +147,16 @@ def restore_part(state: State) -> Part:
     """
     if "blocks" in state:
         texts = [_text(state[f"booster_{place}"]) for place in range(len(state) - 1)]
-        return Trees([Booster(text) for text in texts], Layout.from_json(_text(state["blocks"])))
+        return ServedTrees([Booster(text) for text in texts], Layout.from_json(_text(state["blocks"])))
     if "shares" in state:
         members = _several(state, "members")
-        return Mixture(members, state["shares"].astype(float), state["cuts"].astype(float))
+        return ServedMixture(members, state["shares"].astype(float), state["cuts"].astype(float))
     names = sorted(name.removeprefix("weight of ") for name in state if name.startswith("weight of "))
     if names:
         weights = {name: float(state[f"weight of {name}"]) for name in names}
         own = {name: restore_part(_under(f"members.{name}.", state)) for name in names}
-        return Stack(own, weights, float(state["bias"]))
-    for group, kind in (("members", Mean), ("labels", SideBySide)):
+        return ServedStack(own, weights, float(state["bias"]))
+    for group, kind in (("members", Mean), ("labels", ServedLabels)):
         if any(name.startswith(f"{group}.") for name in state):
             return kind(_several(state, group))
     if "weight" in state:
@@ -170,7 +170,7 @@ def restore_part(state: State) -> Part:
 def restore(state: State, members: int, outputs: int) -> Model:
     """The model with these parameters, of so many members, which gives so many scores per row."""
     part = restore_part(state)
-    each = part.labels if isinstance(part, SideBySide) else [part]
+    each = part.labels if isinstance(part, ServedLabels) else [part]
     if members > 1 and not all(isinstance(own, Mean) and len(own.members) == members for own in each):
         raise BadFile(f"it does not hold the {members} models of its ensemble")
     return Whole(part, outputs)
@@ -191,7 +191,7 @@ def _linear(state: State) -> Linear:
     return Linear(weight, bias)
 
 
-def _several(state: State, group: str) -> list[Part]:
+def _several(state: State, group: str) -> list[Scorer]:
     count = 1 + max(int(name.split(".")[1]) for name in state if name.startswith(f"{group}."))
     return [restore_part(_under(f"{group}.{place}.", state)) for place in range(count)]
 

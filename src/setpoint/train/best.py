@@ -23,7 +23,7 @@ from setpoint.problem.problem import Problem
 from setpoint.train.full_batch import FullBatch, linear_layer, penalty_once, read_rows, set_layer
 from setpoint.train.history import History, record, score
 from setpoint.train.method import Trained
-from setpoint.train.penalty import Penalty
+from setpoint.train.penalty import LinearPenalty
 from setpoint.train.recipes import RECIPES, Only, Recipe, Recipes, Ridge
 from setpoint.train.together import every_batch
 from setpoint.train.trial import Trial, choose, judge
@@ -160,7 +160,7 @@ def _tuned(settings: dict[str, float]) -> Recipe:
 
 
 def gather_evidence(
-    problem: Problem, rows: Rows, contenders: list[Tried], penalty: Penalty
+    problem: Problem, rows: Rows, contenders: list[Tried], penalty: LinearPenalty
 ) -> tuple[list[Sample], str]:
     """Scores of rows that a candidate was not fitted on: the held-out rows, and the training rows by cross-validation.
 

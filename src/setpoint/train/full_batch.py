@@ -25,7 +25,7 @@ from setpoint.problem.problem import Problem
 from setpoint.train.history import History, record, score
 from setpoint.train.linear import recipe_bytes
 from setpoint.train.method import Trained
-from setpoint.train.penalty import CAUTION, Penalty, choose_penalty
+from setpoint.train.penalty import CAUTION, LinearPenalty, choose_penalty
 from setpoint.train.recipes import Candidates, Only, Recipes, is_linear
 from setpoint.train.together import every_batch
 from setpoint.train.trial import judge
@@ -103,9 +103,9 @@ class FullBatch:
         return Trained(model, history, best, replace(self, recipe=settled))
 
 
-def penalty_once(rows: Rows, work: Work, caution: float = CAUTION) -> Penalty:
+def penalty_once(rows: Rows, work: Work, caution: float = CAUTION) -> LinearPenalty:
     """The penalty that cross-validation chooses, or that it chose before a kill."""
-    return Penalty(**work.once("penalty", lambda: asdict(choose_penalty(rows, caution))))
+    return LinearPenalty(**work.once("penalty", lambda: asdict(choose_penalty(rows, caution))))
 
 
 def single_loaders(loader: Iterable[Any]) -> list[Iterable[Any]]:

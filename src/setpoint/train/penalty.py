@@ -53,7 +53,7 @@ TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
-class Penalty:
+class LinearPenalty:
     """lasso |theta|_1 + ridge / 2 |theta|^2, beside the sum of the losses, on standardised features."""
 
     ridge: float = 1.0
@@ -67,7 +67,7 @@ class Penalty:
 class Validated:
     """A penalty, the scores of all rows by models that were not fitted on them, and the loss of each row there."""
 
-    penalty: Penalty
+    penalty: LinearPenalty
     out_of_fold: Tensor
     losses: Tensor
 
@@ -99,7 +99,7 @@ class ScaledColumns:
     width: int
 
     @classmethod
-    def under(cls, rows: Rows, penalty: Penalty) -> ScaledColumns:
+    def under(cls, rows: Rows, penalty: LinearPenalty) -> ScaledColumns:
         """The columns for a penalty."""
         width = rows.x.shape[1]
         kept = torch.arange(width)
@@ -134,11 +134,11 @@ def deal_folds(rows: Rows) -> Tensor:
     return fold
 
 
-def choose_penalty(rows: Rows, caution: float = CAUTION) -> Penalty:
+def choose_penalty(rows: Rows, caution: float = CAUTION) -> LinearPenalty:
     """The penalty with the lowest cross-validated cross-entropy, where rows are few enough for it to matter."""
     smallest = min(len(kind) for kind in strata(rows.labels, rows.groups))
     if not 2 * FOLDS <= smallest <= ENOUGH * (rows.x.shape[1] - 1) or len(strata(rows.labels)) < 2:
-        return Penalty()
+        return LinearPenalty()
     some = some_rows(rows, MATCH_ROWS)
     return cross_validate(some, deal_folds(some), caution).penalty
 
@@ -174,7 +174,7 @@ def ridge_path(rows: Rows, fold: Tensor, strengths: Sequence[float] = STRENGTHS)
     weights, products = class_weights(rows, 1.0), products_of(rows.x)
     last: Tensor | None = None
 
-    def at(penalty: Penalty) -> Fit:
+    def at(penalty: LinearPenalty) -> Fit:
         nonlocal last
         fit = partial(newton, rows, ridge=penalty.ridge, products=products, tolerance=TOLERANCE, pace=PACE)
         last, undo = fit(weights, last)
@@ -183,7 +183,7 @@ def ridge_path(rows: Rows, fold: Tensor, strengths: Sequence[float] = STRENGTHS)
         return lambda inside, turn: fit(inside, start, lambda slope: undo(slope) * (weights.sum() / inside.sum()))[0]
 
     strengths = strengths if products is None else strengths[::-1]
-    return _walk(rows, fold, [Penalty(strength) for strength in strengths], at)
+    return _walk(rows, fold, [LinearPenalty(strength) for strength in strengths], at)
 
 
 def lasso_path(rows: Rows, fold: Tensor, mix: float) -> list[Validated]:
@@ -191,9 +191,9 @@ def lasso_path(rows: Rows, fold: Tensor, mix: float) -> list[Validated]:
     weights = class_weights(rows, 1.0)
     share = (weights * rows.labels).sum() / weights.sum()
     strongest = float((rows.x[:, :-1].T @ (weights * (rows.labels - share))).abs().max()) / mix
-    known: dict[tuple[Penalty, int], Tensor] = {}
+    known: dict[tuple[LinearPenalty, int], Tensor] = {}
 
-    def at(penalty: Penalty) -> Fit:
+    def at(penalty: LinearPenalty) -> Fit:
         def fit(inside: Tensor, turn: int) -> Tensor:
             if (penalty, turn) not in known:
                 # From the penalty before in the same fold, or from the same penalty in another fold.
@@ -204,9 +204,9 @@ def lasso_path(rows: Rows, fold: Tensor, mix: float) -> list[Validated]:
 
         return fit
 
-    def nets() -> Iterator[Penalty]:
+    def nets() -> Iterator[LinearPenalty]:
         for step in STEPS:
-            yield (penalty := Penalty((1 - mix) * step * strongest, mix * step * strongest))
+            yield (penalty := LinearPenalty((1 - mix) * step * strongest, mix * step * strongest))
             if int((known[penalty, 0] != 0).sum()) > FULL * len(rows.x):
                 return
 
@@ -242,7 +242,7 @@ Fit = Callable[[Tensor, int], Tensor]
 
 
 def _walk(
-    rows: Rows, fold: Tensor, penalties: Iterable[Penalty], at: Callable[[Penalty], Fit], folds: int = FOLDS
+    rows: Rows, fold: Tensor, penalties: Iterable[LinearPenalty], at: Callable[[LinearPenalty], Fit], folds: int = FOLDS
 ) -> list[Validated]:
     """Cross-validate one penalty after the other, until `PATIENCE` in a row are no better than the best.
 

@@ -22,7 +22,7 @@ from setpoint.solve.solver import Solver
 from setpoint.train.class_weights import GRID, TRIED, class_weights, deciding_bound, ratio_for
 from setpoint.train.linear import Anchor, cross_entropy, match, refine
 from setpoint.train.newton import products_of
-from setpoint.train.penalty import Penalty, ScaledColumns, choose_penalty
+from setpoint.train.penalty import LinearPenalty, ScaledColumns, choose_penalty
 
 KAPPA = 0.25
 
@@ -38,7 +38,7 @@ class Recipes:
     Recipes work on the columns of the penalty (`ScaledColumns`), which cross-validation chooses unless it is given.
     """
 
-    def __init__(self, problem: Problem, rows: Rows, penalty: Penalty | None = None) -> None:
+    def __init__(self, problem: Problem, rows: Rows, penalty: LinearPenalty | None = None) -> None:
         self.problem = problem
         self.penalty = choose_penalty(rows) if penalty is None else penalty
         self.columns = ScaledColumns.under(rows, self.penalty)
@@ -113,7 +113,7 @@ class Candidates(Protocol):
     """
 
     @property
-    def penalty(self) -> Penalty | None: ...
+    def penalty(self) -> LinearPenalty | None: ...
 
     @property
     def chooses(self) -> bool: ...
@@ -128,7 +128,7 @@ class Only:
 
     name: str
     make: Recipe
-    penalty: Penalty | None = None
+    penalty: LinearPenalty | None = None
     chooses: ClassVar[bool] = False
 
     @property
