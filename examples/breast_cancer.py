@@ -12,7 +12,8 @@ import polars as pl
 from sklearn.datasets import load_breast_cancer
 
 import setpoint as sp
-from setpoint.commands.show import console, progress, result_table, trials_table
+from setpoint.commands.show import progress, result_table, trials_table
+from setpoint.commands.terminal import console
 from setpoint.report.of_run import write_report
 from setpoint.report.verdict import first_line, sentences
 from setpoint.run.artefact import check_place, save_run

@@ -1,8 +1,7 @@
 """Fraud in card payments: how much of it is found if one honest payment in a thousand may be stopped?
 
-`payments` makes them so that a linear model and a cut at 0.5 fail: an illustration, no evidence. 2 % are fraud (large
-sums at night; failed logins to new accounts), 30 % are honest and share half of a pattern, 0.5 % look like fraud at
-night. Same test rows for setpoint asked for FPR <= 0.1 %, for linear cross-entropy and for LightGBM at 0.5.
+`payments` makes them so that linear cross-entropy and LightGBM's cut at 0.5 fail: an illustration, no evidence. 2 % are
+fraud (by night; failed logins to new accounts), 30 % are honest with half of a pattern, 0.5 % look like fraud by night.
 
     python examples/rare_events.py run
 """
@@ -14,7 +13,8 @@ import numpy as np
 import polars as pl
 
 import setpoint as sp
-from setpoint.commands.show import console, grid, progress, say
+from setpoint.commands.show import grid, progress
+from setpoint.commands.terminal import console, say
 from setpoint.data.split import split
 from setpoint.report.of_run import write_report
 from setpoint.report.verdict import first_line
