@@ -82,7 +82,8 @@ hide: [navigation, toc]
 
 Effects are means over cells (a set and an ask) in points, positive when ours is better; *better* and *worse* are by two
 standard errors, *corrected* for splits that overlap. Commands begin with `python -m benchmarks.`; `--quick` runs a
-rough, short form. Written by `python -m benchmarks.evidence`, nothing is typed. [What we do not claim](not_claimed.md) ·
+rough, short form. Written by `python -m benchmarks.evidence`, nothing is typed.
+[What we do not claim](not_claimed.md) ·
 [the papers' 13 tables and 7 figures](papers.md) · [speed](../measured.md) · [peers](../peers.md) ·
 [quality](../quality.md)
 {: .evidence }"""

@@ -25,6 +25,7 @@ from setpoint.commands.show import progress, result_table
 from setpoint.data.frame import read_table
 from setpoint.decide.paired import Difference
 from setpoint.problem.point import OperatingPoint
+from setpoint.report.names import method_words
 from setpoint.report.verdict import against, first_line, sentences
 from setpoint.run.artefact import load_run
 from setpoint.run.settings import Settings
@@ -91,9 +92,9 @@ def test_tuning_chooses_auto_and_shows_what_it_chose_from(table, capsys):
     trials = saved["results"]["auto"]["comparison"]
     (chosen,) = [trial["name"] for trial in trials if trial["chosen"]]
     assert saved["results"]["auto"]["method"] == f"auto: {chosen}"
-    assert f"{chosen} (chosen)" in shown
+    assert f"{method_words(chosen)} (kept)" in shown
     assert "the best of 2 trials" in shown
-    assert all(trial["name"] in shown for trial in trials)
+    assert all(method_words(trial["name"]) in shown for trial in trials)
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,11 @@ def thresholds(*places):
     return [load_run(place).point.threshold for place in places]
 
 
+def without_names(run):
+    """What a run stores of its data, but for the names of the files."""
+    return {name: value for name, value in run.about["data"].items() if name != "files"}
+
+
 @slow
 def test_fit_from_standard_input_is_fit_from_the_file(table):
     text = loans().write_csv(separator=";").encode("utf-16")
@@ -62,7 +67,7 @@ def test_fit_from_standard_input_is_fit_from_the_file(table):
     main_ok("fit", "loans.csv", *QUICK, "--out", "file")
     one, other = load_run("run"), load_run("file")
     assert one.point == other.point
-    assert one.about["data"] == other.about["data"]
+    assert without_names(one) == without_names(other)
     assert "standard input is UTF-16; --encoding sets another" in one.about["notes"]
     assert not (table / "run" / COPY).exists()
 
@@ -116,8 +121,8 @@ def test_a_folder_and_several_files_are_the_table(table):
     main_ok("fit", "loans.parquet", *QUICK, "--out", "one")
     main_ok("fit", "0.csv", "1.csv", "2.csv", *QUICK, "--out", "several")
     main_ok("fit", "loans.csv", *QUICK, "--out", "text")
-    assert load_run("folder").about["data"] == load_run("one").about["data"]
-    assert load_run("several").about["data"] == load_run("text").about["data"]
+    assert without_names(load_run("folder")) == without_names(load_run("one"))
+    assert without_names(load_run("several")) == without_names(load_run("text"))
     assert len(set(thresholds("folder", "one", "several", "text"))) == 1
     main_ok("predict", "one", "months", "--out", "answer.csv")
     main_ok("predict", "one", "loans.parquet", "--out", "expected.csv")

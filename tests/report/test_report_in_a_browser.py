@@ -346,6 +346,7 @@ def test_the_mouse_takes_the_handle_that_it_is_on_even_where_both_meet(band):
     place = band.places[0]
     band.move(place, handle=1)
     assert band.places == [place, place]
+    band.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", band.slider)
     low, high = (
         band.run("(() => { const b = arguments[0].getBoundingClientRect(); return [b.left, b.width]; })()", slider)
         for slider in band.sliders
