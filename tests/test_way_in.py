@@ -78,6 +78,7 @@ def test_the_notebook_runs(tmp_path):
     assert "Certified: recall >= 95% with confidence 95%" in told
 
 
+@slow
 def test_prose_keeps_its_rules_and_the_rules_bite(tmp_path, monkeypatch):
     monkeypatch.setattr(prose, "ROOT", tmp_path)
     page = tmp_path / "page.md"
