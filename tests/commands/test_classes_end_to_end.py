@@ -122,7 +122,7 @@ def test_digits_by_one_command(model, here, capsys):
 
 
 @slow
-@pytest.mark.parametrize("solver", ["implicit", "augmented"])
+@pytest.mark.parametrize("solver", ["implicit", "augmented", "program"])
 def test_solvers_of_classes_by_name(solver, here, capsys):
     more = ["--solver", solver, "--epochs", "40", "--confidence", "none", "--out", "run", "--json"]
     ask = "maximize macro recall where coverage of class barolo <= 40%"

@@ -140,8 +140,9 @@ def test_solvers_by_name_are_those_of_classes_or_refused():
     case = Case(sp.ask(ASK).resolved("012"), n_classes=3, rows=10)
     assert isinstance(make_solver("implicit", case), sp.classes.ImplicitShifts)
     assert isinstance(make_solver("augmented", case), sp.classes.AugmentedMulticlass)
+    assert isinstance(make_solver("program", case), sp.losses.MulticlassAUCLoss)
     assert make_solver("auto", case) is None
-    for name in ("lagrangian", "pairwise", "program", "weighted"):
+    for name in ("lagrangian", "pairwise", "weighted"):
         with pytest.raises(BadSetting, match=f"solver '{name}' is for two classes"):
             make_solver(name, case)
     with pytest.raises(BadSetting, match="names none or all of them"):

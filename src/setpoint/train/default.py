@@ -28,7 +28,7 @@ from setpoint.solve.lagrangian import Lagrangian
 from setpoint.solve.last_layer import ImplicitLastLayer
 from setpoint.solve.multilabel import OneVsRest
 from setpoint.solve.pairwise import PairwiseArea
-from setpoint.solve.program import program_for
+from setpoint.solve.program import MulticlassAUCLoss, program_for
 from setpoint.solve.proxy import ProxyLagrangian
 from setpoint.solve.sample_prices import ByArea, Growth
 from setpoint.solve.shifts import ImplicitShifts
@@ -48,7 +48,7 @@ TUNED = "tuned"
 #: candidates.
 PLAIN = ("default", "weighted")
 #: Solvers for problems about several classes.
-OF_CLASSES = ("default", "auto", "implicit", "last-layer", "augmented", BASELINE)
+OF_CLASSES = ("default", "auto", "implicit", "last-layer", "augmented", "program", BASELINE)
 #: Solvers for models that give the scores of several labels; linear models and trees are trained for one at a time.
 OF_LABELS = ("default", "auto", "implicit", BASELINE)
 #: What can be named as a way to train. None leaves the choice to the library, several are tried in turn until one
@@ -123,6 +123,10 @@ class Case:
         """The best mixture of snapshots of the proxy-Lagrangian."""
         return Snapshots(ProxyLagrangian(self.problem, memory=self.memory))
 
+    def program(self) -> Solver:
+        """The linear program of the metric; of several classes, that of their AUC, whatever is asked."""
+        return MulticlassAUCLoss() if self.n_classes else program_for(self.problem)
+
     def augmented(self, growth: Growth) -> Solver:
         """The augmented Lagrangian over cross-entropy; of K classes those that the ask names are critical."""
         if self.n_classes:
@@ -148,7 +152,7 @@ SOLVERS: dict[str, Callable[[Case], Choice]] = {
     "augmented-auc": lambda case: case.augmented(Growth(metric=ByArea())),
     "pairwise": lambda case: PairwiseArea(case.problem, memory=case.memory),
     "sums": lambda case: case.sums(),
-    "program": lambda case: program_for(case.problem),
+    "program": lambda case: case.program(),
     "weighted": lambda case: case.entropy("balanced"),
     BASELINE: lambda case: case.entropy(),
 }
