@@ -32,7 +32,7 @@ class Model(Protocol):
         """Scores `(n,)`, or `(n, K)` for K outputs, of features `(n, d)`."""
 
 
-class Scorer(Protocol):
+class RowScorer(Protocol):
     """A model, or a part of one, on features in float64; scores are float64 `(n, K)`."""
 
     def scores(self, x: Array) -> Array: ...
@@ -42,7 +42,7 @@ class Scorer(Protocol):
 class Whole:
     """A model of the library's own kinds."""
 
-    part: Scorer
+    part: RowScorer
     outputs: int
 
     def score(self, x: NDArray[np.float32]) -> Array:
@@ -93,7 +93,7 @@ class ServedTrees:
 
 @dataclass(frozen=True)
 class Mean:
-    members: Sequence[Scorer]
+    members: Sequence[RowScorer]
 
     def scores(self, x: Array) -> Array:
         return np.asarray(np.stack([member.scores(x) for member in self.members]).mean(0))
@@ -103,7 +103,7 @@ class Mean:
 class ServedStack:
     """The weighted sum of members, in the order of their names."""
 
-    members: Mapping[str, Scorer]
+    members: Mapping[str, RowScorer]
     weights: Mapping[str, float]
     bias: float
 
@@ -118,7 +118,7 @@ class ServedStack:
 class ServedLabels:
     """One model per label."""
 
-    labels: Sequence[Scorer]
+    labels: Sequence[RowScorer]
 
     def scores(self, x: Array) -> Array:
         return np.concatenate([label.scores(x) for label in self.labels], axis=1)
@@ -128,7 +128,7 @@ class ServedLabels:
 class ServedMixture:
     """Each row is scored by one of the members; PyTorch draws the numbers by which `chosen_members` hashes it."""
 
-    members: Sequence[Scorer]
+    members: Sequence[RowScorer]
     shares: Array
     cuts: Array
 
@@ -139,7 +139,7 @@ class ServedMixture:
         return np.asarray(own - self.cuts[chosen][:, None])
 
 
-def restore_part(state: State) -> Scorer:
+def restore_part(state: State) -> RowScorer:
     """The model whose parameters have these names; each kind of model has names of its own.
 
     Raises:
@@ -191,7 +191,7 @@ def _linear(state: State) -> Linear:
     return Linear(weight, bias)
 
 
-def _several(state: State, group: str) -> list[Scorer]:
+def _several(state: State, group: str) -> list[RowScorer]:
     count = 1 + max(int(name.split(".")[1]) for name in state if name.startswith(f"{group}."))
     return [restore_part(_under(f"{group}.{place}.", state)) for place in range(count)]
 
