@@ -430,6 +430,19 @@ SCORED = ("--scores", "--key", "id")
 command("no run to watch", lambda: loans().write_csv("new.csv") or ["watch", "nowhere", "new.csv"])
 watch("a watch of rows without labels", change=lambda frame: frame.drop("default"))
 watch("scores and labels at once", "--scores", "--labels")
+watch("a look with weights in chunks", "--weight", "amount", "--stream")
+
+
+def judged_by_weights(name, command):
+    @on_the_command_line(name)
+    def _(monkeypatch, trained):
+        shutil.copytree(trained / "run", "copy")
+        loans(20, seed=1).write_csv("new.csv")
+        return [command, "copy", "new.csv", "--weight", "amount", "--stream"]
+
+
+judged_by_weights("an evaluation with weights in chunks", "evaluate")
+judged_by_weights("a calibration with weights in chunks", "calibrate")
 watch("late labels without a key", "--labels")
 watch("late labels for which no row waits", "--labels", "--key", "id")
 watch("late labels of other rows", "--labels", "--key", "id", before=[SCORED], then=other_keys)

@@ -219,7 +219,7 @@ def of_table(
     target_encode: TargetEncode = None,
     encoder: EncodedBy = None,
 ) -> None:
-    """What is learned from a table, and how its rows are split: for commands that train."""
+    """Options that say what is learned from a table, and how its rows are split: for commands that train."""
 
 
 def of_training(
@@ -234,7 +234,7 @@ def of_training(
 
 
 def of_output(as_json: Json = False, quiet: Quiet = False) -> None:
-    """What is printed."""
+    """Options that say what is printed."""
 
 
 def takes(*groups: Callable[..., None]) -> Callable[[Callable[..., None]], Callable[..., None]]:

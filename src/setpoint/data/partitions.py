@@ -103,7 +103,7 @@ class DaskWorkers:
         width: int,
         fit: Callable[[Any, Any, Any], Any],
     ) -> Any:
-        """What `fit(client, x, y)` gives for Dask arrays whose parts stay on the workers.
+        """The result of `fit(client, x, y)` for Dask arrays whose parts stay on the workers.
 
         Args:
             parts: For each part a function that gives its features and labels, and its number of rows.

@@ -262,7 +262,7 @@ def learn_readings_of(scan: Scan) -> dict[str, Reading]:
 
 
 def _guess(chunk: Chunk, frame: Frame) -> dict[str, Guess]:
-    """What each column of a chunk may hold."""
+    """The kinds of values that each column of a chunk may hold."""
     guesses = {column.name: Guess() for column in frame}
     for column in frame:
         guesses[column.name].add(column)

@@ -110,7 +110,7 @@ def _column(schema: Schema, name: str) -> ColSpec:
 
 
 class PyFunc:
-    """What MLflow calls: `predict` takes and gives frames of pandas."""
+    """The model as MLflow calls it: `predict` takes and gives frames of pandas."""
 
     def __init__(self, run: ServedRun) -> None:
         self.run = run

@@ -50,7 +50,7 @@ class Near:
 
 @dataclass(frozen=True)
 class Insight:
-    """What the test rows tell about a run.
+    """The findings of the test rows about a run.
 
     Attributes:
         drivers: The columns that matter most, the first one most.
