@@ -147,7 +147,7 @@ def _different(results: dict[str, Any], kept: SavedScores) -> dict[str, Any]:
 
 
 def _insight(saved: SavedRun, kept: SavedScores, data: Frame | None) -> dict[str, Any]:
-    """Findings of the test rows, for runs of one threshold in memory; else nothing, or a sentence on how to get them."""
+    """Findings of test rows, for runs of one threshold in memory; else nothing, or a sentence on how to get them."""
     problem = saved.point.problem
     if problem.kind != CUT or saved.point.thresholds.single is None:
         return {}
