@@ -41,7 +41,7 @@ def make_net(parts: Parts, widths: tuple[int, ...], seed: int) -> nn.Module:
 @torch.no_grad()
 def score(model: nn.Module, x: Tensor) -> Tensor:
     model.eval()
-    return torch.cat([model(some).squeeze(-1) for some in x.split(20_000)])
+    return torch.cat([model(some).squeeze(-1) for some in x.split(2_000)])
 
 
 @dataclass
@@ -56,6 +56,7 @@ class Run:
     seconds: float = 0.0
     #: Scores and labels of the latest batches, as many as the memory of implicit thresholds holds.
     latest: list[tuple[Tensor, Tensor]] = field(default_factory=list)
+    scored: tuple[Tensor, Tensor] | None = None
 
     def __post_init__(self) -> None:
         self.model = make_net(self.parts, self.widths, self.seed)
@@ -70,6 +71,7 @@ class Run:
         self.order = torch.cat(orders)[: self.steps * BATCH]
 
     def go(self, solver: Solver, until: int) -> Run:
+        self.scored = None
         started = time.process_time()
         x, labels = self.parts.train
         pairs = [
@@ -95,8 +97,10 @@ class Run:
         return copy.deepcopy(self, {id(self.parts): self.parts, id(self.order): self.order})
 
     def scores(self) -> tuple[Tensor, Tensor]:
-        """Of held-out and test rows, by the running average."""
-        return score(self.average, self.parts.held_out[0]), score(self.average, self.parts.test[0])
+        """Of held-out and test rows, by the running average; kept, since several asks look at them."""
+        if self.scored is None:
+            self.scored = score(self.average, self.parts.held_out[0]), score(self.average, self.parts.test[0])
+        return self.scored
 
 
 def _values(model: nn.Module) -> list[Tensor]:

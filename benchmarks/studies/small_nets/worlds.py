@@ -16,19 +16,25 @@ SHARES = (0.5, 0.3)
 FEATURES, COMPONENTS, POSITIVES, BESIDE = 10, {0: 12, 1: 4}, 0.05, (100_000, 400_000)
 #: Fashion-MNIST's class "shirt", the one that is most often mistaken.
 SHIRT = 6
+#: The same images as rows of 784 numbers, for nets of linear layers.
+IMAGES, PIXELS = "Fashion-MNIST", "Fashion-MNIST, pixels"
 
 
 def load(name: str, seed: int, rows: int, folders: Folders) -> Parts:
     """At most `rows` training rows; held-out rows choose the weight, test rows judge, nothing else is set."""
     if name == "mixture":
         return mixture(seed, rows)
-    x, labels = shirts(folders) if name == "Fashion-MNIST" else ijcnn1(folders.data)
+    x, labels = ijcnn1(folders.data) if name == "ijcnn1" else shirts(folders)
     train, both, test = (torch.from_numpy(part) for part in split_rows(labels.numpy(), seed, SHARES, rows))
     first, second = halves_of(labels[both])
     parts = [(x[own], labels[own]) for own in (train, both[first], both[second], test)]
     if name == "ijcnn1":
         mean, spread = parts[0][0].mean(0), parts[0][0].std(0).clamp_min(1e-6)
         parts = [(((x - mean) / spread).clamp(-5, 5), labels) for x, labels in parts]
+    else:
+        parts = [((x.float() - 127.5) / 64, labels) for x, labels in parts]
+    if name == PIXELS:
+        parts = [(x.flatten(1), labels) for x, labels in parts]
     return Parts(*parts)
 
 
@@ -41,8 +47,9 @@ def ijcnn1(data: str) -> tuple[Tensor, Tensor]:
 
 @cache
 def shirts(folders: Folders) -> tuple[Tensor, Tensor]:
+    """28 x 28 bytes, without the rim that `fashion` adds."""
     pixels, classes = fashion(folders)
-    return (pixels.float() - 127.5) / 64, (classes == SHIRT).float()
+    return pixels[:, :, 2:-2, 2:-2], (classes == SHIRT).float()
 
 
 def mixture(seed: int, rows: int) -> Parts:
