@@ -99,12 +99,12 @@ def base_losses(counts: tuple[int, int], steps: int) -> dict[str, Callable[[], S
     }
 
 
-def load_pair(folder: str) -> tuple[Images, Images]:
-    """Training and test images of the two classes; label 1 is the minority class."""
+def load_pair(folder: str, classes: tuple[int, int] = (NEGATIVE, POSITIVE)) -> tuple[Images, Images]:
+    """Training and test images of the two classes; label 1 is the second of them, the minority class."""
 
     def pair(whole: Images) -> Images:
-        rows = ((whole.labels == NEGATIVE) | (whole.labels == POSITIVE)).nonzero().squeeze(1)
-        return Images(whole.x[rows], (whole.labels[rows] == POSITIVE).float())
+        rows = torch.isin(whole.labels, torch.tensor(classes)).nonzero().squeeze(1)
+        return Images(whole.x[rows], (whole.labels[rows] == classes[1]).float())
 
     whole, test = cifar10(folder)
     return pair(whole), pair(test)
@@ -123,8 +123,16 @@ def draw(whole: Images, seed: int, ratio: int, negatives: int | None = None) -> 
 class Study:
     """The images of one seed and ratio, and the run of a loss on them."""
 
-    def __init__(self, data: str, seed: int, ratio: int, plan: Plan, negatives: int | None = None) -> None:
-        whole, self.test = load_pair(data)
+    def __init__(
+        self,
+        data: str,
+        seed: int,
+        ratio: int,
+        plan: Plan,
+        negatives: int | None = None,
+        classes: tuple[int, int] = (NEGATIVE, POSITIVE),
+    ) -> None:
+        whole, self.test = load_pair(data, classes)
         self.images, self.validation = draw(whole, seed, ratio, negatives)
         self.seed, self.plan = seed, plan
 

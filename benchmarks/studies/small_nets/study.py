@@ -28,8 +28,8 @@ trained too briefly, to fit the data, and where does the gain end?
 
 - "equal time" (images only): cross-entropy with those three weights and as many steps as take the processor's time of
   "implicit": 4 times as many of linear layers, 1.5 of convolutions (measured before the first result).
-- "until flat" (images only): cross-entropy with those three weights and the steps of `UNTIL_FLAT`; with all lengths above it
-  shows where more steps stop helping.
+- "until flat" (images only): cross-entropy with those three weights and the steps of `UNTIL_FLAT`; beside all lengths
+  above it shows where more steps stop helping.
 
 A cell is better (worse) if its mean is above (below) zero by two corrected standard errors.
 
