@@ -1,0 +1,3 @@
+from benchmarks.studies.paper_fashion.study import main
+
+main()
