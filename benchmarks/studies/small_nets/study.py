@@ -168,6 +168,27 @@ def summary(journal: Journal, cells: list[Cell], seeds: range | tuple[int, ...])
     return rows
 
 
+def by_steps(journal: Journal, seeds: range | tuple[int, ...]) -> list[dict[str, Any]]:
+    """FNR of images by steps, of the seeds that have all lengths: of implicit, and of cross-entropy, few weights."""
+    rows = []
+    for flat, ask in itertools.product(UNTIL_FLAT, ASKS):
+        cells = [cell for cell in CELLS if cell.set == flat.set]
+        done = [seed for seed in seeds if all(f"{cell.name} | {seed}" in journal for cell in (*cells, flat))]
+        if not done:
+            continue
+
+        def mean(cell: Cell, method: str) -> float:
+            return sum(journal[f"{cell.name} | {seed}"]["asks"][ask][method]["test"] for seed in done) / len(done)  # noqa: B023
+
+        times = {RIVALS[1]: len(WEIGHTS) / len(FEW), RIVALS[3]: EQUAL_TIME[flat.set]}
+        plain = {round(times[rival] * cell.steps): mean(cell, rival) for cell in cells for rival in times}
+        plain[flat.steps] = mean(flat, FLAT)
+        rows.append({"set": flat.set, "ask": ask, "seeds": len(done),
+                     OURS: {str(cell.steps): mean(cell, OURS) for cell in cells},
+                     "cross-entropy": {str(steps): plain[steps] for steps in sorted(plain)}})  # fmt: skip
+    return rows
+
+
 def main() -> None:
     parser = arguments(str(__doc__).splitlines()[0], seeds=len(SEEDS))
     parser.add_argument("--fashion", default=FASHION, help="the folder of Debian's dataset-fashion-mnist")
@@ -195,8 +216,6 @@ def main() -> None:
     if options.screen:
         return
     journal.fold()
-    write_result(
-        "small_nets",
-        {"seeds": list(SEEDS), "rows": summary(journal, cells, SEEDS if not options.quick else seeds)},
-        options.quick,
-    )
+    own = seeds if options.quick else SEEDS
+    found = {"seeds": list(own), "rows": summary(journal, cells, own), "by steps": by_steps(journal, own)}
+    write_result("small_nets", found, options.quick)
