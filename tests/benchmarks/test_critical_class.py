@@ -6,9 +6,10 @@ import pytest
 import torch
 from benchmarks.common import words as gains
 from benchmarks.common.small_images import Images
+from benchmarks.studies.critical_class import ladder
 from benchmarks.studies.critical_class import study as critical_class
 from benchmarks.studies.critical_class.published import COLUMNS
-from benchmarks.studies.critical_class.verdict import ALONE, CONSTRAINED, STARTS, tuned_rows
+from benchmarks.studies.critical_class.verdict import ALONE, CONSTRAINED, STARTS, pack, tuned_rows
 
 
 def test_images_to_choose_on_are_not_trained_on():
@@ -47,3 +48,34 @@ def test_ratios_are_to_cross_entropy_of_the_same_run_and_of_the_paper():
     shown = gains.ratios(["loss"], [(["one"], other, plain), (["two"], unpublished, plain)], ("AUC",)).splitlines()
     assert shown[3] == "| loss | AUC | AUC, published |"
     assert shown[5:] == ["| one | 0.750 | 1.100 |", "| two | 1.050 |  |"]
+
+
+def test_another_pair_of_classes_has_its_second_class_as_the_rare_one(monkeypatch):
+    whole = Images(torch.arange(8).view(-1, 1), torch.tensor([0, 1, 2, 3, 3, 2, 1, 0]))
+    monkeypatch.setattr(critical_class, "cifar10", lambda folder: (whole, whole))
+    drawn, _ = critical_class.load_pair("nowhere", (3, 1))
+    assert drawn.x.flatten().tolist() == [1, 3, 4, 6]
+    assert drawn.labels.tolist() == [1, 0, 0, 1]
+
+
+class Rows(dict):
+    """Finished rows, as a journal has them."""
+
+    @property
+    def rows(self):
+        return self
+
+
+def test_a_rung_stands_beside_the_same_runs_of_the_first_and_the_logits_are_averaged():
+    labels = torch.tensor([1.0, 1, 0, 0])
+    logits = {0: torch.tensor([3.0, -1, 0, -1.5]), 1: torch.tensor([-1.0, 3, 0, -1.5])}
+    rows = Rows()
+    for name, seeds, area in ((ladder.FIRST, (0, 1), 50.0), ("ResNet-10", (1,), 60.0)):
+        for seed in seeds:
+            kept = {"logits": pack(logits[seed]), "labels": pack(labels), "seconds": 1.0, "validation AUC": area}
+            rows[f"{name} | {seed} | 0"] = {"rung": name, "seed": seed, "AUC": area + seed, **kept}
+    rungs = {ladder.FIRST: ladder.Rung(), "ResNet-10": ladder.Rung(), "60 epochs": ladder.Rung()}
+    first, other = ladder.summary(rows, rungs)
+    assert (first["AUC"], first["together"]["AUC"]) == (50.5, 100.0)
+    assert (other["AUC"], other["first rung"], other["runs"]) == (61.0, 51.0, 1)
+    assert ladder.by_number(rows) == {"1": 75.0, "2": 100.0}

@@ -1,0 +1,142 @@
+"""The implicit-thresholds paper as published on Fashion-MNIST: what could be wrong without showing."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+from benchmarks.common.data import Parts
+from benchmarks.studies.paper_fashion import study as fashion
+from torch import nn
+
+import setpoint as sp
+
+FNR, AREA = "minimize fnr where fpr <= 10%", "maximize recall over fpr in [0%, 20%] with 10 points"
+
+
+class Rows(dict):
+    """Finished rows, as a journal has them."""
+
+    @property
+    def rows(self):
+        return self
+
+
+@pytest.fixture
+def parts():
+    draw = torch.Generator().manual_seed(0)
+    rows = 6 * fashion.BATCH
+    x = torch.cat([torch.arange(rows).float().view(-1, 1), torch.randn(rows, 3, generator=draw)], 1)
+    part = x / x.std(0), (x[:, 1] + torch.randn(rows, generator=draw) > 1).float()
+    return Parts(part, part, part, part)
+
+
+def row(ask, method, setting, seed, validation, test, **more):
+    told = {"ask": ask, "method": method, "setting": setting, "seed": seed, "validation": validation, "test": test}
+    return fashion.key(ask, method, setting, seed), {**told, "seconds": 1.0, **more}
+
+
+def test_the_first_of_equally_good_states_is_kept_and_the_sign_is_that_of_the_ask():
+    labels, good, bad = (
+        torch.tensor([1.0, 1, 0, 0, 0]),
+        torch.tensor([5.0, 4, 1, 2, 3]),
+        torch.tensor([1.0, 2, 3, 4, 5]),
+    )
+    for ask in (FNR, AREA):
+        best, nets = fashion.Best(ask), [nn.Linear(1, 1) for _ in range(3)]
+        for step, (net, scores) in enumerate(zip(nets, (bad, good, good)), 1):
+            best.look(step, net, scores, labels)
+        assert best.step == 2
+        assert torch.equal(best.net.weight, nets[1].weight)
+
+
+def test_settings_are_chosen_on_held_out_rows_and_the_weight_of_one_is_plain_cross_entropy():
+    of_area, of_fnr = next(iter(fashion.AREAS)), next(iter(fashion.FNR_ASKS))
+    rows = Rows(
+        row(ask, method, setting, 20, validation, validation)
+        for ask in (of_area, of_fnr)
+        for method, setting, validation in ((fashion.TUNED, "0.25", 0.5), (fashion.TUNED, "1", 0.4),
+                                            (fashion.PUBLISHED, "0.1", 0.3), (fashion.PUBLISHED, "1", 0.2))
+    )  # fmt: skip
+    found = {ask: fashion.chosen(rows, ask, 20) for ask in (of_area, of_fnr)}
+    assert [found[of_area][name]["setting"] for name in (fashion.PLAIN, fashion.TUNED, fashion.PUBLISHED)] == [
+        "1", "0.25", "0.1",
+    ]  # fmt: skip
+    assert [found[of_fnr][name]["setting"] for name in (fashion.PLAIN, fashion.TUNED, fashion.PUBLISHED)] == [
+        "1", "1", "1",
+    ]  # fmt: skip
+
+
+def test_gains_are_positive_where_a_method_is_better_for_fnr_and_for_areas():
+    of_area, of_fnr = next(iter(fashion.AREAS)), next(iter(fashion.FNR_ASKS))
+    rows = Rows()
+    for ask, value in ((of_area, 0.9), (of_fnr, 0.1)):
+        more = {} if ask == of_area else {"fpr": 0.01}
+        for seed, (method, setting, test) in itertools.product((20, 21), (
+            (fashion.TUNED, "1", 0.5), (fashion.LONGER, "", 0.5), (fashion.OURS, "", value),
+        )):  # fmt: skip
+            shipped = {} if ask == of_area else {"at threshold": test}
+            rows |= [row(ask, method, setting, seed, test, test, **more, **shipped)]
+    ours = [one for one in fashion.summary(rows, [of_area, of_fnr], [20, 21]) if one["method"] == fashion.OURS]
+    assert [one["gain"][fashion.PLAIN]["mean"] for one in ours] == [pytest.approx(0.4)] * 2
+    assert ours[1]["shipped gain"][fashion.LONGER]["mean"] == pytest.approx(0.4)
+    assert "shipped gain" not in ours[0]
+
+
+def test_a_correction_looks_at_the_batches_to_come_and_training_sees_all_of_them_once(parts):
+    seen, corrected = [], []
+
+    class Watched(sp.ImplicitThreshold):
+        def forward(self, scores, labels, **more):
+            seen.append(labels.clone())
+            return super().forward(scores, labels, **more)
+
+        def correct(self, scores, labels, **more):
+            corrected.append((len(seen), labels.clone()))
+            super().correct(scores, labels, **more)
+
+    def make(net, optimizer):
+        return Watched(sp.ask(FNR), temperature=1.0, memory=0, correction=sp.losses.Correction(every=4, batches=2))
+
+    fashion.train(parts, 5, fashion.Plan(steps=9, look=3), make, [FNR])
+    expected = [parts.train[1][rows] for rows in itertools.islice(fashion.batches(len(parts.train[1]), 5), 9)]
+    assert all(torch.equal(one, other) for one, other in zip(seen, expected, strict=True))
+    assert [at for at, _ in corrected] == [0, 4, 8]
+    assert torch.equal(corrected[1][1], torch.cat(expected[4:6]))
+
+
+def test_thresholds_of_the_published_form_follow_the_model_between_corrections_and_those_of_areas_stay(parts):
+    moved = {}
+    for ask in (FNR, AREA):
+        kept = []
+
+        def make(net, optimizer, ask=ask, kept=kept):
+            solver = fashion.as_published(sp.ask(ask), 1.0, fashion.Plan(every=1000))(net, optimizer)
+            kept.append(solver)
+            return solver
+
+        before = []
+
+        class Look(fashion.Best):
+            def look(self, step, net, scores, labels, kept=kept, before=before):
+                before.append(kept[0].thresholds.clone())
+                super().look(step, net, scores, labels)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(fashion, "Best", Look)
+            fashion.train(parts, 5, fashion.Plan(steps=6, look=3), make, [ask])
+        moved[ask] = not torch.equal(before[0], before[1])
+    assert moved == {FNR: True, AREA: False}
+
+
+def test_the_anchor_starts_as_cross_entropy_and_has_both_after_the_warm_steps():
+    draw = torch.Generator().manual_seed(0)
+    late, plain = fashion.AnchoredLate(sp.ask(FNR), 2), sp.CrossEntropy()
+    losses = []
+    for _ in range(3):
+        scores = torch.randn(200, generator=draw)
+        labels = (scores + torch.randn(200, generator=draw) > 1).float()
+        losses.append(float(late(scores, labels) - plain(scores, labels)))
+    assert losses[:2] == [0, 0]
+    assert losses[2] > 0

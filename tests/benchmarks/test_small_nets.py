@@ -1,0 +1,99 @@
+"""The study of small networks: what could be wrong without showing."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+import torch
+from benchmarks.common.data import Parts
+from benchmarks.studies.paper_images.sets import Folders
+from benchmarks.studies.small_nets import study as small_nets
+from benchmarks.studies.small_nets.training import Run
+from benchmarks.studies.small_nets.worlds import IMAGES, PIXELS, SHIRT, load
+
+import setpoint as sp
+
+
+class Rows(dict):
+    """Finished rows, as a journal has them."""
+
+    @property
+    def rows(self):
+        return self
+
+
+def write_idx(path, values):
+    shape = b"".join(int(size).to_bytes(4, "big") for size in values.shape)
+    path.write_bytes(gzip.compress(bytes([0, 0, 8, values.ndim]) + shape + values.tobytes()))
+
+
+@pytest.fixture
+def folders(tmp_path):
+    draw = np.random.default_rng(0)
+    for part, size in (("train", 60), ("t10k", 20)):
+        classes = np.arange(size, dtype=np.uint8) % 10
+        write_idx(tmp_path / f"{part}-images-idx3-ubyte.gz", draw.integers(256, size=(size, 28, 28), dtype=np.uint8))
+        write_idx(tmp_path / f"{part}-labels-idx1-ubyte.gz", classes)
+    return Folders("nowhere", str(tmp_path))
+
+
+def table_parts(rows=600):
+    draw = torch.Generator().manual_seed(0)
+    x = torch.randn(rows, 3, generator=draw)
+    part = x, (x[:, 0] + torch.randn(rows, generator=draw) > 1).float()
+    return Parts(part, part, part, part)
+
+
+def test_pixels_and_images_are_the_same_rows_without_a_rim(folders):
+    images, pixels = (load(name, 3, 35, folders) for name in (IMAGES, PIXELS))
+    assert images.train[0].shape[1:] == (1, 28, 28)
+    for part in ("train", "held_out", "calibration", "test"):
+        (x, labels), (flat, same) = getattr(images, part), getattr(pixels, part)
+        assert torch.equal(x.flatten(1), flat)
+        assert torch.equal(labels, same)
+    assert images.test[1].sum() == pytest.approx(len(images.test[1]) / 10, abs=1), f"class {SHIRT} is one of ten"
+    assert images.train[0].abs().max() <= 2
+
+
+def test_a_fork_goes_on_exactly_as_the_run_itself_would():
+    run = Run(table_parts(), (4,), 40, seed=1).go(sp.CrossEntropy(), 10)
+    fork = run.fork()
+    run.go(sp.CrossEntropy(), 40), fork.go(sp.CrossEntropy(), 40)
+    assert torch.equal(run.scores()[1], fork.scores()[1])
+    assert fork.parts is run.parts
+
+
+def test_scores_are_kept_until_the_training_goes_on():
+    run = Run(table_parts(), (4,), 40, seed=1).go(sp.CrossEntropy(), 20)
+    before = run.scores()
+    assert run.scores() is before
+    assert not torch.equal(run.go(sp.CrossEntropy(), 40).scores()[1], before[1])
+
+
+def asked(**tests):
+    found = {name: {"test": value, "seconds": 1} for name, value in tests.items()}
+    return {"asks": {ask: found for ask in small_nets.ASKS}}
+
+
+def test_rivals_that_a_cell_does_not_have_are_left_out_of_its_row():
+    cell = small_nets.Cell("ijcnn1", (4, 4), 500, 70)
+    rivals = {"best of 7 weights": 0.5, "longer": 0.25, "same weight": 0.5}
+    rows = Rows({f"{cell.name} | {seed}": asked(implicit=0.4 + 0.01 * seed, **rivals) for seed in (10, 11)})
+    row = small_nets.summary(rows, [cell], range(10, 12))[0]
+    assert set(row["gain"]) == set(rivals)
+    assert row["gain"]["longer"]["mean"] == pytest.approx(0.25 - 0.505)
+
+
+def test_lengths_are_compared_on_seeds_that_have_all_of_them():
+    flat = small_nets.UNTIL_FLAT[0]
+    cells = [cell for cell in small_nets.CELLS if cell.set == flat.set]
+    rows = Rows({f"{cell.name} | {seed}": asked(implicit=0.1 * seed, **{"longer": 0.5, "equal time": 0.4})
+                 for cell in cells for seed in (10, 11)})  # fmt: skip
+    assert small_nets.by_steps(rows, range(10, 12)) == []
+    rows[f"{flat.name} | 11"] = asked(**{"until flat": 0.2})
+    row = small_nets.by_steps(rows, range(10, 12))[0]
+    assert row["seeds"] == 1
+    assert row["implicit"] == {str(cell.steps): pytest.approx(1.1) for cell in cells}
+    assert row["cross-entropy"] == {"1167": 0.5, "2000": 0.4, "4667": 0.5, "8000": 0.4, "20000": 0.2}
