@@ -8,6 +8,7 @@ import pytest
 import torch
 from benchmarks.common.data import Parts
 from benchmarks.studies.paper_fashion import study as fashion
+from benchmarks.studies.paper_fashion import training
 from torch import nn
 
 import setpoint as sp
@@ -26,7 +27,7 @@ class Rows(dict):
 @pytest.fixture
 def parts():
     draw = torch.Generator().manual_seed(0)
-    rows = 6 * fashion.BATCH
+    rows = 6 * training.BATCH
     x = torch.cat([torch.arange(rows).float().view(-1, 1), torch.randn(rows, 3, generator=draw)], 1)
     part = x / x.std(0), (x[:, 1] + torch.randn(rows, generator=draw) > 1).float()
     return Parts(part, part, part, part)
@@ -44,7 +45,7 @@ def test_the_first_of_equally_good_states_is_kept_and_the_sign_is_that_of_the_as
         torch.tensor([1.0, 2, 3, 4, 5]),
     )
     for ask in (FNR, AREA):
-        best, nets = fashion.Best(ask), [nn.Linear(1, 1) for _ in range(3)]
+        best, nets = training.Best(ask), [nn.Linear(1, 1) for _ in range(3)]
         for step, (net, scores) in enumerate(zip(nets, (bad, good, good)), 1):
             best.look(step, net, scores, labels)
         assert best.step == 2
@@ -99,8 +100,8 @@ def test_a_correction_looks_at_the_batches_to_come_and_training_sees_all_of_them
     def make(net, optimizer):
         return Watched(sp.ask(FNR), temperature=1.0, memory=0, correction=sp.losses.Correction(every=4, batches=2))
 
-    fashion.train(parts, 5, fashion.Plan(steps=9, look=3), make, [FNR])
-    expected = [parts.train[1][rows] for rows in itertools.islice(fashion.batches(len(parts.train[1]), 5), 9)]
+    training.train(parts, 5, training.Plan(steps=9, look=3), make, [FNR])
+    expected = [parts.train[1][rows] for rows in itertools.islice(training.batches(len(parts.train[1]), 5), 9)]
     assert all(torch.equal(one, other) for one, other in zip(seen, expected, strict=True))
     assert [at for at, _ in corrected] == [0, 4, 8]
     assert torch.equal(corrected[1][1], torch.cat(expected[4:6]))
@@ -112,27 +113,27 @@ def test_thresholds_of_the_published_form_follow_the_model_between_corrections_a
         kept = []
 
         def make(net, optimizer, ask=ask, kept=kept):
-            solver = fashion.as_published(sp.ask(ask), 1.0, fashion.Plan(every=1000))(net, optimizer)
+            solver = training.as_published(sp.ask(ask), 1.0, training.Plan(every=1000))(net, optimizer)
             kept.append(solver)
             return solver
 
         before = []
 
-        class Look(fashion.Best):
+        class Look(training.Best):
             def look(self, step, net, scores, labels, kept=kept, before=before):
                 before.append(kept[0].thresholds.clone())
                 super().look(step, net, scores, labels)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(fashion, "Best", Look)
-            fashion.train(parts, 5, fashion.Plan(steps=6, look=3), make, [ask])
+            patch.setattr(training, "Best", Look)
+            training.train(parts, 5, training.Plan(steps=6, look=3), make, [ask])
         moved[ask] = not torch.equal(before[0], before[1])
     assert moved == {FNR: True, AREA: False}
 
 
 def test_the_anchor_starts_as_cross_entropy_and_has_both_after_the_warm_steps():
     draw = torch.Generator().manual_seed(0)
-    late, plain = fashion.AnchoredLate(sp.ask(FNR), 2), sp.CrossEntropy()
+    late, plain = training.AnchoredLate(sp.ask(FNR), 2), sp.CrossEntropy()
     losses = []
     for _ in range(3):
         scores = torch.randn(200, generator=draw)

@@ -74,7 +74,7 @@ def test_scores_are_kept_until_the_training_goes_on():
 
 def asked(**tests):
     found = {name: {"test": value, "seconds": 1} for name, value in tests.items()}
-    return {"asks": {ask: found for ask in small_nets.ASKS}}
+    return {"asks": dict.fromkeys(small_nets.ASKS, found)}
 
 
 def test_rivals_that_a_cell_does_not_have_are_left_out_of_its_row():
