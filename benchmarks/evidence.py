@@ -53,6 +53,7 @@ STUDIES = (
     "paper_ranges",
     "paper_tabular",
     "paper_images",
+    "paper_fashion",
     "critical_class",
     "long_tailed",
     "paper_programs",

@@ -58,7 +58,9 @@ def decision() -> str:
         ["a table, and no need for a linear model", "`setpoint fit`: it tries all kinds of models", by_trees(linear)],
         ["a network", f"`sp.fit` with no solver: {usual['mlp']}, then all rows", by_networks("default")],
         ["a network, and time for one training", "`refit=False`", by_networks("default, refit=False")],
-        ["a network, and few steps", "more steps of cross-entropy before another loss", by_steps()],
+        ["a network, and few steps", "more steps of cross-entropy before another loss", by_steps("1%")],
+        ["the same, steps that cannot be had, FPR of 0.1 % or less", "implicit thresholds after a warm start, below",
+         by_steps("0.1%")],
         ["a network, nothing known of the data", "`solver=sp.Auto()`", by_auto(networks)],
         ["a network and one rare, critical class", "try `sp.AugmentedLagrangian`", critical()],
         ["the first k of each list", "cross-entropy; try `sp.losses.ImplicitTopK`", first_k()],
@@ -118,11 +120,11 @@ def by_networks(method: str) -> str:
     return f"FNR at FPR 1 %: {'; '.join(shown)}"
 
 
-def by_steps() -> str:
+def by_steps(bound: str) -> str:
     """Implicit thresholds in small networks, against the best weight and against the same time spent on more steps."""
     found = [f"{claim.effect} against {claim.against}" for claim in small_nets.claims(load_figures("small_nets"))
-             if claim.says.endswith("FPR 1%: implicit better in every cell")]  # fmt: skip
-    return f"implicit thresholds after a warm start, points of FNR at FPR 1 %: {'; '.join(found)}"
+             if claim.says == f"small networks, FPR {bound}: implicit better in every cell"]  # fmt: skip
+    return f"implicit thresholds after a warm start, points of FNR at FPR {bound}: {'; '.join(found)}"
 
 
 def networks() -> str:

@@ -44,7 +44,7 @@ from benchmarks.studies.critical_class.verdict import pack, table_row, unpack
 RATIO = 100
 NAMES = ["aeroplane", "car", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
 DRAWN = torch.randperm(10, generator=torch.Generator().manual_seed(26)).tolist()
-FIRST = "as in this study"
+FIRST, PAIR, TOGETHER = "as in this study", " against ", "all gains"
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Rung:
 #: What costs least and may tell most comes first; a pair of a run is its seed and its start.
 RUNGS = {
     FIRST: Rung(runs=tuple((seed, 0) for seed in range(10))),
-    **{f"{NAMES[a]} against {NAMES[b]}": Rung(classes=(a, b), runs=((0, 0),))
+    **{f"{NAMES[a]}{PAIR}{NAMES[b]}": Rung(classes=(a, b), runs=((0, 0),))
        for a, b in zip(DRAWN[0:6:2], DRAWN[1:6:2])},
     "one draw, four starts": Rung(runs=tuple((0, start) for start in range(4))),
     "ResNet-10": Rung(net=resnet10),
@@ -68,7 +68,7 @@ RUNGS = {
     "no shifts": Rung(Plan(moved=0)),
     "width 16": Rung(Plan(width=16)),
     "60 epochs": Rung(Plan(epochs=60)),
-    "all gains": Rung(Plan(rate=1e-3, moved=0, width=16, epochs=60), runs=tuple((seed, 0) for seed in range(6))),
+    TOGETHER: Rung(Plan(rate=1e-3, moved=0, width=16, epochs=60), runs=tuple((seed, 0) for seed in range(6))),
 }  # fmt: skip
 
 

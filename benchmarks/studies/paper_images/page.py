@@ -201,8 +201,7 @@ def claims(figures: dict[str, Any]) -> list[Claim]:
                     mean > 2 * error,
                     "cross-entropy",
                     f"{len(figures['plan'])} sets",
-                    one["method"] == "implicit",
-                    (mean, error),
+                    gain=(mean, error),
                 )
             )
     return told
