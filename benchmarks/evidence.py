@@ -56,6 +56,7 @@ STUDIES = (
     "critical_class",
     "long_tailed",
     "paper_programs",
+    "lp_training",
     "classes",
     "lists",
     "fixed_fpr",
