@@ -57,6 +57,7 @@ STUDIES = (
     "critical_class",
     "long_tailed",
     "paper_programs",
+    "lp_training",
     "classes",
     "lists",
     "fixed_fpr",

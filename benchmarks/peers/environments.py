@@ -36,6 +36,8 @@ PEERS: dict[str, dict[str, list[str]]] = {
     "nannyml": {"packages": ["nannyml==0.13.1", "statsmodels"]},
     "evidently": {"packages": ["evidently==0.7.23", "pandas<3"]},
     "fairgbm": {"packages": ["fairgbm==0.9.14", "scikit-learn==1.5.2"]},
+    "fairgbm_today": {"packages": ["fairgbm==0.9.14", "scikit-learn==1.9.1"]},
+    "autogluon": {"packages": ["autogluon.tabular[lightgbm]==1.6.3"]},
     "ap_perf": {"packages": ["numba", "setuptools"], "beside torch": ["ap-perf==0.1.1"]},
 }
 

@@ -107,7 +107,7 @@ def leaves(value, floats, path=()):
 SUMMED = {
     **dict.fromkeys(("default_study", "free_asks", "scalings", "auto", "peers", "certificates"), ()),
     **dict.fromkeys(("networks", "paper_tabular", "paper_levels", "paper_ranges", "paper_images"), ("--so-far",)),
-    **dict.fromkeys(("critical_class", "long_tailed", "paper_programs", "small_nets"), ("--so-far",)),
+    **dict.fromkeys(("critical_class", "long_tailed", "paper_programs", "small_nets", "lp_training"), ("--so-far",)),
 }
 
 

@@ -34,6 +34,14 @@ def test_directions_that_miss_the_optimum_fall_back_to_the_full_program(choose):
     assert float(-found.solution.value) == pytest.approx(float(lp.closed.f_score(scores, labels)), abs=1e-7)
 
 
+def test_more_slices_than_rows_are_one_slice_per_row():
+    program = dense(np.random.default_rng(5))
+    rows = len(program.bound)
+    most, more = (lp.sliced_inverse_directions(program, 3, slices=slices) for slices in (rows, 2 * rows))
+    assert torch.isfinite(more).all()
+    assert torch.equal(most, more)
+
+
 def test_feasible_but_not_optimal_directions_are_not_certified():
     program = dense(np.random.default_rng(5))
     best = lp.solve(program, lp.Highs())

@@ -26,7 +26,7 @@ from benchmarks.common.data import arguments
 from benchmarks.common.harness import Journal, write_result
 from benchmarks.common.image_nets import five_convolutions
 from benchmarks.common.small_images import Images, Judge, Plan, cifar10, scores_of, shuffled, train
-from benchmarks.studies.paper_programs.verdict import at_every_pace, summary
+from benchmarks.studies.paper_programs.verdict import at_every_pace, by_rate, summary
 from setpoint.measure.curve import roc_area
 from setpoint.measure.multiclass import auc_mu, auc_one_vs_rest
 from setpoint.solve.losses import ClassBalanced, ClassCrossEntropy
@@ -194,6 +194,7 @@ def main() -> None:
     rows = list(journal.rows.values())
     found["rates"] = [pace * plan.rate for pace in PACES]
     found["rows"] = summary(row for row in rows if row.get("pace", 1) == 1)
+    found["by rate"] = by_rate(rows, PACES)
     found["rate chosen"] = summary(at_every_pace(rows, len(PACES)))
     journal.fold()
     write_result("paper_programs", found, options.quick)

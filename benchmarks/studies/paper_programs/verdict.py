@@ -45,6 +45,20 @@ def at_every_pace(rows: list[Row], paces: int) -> list[Row]:
     return [row for row in rows if done[tuple(row[name] for name in same)] == paces]
 
 
+def by_rate(rows: list[Row], paces: Iterable[float]) -> list[Row]:
+    """Where several rates were run: cross-entropy at each, and the gain of the losses beside it at that same rate."""
+    found = []
+    for pace in paces:
+        at = [row for row in rows if row.get("pace", 1) == pace]
+        for row in summary(at):
+            told = {name: row[name] for name in ("table", "level", "method", "figure", "value", "minus cross-entropy")}
+            found.append({"pace": pace, **told})
+    kept = ("AUC", "AUC-mu", "F at zero")
+    found = [row for row in found if row["figure"] in kept and (row["method"] in COLUMN or "margin 1" in row["method"])]
+    rates = Counter((row["table"], row["level"]) for row in found if row["method"] == PLAIN)
+    return [row for row in found if rates[row["table"], row["level"]] > 1]
+
+
 def published(table: str, level: int, figure: str) -> dict[str, float]:
     """The paper's columns for a figure; F-scores were published at the threshold zero."""
     if table == "halves":

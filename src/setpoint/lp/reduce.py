@@ -186,7 +186,7 @@ def sliced_inverse_directions(program: LinearProgram, size: int, *, slices: int 
     Args:
         program: The program whose rows are looked at.
         size: Number of directions.
-        slices: Number of slices.
+        slices: Number of slices; never more than there are rows.
 
     Returns:
         The directions, as columns `(n, size)`.
@@ -211,7 +211,7 @@ def sliced_inverse_directions(program: LinearProgram, size: int, *, slices: int 
     values, vectors = torch.linalg.eigh(spread)
     whiten = vectors * values.clamp(min=1e-12).rsqrt()
     ordered = (rows @ whiten)[key.argsort()]
-    means = torch.stack([part.mean(0) * len(part) ** 0.5 for part in ordered.tensor_split(slices)])
+    means = torch.stack([part.mean(0) * len(part) ** 0.5 for part in ordered.tensor_split(min(slices, len(rows)))])
     _, _, directions = torch.linalg.svd(means, full_matrices=True)
     orthogonal: Tensor = torch.linalg.qr(whiten @ directions[:size].T)[0]
     return orthogonal

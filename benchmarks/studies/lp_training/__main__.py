@@ -1,0 +1,3 @@
+from benchmarks.studies.lp_training.study import main
+
+main()
