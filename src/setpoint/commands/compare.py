@@ -9,12 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console, Group
-from rich.live import Live
-
 from setpoint.commands.asks import read_asks
 from setpoint.commands.fit import UNCERTIFIED, read_settings
-from setpoint.commands.show import grid, write_json
+from setpoint.commands.show import grid, redrawn, write_json
 from setpoint.commands.terminal import console, say
 from setpoint.data.exchange import read_anywhere
 from setpoint.data.text_format import TextFormat
@@ -91,7 +88,7 @@ def _listed(text: str | None) -> list[str]:
 
 
 @contextmanager
-def running_table(screen: Console, problem: Problem, trials: Trials) -> Iterator[Callable[[News], None] | None]:
+def running_table(screen: Any, problem: Problem, trials: Trials) -> Iterator[Callable[[News], None] | None]:
     """The table as it grows; where the screen is no terminal, a line for each training that ends."""
     words = dict(zip([BASELINE, *trials.names], compared_names([BASELINE, *trials.names])))
     if screen.quiet:
@@ -100,11 +97,11 @@ def running_table(screen: Console, problem: Problem, trials: Trials) -> Iterator
     if not screen.is_terminal:
         yield lambda news: say(screen, *_line(problem, trials, words, news))
         return
-    with Live(console=screen, transient=True, refresh_per_second=4) as live:
+    with redrawn(screen) as draw:
 
         def on_news(news: News) -> None:
             doing = f"split {news.split} of {trials.number}: {words[news.solver]}, {100 * news.share:.0f}% trained"
-            live.update(Group(str(problem), _table(problem, news.standings, trials), doing))
+            draw(str(problem), _table(problem, news.standings, trials), doing)
 
         yield on_news
 
@@ -122,7 +119,15 @@ def _table(problem: Problem, standings: Sequence[Standing], trials: Trials) -> A
     name = str(problem.objective)
     held = ["bounds\nheld"] if problem.constraints else []
     best = [f"{name}\nbest cut"] if has_best_cut(problem) else []
-    head = ["method", f"{name}\nshipped", "difference\nfrom c.-e.", *held, *best, "seconds", f"splits\nof {trials.number}"]
+    head = [
+        "method",
+        f"{name}\nshipped",
+        "difference\nfrom c.-e.",
+        *held,
+        *best,
+        "seconds",
+        f"splits\nof {trials.number}",
+    ]
     words = dict(zip([BASELINE, *trials.names], compared_names([BASELINE, *trials.names])))
     return grid(head, [_row(problem, one, words[one.solver], trials) for one in standings])
 

@@ -12,7 +12,7 @@ from setpoint.decide.calibrate import calibrate
 from setpoint.decide.certify_groups import needed_for_gap
 from setpoint.decide.order import worth
 from setpoint.decide.samples_needed import allowed_share, counted, refuse_the_impossible, whole_of
-from setpoint.decide.settle import USUAL
+from setpoint.decide.settle import USUAL, demanded
 from setpoint.errors import BadProblem, SetpointError
 from setpoint.measure.band import BAND, BandRate, is_one_sided
 from setpoint.measure.classes import CLASSES
@@ -21,7 +21,6 @@ from setpoint.measure.in_first import LISTS
 from setpoint.measure.labels import LABELS
 from setpoint.measure.rate import Gap
 from setpoint.measure.worth import WORTH
-from setpoint.problem.certificate import AUTO
 from setpoint.problem.evidence import is_testable
 from setpoint.problem.labels import LabelProblem
 from setpoint.problem.problem import Problem
@@ -244,10 +243,10 @@ def _certified(found: Comparison) -> str:
     bare = "a bare cut breaks its bound about half the time"
     if not any(every):
         return f"uncertified{f' ({found.refusal})' if found.refusal else ''}; {bare}"
-    sure = USUAL if found.settings.confidence == AUTO else found.settings.confidence
+    sure = f"{100 * (demanded(found.settings.confidence) or USUAL):g}%"
     if all(every):
-        return f"certified at {100 * sure:g}%"
-    return f"certified at {100 * sure:g}% in {sum(every)} of {len(every)} runs; {bare}"
+        return f"certified at {sure}"
+    return f"certified at {sure} in {sum(every)} of {len(every)} runs; {bare}"
 
 
 def verdict(found: Comparison) -> str:

@@ -68,6 +68,11 @@ class News:
         share: How much of its training is done, from 0 to 1.
         standings: The results so far of every solver that has any.
         ended: Whether the training of the solver has just ended.
+
+    Example:
+        >>> from setpoint.run.compare import News
+        >>> News(1, "weighted", 0.5, ()).ended
+        False
     """
 
     split: int
