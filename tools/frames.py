@@ -23,11 +23,13 @@ ASK = "minimize fnr where fpr <= 5%"
 
 @dataclass
 class Trace:
-    """Our own frames between a call and the loss of a batch, at the shortest, and the files that the call ran."""
+    """Our own frames between a call and the loss of a batch, at the shortest, and the files that the call ran.
+
+    The loss is the function `loss` of a solver, or the refinement of linear models, which has it in closed form.
+    """
 
     source: Path
     loss: int | None = None
-    judged: int | None = None
 
     def __post_init__(self) -> None:
         self.own, self.touched = str(self.source) + os.sep, set[str]()
@@ -45,13 +47,13 @@ class Trace:
         if event != "call" or not code.co_filename.startswith(self.own):
             return
         self.touched.add(code.co_filename)
-        if code.co_name in ("loss", "judged") and code.co_filename.startswith(f"{self.own}solve{os.sep}"):
+        solver = code.co_name == "loss" and code.co_filename.startswith(f"{self.own}solve{os.sep}")
+        if solver or (code.co_name == "refine_lean" and code.co_filename == f"{self.own}train{os.sep}lean.py"):
             depth, at = 0, frame
             while at is not None:
                 depth += at.f_code.co_filename.startswith(self.own)
                 at = at.f_back  # type: ignore[assignment]
-            known = getattr(self, code.co_name)
-            setattr(self, code.co_name, depth if known is None else min(known, depth))
+            self.loss = depth if self.loss is None else min(self.loss, depth)
 
 
 def traces(source: Path) -> dict[str, Trace]:

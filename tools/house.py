@@ -122,14 +122,12 @@ def table(since: float | None = None) -> list[Row]:
     architecture = ROOT / "tests" / "test_architecture.py"
     traced = frames.traces(SOURCE)
     depths = " / ".join(str(trace.loss) for trace in traced.values())
-    checked = " / ".join(str(traced[name].judged) for name in ("command line", "fit linear"))
     minutes = None if since is None else f"{(time.time() - since) / 60:.1f} min"
     return [
         Row("files in src", "167", "about 110", len(files)),
         Row("lines in src", "20,800", "at most 16,500", sum(map(lines_of, files))),
         Row("lines without docstrings, comments and blanks", "14,665", "", sum(map(code_lines_of, files))),
         Row("frames to the loss: " + " / ".join(traced), "24 / 12 / 9 / 4", "10 / 7 / 6 / 4", depths),
-        Row("frames to `judged`, which full-batch recipes call: command line / fit linear", "22 / 10", "", checked),
         Row("files that `setpoint fit` touches", "58", "at most 38", len(traced["command line"].touched)),
         Row("most arguments of a library function (options of commands apart)", "18", "8", f"{arguments} ({where})"),
         Row("top-level names", "86", "about 38", elements_of(SOURCE / "__init__.py", "__all__")),
