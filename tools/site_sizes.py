@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pictures_of_pages import browser
+
 #: The highest page on a desktop screen, in pixels, and the heaviest with its pictures, in KB.
 HIGHEST, HEAVIEST = 12_000, 1_500
 DESKTOP, PHONE = 1280, 360
@@ -59,8 +61,6 @@ def sizes(browser: Any, site: Path) -> Iterator[Size]:
 
 
 def main() -> int:
-    from pictures_of_pages import browser
-
     driver = browser()
     try:
         found = list(sizes(driver, Path(sys.argv[1] if len(sys.argv) > 1 else "build/site").absolute()))
