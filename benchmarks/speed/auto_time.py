@@ -27,7 +27,7 @@ from benchmarks.studies.tables import rivals
 from benchmarks.studies.tables.rows import Table
 from benchmarks.studies.tables.study import TIMED, fitted, spent
 from benchmarks.studies.tables.tables import TABLES, Folders
-from setpoint.run.compare import compare_table, usual_solvers
+from setpoint.run.compare import Trials, compare_table, usual_solvers
 from setpoint.run.settings import Settings
 from setpoint.run.table import fit_table
 
@@ -69,7 +69,8 @@ def run_made(name: str) -> dict[str, float]:
     frame = made_table(rows, columns)
     work: Callable[[], Any] = lambda: fit_table(frame, "y", sp.ask(TIMED), Settings(model="auto"))  # noqa: E731
     if name.startswith("compare"):
-        work = lambda: compare_table(frame, "y", sp.ask(TIMED), Settings(), usual_solvers(sp.ask(TIMED), "linear"), 5)  # noqa: E731
+        trials = Trials(usual_solvers(sp.ask(TIMED), "linear"), stop_early=False)
+        work = lambda: compare_table(frame, "y", sp.ask(TIMED), Settings(), trials)  # noqa: E731
     wall, processor = spent(work)
     return {"wall": wall, "processor": processor, "most": most}
 

@@ -32,7 +32,7 @@ from setpoint.errors import TooFewSamples
 from setpoint.measure.labels import of_label
 from setpoint.problem.labels import LabelProblem
 from setpoint.problem.read_sample import read_sample
-from setpoint.run.compare import compare_table
+from setpoint.run.compare import Trials, compare_table
 from setpoint.run.settings import Settings
 
 CONFIDENCE, LABELS, SHARE, SHIFT, ROWS, MISSING = 0.95, 5, 0.3, 2.0, 1000, 0.2
@@ -142,7 +142,9 @@ def on_table(name: str, folders: Folders, trials: int) -> list[dict[str, Any]]:
     frame, labels = TABLES[name](folders)
     problem = LabelProblem.same(sp.ask(TABLE_ASK), labels)
     settings = Settings(model="linear", confidence=None)
-    found = compare_table(frame, labels, problem, settings, ["default", "weighted", "model trees"], trials)
+    found = compare_table(
+        frame, labels, problem, settings, Trials(["default", "weighted", "model trees"], trials, stop_early=False)
+    )
     known = 1 - float(np.mean([frame[label].null_count() for label in labels])) / frame.height
     rows = []
     for standing in found.standings:

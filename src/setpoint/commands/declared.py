@@ -119,10 +119,17 @@ def compare(
         typer.Option(help="Kinds of models, each by its default. If neither models nor solvers are given: all kinds."),
     ] = None,
     model: ComparedModel = None,
+    all_trials: Annotated[
+        bool,
+        typer.Option(
+            "--all-trials",
+            help="Run every trial. If not given, a method is stopped once the trials left cannot change the verdict.",
+        ),
+    ] = False,
     seed: Annotated[int, typer.Option(help="The seed of the first split.")] = 0,
     **shared: Any,
 ) -> None:
-    r"""Train several solvers on several random splits and say which differences from cross-entropy are real.
+    r"""Train several methods on several random splits and say which differences from cross-entropy are real.
 
     setpoint compare loans.csv --target default \
       --ask "minimize fnr where fpr <= 1%"
@@ -130,8 +137,10 @@ def compare(
     setpoint compare loans.csv --target default --ask "maximize f1" --trials 10 \
       --solvers weighted,implicit
 
-    Every solver sees the same splits, so differences are taken split by split;
-    their standard errors are corrected for rows that splits share.
+    Every method sees the same splits, so differences are taken split by split;
+    their standard errors are corrected for rows that splits share. The table
+    grows as methods end. A method is stopped early if no result of its trials
+    that are left could change the verdict; its row says after how many.
     """
 
 

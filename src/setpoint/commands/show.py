@@ -9,12 +9,14 @@ from textwrap import wrap
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
+from rich.console import Console, Group, JustifyMethod
+from rich.live import Live
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
+from setpoint.commands.terminal import console
 from setpoint.measure.classes import CLASSES
 from setpoint.measure.constraint import Constraint, Quantity
 from setpoint.measure.in_first import LISTS, InFirst
@@ -29,6 +31,8 @@ from setpoint.run.table import TableRun
 SHOWN = ("train", "held_out", "test")
 #: The width of the heads of columns, which are folded between words.
 _NARROW = 10
+#: The width of a table, and the least of it for the first column.
+_WIDTH, _NAME = 80, 16
 
 
 def write_json(answer: Mapping[str, Any]) -> None:
@@ -37,10 +41,17 @@ def write_json(answer: Mapping[str, Any]) -> None:
 
 
 def grid(head: Sequence[str], rows: Sequence[Sequence[str | Text]]) -> Table:
-    """A table of texts: the first column to the left, the others to the right, narrow enough for 80 columns."""
+    """A table of texts: the first column to the left, the others to the right, narrow enough for 80 columns.
+
+    Nothing is cut off: names in the first column are folded, and other columns only if that does not suffice.
+    """
     table = Table(box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
+    columns = [[name, *(str(row[place]) for row in rows)] for place, name in enumerate(head)]
+    others = sum(2 + max(len(line) for cell in column for line in cell.split("\n")) for column in columns[1:])
+    firm = others <= min(console().width, _WIDTH) - _NAME
     for place, name in enumerate(head):
-        table.add_column(escape(name), justify="right" if place else "left", vertical="bottom")
+        side: JustifyMethod = "right" if place else "left"
+        table.add_column(escape(name), justify=side, vertical="bottom", overflow="fold", no_wrap=firm and place > 0)
     for row in rows:
         table.add_row(*(escape(cell) if isinstance(cell, str) else cell for cell in row))
     return table
@@ -61,6 +72,13 @@ def progress(screen: Console) -> Iterator[Callable[..., None]]:
             bar.update(tasks[solver], completed=done, description=said)
 
         yield on_epoch
+
+
+@contextmanager
+def redrawn(screen: Console) -> Iterator[Callable[..., None]]:
+    """Texts and tables at the end of the terminal, drawn again with every call and gone at the end."""
+    with Live(console=screen, transient=True, refresh_per_second=4) as live:
+        yield lambda *parts: live.update(Group(*parts))
 
 
 def result_table(run: TableRun) -> Table:

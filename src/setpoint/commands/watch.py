@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,48 +25,60 @@ BROKEN, DRIFT = 1, 4
 WEIGHT = "weight"
 
 
-def main(
-    *,
-    run: Path,
-    data: list[Path],
-    scores: bool,
-    labels: bool,
-    key: str | None,
-    weight: str | None,
-    most_weight: float | None,
-    plan: int | None,
-    out: Path | None,
-    name: str | None,
-    level: float | None,
-    stream: bool,
-    workers: str | None,
-    ignore_extra: bool,
-    as_json: bool,
-    quiet: bool,
-    separator: str | None,
-    encoding: str | None,
-    no_header: bool,
-) -> int:
-    if scores and labels:
-        raise BadSetting("--scores is for rows without labels and --labels for labels alone; give one of them")
-    if labels and key is None:
-        raise BadSetting("--labels finds the scored rows by a key; name its column with --key")
-    if weight is not None and (scores or labels or stream or workers):
-        raise BadSetting("--weight is for a table of labelled rows; leave out --scores, --labels, --stream, --workers")
-    if weight is None and most_weight is not None:
-        raise BadSetting("--most-weight is the largest weight of a column; name the column with --weight")
-    if plan is not None and (scores or labels or stream or workers or weight or most_weight or out is None):
-        raise BadSetting("--plan draws rows of one table to label; it needs --out, and takes no other kind of look")
-    found: list[str] = []
-    named, layout = name or ", ".join(path.name for path in data), TextFormat(separator, encoding, not no_header)
-    stream, workers = stream and not labels, None if labels else workers
-    with locked(run), frames_at(data, stream=stream, workers=workers, layout=layout, notes=found) as frames:
-        batch = Batch(frames, fingerprint_of(data, frames), named, ignore_extra, key, weight, most_weight)
-        watched = WatchedRun(run, load_run(run), level)
+@dataclass(frozen=True)
+class Look:
+    """How a batch is looked at: one field for each option of the command."""
+
+    scores: bool
+    labels: bool
+    key: str | None
+    weight: str | None
+    most_weight: float | None
+    plan: int | None
+    out: Path | None
+    name: str | None
+    level: float | None
+    stream: bool
+    workers: str | None
+    ignore_extra: bool
+
+    def __post_init__(self) -> None:
+        several = self.scores or self.labels or self.stream or self.workers
+        if self.scores and self.labels:
+            raise BadSetting("--scores is for rows without labels and --labels for labels alone; give one of them")
+        if self.labels and self.key is None:
+            raise BadSetting("--labels finds the scored rows by a key; name its column with --key")
+        if self.weight is not None and several:
+            raise BadSetting(
+                "--weight is for a table of labelled rows; leave out --scores, --labels, --stream, --workers"
+            )
+        if self.weight is None and self.most_weight is not None:
+            raise BadSetting("--most-weight is the largest weight of a column; name the column with --weight")
+        if self.plan is not None and (several or self.weight or self.most_weight or self.out is None):
+            raise BadSetting("--plan draws rows of one table to label; it needs --out, and takes no other kind of look")
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How the files are read: labels that come late are read whole."""
+        return {"stream": self.stream and not self.labels, "workers": None if self.labels else self.workers}
+
+    def batch(self, data: list[Path], frames: Any) -> Batch:
+        """The tables as one batch of the record."""
+        name = self.name or ", ".join(path.name for path in data)
+        found = fingerprint_of(data, frames)
+        return Batch(frames, found, name, self.ignore_extra, self.key, self.weight, self.most_weight)
+
+
+def main(*, run: Path, data: list[Path], as_json: bool, quiet: bool, **asked: Any) -> int:
+    layout = TextFormat(asked.pop("separator"), asked.pop("encoding"), not asked.pop("no_header"))
+    look, found = Look(**asked), list[str]()
+    with locked(run), frames_at(data, **look.reading, layout=layout, notes=found) as frames:
+        batch = look.batch(data, frames)
+        watched = WatchedRun(run, load_run(run), look.level)
         notes = watched.saved.schema.notes()
-        if plan is not None and out is not None:
-            return _plan(watched, batch, plan, out, as_json=as_json, quiet=quiet)
-        told = _take(watched, batch, notes, scores=scores, labels=labels)
+        if look.plan is not None and look.out is not None:
+            return _plan(watched, batch, look.plan, look.out, as_json=as_json, quiet=quiet)
+        told = _take(watched, batch, notes, scores=look.scores, labels=look.labels)
         watched.write()
     say(console(stderr=True, quiet=quiet), *(f"note: {note}" for note in [*found, *told, *notes.sentences()]))
     return _answer(run, watched, as_json=as_json, quiet=quiet)

@@ -12,7 +12,7 @@ from setpoint.decide.calibrate import calibrate
 from setpoint.decide.certify_groups import needed_for_gap
 from setpoint.decide.order import worth
 from setpoint.decide.samples_needed import allowed_share, counted, refuse_the_impossible, whole_of
-from setpoint.decide.settle import USUAL
+from setpoint.decide.settle import USUAL, demanded
 from setpoint.errors import BadProblem, SetpointError
 from setpoint.measure.band import BAND, BandRate, is_one_sided
 from setpoint.measure.classes import CLASSES
@@ -21,13 +21,14 @@ from setpoint.measure.in_first import LISTS
 from setpoint.measure.labels import LABELS
 from setpoint.measure.rate import Gap
 from setpoint.measure.worth import WORTH
-from setpoint.problem.certificate import AUTO
 from setpoint.problem.evidence import is_testable
 from setpoint.problem.labels import LabelProblem
 from setpoint.problem.problem import Problem
 from setpoint.report.meaning import meaning_of
+from setpoint.report.names import compared_names
 from setpoint.report.words import has_best_cut, show_bound
-from setpoint.run.compare import Comparison, Standing
+from setpoint.run.compare import Comparison
+from setpoint.run.standing import Standing
 
 CONFIDENCES = (0.9, 0.95, 0.99)
 #: How rows are decided, by the kind of question: without bounds, and before the bounds.
@@ -213,15 +214,21 @@ def legend(found: Comparison) -> list[str]:
     seeds = f"{found.seeds[0]}" if len(found.seeds) == 1 else f"{found.seeds[0]} to {found.seeds[-1]}"
     points = "in points, " if found.problem.objective.is_share else ""
     lines = [
-        f"Means over {len(found.seeds)} random splits (seeds {seeds}); {found.rows['train']} training and "
-        f"{found.rows['test']} test rows each.",
+        f"Means over {len(found.seeds)} random splits (seeds {seeds}); {found.rows['train']:,} training and "
+        f"{found.rows['test']:,} test rows each.",
         f"Shipped: on the test rows, at the threshold set on calibration rows. Difference: {points}± one standard "
-        "error, corrected for rows that splits share; * is beyond noise (95%, all solvers together). Best cut: at the "
+        "error, corrected for rows that splits share; * is beyond noise (95%, all methods together). Best cut: at the "
         "best threshold of the test rows, which has seen their labels."
         if has_best_cut(found.problem)
         else f"Shipped: on the test rows. Difference: {points}± one standard error, corrected for rows that splits "
-        "share; * is beyond noise (95%, all solvers together).",
+        "share; * is beyond noise (95%, all methods together).",
     ]
+    stopped = sum(standing.stopped for standing in found.standings)
+    if stopped:
+        lines.append(
+            f"Stopped: means over the splits that ran; nothing in the others could have told "
+            f"{'this method' if stopped == 1 else 'these methods'} from cross-entropy. --all-trials runs all splits."
+        )
     if found.problem.constraints:
         lines.append(f"Bounds held: on the test rows, at the shipped threshold, {_certified(found)}.")
     lost = sum(value is None for standing in found.standings for value in standing.best)
@@ -236,35 +243,36 @@ def _certified(found: Comparison) -> str:
     bare = "a bare cut breaks its bound about half the time"
     if not any(every):
         return f"uncertified{f' ({found.refusal})' if found.refusal else ''}; {bare}"
-    sure = USUAL if found.settings.confidence == AUTO else found.settings.confidence
+    sure = f"{100 * (demanded(found.settings.confidence) or USUAL):g}%"
     if all(every):
-        return f"certified at {sure:g}"
-    return f"certified at {sure:g} in {sum(every)} of {len(every)} runs; {bare}"
+        return f"certified at {sure}"
+    return f"certified at {sure} in {sum(every)} of {len(every)} runs; {bare}"
 
 
 def verdict(found: Comparison) -> str:
-    """A sentence that names the solvers that differ from plain cross-entropy, as shipped, by more than noise."""
-    problem, trials, others = found.problem, len(found.seeds), found.standings[1:]
+    """A sentence that names the methods that differ from plain cross-entropy, as shipped, by more than noise."""
+    problem, trials = found.problem, len(found.seeds)
+    others = list(zip(found.standings, compared_names([s.solver for s in found.standings])))[1:]
     if not others:
         return "Nothing was compared with cross-entropy."
     if trials < 2:
         return "One split says nothing about noise; give --trials 5 or more."
     parts = []
     for word, better in (("better", True), ("worse", False)):
-        names = [s.solver for s in others if s.is_clear and (worth(problem, s.difference or 0.0) > 0) is better]
+        names = [word for s, word in others if s.is_clear and (worth(problem, s.difference or 0.0) > 0) is better]
         if names:
             parts.append(f"{_listed(names)} {'was' if len(names) == 1 else 'were'} {word}")
-    rest = [s for s in others if not s.is_clear]
+    rest = [word for s, word in others if not s.is_clear]
     if not parts:
-        margins = sorted(s.margin or 0.0 for s in rest)
+        margins = sorted(s.hidden or 0.0 for s, _ in others)
         size = _points(problem, margins[0], margins[-1])
         return (
-            f"As shipped, no solver differs from cross-entropy by more than the noise of {trials} splits, which hides "
+            f"As shipped, no method differs from cross-entropy by more than the noise of {trials} splits, which hides "
             f"differences up to {size}: take the simplest, or give more --trials or more rows."
         )
     text = f"As shipped, compared with cross-entropy on {trials} splits, {' and '.join(parts)} beyond noise"
     if rest:
-        text += f"; {_listed([s.solver for s in rest])} cannot be told from it"
+        text += f"; {_listed(rest)} cannot be told from it"
     return f"{text}."
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from setpoint.run.side_by_side import MODEL
+
 #: Names of methods and of kinds of models that say nothing to a newcomer, and the words for them.
 _WORDS = {
     "cross-entropy": "cross-entropy",
@@ -33,6 +35,8 @@ _PATTERNS = (
     (re.compile(r"Anchored\((.+)\)"), r"linear model for the ask, anchor \1"),
     (re.compile(r"(?:CrossEntropy|Ridge)\((.+)\)"), r"cross-entropy, positives weighted \1"),
 )
+#: Solvers that choose a method for the kind of model at hand.
+_CHOOSERS = {"default": "default method", "auto": "best of many methods"}
 #: Names of choices, before the method that they came down to.
 _CHOICES = re.compile(r"^(default|auto): (?=.)")
 
@@ -69,3 +73,19 @@ def distinct_names(names: Sequence[str]) -> list[str]:
     words = [method_words(name) for name in names]
     shown = [f"{word}, as shipped" if not place and words.count(word) > 1 else word for place, word in enumerate(words)]
     return [name if shown.index(name) == place else f"{name} ({names[place]})" for place, name in enumerate(shown)]
+
+
+def compared_names(solvers: Sequence[str]) -> list[str]:
+    """The names of the solvers and kinds of models of a comparison in words, no two alike.
+
+    Example:
+        >>> from setpoint.report.names import compared_names
+        >>> compared_names(["cross-entropy", "model trees", "default"])
+        ['cross-entropy', 'boosted trees', 'default method']
+    """
+    bare = [name.removeprefix(MODEL) for name in solvers]
+    words = [
+        method_words(kind) if kind != name else _CHOOSERS.get(name, method_words(name))
+        for kind, name in zip(bare, solvers)
+    ]
+    return [word if words.count(word) == 1 else f"{word} ({name})" for word, name in zip(words, solvers)]

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-
-import scipy
 
 from setpoint.data.frame import Frame
 from setpoint.errors import BadSetting, SetpointError
@@ -17,85 +13,73 @@ from setpoint.problem.problem import Problem
 from setpoint.run.run import Run
 from setpoint.run.settings import Settings
 from setpoint.run.side_by_side import MODEL
+from setpoint.run.standing import LEVEL, Noise, Standing, held_against, standing_of
 from setpoint.run.table import fit_table
 from setpoint.train.default import BASELINE, SOLVERS, TUNED, Case, make_solver
 from setpoint.train.kinds import kind_of
+from setpoint.train.work import Work
 
 #: The solvers to compare by default, if they can solve the problem. A class weight is tuned for linear models only:
 #: for networks it costs many trainings and has gained nothing.
 USUAL = (BASELINE, "weighted", TUNED, "default", "implicit", "lagrangian", "auto")
-#: The probability that any solver is called different from cross-entropy although none is.
-LEVEL = 0.05
 
 
 @dataclass(frozen=True)
-class Standing:
-    """The results of one solver, one value per split.
+class Trials:
+    """The solvers to compare, and the random splits to compare them on.
 
-    Attributes:
-        solver: The name of the solver.
-        shipped: The objective on the test rows at the threshold that the model ships with.
-        held: Whether the bounds hold on the test rows at that threshold.
-        certified: Whether that threshold has a certificate.
-        best: The objective at the best threshold of the test rows; None where no threshold meets the bounds.
-        seconds: The time of the training.
-        differences: `shipped` less that of plain cross-entropy on the same split.
-        standard_error: The standard error of the mean difference; None below two splits.
-        margin: The half-width of the interval of the mean difference; None below two splits.
+    Args:
+        solvers: The names of the solvers; "model trees" names a kind of model by its default.
+        number: The number of splits.
+        stop_early: Whether a solver is stopped as soon as the splits that are left cannot change the verdict on it.
 
     Example:
-        >>> from setpoint.run.compare import Standing
-        >>> both = (True, True)
-        >>> Standing("auto", (0.3, 0.2), both, both, (0.3, 0.2), (1.0, 1.0), (-0.1, -0.1), 0.0, 0.01).is_clear
-        True
+        >>> from setpoint.run.compare import Trials
+        >>> Trials(["weighted", "model trees"]).number
+        5
     """
 
+    solvers: Sequence[str]
+    number: int = 5
+    stop_early: bool = True
+
+    def __post_init__(self) -> None:
+        if self.number < 1:
+            raise BadSetting(f"trials must be at least 1, got {self.number}")
+        for name in self.solvers:
+            if name.startswith(MODEL):
+                kind_of(name.removeprefix(MODEL))
+            elif name not in (*SOLVERS, TUNED):
+                raise BadSetting(f"solver {name!r} is none of {', '.join([*SOLVERS, TUNED])}")
+
+    @property
+    def names(self) -> list[str]:
+        """The solvers beside plain cross-entropy, each once."""
+        return [name for name in dict.fromkeys(self.solvers) if name != BASELINE]
+
+
+@dataclass(frozen=True)
+class News:
+    """The state of a comparison while it runs.
+
+    Attributes:
+        split: The number of the split, from 1.
+        solver: The solver that is trained.
+        share: How much of its training is done, from 0 to 1.
+        standings: The results so far of every solver that has any.
+        ended: Whether the training of the solver has just ended.
+
+    Example:
+        >>> from setpoint.run.compare import News
+        >>> News(1, "weighted", 0.5, ()).ended
+        False
+    """
+
+    split: int
     solver: str
-    shipped: tuple[float, ...]
-    held: tuple[bool, ...]
-    certified: tuple[bool, ...]
-    best: tuple[float | None, ...]
-    seconds: tuple[float, ...]
-    differences: tuple[float, ...] = ()
-    standard_error: float | None = None
-    margin: float | None = None
-
-    @property
-    def mean_shipped(self) -> float:
-        return statistics.fmean(self.shipped)
-
-    @property
-    def mean_best(self) -> float | None:
-        known = [value for value in self.best if value is not None]
-        return statistics.fmean(known) if known else None
-
-    @property
-    def difference(self) -> float | None:
-        return statistics.fmean(self.differences) if self.differences else None
-
-    @property
-    def is_clear(self) -> bool:
-        """Whether the mean difference is larger than its margin."""
-        return self.margin is not None and self.difference is not None and abs(self.difference) > self.margin
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
-        return {
-            "solver": self.solver,
-            "shipped_on_test": list(self.shipped),
-            "mean_shipped_on_test": self.mean_shipped,
-            "held": list(self.held),
-            "share_held": sum(self.held) / len(self.held),
-            "share_certified": sum(self.certified) / len(self.certified),
-            "best_on_test": list(self.best),
-            "mean_best_on_test": self.mean_best,
-            "seconds": [round(value, 3) for value in self.seconds],
-            "differences": list(self.differences),
-            "difference": self.difference,
-            "standard_error": self.standard_error,
-            "margin": self.margin,
-            "clear": self.is_clear,
-        }
+    share: float
+    standings: tuple[Standing, ...]
+    ended: bool = False
 
 
 @dataclass(frozen=True)
@@ -113,11 +97,11 @@ class Comparison:
 
     Example:
         >>> import polars as pl, setpoint as sp
-        >>> from setpoint.run.compare import compare_table
+        >>> from setpoint.run.compare import Trials, compare_table
         >>> from setpoint.run.settings import Settings
         >>> frame = pl.DataFrame({"x": list(range(200)), "y": [row // 100 for row in range(200)]})
         >>> problem = sp.ask("minimize fnr where fpr <= 10%")
-        >>> found = compare_table(frame, "y", problem, Settings(), ["default"], trials=2)
+        >>> found = compare_table(frame, "y", problem, Settings(), Trials(["default"], 2))
         >>> found.seeds, found.rows["test"], found.standings[1].differences
         ((0, 1), 40, (0.0, 0.0))
     """
@@ -164,14 +148,13 @@ def _takes(name: str, case: Case) -> bool:
 
 def compare_table(
     frame: Frame,
-    target: str,
+    target: str | Sequence[str],
     problem: Problem,
     settings: Settings,
-    solvers: Sequence[str],
-    trials: int,
+    trials: Trials,
     *,
     positive: str | None = None,
-    on_split: Callable[..., None] | None = None,
+    on_news: Callable[[News], None] | None = None,
 ) -> Comparison:
     """Train several solvers on several random splits of a table, each beside plain cross-entropy.
 
@@ -179,11 +162,12 @@ def compare_table(
         frame: The table.
         target: The name of the column to predict.
         problem: The problem to solve.
-        settings: How to train; nothing is retrained on held-out rows.
-        solvers: The names of the solvers.
-        trials: The number of splits, with the seeds `settings.seed`, `settings.seed + 1`, ...
+        settings: How to train; nothing is retrained on held-out rows. The seeds of the splits are `settings.seed`,
+            `settings.seed + 1`, ...
+        trials: The solvers, and the number of splits. A solver that is stopped early has the results of its splits
+            that ran, which are those of the full comparison, and the same verdict.
         positive: The positive class. None finds it, see `Target`.
-        on_split: A function that is called with the solver, the rows of history so far and the expected number of rows.
+        on_news: A function that is called with the state of the comparison as it goes on.
 
     Returns:
         The results of each solver on each split.
@@ -193,74 +177,73 @@ def compare_table(
 
     Example:
         >>> import polars as pl, setpoint as sp
-        >>> from setpoint.run.compare import compare_table
+        >>> from setpoint.run.compare import Trials, compare_table
         >>> from setpoint.run.settings import Settings
         >>> frame = pl.DataFrame({"x": list(range(200)), "y": [row // 100 for row in range(200)]})
         >>> problem = sp.ask("minimize fnr where fpr <= 10%")
-        >>> found = compare_table(frame, "y", problem, Settings(), ["weighted"], trials=1)
+        >>> found = compare_table(frame, "y", problem, Settings(), Trials(["weighted"], 1))
         >>> [standing.solver for standing in found.standings]
         ['cross-entropy', 'weighted']
     """
-    if trials < 1:
-        raise BadSetting(f"trials must be at least 1, got {trials}")
-    if settings.time is not None and trials > 1:
-        raise BadSetting(f"--time splits the rows in one way only, so {trials} trials are the same; give --trials 1")
-    for name in solvers:
-        if name.startswith(MODEL):
-            kind_of(name.removeprefix(MODEL))
-    unknown = [name for name in solvers if name not in (*SOLVERS, TUNED) and not name.startswith(MODEL)]
-    if unknown:
-        raise BadSetting(f"solver {unknown[0]!r} is none of {', '.join([*SOLVERS, TUNED])}")
-    names = [name for name in dict.fromkeys(solvers) if name != BASELINE]
-    runs: dict[str, list[Run]] = {name: [] for name in [BASELINE, *names]}
-    seeds = tuple(range(settings.seed, settings.seed + trials))
-    notes: dict[str, None] = {}
-    for done, seed in enumerate(seeds):
-
-        def on_row(solver: str, row: int, rows: int, *doing: str, done: int = done) -> None:
-            if on_split is not None:
-                on_split(solver, done * rows + row, trials * rows, *doing)
-
+    if settings.time is not None and trials.number > 1:
+        several = f"{trials.number} trials are the same; give --trials 1"
+        raise BadSetting(f"--time splits the rows in one way only, so {several}")
+    so_far, notes = _SoFar(trials, on_news), dict[str, None]()
+    seeds = tuple(range(settings.seed, settings.seed + trials.number))
+    for seed in seeds:
         # Nothing is retrained on held-out rows: rows that only one solver gets would look like its merit.
-        once = replace(settings, seed=seed, solver=BASELINE, refit=False)
-        found = fit_table(frame, target, problem, once, positive=positive, solvers=names, on_row=on_row)
+        once, work = replace(settings, seed=seed, solver=BASELINE, refit=False), Work(tell=so_far.on_run)
+        found = fit_table(
+            frame, target, problem, once, positive=positive, solvers=so_far.left, on_row=so_far.on_row, work=work
+        )
         notes.update(dict.fromkeys(found.notes))
-        for one in found.runs:
-            runs[one.name].append(one)
-    rows = {part: size["rows"] for part, size in found.sizes.items()}
-    plain = _standing(BASELINE, runs[BASELINE])
-    others = [_held_against(_standing(name, runs[name]), plain, rows, len(names)) for name in names]
-    refusal = next((one.refusal for own in runs.values() for one in own if one.refusal is not None), None)
-    return Comparison(found.problem, settings, seeds, rows, (plain, *others), tuple(notes), refusal)
+        so_far.end_split({part: size["rows"] for part, size in found.sizes.items()})
+        if trials.names and not so_far.left:
+            break
+    refusal = next((one.refusal for own in so_far.runs.values() for one in own if one.refusal is not None), None)
+    return Comparison(found.problem, settings, seeds, so_far.rows, so_far.standings(), tuple(notes), refusal)
 
 
-def _standing(name: str, runs: Sequence[Run]) -> Standing:
-    best, judged = [run.best("test") for run in runs], [run.judged("test") for run in runs]
-    return Standing(
-        name,
-        tuple(point.objective for point in judged),
-        tuple(point.feasible for point in judged),
-        tuple(point.certificate is not None for point in judged),
-        tuple(point.objective if point.feasible else None for point in best),
-        tuple(run.seconds for run in runs),
-    )
+class _SoFar:
+    """The runs of a comparison so far, the solvers that are still trained, and the listener to both."""
 
+    def __init__(self, trials: Trials, on_news: Callable[[News], None] | None) -> None:
+        self.runs: dict[str, list[Run]] = {name: [] for name in [BASELINE, *trials.names]}
+        self.rows: dict[str, int] = {}
+        self.left, self.split = trials.names, 1
+        self._trials, self._on_news = trials, on_news
+        self._shown: tuple[Standing, ...] = ()
 
-def _held_against(standing: Standing, plain: Standing, rows: dict[str, int], compared: int) -> Standing:
-    differences = [ours - theirs for ours, theirs in zip(standing.shipped, plain.shipped)]
-    error = corrected_error(differences, rows["test"], sum(rows.values()) - rows["test"])
-    margin = None
-    if error is not None:
-        # The level is divided by the number of solvers, so that one of many does not win by luck.
-        margin = error * float(scipy.special.stdtrit(len(differences) - 1, 1 - LEVEL / compared / 2))
-    return replace(standing, differences=tuple(differences), standard_error=error, margin=margin)
+    def on_row(self, solver: str, row: int, rows: int, *_: str) -> None:
+        if self._on_news is not None:
+            self._on_news(News(self.split, solver, row / max(rows, 1), self._shown))
 
+    def on_run(self, told: dict[str, Any]) -> None:
+        run: Run = told["run"]
+        self.runs[run.name].append(run)
+        if self._on_news is not None:
+            self._shown = self.standings()
+            self._on_news(News(self.split, run.name, 1.0, self._shown, ended=True))
 
-def corrected_error(differences: Sequence[float], test: int, rest: int) -> float | None:
-    """The standard error of a mean over random splits that share rows: s sqrt(1 / J + test / rest).
+    def end_split(self, rows: dict[str, int]) -> None:
+        """Take note of the sizes of the parts, and of the solvers that are done."""
+        # Splits that keep clusters whole differ in size; the first one is the measure of all.
+        self.rows = self.rows or rows
+        if self._trials.stop_early:
+            settled = {one.solver for one in self.standings()[1:] if self.noise.is_settled(one.differences)}
+            self.left = [name for name in self.left if name not in settled]
+        self.split += 1
 
-    The second term (Nadeau and Bengio, 2003) is for the overlap: splits of one table differ less than new tables would.
-    """
-    if len(differences) < 2:
-        return None
-    return statistics.stdev(differences) * math.sqrt(1 / len(differences) + test / rest)
+    @property
+    def noise(self) -> Noise:
+        rest = sum(self.rows.values()) - self.rows["test"]
+        return Noise(self._trials.number, len(self._trials.names), self.rows["test"] / rest)
+
+    def standings(self) -> tuple[Standing, ...]:
+        """The results of every solver that has any; plain cross-entropy is the first once it has."""
+        found = [standing_of(name, runs) for name, runs in self.runs.items() if runs]
+        if not self.rows:
+            return tuple(found)
+        plain, *others = found
+        stopped = {*self.runs} - {*self.left}
+        return plain, *(replace(held_against(one, plain, self.noise), stopped=one.solver in stopped) for one in others)

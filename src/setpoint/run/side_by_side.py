@@ -104,7 +104,8 @@ class SideBySide:
         The others are retrained on held-out rows only if the first is, because rows that only one of them gets would
         look like its merit. Plain cross-entropy that the first trained as a candidate is not trained again. The first
         is the result, or plain cross-entropy where held-out rows clearly prefer it to the default (`shipped`). With
-        `unless_tried` there are no others if the first chose among candidates itself.
+        `unless_tried` there are no others if the first chose among candidates itself. The listener of `work` is told
+        each run as it ends.
         """
         first = self._one(ways[0], self.how, work)
         if unless_tried and first.trials:
@@ -144,6 +145,7 @@ class SideBySide:
             found = run(self.problem, data, method, name=way.name, confidence=self.confidence, work=own)
         if self.on_row is not None:
             self.on_row(way.name, rows, rows)
+        work.tell({"run": found})
         return found
 
 
