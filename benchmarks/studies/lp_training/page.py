@@ -117,7 +117,7 @@ def reductions(figures: Row) -> str:
         [row["form"], str(row["samples"]), row["directions"], str(row["number"]), str(row["batches"]),
          f"{row['cosine']:.3f}", f"{row['least']:.3f}", f"{1e3 * row['seconds']:.0f}"] for row in rows
     ]  # fmt: skip
-    kept = {}
+    kept: dict[tuple[str, int, str], Row] = {}
     for row in rows:
         place = (row["form"], row["samples"], row["directions"])
         if place not in kept or row["number"] > kept[place]["number"]:

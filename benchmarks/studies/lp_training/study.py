@@ -18,7 +18,7 @@ Fixed before the first result:
 - A training through our engine *equals* the closed form if the mean figures are within one point. A reduction *keeps
   the gradient* if the mean cosine to the exact gradient is at least 0.99. A program *raises* a figure if the gain over
   cross-entropy is beyond two standard errors.
-- Mangasarian's rule, on 20 batches of the first net and of the net that cross-entropy trained, seed 720: of the epsilons
+- Mangasarian's rule, 20 batches of the first net and of the net that cross-entropy trained, seed 720: of the epsilons
   1, 0.1, ... 1e-6 the first whose prices have the same norm, to a millionth, as those of the next smaller one.
 - Times, memory and reductions: `costs` and `reduction`, on made scores.
 """
