@@ -20,7 +20,7 @@ from setpoint.measure.step import SigmoidStep, SmoothStep
 from setpoint.problem.problem import Problem
 from setpoint.solve.correction import Correction, Follower, find_soft, find_with_slack, most_slack, refuse_slack
 from setpoint.solve.memory import Memory, memory_size
-from setpoint.solve.plan import Countable, LossPlan, batch_loss, softly
+from setpoint.solve.plan import Countable, LossPlan, batch_loss
 from setpoint.solve.price import (
     Damping,
     Expansion,
@@ -226,8 +226,7 @@ class ImplicitThreshold(Solver):
         searched = reference if corrected is None or not corrected.has_both_classes else corrected
         thresholds, held, broken = self._search(searched, temperature, _USABLE)
         active, never = held.numpy(), broken.numpy()
-        passed = softly(rows.margins(thresholds.numpy()), heat)
-        counts, pace = rows.counts(passed), rows.pace(passed)
+        counts, pace = rows.soft_counts(thresholds.numpy(), heat)
         here = plan.expand(counts)
         slopes = plan.by_threshold(here, pace)
         prices = plan.prices(*slopes, active, self.damping)

@@ -26,6 +26,8 @@ from setpoint.solve.price import OVERFLOW, Damping
 from setpoint.solve.with_slopes import with_slopes
 
 Array = NDArray[Any]
+#: Rows times thresholds that are counted at once: beyond that they leave the cache of the processor.
+BLOCK = 2**17
 
 
 class Countable:
@@ -66,6 +68,22 @@ class Countable:
         thresholds = thresholds.astype(self.scores.dtype, copy=False)
         own = thresholds.ravel()[self.groups] if self.groups is not None else thresholds
         return self.scores - (own[:, None] if self.groups is None and len(own) > 1 else own)
+
+    def blocks(self, thresholds: int) -> list[slice]:
+        """The thresholds of an area, in blocks to be counted one after the other."""
+        step = max(BLOCK // max(len(self.scores), 1), 1)
+        if self.groups is not None or thresholds <= step:
+            return [slice(None)]
+        return [slice(start, start + step) for start in range(0, thresholds, step)]
+
+    def soft_counts(self, thresholds: Array, heat: float) -> tuple[Array, Array]:
+        """The four counts under the sigmoid step `(T, 4)`, and their pace."""
+        shares = (softly(self.margins(thresholds[some]), heat) for some in self.blocks(len(thresholds)))
+        found = [(self.counts(passed), self.pace(passed)) for passed in shares]
+        if len(found) == 1:
+            return found[0]
+        counts, paces = zip(*found)
+        return np.concatenate(counts), np.concatenate(paces)
 
     def counts(self, passed: Array) -> Array:
         """The four counts `(T, 4)`, from the share of each row that passes."""
@@ -289,13 +307,19 @@ def batch_loss(
     """
     net = (slope[:, :2] - slope[:, 2:]) / share
     fixed = value - float(np.vdot(slope, counts)) + float((slope[:, 2:] * rows.totals).sum()) / share
-    passed = softly(rows.margins(thresholds.detach().numpy()), heat)
-    own = rows.priced(net)
-    number = float(np.vdot(passed, own)) + fixed
-    slopes = passed * passed
-    np.subtract(passed, slopes, out=slopes)
-    slopes *= own
-    slopes *= heat
+    number, by_scores, by_thresholds = fixed, None, []
+    for some in rows.blocks(len(net)):
+        passed = softly(rows.margins(thresholds.detach().numpy()[some]), heat)
+        own = rows.priced(net[some])
+        number += float(np.vdot(passed, own))
+        slopes = passed * passed
+        np.subtract(passed, slopes, out=slopes)
+        slopes *= own
+        slopes *= heat
+        if thresholds.requires_grad:
+            by_thresholds.append(-rows.per_threshold(slopes))
+        summed = slopes if slopes.ndim == 1 else slopes.sum(0)
+        by_scores = summed if by_scores is None else by_scores + summed
 
     def again(scores: Tensor, thresholds: Tensor = thresholds) -> Tensor:
         levels = thresholds.to(scores.dtype)
@@ -303,13 +327,12 @@ def batch_loss(
             levels = levels[0, batch.groups]
         elif len(levels) > 1:
             levels = levels[:, None]
-        return torch.sigmoid(heat * (scores - levels)).mul(torch.from_numpy(own)).sum() + fixed
+        return torch.sigmoid(heat * (scores - levels)).mul(torch.from_numpy(rows.priced(net))).sum() + fixed
 
-    by_scores = slopes if slopes.ndim == 1 else slopes.sum(0)
+    assert by_scores is not None
     if not thresholds.requires_grad:
         return with_slopes(number, (by_scores,), again, batch.scores)
-    by_thresholds = -rows.per_threshold(slopes)
-    return with_slopes(number, (by_scores, by_thresholds), again, batch.scores, thresholds)
+    return with_slopes(number, (by_scores, np.concatenate(by_thresholds)), again, batch.scores, thresholds)
 
 
 def convex_loss(
