@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -145,10 +144,10 @@ class Lagrangian(Solver):
         if not (own.mass > 0 and rows.has_both_classes):
             return (0.0 * batch.scores).sum()
         heat = settle_temperature(self.temperature, lambda: reference.spread, reference.dtype, keep=self.training)
-        thresholds = self._start(reference, self.step(heat), heat)
-        margins = rows.margins(thresholds.detach().numpy())
-        true = torch.from_numpy(plan.excesses(rows.counts((margins > 0).astype(np.float64))))
         step = self.step(heat)
+        thresholds = self._start(reference, step, heat)
+        margins = rows.margins(thresholds.detach().numpy())
+        true = torch.from_numpy(plan.excesses(rows.true_counts(margins)))
         convex = not adds_up(step)
         if convex:
             here = plan.expand(rows.counts_by(step, margins), rows.totals)

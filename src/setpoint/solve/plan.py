@@ -90,6 +90,15 @@ class Countable:
         above = self._above(passed)
         return np.concatenate([above, self.totals - above], 1)
 
+    def true_counts(self, margins: Array) -> Array:
+        """The four counts `(T, 4)` of the rows with margins above 0."""
+        above = margins > 0
+        if self.groups is not None or self.weights is not None or above.ndim > 1:
+            return self.counts(above.astype(np.float64))
+        tp = np.count_nonzero(self.sides[0][above])
+        fp = np.count_nonzero(above) - tp
+        return np.array([[tp, fp, self.positives - tp, self.negatives - fp]])
+
     def counts_by(self, step: SmoothStep, margins: Array) -> Array:
         """The four counts at one threshold under any step, `(1, 4)`."""
         above, below = (side(torch.from_numpy(margins)).numpy() for side in (step.above, step.below))
