@@ -16,6 +16,7 @@ SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "steps": ("A step of a small model", speed.steps),
     "kernels": ("Curves and pairs", speed.kernels),
     "augmented_cost": ("What the augmented Lagrangian costs", speed.augmented_cost),
+    "beside_peers": ("Training beside TFCO, Cooper and humancompatible-train", speed.beside_peers),
     "lp_speed": ("Linear programs: speed and memory", speed.lp_speed),
     "scale": ("Large tables", page_scale.scale),
     "trees_predict": ("Scores of trees", speed.trees_predict),

@@ -92,6 +92,18 @@ def lp_speed(figures: dict[str, Any]) -> str:
     return "\n\n".join(parts)
 
 
+def beside_peers(figures: dict[str, Any]) -> str:
+    rows = [
+        [width, name, found["error"], "", "", ""] if "error" in found else
+        [width, name, f"{found['seconds']:.2f}", f"{found['milliseconds per step']:.3g}",
+         f"{100 * found['FNR on test rows']:.2f} %",
+         f"{found['our step beside theirs']:.2f}" if "our step beside theirs" in found else ""]
+        for width, methods in figures["widths"].items() for name, found in methods.items()
+    ]  # fmt: skip
+    head = ["table", "method", "seconds", "ms per step", "FNR on test rows", "our step beside theirs (target 1.00)"]
+    return f"{figures['rows']:,} rows to train on, full batches, one thread.\n\n{table(head, rows)}"
+
+
 def before_after(figures: dict[str, Any]) -> str:
     rows = [
         [row["what"], f"{row['seconds before']:.3g}", f"{row['seconds after']:.3g}",

@@ -60,8 +60,9 @@ def find_by_group(
 def _curves(sample: Sample) -> list[tuple[Array, Array]]:
     """The distinct scores of each group, the highest first, and the counts at all cuts, `(c, 4)`: see `Curve`."""
     assert sample.groups is not None
-    scores, order = sample.scores.detach().to(sample.dtype).cpu().sort(descending=True)
-    values, places = scores.numpy(), order.numpy()
+    values = sample.scores.detach().to(sample.dtype).cpu().numpy()
+    places = np.argsort(-values)
+    values = values[places]
     labels, groups = sample.labels.cpu().numpy()[places], sample.groups.cpu().numpy()[places]
     weights = None if sample.weights is None else sample.weights.detach().cpu().numpy()[places]
     found = []

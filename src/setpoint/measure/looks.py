@@ -16,7 +16,7 @@ def may_look(numbers: Tensor) -> bool:
 
     Where it may not, both branches are computed and the device chooses; no shape then depends on the numbers.
     """
-    return numbers.device.type == "cpu" and not torch.compiler.is_compiling()
+    return numbers.is_cpu and not torch.compiler.is_compiling()
 
 
 def constant(numbers: tuple[float, ...], dtype: torch.dtype, device: torch.device) -> Tensor:

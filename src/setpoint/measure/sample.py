@@ -27,6 +27,8 @@ _WORDS = {
 _COMPLEX = "{name} must be real numbers, but are complex; pass {name}.real or {name}.abs()"
 #: A larger score comes from a model that has diverged, and sums of such scores overflow float32.
 LARGEST_SCORE = 1e35
+#: A sum of squares up to which every score is far below that.
+_MODERATE = 1e30
 #: Weights other than 0 lie between these; only their ratios matter, so any others can be scaled.
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-12, 1e12
 
@@ -104,7 +106,7 @@ class Sample:
 
     def widened(self) -> Sample:
         """The sample in the precision to count in; the gradient flows back in that of the scores."""
-        if self.scores.dtype == self.dtype:
+        if self.scores.dtype in (torch.float32, torch.float64):
             return self
         labels = self.labels.to(self.dtype) if self.labels.is_floating_point() else self.labels
         weights = None if self.weights is None else self.weights.to(self.dtype)
@@ -133,6 +135,8 @@ def check_sample(
     Without `look` only types and shapes are checked; the numbers are left to `doubts_of`. Scores `to_train` on must not
     be so large that their squares or differences overflow.
     """
+    if look and to_train and weights is None and groups is None and _is_plain(scores, labels):
+        return Sample(scores, labels)
     scores = check_scores(scores, look=look, to_train=to_train)
     if scores.dim() != 1:
         hint = _HINTS.get(scores.shape[1], "") if scores.dim() == 2 else ""
@@ -148,6 +152,24 @@ def check_sample(
             raise BadGroups("groups must be whole numbers from 0 up, one per sample; encode names as numbers first")
         groups = groups.long()
     return Sample(scores, labels, weights, groups)
+
+
+def _is_plain(scores: Any, labels: Any) -> bool:
+    """Whether these are scores of moderate size and labels of 0 and 1, as nearly all batches are: a quick look.
+
+    A yes is certain; a no says that the checks below have to tell what is wrong, if anything is.
+    """
+    if not (is_tensor(scores) and is_tensor(labels) and scores.dtype is labels.dtype and scores.is_cpu):
+        return False
+    if scores.dtype not in (torch.float32, torch.float64) or scores.dim() != 1 or scores.shape != labels.shape:
+        return False
+    try:
+        numbers, classes = scores.detach().numpy(), labels.numpy()
+    except (RuntimeError, TypeError):
+        return False
+    # One score that is NaN or too large makes the sum of squares so, and a label that is not 0 must be 1.
+    binary = np.count_nonzero(classes == 1) == np.count_nonzero(classes)
+    return len(numbers) > 0 and bool(binary and numbers.dot(numbers) <= _MODERATE)
 
 
 def check_scores(given: Any, *, look: bool = True, to_train: bool = False) -> Tensor:

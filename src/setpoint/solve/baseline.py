@@ -75,8 +75,10 @@ class CrossEntropy(Solver):
             return batch.processes.sum((batch.weights.to(batch.dtype) * losses).sum()) / torch.where(mass > 0, mass, 1)
         if self.pos_weight is None and batch.weights is None and len(batch.scores) and batch.processes.alone:
             # Every weight is 1, whatever has been seen.
-            dtype = batch.dtype
-            return F.binary_cross_entropy_with_logits(batch.scores.to(dtype), batch.labels.to(dtype))
+            scores, labels = batch.scores, batch.labels
+            if scores.dtype != labels.dtype or scores.dtype not in (torch.float32, torch.float64):
+                scores, labels = scores.to(batch.dtype), labels.to(batch.dtype)
+            return F.binary_cross_entropy_with_logits(scores, labels)
         # Half precision cannot count, and its reciprocals overflow.
         scores, labels = batch.scores.to(batch.dtype), batch.labels.to(batch.dtype)
         weights = torch.ones_like(scores) if batch.weights is None else batch.weights.to(batch.dtype)

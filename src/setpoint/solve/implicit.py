@@ -20,7 +20,7 @@ from setpoint.measure.step import SigmoidStep, SmoothStep
 from setpoint.problem.problem import Problem
 from setpoint.solve.correction import Correction, Follower, find_soft, find_with_slack, most_slack, refuse_slack
 from setpoint.solve.memory import Memory, memory_size
-from setpoint.solve.plan import Countable, LossPlan, batch_loss, softly
+from setpoint.solve.plan import Countable, LossPlan, batch_loss
 from setpoint.solve.price import (
     Damping,
     Expansion,
@@ -155,7 +155,7 @@ class ImplicitThreshold(Solver):
             sample = with_groups(joined(part)[0], self.problem, self.n_groups)
             if sample.has_both_classes:
                 heat = settle_temperature(self.temperature, lambda: sample.spread, sample.dtype, keep=True)
-                found = self._found(sample, self.step(heat), sample.holds_both_classes)
+                found = self._found(sample, heat, sample.holds_both_classes)
                 for own, new in zip((self.thresholds, self.active, self.broken), found):
                     own.copy_(new)
             elif self.corrected_at < 0:
@@ -192,7 +192,7 @@ class ImplicitThreshold(Solver):
         step = self.step(temperature)
         # With `latest` a device is waited for here, and with `every` in the search: the thresholds may stay.
         thresholds, active, broken = self._search(
-            reference if corrected is None or not corrected.has_both_classes else corrected, step, usable
+            reference if corrected is None or not corrected.has_both_classes else corrected, temperature, usable
         )
         expected, pace = count_and_pace(reference, thresholds, step)
         here = expand_around(self.problem, expected, reference, step)
@@ -215,15 +215,18 @@ class ImplicitThreshold(Solver):
 
     def _planned_loss(self, plan: LossPlan, batch: Sample, reference: Sample, corrected: Sample | None) -> Tensor:
         """The same loss on the processor, of problems that have a plan."""
-        own, rows = Countable(batch), Countable(reference)
+        own = Countable(batch)
+        rows = own if reference.scores.data_ptr() == batch.scores.data_ptr() else Countable(reference)
         if not (own.mass > 0 and rows.has_both_classes):
             return (0.0 * batch.scores).sum()
-        heat = settle_temperature(self.temperature, lambda: reference.spread, reference.dtype, keep=self.training)
+        temperature = settle_temperature(
+            self.temperature, lambda: reference.spread, reference.dtype, keep=self.training
+        )
+        heat = temperature.item()
         searched = reference if corrected is None or not corrected.has_both_classes else corrected
-        thresholds, held, broken = self._search(searched, self.step(heat), _USABLE)
+        thresholds, held, broken = self._search(searched, temperature, _USABLE)
         active, never = held.numpy(), broken.numpy()
-        passed = softly(rows.margins(thresholds.numpy()), float(heat))
-        counts, pace = rows.counts(passed), rows.pace(passed)
+        counts, pace = rows.soft_counts(thresholds.numpy(), heat)
         here = plan.expand(counts)
         slopes = plan.by_threshold(here, pace)
         prices = plan.prices(*slopes, active, self.damping)
@@ -251,7 +254,7 @@ class ImplicitThreshold(Solver):
         free = (active.sum() < len(left)) & ~broken.any()
         return hold_passing(left * free, pace, self.damping)
 
-    def _search(self, sample: Sample, step: SmoothStep, usable: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _search(self, sample: Sample, temperature: Tensor, usable: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Thresholds, which bounds hold them, and which are broken; held between two corrections."""
         every, batches = self.correction.every, self.correction.batches
         due = not batches and (every == 1 or self.correction.is_due(int(self.steps)))
@@ -265,17 +268,17 @@ class ImplicitThreshold(Solver):
             self.steps.add_(usable)
             if not due:
                 return self.thresholds.to(sample.scores.dtype), self.active, self.broken
-        thresholds, active, broken = self._found(sample, step, usable)
+        thresholds, active, broken = self._found(sample, temperature, usable)
         if self.training:
             self.thresholds.copy_(_where(usable, thresholds, self.thresholds))
             self.active.copy_(_where(usable, active, self.active))
             self.broken.copy_(_where(usable, broken, self.broken))
         return thresholds, active, broken
 
-    def _found(self, sample: Sample, step: SmoothStep, usable: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _found(self, sample: Sample, temperature: Tensor, usable: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Thresholds of a sample, which bounds hold them, and which are broken."""
         if self.correction.soft:
-            thresholds = find_soft(self.problem, sample, step)
+            thresholds = find_soft(self.problem, sample, self.step(temperature))
             return thresholds, torch.ones_like(self.active), torch.zeros_like(self.broken)
         if self.correction.slack is None:
             found = self.finder(sample)

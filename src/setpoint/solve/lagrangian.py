@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -140,19 +139,20 @@ class Lagrangian(Solver):
 
     def _planned_loss(self, plan: LossPlan, batch: Sample, reference: Sample) -> Tensor:
         """The same loss on the processor, of problems that have a plan."""
-        own, rows = Countable(batch), Countable(reference)
+        own = Countable(batch)
+        rows = own if reference.scores.data_ptr() == batch.scores.data_ptr() else Countable(reference)
         if not (own.mass > 0 and rows.has_both_classes):
             return (0.0 * batch.scores).sum()
         heat = settle_temperature(self.temperature, lambda: reference.spread, reference.dtype, keep=self.training)
-        thresholds = self._start(reference, self.step(heat), heat)
-        margins = rows.margins(thresholds.detach().numpy())
-        true = torch.from_numpy(plan.excesses(rows.counts((margins > 0).astype(np.float64))))
         step = self.step(heat)
+        thresholds = self._start(reference, step, heat)
+        margins = rows.margins(thresholds.detach().numpy())
+        true = torch.from_numpy(plan.excesses(rows.true_counts(margins)))
         convex = not adds_up(step)
         if convex:
             here = plan.expand(rows.counts_by(step, margins), rows.totals)
         else:
-            here = plan.expand(rows.counts(softly(margins, float(heat))))
+            here = plan.expand(rows.counts(softly(margins, heat.item())))
         weight, prices = (part.numpy() for part in self.ascent.felt(true))
         value = float(weight) * here.cost + float(prices @ here.excesses)
         slope = here.slope(prices, weight=float(weight))
@@ -162,7 +162,7 @@ class Lagrangian(Solver):
         if convex:
             moving = convex_loss(batch, own, thresholds, step, slope, share)
             return moving + (value - float((slope * here.counts).sum()))
-        return batch_loss(batch, own, thresholds, heat, value, slope, here.counts, share)
+        return batch_loss(batch, own, thresholds, heat.item(), value, slope, here.counts, share)
 
     @torch.no_grad()
     def _start(self, reference: Sample, step: SmoothStep, temperature: Tensor) -> Tensor:

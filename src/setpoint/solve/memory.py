@@ -80,7 +80,8 @@ class Memory(nn.Module):
 
     def _is_plain(self) -> bool:
         """Whether the memory is full of rows of weight 1, as most are: it then stays so until a weight comes."""
-        self._plain = self._plain or bool((self.weights.numpy() == 1).all())
+        if not self._plain:
+            self._plain = bool((self.weights.numpy() == 1).all())
         return self._plain
 
     def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
@@ -90,10 +91,10 @@ class Memory(nn.Module):
     @torch.no_grad()
     def push(self, batch: Sample) -> None:
         """Remember a batch over the oldest scores."""
-        self.batches.add_(1)
-        if self.size == 0:
+        size, given_rows = self.size, len(batch.scores)
+        if size == 0:
+            self.batches.add_(1)
             return
-        count = min(len(batch.scores), self.size)
         columns: list[tuple[Tensor, Tensor | None]] = [
             (self.scores, batch.scores.detach()),
             (self.labels, batch.labels),
@@ -103,25 +104,30 @@ class Memory(nn.Module):
             columns.append((self.weights, batch.weights))
         if batch.groups is not None:
             columns.append((self.groups, batch.groups))
-        first = len(batch.scores) - count
+        count = min(given_rows, size)
+        first = given_rows - count
         if not may_look(self.head) or self.scores.dtype == torch.bfloat16:
-            places = (self.head + torch.arange(count, device=self.head.device)) % self.size
+            self.batches.add_(1)
+            places = (self.head + torch.arange(count, device=self.head.device)) % size
             for own, given in columns:
                 own[places] = 1.0 if given is None else given[first:].to(own.dtype)
             self.batch[places] = self.batches
-            self.head.copy_((self.head + count) % self.size)
-        else:
-            # Arrays are written to in a fraction of the time that a tensor takes.
-            head, columns = int(self.head), [*columns, (self.batch, self.batches)]
-            end = min(head + count, self.size)
-            for own, given in columns:
-                into = own.numpy()
-                rows: Any = 1.0 if given is None else given.numpy()
-                several = given is not None and given.dim() > 0
-                into[head:end] = rows[first : first + end - head] if several else rows
-                if end - head < count:
-                    into[: count - end + head] = rows[first + end - head :] if several else rows
-            self.head.fill_((head + count) % self.size)
+            self.head.copy_((self.head + count) % size)
+            return
+        # Arrays are written to in a fraction of the time that a tensor takes.
+        place, number, of_batch = self.head.numpy(), self.batches.numpy(), self.batch.numpy()
+        number += 1
+        head = int(place)
+        end = min(head + count, size)
+        parts = [(slice(head, end), slice(first, first + end - head))]
+        if end - head < count:
+            parts.append((slice(0, count - end + head), slice(first + end - head, given_rows)))
+        arrays = [(own.numpy(), None if given is None else given.numpy()) for own, given in columns]
+        for into, taken in parts:
+            of_batch[into] = number
+            for array, rows in arrays:
+                array[into] = 1.0 if rows is None else rows[taken]
+        place[...] = (head + count) % size
 
 
 def memory_size(tightest: float | None) -> int:

@@ -23,8 +23,11 @@ from setpoint.measure.sample import Sample
 from setpoint.measure.step import HingeStep, SigmoidStep, SmoothStep, SoftplusStep
 from setpoint.problem.problem import Problem
 from setpoint.solve.price import OVERFLOW, Damping
+from setpoint.solve.with_slopes import with_slopes
 
 Array = NDArray[Any]
+#: Rows times thresholds that are counted at once: beyond that they leave the cache of the processor.
+BLOCK = 2**17
 
 
 class Countable:
@@ -40,12 +43,13 @@ class Countable:
             if self.weights is None:
                 self.sides[0] = labels
                 np.subtract(1, labels, out=self.sides[1])
-                positives = np.count_nonzero(labels)
-                self.totals = np.array([[positives, len(labels) - positives]], np.float64)
-            else:
-                np.multiply(labels, self.weights, out=self.sides[0])
-                np.subtract(self.weights, self.sides[0], out=self.sides[1])
-                self.totals = self.sides.sum(1, dtype=np.float64)[None]
+                self.positives = float(np.count_nonzero(labels))
+                self.negatives = len(labels) - self.positives
+                self.totals = np.array([[self.positives, self.negatives]])
+                return
+            np.multiply(labels, self.weights, out=self.sides[0])
+            np.subtract(self.weights, self.sides[0], out=self.sides[1])
+            self.totals = self.sides.sum(1, dtype=np.float64)[None]
         else:
             self.places, self.size = 2 * self.groups + (labels == 0), 2 * (sample.n_groups or 0)
             self.totals = np.bincount(self.places, self.weights, self.size).reshape(-1, 2).astype(np.float64)
@@ -61,14 +65,39 @@ class Countable:
 
     def margins(self, thresholds: Array) -> Array:
         """Scores less their thresholds: `(n,)` for one threshold or one per group, else `(m, n)`."""
-        thresholds = thresholds.astype(self.scores.dtype)
+        thresholds = thresholds.astype(self.scores.dtype, copy=False)
         own = thresholds.ravel()[self.groups] if self.groups is not None else thresholds
         return self.scores - (own[:, None] if self.groups is None and len(own) > 1 else own)
+
+    def blocks(self, thresholds: int) -> list[slice]:
+        """The thresholds of an area, in blocks to be counted one after the other."""
+        step = max(BLOCK // max(len(self.scores), 1), 1)
+        if self.groups is not None or thresholds <= step:
+            return [slice(None)]
+        return [slice(start, start + step) for start in range(0, thresholds, step)]
+
+    def soft_counts(self, thresholds: Array, heat: float) -> tuple[Array, Array]:
+        """The four counts under the sigmoid step `(T, 4)`, and their pace."""
+        shares = (softly(self.margins(thresholds[some]), heat) for some in self.blocks(len(thresholds)))
+        found = [(self.counts(passed), self.pace(passed)) for passed in shares]
+        if len(found) == 1:
+            return found[0]
+        counts, paces = zip(*found)
+        return np.concatenate(counts), np.concatenate(paces)
 
     def counts(self, passed: Array) -> Array:
         """The four counts `(T, 4)`, from the share of each row that passes."""
         above = self._above(passed)
         return np.concatenate([above, self.totals - above], 1)
+
+    def true_counts(self, margins: Array) -> Array:
+        """The four counts `(T, 4)` of the rows with margins above 0."""
+        above = margins > 0
+        if self.groups is not None or self.weights is not None or above.ndim > 1:
+            return self.counts(above.astype(np.float64))
+        tp = np.count_nonzero(self.sides[0][above])
+        fp = np.count_nonzero(above) - tp
+        return np.array([[tp, fp, self.positives - tp, self.negatives - fp]])
 
     def counts_by(self, step: SmoothStep, margins: Array) -> Array:
         """The four counts at one threshold under any step, `(1, 4)`."""
@@ -79,6 +108,20 @@ class Countable:
         """The derivatives of soft counts by their thresholds per unit of temperature, `(T, 4)`."""
         rising = self._above(passed - passed * passed)
         return np.concatenate([-rising, rising], 1)
+
+    def priced(self, net: Array) -> Array:
+        """The weight of each row times the price of its class `(T, 2)`: in the shape of the margins."""
+        if self.groups is None:
+            own: Array = net.astype(self.sides.dtype, copy=False) @ self.sides
+            return own[0] if len(own) == 1 else own
+        own = net.ravel()[self.places].astype(self.scores.dtype, copy=False)
+        return own if self.weights is None else own * self.weights
+
+    def per_threshold(self, terms: Array) -> Array:
+        """Sums of terms in the shape of the margins, in that of the thresholds."""
+        if self.groups is not None:
+            return np.bincount(self.groups, terms, self.size // 2)[None]
+        return np.atleast_1d(terms.sum(-1))
 
     def _above(self, passed: Array) -> Array:
         """The weight of each side that passes each threshold, `(T, 2)`."""
@@ -261,29 +304,44 @@ def batch_loss(
     batch: Sample,
     rows: Countable,
     thresholds: Tensor,
-    heat: Tensor,
+    heat: float,
     value: float,
     slope: Array,
     counts: Array,
     share: float,
 ) -> Tensor:
-    """value + slope . (soft counts of the batch / share - counts), with the gradient by scores and thresholds.
+    """value + slope . (soft counts of the batch / share - counts), with its slopes by scores and thresholds.
 
     Above and below add up to 1, so that the counts below are those of all rows less those above.
     """
     net = (slope[:, :2] - slope[:, 2:]) / share
-    fixed = value - float((slope * counts).sum()) + float((slope[:, 2:] * rows.totals).sum()) / share
-    scores = batch.scores
-    if rows.groups is not None:
-        passed = torch.sigmoid(heat * (scores - thresholds.to(scores.dtype)[0, batch.groups]))
-        own = net.ravel()[rows.places] if rows.weights is None else net.ravel()[rows.places] * rows.weights
-        return torch.dot(passed, torch.from_numpy(own).to(scores.dtype)) + fixed
-    if len(net) == 1:
-        passed = torch.sigmoid(heat * (scores - thresholds.to(scores.dtype)))
-        own = (net.astype(rows.sides.dtype) @ rows.sides)[0]
-        return torch.dot(passed, torch.from_numpy(own)) + fixed
-    passed = torch.sigmoid(heat * (scores - thresholds.to(scores.dtype)[:, None]))
-    return (passed @ torch.from_numpy(rows.sides).T).mul(torch.from_numpy(net).to(scores.dtype)).sum() + fixed
+    fixed = value - float(np.vdot(slope, counts)) + float((slope[:, 2:] * rows.totals).sum()) / share
+    number, by_scores, by_thresholds = fixed, None, []
+    for some in rows.blocks(len(net)):
+        passed = softly(rows.margins(thresholds.detach().numpy()[some]), heat)
+        own = rows.priced(net[some])
+        number += float(np.vdot(passed, own))
+        slopes = passed * passed
+        np.subtract(passed, slopes, out=slopes)
+        slopes *= own
+        slopes *= heat
+        if thresholds.requires_grad:
+            by_thresholds.append(-rows.per_threshold(slopes))
+        summed = slopes if slopes.ndim == 1 else slopes.sum(0)
+        by_scores = summed if by_scores is None else by_scores + summed
+
+    def again(scores: Tensor, thresholds: Tensor = thresholds) -> Tensor:
+        levels = thresholds.to(scores.dtype)
+        if rows.groups is not None:
+            levels = levels[0, batch.groups]
+        elif len(levels) > 1:
+            levels = levels[:, None]
+        return torch.sigmoid(heat * (scores - levels)).mul(torch.from_numpy(rows.priced(net))).sum() + fixed
+
+    assert by_scores is not None
+    if not thresholds.requires_grad:
+        return with_slopes(number, (by_scores,), again, batch.scores)
+    return with_slopes(number, (by_scores, np.concatenate(by_thresholds)), again, batch.scores, thresholds)
 
 
 def convex_loss(

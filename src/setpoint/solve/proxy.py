@@ -30,6 +30,11 @@ def stationary(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     return found
 
 
+def _array(numbers: Tensor) -> NDArray[np.float64]:
+    """The numbers in float64, in memory of their own."""
+    return numbers.cpu().numpy().astype(np.float64)
+
+
 class SwapRegret(nn.Module):
     """A left-stochastic matrix M over objective and bounds, moved by the true excesses: M <- M * exp(lr D l').
 
@@ -40,6 +45,7 @@ class SwapRegret(nn.Module):
     log_matrix: Tensor
     rooms: Tensor
     sides: Tensor
+    _last: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
     def __init__(self, bounds: tuple[Constraint, ...], climb: Climb) -> None:
         super().__init__()
@@ -61,8 +67,13 @@ class SwapRegret(nn.Module):
 
     def _shares(self) -> Tensor:
         """The stationary distribution, in float64. A device is waited for: it is found on the processor."""
-        matrix = np.exp(self.log_matrix.double().cpu().numpy())
-        return torch.from_numpy(stationary(matrix)).to(self.log_matrix.device)
+        return torch.from_numpy(self._stationary(_array(self.log_matrix))).to(self.log_matrix.device)
+
+    def _stationary(self, logs: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The stationary distribution of a matrix of logarithms; that of the last one is kept."""
+        if self._last is None or not np.array_equal(self._last[0], logs):
+            self._last = (logs, stationary(np.exp(logs)))
+        return self._last[1]
 
     def start(self, prices: Tensor) -> None:
         """Begin where the bounds weigh `prices` times the objective; at least 1 %, from which they can grow."""
@@ -79,10 +90,10 @@ class SwapRegret(nn.Module):
 
     def climb(self, excesses: Tensor) -> None:
         """Shift weight to broken bounds, in proportion to the weight they had."""
-        sides, rooms = (part.double().cpu().numpy() for part in (self.sides, self.rooms))
-        gain = np.append(0.0, sides @ (excesses.double().cpu().numpy() / rooms))
-        logs = self.log_matrix.double().cpu().numpy()
-        moved = logs + self.settings.lr * np.outer(gain, stationary(np.exp(logs)))
+        logs = _array(self.log_matrix)
+        gain = np.zeros(len(logs))
+        gain[1:] = _array(self.sides) @ (_array(excesses) / _array(self.rooms))
+        moved = logs + self.settings.lr * gain[:, None] * self._stationary(logs)
         moved -= moved.max(0)
         self.log_matrix.copy_(torch.from_numpy(moved - np.log(np.exp(moved).sum(0))))
 

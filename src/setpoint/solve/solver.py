@@ -109,14 +109,17 @@ class Solver(nn.Module, ABC):
         Returns:
             The loss, with a gradient to the scores.
         """
+        if not _autocasts(scores):
+            return self.judged(self.check(scores, labels, weights, groups), index)
         with full_precision(scores):
             return self.judged(self.check(scores, labels, weights, groups), index)
 
     def judged(self, part: Sample, index: Tensor | None) -> Tensor:
         """The loss of a checked batch together with those of the other processes, in float32 at least."""
         processes = self.processes
-        if not processes.alone:
-            part = replace(part, processes=processes)
+        if processes.size == 1:
+            return self.refuse_odd_loss(self.loss(part.widened(), index))
+        part = replace(part, processes=processes)
         return self.refuse_odd_loss(self.loss(*self._taken(part.widened(), index)))
 
     def joined_loss(self, part: Sample, index: Tensor | None) -> Tensor:
@@ -131,7 +134,7 @@ class Solver(nn.Module, ABC):
         if not may_look(loss):
             self.doubts[-1] |= ~loss.detach().isfinite()
             return torch.where(self.doubts.any(), torch.nan, loss)
-        value = float(loss.detach())
+        value = loss.item()
         if not math.isfinite(value):
             raise BadScores(self._odd_loss(str(value)))
         return loss
@@ -212,7 +215,11 @@ def settle_temperature(buffer: Tensor, spread: Callable[[], Tensor], dtype: torc
 
 def full_precision(scores: Tensor) -> contextlib.AbstractContextManager[object]:
     """Switches autocast off: it would add up counts in half precision, which cannot count beyond 256."""
-    device = scores.device.type if isinstance(scores, Tensor) else "cpu"
-    if (device == "cpu" or torch.amp.is_autocast_available(device)) and torch.is_autocast_enabled(device):
-        return torch.autocast(device, enabled=False)
+    if _autocasts(scores):
+        return torch.autocast(scores.device.type if isinstance(scores, Tensor) else "cpu", enabled=False)
     return contextlib.nullcontext()
+
+
+def _autocasts(scores: Tensor) -> bool:
+    device = scores.device.type if isinstance(scores, Tensor) and not scores.is_cpu else "cpu"
+    return (device == "cpu" or torch.amp.is_autocast_available(device)) and torch.is_autocast_enabled(device)
