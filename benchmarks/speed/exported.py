@@ -23,7 +23,7 @@ import subprocess
 import tempfile
 import time
 import venv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -152,7 +152,7 @@ def compared(place: Path, saved: ServedRun, rows: int) -> dict[str, int]:
 
 
 def typed(rows: MadeRows) -> pl.DataFrame:
-    """The rows as a frame; a column in which a chunk happens to have no fraction holds numbers with one all the same."""
+    """The rows as a frame; a column of whole numbers is one of numbers all the same."""
     frame = as_frame(columns_of(rows))
     return frame.with_columns(pl.col("income", "age", "rooms").cast(pl.Float64))
 
