@@ -24,6 +24,7 @@ from benchmarks.studies.mq2008 import page as mq2008
 from benchmarks.studies.networks.page import over_sets
 from benchmarks.studies.promises.page import tries_and_looks
 from benchmarks.studies.small_nets import page as small_nets
+from benchmarks.studies.text_heads import page as text_heads
 from setpoint.train.default import explain_default
 
 DOCS = ROOT / "docs"
@@ -319,6 +320,7 @@ PASSAGES: dict[str, Callable[[], str]] = {
     **{f"processes_{part}": partial(of_part, part) for part in WRITERS},
     "mq2008": lambda: mq2008.section(load_figures("mq2008")),
     "lists": lambda: lists.section(load_figures("lists")),
+    "text_heads": lambda: text_heads.section(load_figures("text_heads")),
     "critical_class": lambda: critical_class.untuned(load_figures("critical_class")),
 }
 

@@ -1,11 +1,14 @@
 """Exported runs: decisions that differ from those of Python and of the streamed command; times beside onnxruntime.
 
 Rows are made from the schema of each run: usual, huge, tiny and missing values, levels that training never saw, blanks
-around words, repeated rows, and rows one step of a float64 from the threshold. Times are of the processor, on one
-thread.
+around words, repeated rows, and rows one step of a float64 from the threshold, which are also decided one by one.
 
-    python -m benchmarks.speed.exported --rows 1000000
-    python -m benchmarks.speed.exported --alone   # predict.py in a new environment of onnxruntime and numpy alone
+    python -m benchmarks.speed.exported                         # all parts
+    python -m benchmarks.speed.exported --part equal --kind trees --rows 1000000
+    python -m benchmarks.speed.exported --part times            # 20 exports, `predict` of a million rows, single rows
+    python -m benchmarks.speed.exported --part alone            # predict.py beside onnxruntime and numpy alone
+
+A kind that was compared anew takes the place of its figures in the summary; the others stay.
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ import subprocess
 import tempfile
 import time
 import venv
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,20 +36,45 @@ import polars as pl
 import torch
 
 import setpoint as sp
-from benchmarks.common.harness import write_result
+from benchmarks.common.harness import load_figures, result_path, write_result
 from setpoint.cli import main as command_line
 from setpoint.data.frame import as_frame
 from setpoint.export.feeds import feeds_of
-from setpoint.export.made_rows import at_the_cut, columns_of, joined, made_rows
+from setpoint.export.made_rows import MadeRows, at_the_cut, columns_of, joined, made_rows
 from setpoint.export.of_run import export_graph
+from setpoint.export.verify import as_one_number
 from setpoint.run.artefact import save_run, with_module
 from setpoint.run.settings import Settings
 from setpoint.run.table import fit_table
 from setpoint.serve.run import ServedRun
 
-KINDS = ("linear", "mlp", "trees", "auto")
 ASK = "minimize fnr where fpr <= 5%"
 CHUNK, PAIRS = 100_000, 400
+PARTS = ("equal", "times", "alone")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of model and of question."""
+
+    model: str = "linear"
+    ask: str = ASK
+    target: str = "y"
+
+
+KINDS = {
+    "linear": Kind(),
+    "mlp": Kind("mlp"),
+    "trees": Kind("trees"),
+    "auto": Kind("auto"),
+    "groups": Kind("trees", "minimize error where recall.gap(region) <= 20%"),
+    "bands": Kind("trees", "minimize review where fpr <= 5% and fnr <= 20%"),
+    "range": Kind(ask="maximize recall over fpr in [1%, 20%] with 4 points"),
+    "classes": Kind("trees", "minimize error where recall of class low >= 60%", "level"),
+    "labels": Kind("linear", "minimize fnr where fpr <= 10% for each of y, late", "y,late"),
+}
+#: The kinds of models: 20 exports are timed on five of each.
+MODELS = ("linear", "mlp", "trees", "auto")
 
 
 def table(rows: int = 6000) -> pl.DataFrame:
@@ -61,62 +91,86 @@ def table(rows: int = 6000) -> pl.DataFrame:
         "age": draw.integers(18, 90, rows), "job": job, "region": draw.choice(["a", "b", "c", ""], rows),
         "married": draw.random(rows) < 0.5, "since": days.sample(rows, with_replacement=True, seed=0),
         "street": draw.choice([f"street {k}" for k in range(60)], rows), "rooms": draw.integers(1, 6, rows),
-        "y": (signal > 1).astype(int),
+        "y": (signal > 1).astype(int), "late": (rate - 0.3 * amount + draw.logistic(size=rows) > 1).astype(int),
+        "level": np.array(["low", "middle", "high"])[np.digitize(signal, [-1, 1])],
     })  # fmt: skip
 
 
-def fitted(kind: str) -> Any:
-    """A run of this kind of model; the street is target-encoded, the rooms are levels."""
-    settings = Settings(model=kind, kinds={"street": "target-encode", "rooms": "categorical"})
-    return fit_table(table(), "y", sp.ask(ASK), settings)
+def fitted(kind: Kind) -> Any:
+    """A run of this kind; the street is target-encoded where there are two classes, the rooms are levels."""
+    street = "target-encode" if kind.target == "y" else "categorical"
+    others = tuple({"y", "late", "level"} - {*kind.target.split(",")})
+    settings = Settings(model=kind.model, kinds={"street": street, "rooms": "categorical"}, drop=others)
+    return fit_table(table(), kind.target, sp.ask(kind.ask), settings)
 
 
-def session(content: bytes) -> Any:
+def session(content: bytes, threads: int = 1) -> Any:
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
+    options.intra_op_num_threads = threads
     return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
 
 
 def compared(place: Path, saved: ServedRun, rows: int) -> dict[str, int]:
-    """How many decisions and scores differ, in all rows, between Python, ONNX and the streamed command."""
+    """How many rows differ in a decision or a score between Python, ONNX and the streamed command."""
     exported = export_graph(with_module(saved))
     run, draw = session(exported.content), np.random.default_rng(1)
-    counts = {"rows": 0, "at_the_threshold": 0, "decisions_differ_onnx": 0, "decisions_differ_streamed": 0,
-              "scores_differ_onnx": 0, "scores_differ_streamed": 0, "flagged": 0}  # fmt: skip
-    parts, decide = [], lambda some: saved.predict(columns_of(some))
+    counts = dict.fromkeys(("rows", "at_the_threshold", "decisions_differ_onnx", "scores_differ_onnx"), 0)
+
+    def fed(frame: pl.DataFrame) -> dict[str, Any]:
+        return feeds_of(frame, exported.given, saved.schema.readings)
+
     first = made_rows(saved, exported.given, 5000, draw)
-    cut = joined(at_the_cut(first, list(first), decide, PAIRS, draw))
+    free = [name for name in first if name != saved.point.problem.group]
+    cut = joined(at_the_cut(first, free, lambda some: as_one_number(saved.predict(columns_of(some))), PAIRS, draw))
     counts["at_the_threshold"] = len(next(iter(cut.values())))
+    one_by_one = alone_differ(saved, session(exported.content, 2), fed, typed(cut))
+    parts, wanted = [], []
     for start in range(0, rows, CHUNK):
         some = made_rows(saved, exported.given, min(CHUNK, rows - start) // 2, draw)
         # Every row twice: ties of scores, and the same answer whatever stands beside a row.
-        frame = as_frame(columns_of(joined([some, some, cut] if start == 0 else [some, some])))
-        frame = frame.with_columns(pl.col("income", "age", "rooms").cast(pl.Float64))
-        scores, decisions = run.run(["score", "decision"], feeds_of(frame, exported.given, saved.schema.readings))
+        frame = typed(joined([some, some, cut] if start == 0 else [some, some]))
+        scores, decisions = run.run(["score", "decision"], fed(frame))
         answer = saved.scores(frame)
-        decided = saved.decide(answer, frame)
         counts["rows"] += frame.height
-        counts["flagged"] += int(decided.sum())
-        counts["decisions_differ_onnx"] += int((decisions != decided).sum())
-        counts["scores_differ_onnx"] += int((scores != answer).sum())
-        part = place / f"part-{start}.parquet"
-        frame.write_parquet(part)
-        parts.append((part, answer, decided))
+        counts["decisions_differ_onnx"] += rows_that_differ(decisions, saved.decide(answer, frame))
+        counts["scores_differ_onnx"] += rows_that_differ(scores, answer)
+        parts.append(place / f"part-{start:07d}.parquet")
+        wanted.append(pl.DataFrame(saved.columns(frame, answer)))
+        frame.write_parquet(parts[-1])
     out = place / "out.parquet"
     with contextlib.suppress(SystemExit), contextlib.redirect_stderr(io.StringIO()):
-        command_line(
-            ["predict", str(place / "run"), *(str(p) for p, _, _ in parts), "--stream", "--quiet", "--out", str(out)]
-        )
-    streamed = pl.read_parquet(out)
-    counts["decisions_differ_streamed"] = int(
-        (streamed["decision"].to_numpy() != np.concatenate([d for *_, d in parts])).sum()
-    )
-    counts["scores_differ_streamed"] = int(
-        (streamed["score"].to_numpy() != np.concatenate([s for _, s, _ in parts])).sum()
-    )
-    for part, *_ in parts:
+        command_line(["predict", str(place / "run"), *map(str, parts), "--stream", "--quiet", "--out", str(out)])
+    streamed, own = pl.read_parquet(out), pl.concat(wanted)
+    for part in parts:
         part.unlink()
-    return counts
+    for what in ("decision", "score"):
+        names = [name for name in own.columns if name.startswith(what)]
+        both = (frame.select(names).to_numpy() for frame in (streamed, own))
+        counts[f"{what}s_differ_streamed"] = rows_that_differ(*both)
+    decided = own[next(name for name in own.columns if name.startswith("decision"))].cast(pl.String).value_counts()
+    return {**counts, **one_by_one, "decided": dict(sorted(decided.iter_rows()))}
+
+
+def typed(rows: MadeRows) -> pl.DataFrame:
+    """The rows as a frame; a column of whole numbers is one of numbers all the same."""
+    frame = as_frame(columns_of(rows))
+    return frame.with_columns(pl.col("income", "age", "rooms").cast(pl.Float64))
+
+
+def rows_that_differ(one: Any, other: Any) -> int:
+    assert one.shape == other.shape
+    return int((one != other).reshape(len(one), -1).any(1).sum())
+
+
+def alone_differ(saved: ServedRun, run: Any, fed: Callable[[pl.DataFrame], Any], cut: pl.DataFrame) -> dict[str, int]:
+    """Rows at the threshold whose decision changes when they are decided alone, by Python or by ONNX on two threads."""
+    together = saved.predict(cut)
+    python = [saved.predict(row) for row in cut.iter_rows(named=True)]
+    onnx = [run.run(["decision"], fed(cut[place : place + 1]))[0] for place in range(cut.height)]
+    return {
+        "alone_differ_python": rows_that_differ(np.concatenate(python), together),
+        "alone_differ_onnx": rows_that_differ(np.concatenate(onnx), together),
+    }
 
 
 def processor_seconds(act: Any, repeats: int) -> float:
@@ -163,7 +217,7 @@ def wide(rows: int) -> dict[str, float]:
 def alone(place: Path) -> dict[str, Any]:
     """`predict.py` in an environment that has onnxruntime and numpy alone, beside `setpoint predict`."""
     frame = table(3000)
-    frame.drop("y").write_csv(place / "new.csv")
+    frame.drop("y", "late", "level").write_csv(place / "new.csv")
     for arguments in (
         ["export", "run", "model.onnx", "--quiet"],
         ["predict", "run", "new.csv", "--quiet", "--out", "own.csv"],
@@ -187,36 +241,53 @@ def alone(place: Path) -> dict[str, Any]:
             "same_length": len(written.splitlines()) == len(own.splitlines())}  # fmt: skip
 
 
+def equal(place: Path, kind: Kind, rows: int) -> dict[str, Any]:
+    """The comparison for one kind."""
+    saved = sp.load_run(save_run(place / "run", fitted(kind)))
+    return {"model": type(with_module(saved).model).__name__, "ask": kind.ask, **compared(place, saved, rows)}
+
+
+def times(folder: Path, rows: int) -> dict[str, Any]:
+    """Seconds of 20 exports, of many rows and of single rows."""
+    runs = [sp.load_run(save_run(folder / name / "run", fitted(KINDS[name]))) for name in MODELS]
+    wall, before = time.perf_counter(), time.process_time()
+    for number in range(20):
+        sp.export_onnx(runs[number % len(runs)], folder / "model.onnx")
+    exports = {"runs": 20, "seconds": round(time.perf_counter() - wall, 1),
+               "processor_seconds": round(time.process_time() - before, 1)}  # fmt: skip
+    row = {**table(1).drop("y", "late", "level").row(0, named=True)}
+    written = {**row, "since": str(row["since"])}
+    single = {
+        f"{name}, {what}": round(1000 * processor_seconds(lambda: [run.predict(one) for _ in range(100)], 9) / 100, 3)  # noqa: B023
+        for name, run in zip(MODELS, runs)
+        for what, one in (("a date", row), ("a date as text", written))
+    }
+    return {"exports": exports, "predict": wide(rows), "one_row_with_words_and_dates_ms": single}
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--alone", action="store_true")
+    parser.add_argument("--part", choices=PARTS, action="append")
+    parser.add_argument("--kind", choices=KINDS, action="append")
     given = parser.parse_args()
     torch.set_num_threads(1)
-    figures: dict[str, Any] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        if given.alone:
-            save_run(Path(folder) / "run", fitted("trees"))
-            figures = alone(Path(folder))
-        else:
-            figures["kinds"], exports = {}, []
-            for kind in KINDS:
-                place = Path(folder) / kind
-                saved = sp.load_run(save_run(place / "run", fitted(kind)))
-                wall, before = time.perf_counter(), time.process_time()
-                for _ in range(5):
-                    sp.export_onnx(saved, place / "model.onnx")
-                exports.append((time.process_time() - before, time.perf_counter() - wall))
-                figures["kinds"][kind] = {
-                    "model": type(with_module(saved).model).__name__,
-                    **compared(place, saved, given.rows),
-                }
-                print(kind, figures["kinds"][kind], flush=True)
-            spent = [round(sum(each), 1) for each in zip(*exports)]
-            figures["exports"] = {"runs": 5 * len(KINDS), "processor_seconds": spent[0], "seconds": spent[1]}
-            figures["predict"] = wide(given.rows)
-    print({name: value for name, value in figures.items() if name != "kinds"})
-    print(write_result("exported_alone" if given.alone else "exported", figures))
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        for part in given.part or PARTS:
+            if part == "equal":
+                for name in given.kind or KINDS:
+                    found = {name: equal(folder / name, KINDS[name], given.rows)}
+                    kept = load_figures("exported") if result_path("exported").is_file() else {}
+                    write_result(
+                        "exported", {each: {**kept, **found}[each] for each in KINDS if each in {**kept, **found}}
+                    )
+                    print(found, flush=True)
+            elif part == "times":
+                print(write_result("exported_times", times(folder, given.rows)))
+            else:
+                save_run(folder / "run", fitted(KINDS["trees"]))
+                print(write_result("exported_alone", alone(folder)))
 
 
 if __name__ == "__main__":

@@ -18,6 +18,10 @@ ODD = [
     "NA", " n/a\t", "a", " a", "a\x1f", "A", "\u00a0new york ", "odd  blanks", "true", "False", "1", "1.0", " 2 ",
     "1_000", "12:30", "2024-02-30", "2024-03-01", "2024-03-01T12:30", "2024-03-01T12:30:00+01:00", "[1, 2, 3]",
     "\u212a", "city 3", "CITY 3", datetime.date(2024, 3, 1), datetime.datetime(2024, 3, 1, 12),
+    datetime.date(1, 1, 1), datetime.date(1969, 12, 31), datetime.datetime(9999, 12, 31, 23, 59, 59, 999999),
+    datetime.datetime(1969, 7, 20, 20, 17, 40, 123457), datetime.datetime(2024, 3, 1, 12, tzinfo=datetime.timezone.utc),
+    datetime.datetime(2024, 3, 1, 12, tzinfo=datetime.timezone(datetime.timedelta(hours=2))), "0001-01-01",
+    "1969-07-20 20:17", "1969-07-20 20:17:41", "2024-03-01 24:00", "2024-03-01T12", "\u0662024-03-01",
     datetime.time(12, 30), datetime.timedelta(days=2), np.float64(0.5), np.int64(3), np.str_("a"),
 ]  # fmt: skip
 #: The list of numbers is what a column may be, so that the row is read as a frame; it is left out here.

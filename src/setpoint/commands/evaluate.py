@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from torch import Tensor
 
 from setpoint.commands.show import grid, write_json
 from setpoint.commands.terminal import console, say, unlike_training
 from setpoint.data.exchange import frames_at
 from setpoint.data.frame import Frame, with_labels
 from setpoint.data.scan import Scan, fingerprint, hash_of_files
-from setpoint.data.seen import Notes
 from setpoint.data.sketch import Hashes, row_hashes, share_known
 from setpoint.data.stream import Labelled
 from setpoint.data.text_format import TextFormat
 from setpoint.decide.calibrate import evaluate
-from setpoint.decide.tally import sample_of
 from setpoint.errors import BadSetting, BadTable
 from setpoint.measure.rate import recall
 from setpoint.problem.caution import Caution, cautions_of_ask
-from setpoint.problem.check import Check, check_counts
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.problem.watch import Watch
 from setpoint.report.words import checked, has_best_cut, show_value, units
 from setpoint.run.artefact import SavedRun, load_run
-from setpoint.run.tallies import first_look, second_look
+from setpoint.run.tallies import judged_in_chunks
 from setpoint.run.weighted_rows import read_weights, refuse_weighted_columns
 from setpoint.serve.stored import RECORD
 
@@ -71,7 +67,10 @@ def main(
             frames, gone = _labelled(frames, saved.schema.target.columns)
             say(aside, *([f"note: {gone} rows without a label are left out, as in training"] if gone else []))
         if stream or workers:
-            here, check, best, size = _in_chunks(saved, frames, level, ignore_extra, notes, known)
+            judged = judged_in_chunks(saved, frames, level, ignore_extra=ignore_extra)
+            here, check, best, size = judged.here, judged.check, judged.best, (judged.rows, judged.positives)
+            notes.merge(judged.notes)
+            known.hashes += judged.hashes
         else:
             (frame,) = frames
             record = run / RECORD
@@ -166,26 +165,6 @@ class Known:
         else:
             return []
         return [Caution("evaluated-on-training", f"{said}: these rates look better than those of new rows will be")]
-
-
-def _in_chunks(
-    saved: SavedRun, frames: Iterable[Frame], level: float, ignore_extra: bool, notes: Notes, known: Known
-) -> tuple[OperatingPoint, Check, OperatingPoint, tuple[int, int]]:
-    """The point judged and checked, the best cut, and the number of rows and positives: exact, in two passes."""
-    point, problem = saved.point, saved.point.problem
-    look = first_look(saved, frames, ignore_extra=ignore_extra)
-    notes.merge(look.notes)
-    known.hashes += look.hashes
-    (closer,) = second_look(saved, frames, [look.tally.around(problem).windows], ignore_extra=ignore_extra)
-    here = judged_counts(point, look.counts)
-    size = (look.rows, int(look.counts[0] + look.counts[2]))
-    return here, check_counts(problem, look.counts, level=level), closer.calibrate(problem), size
-
-
-def judged_counts(point: OperatingPoint, counts: Tensor) -> OperatingPoint:
-    """A point judged by the counts of rows at its threshold."""
-    here = OperatingPoint.at(point.problem, point.thresholds, sample_of(counts), point.certificate)
-    return replace(here, feasible=point.problem.holds(counts[None]))
 
 
 def rates_of(*points: OperatingPoint) -> list[list[str]]:

@@ -1,13 +1,14 @@
 """The features of a single row, as a service is asked for: value by value, since a frame costs more than the row.
 
-Numbers and levels are encoded here, to the bit as `Columns.encoded` does; values of all other kinds are encoded by
-their column.
+Numbers, dates and levels are encoded here, to the bit as `Columns.encoded` does; values of all other kinds are encoded
+by their column.
 """
 
 from __future__ import annotations
 
 import datetime
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -20,7 +21,9 @@ from setpoint.data.frame import MISSING
 from setpoint.data.kinds import AnyColumn
 from setpoint.data.reading import Readings
 from setpoint.data.seen import Notes, Seen
+from setpoint.data.several import DAY, Times
 from setpoint.data.standardise import soften
+from setpoint.data.target_mean import TargetMean
 
 #: A column, and the place of its first feature.
 Place: TypeAlias = tuple[AnyColumn, int]
@@ -50,29 +53,41 @@ class OneRow:
         self.width = sum(len(column.features) for column in columns)
         starts = np.cumsum([0, *(len(column.features) for column in columns)])[:-1].tolist()
         self.numeric: list[tuple[Numeric, int]] = []
-        self.levels: list[tuple[Categorical, int, str, dict[str, int]]] = []
+        self.times: list[tuple[Times, int, str]] = []
+        self.levels: list[tuple[Categorical | TargetMean, int, str, dict[str, int]]] = []
         self.others: list[Place] = []
         for column, start in zip(columns, starts):
             reading = readings[column.name]
-            if isinstance(column, Numeric) and reading.kind == "number" and not column.levels:
+            if isinstance(column, Numeric) and reading.kind == "number":
                 self.numeric.append((column, start))
-            elif isinstance(column, Categorical) and reading.kind in ("words", "boolean", "number"):
+            elif isinstance(column, Times) and not reading.form:
+                self.times.append((column, start, reading.kind))
+            elif isinstance(column, (Categorical, TargetMean)) and reading.kind in ("words", "boolean", "number"):
                 self.levels.append((column, start, reading.kind, {level: k for k, level in enumerate(column.levels)}))
             else:
                 self.others.append((column, start))
-        self.places = np.array([start for _, start in self.numeric], dtype=np.int64)
-        self.flags = np.array([start + 1 for column, start in self.numeric if column.missing], dtype=np.int64)
-        self.flagged = np.array([column.missing for column, _ in self.numeric], dtype=bool)
-        self.mean = np.array([column.mean for column, _ in self.numeric])
-        self.deviation = np.array([column.deviation for column, _ in self.numeric])
-        self.shift = np.array([column.mean / column.deviation for column, _ in self.numeric])
+        # Every amount, of numbers and of parts of times, with the place of its feature.
+        amounts = list(self.numeric)
+        for column, start, _ in self.times:
+            ends = np.cumsum([0, *(len(amount.features) for amount in column.amounts)]).tolist()
+            amounts += [(amount, start + before) for amount, before in zip(column.amounts, ends)]
+        self.places = np.array([start for _, start in amounts], dtype=np.int64)
+        self.flags = np.array([start + 1 for amount, start in amounts if amount.missing], dtype=np.int64)
+        self.flagged = np.array([amount.missing for amount, _ in amounts], dtype=bool)
+        self.mean = np.array([amount.mean for amount, _ in amounts])
+        self.deviation = np.array([amount.deviation for amount, _ in amounts])
+        self.shift = np.array([amount.mean / amount.deviation for amount, _ in amounts])
 
     def encoded(self, row: Mapping[str, Any], notes: Notes | None = None) -> NDArray[np.float32] | None:
         """Features `(1, d)`; None if the row must be read as a frame. The row has all columns of training."""
         if any(type(value) not in _SCALARS for value in row.values()):
             return None
         features = np.zeros((1, self.width), dtype=np.float32)
-        later = [*self.others, *self._add_numbers(row, notes, features), *self._add_levels(row, notes, features)]
+        values: list[float] = []
+        later = [*self.others, *self._add_numbers(row, notes, features, values), *self._add_times(row, notes, values)]
+        later += self._add_levels(row, notes, features)
+        if values:
+            self._standardise(np.array(values, dtype=np.float64), features)
         for column, start in later:
             read = self.readings[column.name].read(pl.Series(column.name, [row[column.name]]))
             features[0, start : start + len(column.features)] = column.encode(read)[0]
@@ -80,9 +95,10 @@ class OneRow:
                 notes.seen[column.name] += column.look(read)
         return features
 
-    def _add_numbers(self, row: Mapping[str, Any], notes: Notes | None, features: NDArray[np.float32]) -> list[Place]:
-        """Encode the numbers; the columns whose values are text, or are to be refused, are left."""
-        values: list[float] = []
+    def _add_numbers(
+        self, row: Mapping[str, Any], notes: Notes | None, features: NDArray[np.float32], values: list[float]
+    ) -> list[Place]:
+        """Append the numbers to the values; the columns whose values are text, or are to be refused, are left."""
         left: list[Place] = []
         for column, start in self.numeric:
             value = row[column.name]
@@ -91,10 +107,29 @@ class OneRow:
             values.append(value if is_number else math.nan)
             if not is_number and value is not None:
                 left.append((column, start))
-            elif notes is not None:
+                continue
+            if notes is not None:
                 self._note(notes, column, value, is_number and column.low <= value <= column.high)
-        if values:
-            self._standardise(np.array(values, dtype=np.float64), features)
+            if is_number and column.levels:
+                first = start + 1 + column.missing
+                features[0, first : first + len(column.levels)] = [float(value) == level for level in column.levels]
+        return left
+
+    def _add_times(self, row: Mapping[str, Any], notes: Notes | None, values: list[float]) -> list[Place]:
+        """Append the parts of dates and times to the values; the columns whose values polars knows best are left."""
+        left: list[Place] = []
+        for column, start, kind in self.times:
+            value = row[column.name]
+            moment = None if value is None else _moment(value, kind)
+            if moment is None:
+                values.extend([math.nan] * len(column.amounts))
+                left.append((column, start))
+                continue
+            parts = _parts(moment)
+            values.extend(parts[part] for part in column.parts)
+            if notes is not None:
+                days = column.amounts[0]
+                self._note(notes, column, value, days.low <= parts["days"] <= days.high)
         return left
 
     def _add_levels(self, row: Mapping[str, Any], notes: Notes | None, features: NDArray[np.float32]) -> list[Place]:
@@ -107,7 +142,11 @@ class OneRow:
                 continue
             code = len(known) if text is None else known.get(text, -1)
             if notes is not None:
-                self._note(notes, column, row[column.name], 0 <= code < len(known))
+                usual = code < len(known) if isinstance(column, TargetMean) else 0 <= code < len(known)
+                self._note(notes, column, row[column.name], usual)
+            if isinstance(column, TargetMean):
+                features[0, start] = (*column.values, column.missing or 0.0, 0.0)[code]
+                continue
             if code == len(known) and not column.missing:
                 code = -1
             code = len(column.features) - 1 if code < 0 and column.other else code
@@ -128,6 +167,38 @@ class OneRow:
         else:
             read = self.readings[column.name].read(pl.Series(column.name, [value]))
             notes.seen[column.name] += column.look(read)
+
+
+_MICROSECOND = datetime.timedelta(microseconds=1)
+_EPOCH = datetime.datetime(1970, 1, 1)
+#: Dates and times in the text of which there is nothing to wonder about.
+_PLAIN_TIME = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?)?", re.ASCII)
+
+
+def _moment(value: Any, kind: str) -> datetime.datetime | None:
+    """A date or time without its zone, in UTC if it has one; None if it is of another kind, or polars knows best."""
+    found = type(value)
+    if kind == "time with a zone":
+        is_utc = found is datetime.datetime and value.tzinfo is datetime.timezone.utc
+        return value.replace(tzinfo=None) if is_utc else None
+    if found is datetime.datetime:
+        return value if value.tzinfo is None else None
+    if found is datetime.date:
+        return datetime.datetime(value.year, value.month, value.day)
+    if found is str and _PLAIN_TIME.fullmatch(value):
+        try:
+            return datetime.datetime.fromisoformat(value)
+        except ValueError:
+            return None
+    return None
+
+
+def _parts(moment: datetime.datetime) -> dict[str, float]:
+    """The parts of a time, as `time_part` finds them."""
+    return {
+        "days": ((moment - _EPOCH) // _MICROSECOND) / DAY, "year": moment.year, "month": moment.month,
+        "weekday": moment.isoweekday(), "hour": moment.hour + moment.minute / 60,
+    }  # fmt: skip
 
 
 #: A value that is no level of its kind, or whose text polars knows best.

@@ -1,7 +1,8 @@
 """Chunks of a table worked on by the processes of a Dask cluster. Only this file imports Dask.
 
-Each worker reads the chunks that it is given from the files, so all machines must see the files at the same paths. The
-results come back in the order of the chunks, a few at a time. A chunk whose worker dies is given to another worker.
+Each worker reads the chunks that it is given from the files, so all machines must see the files at the same paths
+(`dask_frame.py` has chunks of a `dask.dataframe`). The results come back in the order of the chunks, a few at a time. A
+chunk whose worker dies is given to another worker.
 """
 
 from __future__ import annotations
@@ -69,6 +70,21 @@ def workers_at(where: str) -> Iterator[DaskWorkers]:
             raise BadSetting(
                 f"no Dask scheduler with workers answers at {where} ({cause}); start one, or give a number"
             ) from cause
+        yield DaskWorkers(client)
+
+
+@contextmanager
+def workers_of(client: Any = None) -> Iterator[DaskWorkers]:
+    """The workers of a client; without one those of the client in use, or else the threads of this process."""
+    _, distributed = dask_packages()
+    with ExitStack() as stack:
+        if client is None:
+            try:
+                client = distributed.default_client()
+            except ValueError:
+                client = stack.enter_context(
+                    distributed.Client(processes=False, dashboard_address=None, silence_logs=logging.ERROR)
+                )
         yield DaskWorkers(client)
 
 

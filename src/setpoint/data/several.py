@@ -14,7 +14,8 @@ from setpoint.data.frame import Column, matrix, numbers
 from setpoint.data.layout import Block
 from setpoint.data.seen import Seen
 
-_DAY = 86_400_000_000
+#: Microseconds of a day.
+DAY = 86_400_000_000
 #: The amounts that a date or time may become. The days count from 1970, and stand in for all when a value is missing.
 PARTS = ("days", "year", "month", "weekday", "hour")
 
@@ -89,14 +90,18 @@ class Times(_OfAmounts):
     name: str
     amounts: tuple[Numeric, ...]
 
+    @property
+    def parts(self) -> list[str]:
+        """The part of a time that each amount is, among `PARTS`."""
+        return [amount.name.removeprefix(f"{self.name}: ") for amount in self.amounts]
+
     def encode(self, column: Column) -> NDArray[np.float32]:
-        parts = (amount.name.removeprefix(f"{self.name}: ") for amount in self.amounts)
-        encoded = [a.encode_values(time_part(column, part)) for part, a in zip(parts, self.amounts)]
+        encoded = [a.encode_values(time_part(column, part)) for part, a in zip(self.parts, self.amounts)]
         return np.concatenate(encoded, axis=1)
 
     def look(self, column: Column) -> Seen:
         days = self.amounts[0]
-        ends = pl.Series([round(days.low * _DAY), round(days.high * _DAY)]).cast(column.dtype)
+        ends = pl.Series([round(days.low * DAY), round(days.high * DAY)]).cast(column.dtype)
         seen = days.look_at_values(time_part(column, "days"), "")
         return Seen(seen.rows, 0, seen.missing, 0, seen.outside, " to ".join(map(str, ends)))
 
@@ -120,7 +125,7 @@ def time_part(column: Column, part: str) -> NDArray[np.float64]:
     """One part of every date or time, NaN where missing."""
     # Divided by numpy: polars multiplies by the inverse, whose last digit is another than an exported model has.
     if part == "days":
-        return numbers(column) / _DAY
+        return numbers(column) / DAY
     if part == "hour":
         return numbers(column.dt.hour()) + numbers(column.dt.minute()) / 60
     return numbers(getattr(column.dt, part)())

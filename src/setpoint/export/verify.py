@@ -82,11 +82,7 @@ def verify(saved: SavedRun, exported: Exported, data: Any = None, seed: int = 0)
     rows = made_rows(saved, exported.given, ROWS, draw)
 
     def decided(some: MadeRows) -> NDArray[np.int64]:
-        # A row may have several decisions, of bounds or labels: their sum with odd weights tells rows apart.
-        decisions = saved.predict(columns_of(some)).numpy()
-        several = decisions.reshape(len(decisions), -1)
-        summed: NDArray[np.int64] = several @ (2 * np.arange(several.shape[1]) ** 2 + 1)
-        return summed
+        return as_one_number(saved.predict(columns_of(some)).numpy())
 
     # A row of a list is decided among the others of its list, so one number alone moves no row across a cut.
     in_lists = saved.point.problem.kind == LISTS
@@ -98,6 +94,13 @@ def verify(saved: SavedRun, exported: Exported, data: Any = None, seed: int = 0)
         frames.append(as_frame(data))
     differing = sum(_compare(saved, exported, session, frame) for frame in frames)
     return Verified(ROWS, at_cut, 0 if data is None else frames[-1].height, differing)
+
+
+def as_one_number(decisions: NDArray[np.int64]) -> NDArray[np.int64]:
+    """A number per row that tells rows apart whose decisions differ; a row may have several, of bounds or labels."""
+    several = decisions.reshape(len(decisions), -1)
+    summed: NDArray[np.int64] = several @ (2 * np.arange(several.shape[1]) ** 2 + 1)
+    return summed
 
 
 def _compare(saved: SavedRun, exported: Exported, session: Any, frame: Frame) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -15,10 +15,12 @@ from setpoint.data.exchange import on_each
 from setpoint.data.frame import Frame
 from setpoint.data.seen import Notes
 from setpoint.data.sketch import Hashes, row_hashes
-from setpoint.decide.tally import ScoreTally
+from setpoint.decide.tally import ScoreTally, sample_of
 from setpoint.errors import BadSetting
 from setpoint.measure.count import count
 from setpoint.measure.in_first import LISTS
+from setpoint.problem.check import Check, check_counts
+from setpoint.problem.point import OperatingPoint
 from setpoint.run.artefact import SavedRun
 
 #: Scores of each chunk that are kept, as a sample.
@@ -106,3 +108,42 @@ def _second(
 ) -> list[ScoreTally]:
     scores, labels = saved.scores(frame, ignore_extra=ignore_extra), saved.schema.labels(frame)
     return [ScoreTally(own.copy()).update(scores, labels) for own in windows]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A saved run judged on labelled rows.
+
+    Attributes:
+        here: The point of the run, with its rates on these rows.
+        check: The exact test of every bound.
+        best: The best cut on these rows.
+        rows: The number of rows.
+        positives: The number of positive rows.
+        notes: Values that training never saw.
+        hashes: Hashes of the rows, if the run has a sketch to compare them with.
+    """
+
+    here: OperatingPoint
+    check: Check
+    best: OperatingPoint
+    rows: int
+    positives: int
+    notes: Notes
+    hashes: list[Hashes]
+
+
+def judged_in_chunks(saved: SavedRun, frames: Iterable[Frame], level: float, *, ignore_extra: bool = False) -> Judged:
+    """Judge a run on a table that need not fit into memory: exact, in two passes."""
+    point, problem = saved.point, saved.point.problem
+    look = first_look(saved, frames, ignore_extra=ignore_extra)
+    (closer,) = second_look(saved, frames, [look.tally.around(problem).windows], ignore_extra=ignore_extra)
+    check, positives = check_counts(problem, look.counts, level=level), int(look.counts[0] + look.counts[2])
+    here = judged_counts(point, look.counts)
+    return Judged(here, check, closer.calibrate(problem), look.rows, positives, look.notes, look.hashes)
+
+
+def judged_counts(point: OperatingPoint, counts: Tensor) -> OperatingPoint:
+    """A point judged by the counts of rows at its threshold."""
+    here = OperatingPoint.at(point.problem, point.thresholds, sample_of(counts), point.certificate)
+    return replace(here, feasible=point.problem.holds(counts[None]))

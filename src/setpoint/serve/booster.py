@@ -30,6 +30,7 @@ class Booster:
     """
 
     def __init__(self, text: str) -> None:
+        self.text = text
         self._library, self._place, trees = _library(), ctypes.c_void_p(), ctypes.c_int()
         self._call("LGBM_BoosterLoadModelFromString", text.encode(), ctypes.byref(trees), ctypes.byref(self._place))
         weakref.finalize(self, self._library.LGBM_BoosterFree, self._place)
@@ -37,6 +38,10 @@ class Booster:
         self._call("LGBM_BoosterGetNumClasses", self._place, ctypes.byref(outputs))
         self._call("LGBM_BoosterGetNumFeature", self._place, ctypes.byref(width))
         self.outputs, self.width = outputs.value, width.value
+
+    def __reduce__(self) -> tuple[type[Booster], tuple[str]]:
+        """A copy in another process reads the text again: the library knows a booster by its place in memory."""
+        return Booster, (self.text,)
 
     def raw_scores(self, values: NDArray[Any]) -> NDArray[np.float64]:
         """The logits of rows `(n, width)`: `(n,)`, or `(n, K)` for K classes. Threads may call this at once."""

@@ -91,6 +91,10 @@ class ServedRun:
     about: dict[str, Any]
     state: State = field(default_factory=dict, repr=False, compare=False)
 
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        """What tells runs apart, for Dask."""
+        return "setpoint run", self.about["files"], self.point.to_dict()
+
     def scores(self, data: Any, *, ignore_extra: bool = False, notes: Notes | None = None) -> NDArray[np.float32]:
         """Score every row; `point.predict(scores)` decides.
 
