@@ -161,9 +161,7 @@ def test_out_of_fold_scores_do_not_depend_on_the_order_of_the_held_out_loader(ju
     train, held_out, rest = parts()
     shuffled = sp.Batches(held_out.resident.x, held_out.resident.labels, batch_size=7, shuffle=True)
     problem, method = sp.ask(ASK), sp.methods.Trees((7, 7))
-    runs = [
-        method.train(problem, sp.methods.Data(train, one, rest), sp.methods.Work()) for one in (held_out, shuffled)
-    ]
+    runs = [method.train(problem, sp.methods.Data(train, one, rest), sp.methods.Work()) for one in (held_out, shuffled)]
     assert torch.equal(runs[0].out_of_fold.scores, runs[1].out_of_fold.scores)
 
 
