@@ -22,6 +22,7 @@ from setpoint.data.layout import Block, Layout
 from setpoint.errors import BadSetting, NotEnoughMemory, TooFewSamples
 from setpoint.run.settings import Settings
 from setpoint.run.table import fit_table
+from setpoint.train import boosting
 from setpoint.train.cross_fit import folds_of
 from setpoint.train.scoring import score_rows
 
@@ -152,6 +153,16 @@ def test_out_of_fold_scores_are_by_members_that_did_not_see_the_row():
         inside = folds_of(data.train.resident.join([data.train.resident, held_out.resident]), 5, 0) == fold
         expected = lightgbm.Booster(model_str=text).predict(x[inside].numpy(), raw_score=True)
         np.testing.assert_allclose(out.scores[inside].numpy(), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("judged_rows", [50, 2_000])
+def test_out_of_fold_scores_do_not_depend_on_the_order_of_the_held_out_loader(judged_rows, monkeypatch):
+    monkeypatch.setattr(boosting, "JUDGED_ROWS", judged_rows)
+    train, held_out, rest = parts()
+    shuffled = sp.Batches(held_out.resident.x, held_out.resident.labels, batch_size=7, shuffle=True)
+    problem, method = sp.ask(ASK), sp.methods.Trees((7, 7))
+    runs = [method.train(problem, sp.methods.Data(train, one, rest), sp.methods.Work()) for one in (held_out, shuffled)]
+    assert torch.equal(runs[0].out_of_fold.scores, runs[1].out_of_fold.scores)
 
 
 def test_held_out_rows_are_trained_on_only_if_the_threshold_has_rows_of_its_own():

@@ -155,6 +155,13 @@ def design(figures: dict[str, Any]) -> str:
     )
 
 
+def fewer_splits(figures: dict[str, Any]) -> list[str]:
+    """A sentence on the tables that were not run on all splits."""
+    run = {cell["table"]: cell["gain"]["test"][TUNED]["splits"] for cell in figures["cells"] if cell["gain"]["test"]}
+    fewer = [f"{name} on {splits}" for name, splits in run.items() if splits < len(figures["seeds"])]
+    return [f"Run on fewer than {len(figures['seeds'])} splits: {', '.join(fewer)}."] if fewer else []
+
+
 def section(figures: dict[str, Any]) -> str:
     parts = [
         "Cells won and lost by two standard errors of the paired difference over the splits; a cell with fewer than "
@@ -165,5 +172,6 @@ def section(figures: dict[str, Any]) -> str:
         wide("tables", by_table(figures)),
         wide("cells", cell_table(figures)),
         *([f"Not run yet: {', '.join(figures['not run'])}."] if figures["not run"] else []),
+        *fewer_splits(figures),
     ]
     return "\n\n".join(parts)

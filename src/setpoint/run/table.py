@@ -268,9 +268,9 @@ def fit_table(
     in_parts = frame[torch.cat([*rows.values()]).numpy()]
     train = in_parts[: len(rows["train"])].drop(left_out)
     truth = None if names else Truth(labels[rows["train"]].numpy())
-    schema, encodings = choose_encodings(
-        Schema.of(train, classes, readings, settings.kinds), train, truth, settings.kinds
-    )
+    learned = Schema.of(train, classes, readings, settings.kinds)
+    with one_thread():
+        schema, encodings = choose_encodings(learned, train, truth, settings.kinds)
     schema = replace(schema, dropped=(*schema.dropped, *left_out.items()))
     _refuse_wide_tables(frame.height, schema)
     codes: Tensor | None = None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,18 +13,22 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from setpoint.data.batch import resident
+from setpoint.data.batch import batches_like, resident
 from setpoint.data.layout import Layout
 from setpoint.data.parts import Data
 from setpoint.data.rows import Rows
 from setpoint.errors import BadSetting, missing
+from setpoint.measure.constraint import CUT
 from setpoint.measure.in_first import LISTS
 from setpoint.problem.problem import Problem
+from setpoint.train.linear import some_rows
 from setpoint.train.method import Trained, trained_once
 from setpoint.train.work import Work
 
 #: With more values per row than this, LightGBM counts column by column.
 WIDE = 200
+#: The history of a booster shows its rates on so many training rows at most; runs judge themselves on all of them.
+JUDGED_ROWS = 2_000
 
 
 def lightgbm() -> Any:
@@ -70,7 +75,9 @@ class Boosted(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """The mean logit per row `(n,)`, or per row and class `(n, K)`."""
         values = self.layout.values(x.detach().cpu().numpy())
-        total: NDArray[np.float64] = sum(booster.predict(values, raw_score=True) for booster in self.boosters)
+        # In a thread beside others, more threads would only wait for each other.
+        how = {} if threading.current_thread() is threading.main_thread() else {"num_threads": 1}
+        total: NDArray[np.float64] = sum(booster.predict(values, raw_score=True, **how) for booster in self.boosters)
         return torch.from_numpy(total / len(self.boosters)).to(x)
 
     @classmethod
@@ -155,7 +162,7 @@ class Boosting:
         """Train one booster."""
         layout = Layout(data.blocks)
         text = work.once("booster", lambda: self._text(problem, data, layout))
-        return trained_once(self, Boosted([text], layout), problem, data, work)
+        return trained_once(self, Boosted([text], layout), problem, _fewer_to_judge(problem, data), work)
 
     def _text(self, problem: Problem, data: Data, layout: Layout) -> str:
         engine = lightgbm()
@@ -190,6 +197,14 @@ class Boosting:
             stops.append(_deadline(self.seconds))
         booster = engine.train(settings, learned, self.rounds, valid_sets=[watched], callbacks=stops)
         return str(booster.model_to_string(num_iteration=booster.best_iteration))
+
+
+def _fewer_to_judge(problem: Problem, data: Data) -> Data:
+    """The data with some of the training rows: to score all of them by trees takes as long as to train the trees."""
+    rows = _rows(data.train)
+    if problem.kind != CUT or problem.group is not None or len(rows.labels) <= JUDGED_ROWS:
+        return data
+    return replace(data, train=batches_like(data.train, some_rows(rows, JUDGED_ROWS), 0))
 
 
 def _deadline(seconds: float) -> Callable[[Any], None]:

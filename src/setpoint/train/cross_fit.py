@@ -110,7 +110,10 @@ class Folded:
     def scores(self, place: int) -> Tensor:
         """The scores of the rows of one fold by its member."""
         if place not in self.scored:
-            self.scored[place] = score_rows(self.member(place).model, self.rows.x[self.folds == place]).float()
+            member = self.member(place)
+            judged = None if member.judged is None else member.judged.scores
+            scores = score_rows(member.model, self.rows.x[self.folds == place]) if judged is None else judged
+            self.scored[place] = scores.float()
         return self.scored[place]
 
     def all(self) -> Trained:

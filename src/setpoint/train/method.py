@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol, TypeGuard
 
 from torch import nn
 
+from setpoint.data.batch import in_order
 from setpoint.data.parts import Data
 from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
@@ -81,6 +82,7 @@ class Trained:
         out_of_fold: A score of each training row (and of each held-out row behind them, if those were trained on) by a
             model that was not trained on it, if the method cross-fits.
         held_out: The held-out rows with their scores before that retraining, if the rows are in memory.
+        judged: The held-out rows in their order with the scores of `model`, if the method has them anyway.
         snapshots: The parameters after some epochs, by the number of the epoch, if the method keeps them.
 
     Example:
@@ -98,6 +100,7 @@ class Trained:
     plain: nn.Module | None = None
     out_of_fold: Sample | None = None
     held_out: Sample | None = None
+    judged: Sample | None = None
     snapshots: Mapping[int, dict[str, Any]] = field(default_factory=dict)
 
 
@@ -133,10 +136,10 @@ def trained_once(method: Method, model: nn.Module, problem: Problem, data: Data,
         >>> trained.best, trained.history[0]["solver"]
         (0, 'FullBatch')
     """
-    seen, held_out = (score(model, loader, work.processes) for loader in (data.train, data.held_out))
+    seen, held_out = (score(model, in_order(loader), work.processes) for loader in (data.train, data.held_out))
     row = record(problem, 0, type(method).__name__, seen, judge(problem, seen), judge(problem, held_out))
     work.tell(row)
-    return Trained(model, [row], 0, method)
+    return Trained(model, [row], 0, method, judged=held_out)
 
 
 @dataclass(frozen=True)
