@@ -1,4 +1,4 @@
-"""docs/bad_input.md, row by row: each situation is made, and what is said and done is held against the page.
+"""The pages of bad input, row by row: each situation is made, and what is said and done is held against the page.
 
 A row without a situation here fails, and so does a situation without a row.
 """
@@ -31,7 +31,8 @@ from setpoint.data.target import Target
 from setpoint.run.settings import Settings
 from tables import loans
 
-PAGE = Path(__file__).parents[1] / "docs" / "bad_input.md"
+DOCS = Path(__file__).parents[1] / "docs"
+PAGES = DOCS / "bad_input.md", DOCS / "bad_input_in_python.md"
 ASK = "minimize fnr where fpr <= 20%"
 #: The quickest solver: what is tested here happens before or beside training.
 QUICK = ["--solver", "cross-entropy", "--epochs", "1"]
@@ -41,7 +42,8 @@ EVERY_OTHER = np.arange(200) % 2
 
 def rows_of_the_page():
     """Input, what is said, and the code or error of every row of every table."""
-    lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
     cells = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
     return [tuple(row) for row in cells if row[0] != "input"]
 
@@ -783,7 +785,7 @@ library("a largest weight of 0", lambda: sp.PopulationWeights([1, 2, 3, 1], most
 library("rows split in two ways", lambda: Settings(cluster="patient", time="day"))
 library("clusters that are split again", lambda: Settings(cluster="patient", over_splits=True, ensemble=3))
 library("decisions for NaN", lambda: sp.evaluate(PROBLEM, SCORES, LABELS).predict([0.5, NAN]))
-library("a directory for a saved point", lambda: sp.OperatingPoint.load(PAGE.parent))
+library("a directory for a saved point", lambda: sp.OperatingPoint.load(DOCS))
 
 
 def batches(width=3, rows=100):
