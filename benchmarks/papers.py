@@ -125,7 +125,7 @@ def of_programs(figures: Figures, solved: Figures) -> list[Entry]:
                       for name, row in lp_training.of(solved, "F at zero").items())  # fmt: skip
     return [
         entry("Table 1: AUC of halves (CIFAR-10; the other three sets are not here)", "halves", "AUC",
-              f"perhaps an under-trained baseline in the paper: {paper_programs.baseline(figures)} {rates['halves', 91]}"),
+              f"perhaps an under-trained baseline there: {paper_programs.baseline(figures)} {rates['halves', 91]}"),
         Entry("001", "Table 2: Newton's epsilon, Cat&Dog", f"{NO_DATA}; elsewhere {DIRECTION if best == 0.01 else NOT}",
               "lp_training", f"AUC through the solver, CIFAR-10 at 91 % positive, by epsilon: {listed}",
               f"{lp_training.of_epsilon(solved)} The margin, which the paper calls epsilon too, does matter: "

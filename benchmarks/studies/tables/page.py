@@ -41,7 +41,8 @@ def against(figures: dict[str, Any], rival: str, judged: str = "test") -> str:
 
 
 def claims(figures: dict[str, Any]) -> list[Claim]:
-    on = f"{len(figures['sizes'])} tables, {len(figures['seeds'])} splits"
+    ran = splits_of(figures).values()
+    on = f"{len(figures['sizes'])} tables, {min(ran)} to {max(ran)} splits"
     told: list[Claim] = []
     for judged, where in (("test", "best cut"), ("at threshold", "as shipped")):
         trees = found(figures, TUNED, judged)
@@ -155,10 +156,14 @@ def design(figures: dict[str, Any]) -> str:
     )
 
 
+def splits_of(figures: dict[str, Any]) -> dict[str, int]:
+    """The number of splits that each table was run on."""
+    return {cell["table"]: cell["gain"]["test"][TUNED]["splits"] for cell in figures["cells"] if cell["gain"]["test"]}
+
+
 def fewer_splits(figures: dict[str, Any]) -> list[str]:
     """A sentence on the tables that were not run on all splits."""
-    run = {cell["table"]: cell["gain"]["test"][TUNED]["splits"] for cell in figures["cells"] if cell["gain"]["test"]}
-    fewer = [f"{name} on {splits}" for name, splits in run.items() if splits < len(figures["seeds"])]
+    fewer = [f"{name} on {splits}" for name, splits in splits_of(figures).items() if splits < len(figures["seeds"])]
     return [f"Run on fewer than {len(figures['seeds'])} splits: {', '.join(fewer)}."] if fewer else []
 
 

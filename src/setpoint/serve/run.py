@@ -92,7 +92,7 @@ class ServedRun:
     state: State = field(default_factory=dict, repr=False, compare=False)
 
     def __dask_tokenize__(self) -> tuple[Any, ...]:
-        """What tells runs apart, for Dask."""
+        """A name by which Dask tells this run from others."""
         return "setpoint run", self.about["files"], self.point.to_dict()
 
     def scores(self, data: Any, *, ignore_extra: bool = False, notes: Notes | None = None) -> NDArray[np.float32]:
