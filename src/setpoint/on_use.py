@@ -1,4 +1,4 @@
-"""PyTorch, loaded when one of its names is first used.
+"""PyTorch and SQLite, loaded when one of their names is first used.
 
 `setpoint predict` and `sp.load_run` import the rooms `measure`, `problem` and `data`, and most models need no PyTorch
 to score rows; loading it takes longer than answering. A file of these rooms writes `from setpoint.on_use import torch`,
@@ -13,10 +13,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 if TYPE_CHECKING:
+    import sqlite3
+
     import torch
     from torch import Tensor
 
-__all__ = ["is_tensor", "torch"]
+__all__ = ["is_tensor", "sqlite3", "torch"]
 
 
 class _OnUse(ModuleType):
@@ -33,6 +35,7 @@ class _OnUse(ModuleType):
 
 if not TYPE_CHECKING:
     torch = sys.modules.get("torch") or _OnUse("torch")
+    sqlite3 = sys.modules.get("sqlite3") or _OnUse("sqlite3")
 
 
 def is_tensor(value: object) -> TypeGuard[Tensor]:

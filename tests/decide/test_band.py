@@ -166,7 +166,7 @@ def test_a_certified_band_states_its_bounds_and_costs_review():
 
 def test_too_few_rows_for_a_band_are_refused_with_the_bound():
     labels = np.repeat([0, 1], 10)
-    with pytest.raises(TooFewSamples, match=r"^review <= 10% at confidence 0\.95"):
+    with pytest.raises(TooFewSamples, match=r"^review <= 10% at confidence 95%"):
         sp.calibrate("minimize error where review <= 10%", np.linspace(0, 1, 20), labels, confidence=0.95)
 
 
@@ -196,7 +196,7 @@ def test_the_fewest_samples_of_a_certificate_are_just_enough(ask, of_each):
     ("ask", "words"),
     [
         ("minimize review where npv >= 99.9%", r"npv >= 99\.9% .* samples that are not flagged to judge it by"),
-        ("minimize review where fnr <= 0.1%", r"fnr <= 0\.1% at confidence 0\.95 needs 2995 positives, but there are"),
+        ("minimize review where fnr <= 0.1%", r"fnr <= 0\.1% at confidence 95% needs 2,995 positives, but there are"),
         ("minimize review where tnr >= 99.9%", r"tnr >= 99\.9% .* negatives"),
         ("minimize review where precision >= 99.9% and review <= 90%", "flagged samples to judge it by"),
     ],

@@ -1,4 +1,4 @@
-"""The cuts of an area in plain arrays are those that the search over all cuts finds."""
+"""Cuts found in plain arrays, of areas and under bounds, are those that the search over all cuts finds."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import setpoint as sp
-from setpoint.decide.by_level import Levelled
+from setpoint.decide.by_level import Bounded, Levelled
 from setpoint.decide.cut import Finder, find_among
 from setpoint.measure.curve import curve
 from setpoint.measure.sample import Sample
@@ -19,11 +19,20 @@ ASKS = [
     for low, high, points in ((0, 5, 10), (20, 100, 3))
     if rate != goal.split()[1]
 ]
+ASKS += [
+    "maximize f1",
+    "minimize error",
+    "maximize precision where recall >= 80%",
+    "maximize recall where precision >= 100%",
+    "maximize precision where flagged == 20%",
+    "minimize error where fpr <= 5% and recall >= 50%",
+    "maximize recall where fpr <= 0% and precision >= 99% and flagged == 10%",
+]
 
 
 def alike(ask, scores, labels):
     problem = sp.ask(ask)
-    found = Levelled.of(problem).find(scores, labels, None)
+    found = (Levelled.of(problem) or Bounded.of(problem)).find(scores, labels, None)
     wanted = find_among(problem, curve(scores, labels))
     for ours, theirs in zip(found, (wanted.thresholds, wanted.counts, wanted.feasible, wanted.active)):
         assert ours.dtype == theirs.dtype

@@ -72,7 +72,7 @@ def test_the_trials_of_a_bound_on_a_class_are_those_of_its_rate():
 
 def test_too_few_rows_and_bounds_without_room_are_refused():
     scores, labels = drawn(np.random.default_rng(0), 60)
-    says = "class 2 against the rest: fpr <= 1% at confidence 0.95 needs 299 negatives"
+    says = "class 2 against the rest: fpr <= 1% at confidence 95% needs 299 negatives"
     with pytest.raises(TooFewSamples, match=says):
         sp.calibrate("maximize recall of class 2 where fpr of class 2 <= 1%", scores, labels, confidence=0.95)
     with pytest.raises(TooFewSamples, match="needs 299 samples of class 1, but there are"):

@@ -173,7 +173,7 @@ def test_a_point_of_named_classes_is_run_and_stored():
     )
     assert point.thresholds.written(predicted).tolist() == [names[k] for k in predicted]
     assert 0 <= point.limit <= point.objective
-    assert f"no shifts pass {point.limit:.4g}" in str(point)
+    assert f"no shifts pass {100 * point.limit:.4g}%" in str(point)
     again = sp.OperatingPoint.from_dict(json.loads(json.dumps(point.to_dict())))
     assert again == point
     assert again.limit == point.limit

@@ -140,7 +140,7 @@ def test_a_label_that_cannot_be_certified_is_named_with_the_rows_it_needs():
     scores, labels = drawn(np.random.default_rng(4), 400, 2)
     labels[30:, 1] = np.nan
     problem = sp.ask(f"{ASKS['a']} for each of x, y")
-    with pytest.raises(TooFewSamples, match=r"label 'y': fpr <= 10% at confidence 0.975 needs 36 negatives, but there"):
+    with pytest.raises(TooFewSamples, match=r"label 'y': fpr <= 10% at confidence 97.5% needs 36 negatives, but there"):
         sp.calibrate(problem, scores, labels, confidence=0.95)
     assert needed_for_labels(problem, problem.constraints[0], 0.95) == 36
     settled = settle(problem, scores, labels, "auto")

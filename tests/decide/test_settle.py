@@ -60,7 +60,7 @@ def test_rows_that_certify_only_a_cut_that_flags_nothing_do_not_suffice():
         ("maximize precision where flagged == 20%", None, "no data can show"),
         ("maximize recall where f1 >= 10%", None, "no exact test of f_score"),
         ("minimize fnr where fpr <= 0%", "no number of samples", "no number of samples"),
-        ("minimize fnr where fpr <= 0.1%", "needs 2995 negatives", "needs 2995 negatives"),
+        ("minimize fnr where fpr <= 0.1%", "needs 2,995 negatives", "needs 2,995 negatives"),
     ],
 )
 def test_each_reason_against_a_certificate(ask, auto, number):

@@ -119,7 +119,7 @@ def test_the_words_of_a_point():
     point = sp.evaluate("minimize fnr where fpr <= 25%", SCORES, LABELS)
     assert point.outcome == "feasible"
     assert str(point).startswith(
-        f"minimize fnr where fpr <= 25%: feasible, threshold {point.threshold}, fnr 0.25, fpr 0.25"
+        f"minimize fnr where fpr <= 25%: feasible, threshold {point.thresholds.describe()}, fnr 25%, fpr 25%"
     )
     both = sp.evaluate("maximize recall where precision >= 100% and recall >= 100%", [1.0, 2.0], [1, 0])
     assert both.outcome.count(" and ") == 1 or both.outcome.count("nearest") == 1

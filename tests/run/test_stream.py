@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 import torch
 
-from marks import slow
+from marks import quick_first, slow
 from setpoint.cli import main
 from setpoint.data.frame import read_table
 from setpoint.data.scan import Chunk, scan_table
@@ -101,7 +101,7 @@ def test_kept_rows_are_bounded_and_counted(tmp_path):
     assert torch.equal(parts["test"].x, schema.encode(whole.filter(places == 3)[:100]))
 
 
-@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+@pytest.mark.parametrize("name", quick_first(["t.parquet", "t.csv"]))
 def test_a_streamed_run_is_a_run_like_any_other(tmp_path, monkeypatch, capsys, name):
     for place in ("run.unfinished", "data.exchange"):
         monkeypatch.setattr(
@@ -127,6 +127,7 @@ def test_a_streamed_run_is_a_run_like_any_other(tmp_path, monkeypatch, capsys, n
         assert answer.columns == ["id", "age", "score", "decision"]
         assert answer["score"].cast(pl.Float32).equals(pl.read_csv(tmp_path / "p.csv")["score"].cast(pl.Float32))
         assert answer["id"].to_list() == read_table(data)["id"].to_list()
+    assert "streamed.csv: 3,000 rows." in capsys.readouterr().out.replace("\n", " ")
     assert called(["predict", str(out), str(data), "--stream", "--quiet"]) == 0
     assert capsys.readouterr().out == (tmp_path / "p.csv").read_text()
     codes, answers = [], []
@@ -222,7 +223,7 @@ def test_answers_of_a_stream_appear_whole_or_not_at_all(tmp_path, monkeypatch, c
 def test_a_long_epoch_keeps_evenly_spread_rows(monkeypatch):
     monkeypatch.setattr(state, "MOST_SEEN", 100)
     model = torch.nn.Linear(1, 1)
-    kept = Progress({"m": model}, torch.optim.SGD(model.parameters(), 0.1), None, Draws([]))
+    kept = Progress({"m": model}, torch.optim.SGD(model.parameters(), 0.1), Draws([]))
     numbers = torch.arange(1000.0)
     for part in numbers.split(37):
         kept.saw(part.mean(), [Sample(part, part, part)])

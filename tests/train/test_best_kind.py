@@ -160,7 +160,7 @@ def test_the_command_line_takes_auto_by_default_and_every_command_knows_it(tmp_p
     assert told["results"]["default"]["test"]["rates"]["fnr"] < told["results"]["cross-entropy"]["test"]["rates"]["fnr"]
     said = capsys.readouterr().out
     assert "(kept)" in said
-    assert f"3 kinds of models were tried. Kept is {method_words(method.removeprefix('default: '))}: it" in said
+    assert f"3 kinds of models were tried. Kept: {method_words(method.removeprefix('default: '))}, since it" in said
     main_ok("predict", "run", "rings.csv", "--out", "answer.csv")
     answer, saved = pl.read_csv("answer.csv"), load_run("run")
     np.testing.assert_allclose(answer["score"].to_numpy(), saved.scores(read_table("rings.csv")).numpy(), rtol=1e-6)

@@ -178,21 +178,23 @@ def test_confidence_without_calibration_keeps_half_of_the_held_out_rows_for_it()
 def test_a_model_is_not_thrown_away_for_want_of_a_certificate():
     parts = [sp.Batches(*data(seed=seed)) for seed in range(3)]
     ask = "minimize fnr where fpr <= 0.1%"
-    with pytest.warns(NotCertified, match="needs 2995 negatives"):
+    with pytest.warns(NotCertified, match="needs 2,995 negatives"):
         result = sp.fit(torch.nn.Linear(4, 1), ask, parts[0], parts[1], calibration=parts[2], confidence=0.95, epochs=1)
     assert result.point.certificate is None
 
 
 def test_a_network_decays_and_what_its_solver_learns_does_not():
     model, prices = nn.Sequential(nn.Linear(2, 1), nn.ReLU()), nn.Parameter(torch.ones(3))
-    optimizer = adam(model)([*model.parameters(), prices])
-    decays = {id(p): group["weight_decay"] for group in optimizer.param_groups for p in group["params"]}
+    solver = sp.CrossEntropy()
+    solver.learned = prices
+    optimizer = adam(model, solver, 3)
+    decays = {id(p): decay for p, decay in optimizer.parameters}
     assert decays == {**{id(p): 1e-4 for p in model.parameters()}, id(prices): 0}
-    assert {group["lr"] for group in optimizer.param_groups} == {0.003}
+    assert optimizer.rate == 0.003
     convolutional = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(2, 1))
-    assert adam(convolutional)(convolutional.parameters()).param_groups[0]["lr"] == 0.001
-    (linear,) = adam(nn.Linear(2, 1))([prices]).param_groups
-    assert (linear["lr"], linear["weight_decay"]) == (0.01, 0)
+    assert adam(convolutional, solver, 3).rate == 0.001
+    linear = adam(nn.Linear(2, 1), solver, 3)
+    assert (linear.rate, {decay for _, decay in linear.parameters}) == (0.01, {0})
 
 
 def test_the_default_stops_a_network_by_its_loss_and_others_by_the_exact_metric():

@@ -12,6 +12,7 @@ from torch.nn import functional as F
 import setpoint as sp
 from setpoint.data.rows import Rows
 from setpoint.data.standardise import Standardiser
+from setpoint.train import lasso
 from setpoint.train import penalty as penalties
 from setpoint.train.class_weights import class_weights
 from setpoint.train.lasso import _quadratic, elastic_net
@@ -74,6 +75,28 @@ def test_the_elastic_net_meets_its_conditions_of_optimality(repeats):
     assert float(slope[-1].abs()) < 1e-6
     assert float((free + 2.0 * at.sign())[at != 0].abs().max()) < 1e-6
     assert float(free[at == 0].abs().max()) <= 2.0 + 1e-6
+
+
+def test_noise_takes_a_bounded_search_and_still_reaches_the_minimum(monkeypatch):
+    rows, solved = table(120, 600, noise=100.0), []
+    monkeypatch.setattr(lasso, "MOST_SOLVED", 8)
+    solve = np.linalg.solve
+    monkeypatch.setattr(np.linalg, "solve", lambda *system: solved.append(1) or solve(*system))
+    quadratic, most = lasso._quadratic, []
+
+    def counted(*problem):
+        solved.clear()
+        found = quadratic(*problem)
+        most.append(len(solved))
+        return found
+
+    monkeypatch.setattr(lasso, "_quadratic", counted)
+    theta = elastic_net(rows, rows.weights, 1.0)
+    assert max(most) == 8, "the limit was never reached, so nothing is shown"
+    slope = rows.x.T @ (rows.weights * (torch.sigmoid(rows.x @ theta) - rows.labels))
+    at, free = theta[:-1], slope[:-1]
+    assert float((free + at.sign())[at != 0].abs().max()) < 1e-3
+    assert float(free[at == 0].abs().max()) <= 1.0 + 1e-3
 
 
 def test_a_lasso_that_nothing_outweighs_leaves_the_bias_alone():

@@ -44,7 +44,9 @@ class Ranked:
 
     def find(self, scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor] | None:
         """Threshold, counts, whether the bound holds and whether it is active; None without both classes."""
-        values = scores.detach().to(torch.promote_types(scores.dtype, torch.float32)).numpy()
+        scores = scores.detach()
+        half = scores.dtype in (torch.float16, torch.bfloat16)
+        values = (scores.float() if half else scores).numpy()
         positive = labels.numpy() > 0
         positives = int(np.count_nonzero(positive))
         negatives = len(values) - positives

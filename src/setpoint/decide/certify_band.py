@@ -42,8 +42,8 @@ def certify_band(problem: Problem, sample: Sample, confidence: float) -> tuple[B
     found = Pairs(replace(problem, constraints=()), cuts, high.allowed, low.allowed).feasible()
     if found is None:
         raise TooFewSamples(
-            f"{problem.promise} at confidence {confidence:g}: every certified upper cut lies below every certified "
-            "lower cut; bring more rows, or ask for one threshold without review"
+            f"{problem.promise} at confidence {100 * confidence:.6g}%: every certified upper cut lies below every "
+            "certified lower cut; bring more rows, or ask for one threshold without review"
         )
     methods = " and ".join(dict.fromkeys(filter(None, (high.method, low.method))))
     both = "two walks that share the error probability: " if all(bounds) else ""

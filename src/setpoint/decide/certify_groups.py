@@ -154,7 +154,7 @@ def certify_each_group(
             raise TooFewSamples(f"in group {name!r}: {cause}") from cause
         thresholds.append(threshold)
         fewest = min(fewest, certificate.samples)
-    method = f"in each of {len(names)} groups at confidence {own:.4g}, the smallest of them counted"
+    method = f"in each of {len(names)} groups at confidence {100 * own:.4g}%, the smallest of them counted"
     return torch.stack(thresholds, dim=1), Certificate(problem.promise, confidence, fewest, method)
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from setpoint.decide.by_group import find_by_group
-from setpoint.decide.by_level import Levelled
+from setpoint.decide.by_level import Bounded, Levelled
 from setpoint.decide.by_rank import EQUAL, Ranked
 from setpoint.measure.constraint import SLACK, Quantity
 from setpoint.measure.curve import Curve, curve, curve_of_fixed_length, curve_of_top
@@ -42,7 +42,7 @@ class Finder:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.ranked = None if problem.group is not None else Ranked.of(problem)
-        self.levelled = Levelled.of(problem)
+        self.in_arrays = Levelled.of(problem) or Bounded.of(problem)
         self.limit = None if problem.group is not None else _limit(problem)
 
     def __call__(self, sample: Sample) -> Found:
@@ -55,10 +55,10 @@ class Finder:
                 return Found(*by_rank)
         heaviest = 1.0 if sample.weights is None or not problem.constraints else sample.weights.max()
         edge = self._edge(sample, *self.limit) if self.limit and sample.weights is None and sees else None
-        if self.levelled is not None and sample.weights is None and sees and sample.scores.dtype == sample.dtype:
-            by_level = self.levelled.find(sample.scores, sample.labels, edge)
-            if by_level is not None:
-                return Found(*by_level)
+        if self.in_arrays is not None and sample.weights is None and sees and sample.scores.dtype == sample.dtype:
+            found = self.in_arrays.find(sample.scores, sample.labels, edge)
+            if found is not None:
+                return Found(*found)
         if edge is not None:
             return find_among(problem, curve_of_top(sample.scores, sample.labels, edge))
         make = curve if sees else curve_of_fixed_length

@@ -65,8 +65,10 @@ def refuse_few_lists(problem: Problem, lists: int, confidence: float) -> None:
     for constraint in problem.constraints:
         enough = lists_needed(constraint, confidence)
         if enough is None or lists < enough:
-            asked = f"{constraint} at confidence {confidence:g}"
-            raise TooFewSamples(f"{asked} needs {enough or 'more than 8 million'} lists, but there are {lists}")
+            asked = f"{constraint} at confidence {100 * confidence:.6g}%"
+            raise TooFewSamples(
+                f"{asked} needs {f'{enough:,}' if enough else 'more than 8 million'} lists, but there are {lists:,}"
+            )
 
 
 def needed_lists(problem: Problem, constraint: Constraint, confidence: float) -> int:
@@ -75,7 +77,7 @@ def needed_lists(problem: Problem, constraint: Constraint, confidence: float) ->
 
 
 def _refusal(constraint: Constraint, values: Numbers, confidence: float) -> str:
-    asked, size = f"{constraint} at confidence {confidence:g}", len(values)
+    asked, size = f"{constraint} at confidence {100 * confidence:.6g}%", len(values)
     mean = float(values.mean())
     if constraint.violation_at(mean) >= 0:
         return f"{asked} is not certified: over {size} lists it is {percent(round(mean, 4))}; ask for less"

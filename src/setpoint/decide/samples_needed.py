@@ -104,13 +104,12 @@ def refuse_the_impossible(problem: Problem) -> None:
 def refusal(problem: Problem, counts: Counts, confidence: float, level: float) -> str:
     """The message for counts `(4,)` that certify no bound: how many are needed, and what these could certify."""
     constraint = max(problem.constraints, key=lambda c: float(p_if_broken(c, counts)))
-    size, asked = int(trials(constraint, counts)), f"{constraint} at confidence {confidence:g}"
+    size, asked = int(trials(constraint, counts)), f"{constraint} at confidence {100 * confidence:.6g}%"
     if safe_side(constraint):
         enough = needed(allowed_share(constraint), 1 - level)
         if size < enough:
-            return (
-                f"{asked} needs {enough} {counted(constraint)}, but there are {size}{_could(constraint, counts, level)}"
-            )
+            could = _could(constraint, counts, level)
+            return f"{asked} needs {enough:,} {counted(constraint)}, but there are {size:,}{could}"
     return f"{asked} is not certified: {_seen(constraint, counts, [''], level)}"
 
 
@@ -127,7 +126,8 @@ def refusal_of_gap(problem: Problem, tested: Counts, everything: Counts, names: 
     enough = _enough_of_each(constraint, tested, level)
     if enough is None or (sizes >= enough).all():
         named = [f" of group {name!r}" for name in names]
-        return f"{constraint} at confidence {confidence:g} is not certified: {_seen(constraint, tested, named, level)}"
+        asked = f"{constraint} at confidence {100 * confidence:.6g}%"
+        return f"{asked} is not certified: {_seen(constraint, tested, named, level)}"
     short = {names[g]: int(there[g]) for g in np.flatnonzero(sizes < enough)}
     # More than half of the samples test.
     return _of_each_group(constraint, confidence, math.ceil(2 * enough), short, _could(constraint, tested, level))
@@ -162,10 +162,10 @@ def _of_each_group(
     # The samples are drawn at random: two standard errors of the drawing more.
     asked_for, kind = math.ceil(enough + 2 * math.sqrt(enough)), counted(constraint)
     those = "that group" if len(short) == 1 else "those groups"
+    there = " and ".join(f"{size:,} of group {name!r}" for name, size in short.items())
     return (
-        f"{constraint} at confidence {confidence:g} needs about {asked_for} {kind} of each group, but there are "
-        f"{' and '.join(f'{size} of group {name!r}' for name, size in short.items())}{could}; bring more {kind} of "
-        f"{those}, others do not help"
+        f"{constraint} at confidence {100 * confidence:.6g}% needs about {asked_for:,} {kind} of each group, but there "
+        f"are {there}{could}; bring more {kind} of {those}, others do not help"
     )
 
 

@@ -52,13 +52,14 @@ class Arrow:
         sizes = [self.grid, hubs * self.grid, wide * variables]
         entries = np.zeros((*batch, sum(sizes)))
         entries[..., plan.destination] = value
-        weight, shared, across = np.split(entries, np.cumsum(sizes[:-1]), -1)
+        weight, rest = entries[..., : sizes[0]], entries[..., sizes[0] :]
+        shared, across = rest[..., : sizes[1]], rest[..., sizes[1] :]
         #: By slot and variable, by hub and place in the grid, and by wide row and variable.
         self.weight = weight.reshape(*batch, slots, variables)
         self.shared, self.across = shared.reshape(*batch, hubs, self.grid), across.reshape(*batch, wide, variables)
         self.across_own = self.across.copy()
         self.across_own[..., plan.hubs] = 0.0
-        self.edge = np.swapaxes(self.across[..., plan.hubs], -1, -2)
+        self.edge = self.across[..., plan.hubs].swapaxes(-1, -2)
         #: The weights times each share of a hub, and then times themselves: one pass gives border and diagonal.
         by_slot = np.concatenate(
             [self.shared.reshape(*batch, hubs, slots, variables), self.weight[..., None, :, :]], -3
@@ -102,7 +103,7 @@ class Arrow:
         across = self.across_own * wide[..., None]
         border = np.concatenate([sums[..., :hubs, :], across, target[..., None, :]], -2)
         scaled_border = border / own[..., None, :]
-        gram = scaled_border @ np.swapaxes(border, -1, -2)
+        gram = scaled_border @ border.swapaxes(-1, -2)
         # Hubs and wide rows, once the own variables are eliminated.
         corner, right, ends = -gram[..., :size, :size], -gram[..., :size, size], self.ends.copy()
         right[..., :hubs] += target[..., self.hubs]
@@ -111,7 +112,7 @@ class Arrow:
         corner[..., :hubs, :hubs] += product_of(self.shared_shared, on).reshape(*ends.shape[:-1], hubs, hubs)
         pushing = self.edge * wide[..., None, :]
         corner[..., :hubs, hubs:] += pushing
-        corner[..., hubs:, :hubs] += np.swapaxes(pushing, -1, -2)
+        corner[..., hubs:, :hubs] += pushing.swapaxes(-1, -2)
         small = _solution(corner, right)
         found: Array = scaled_border[..., size, :] - product_with(small, scaled_border[..., :size, :])
         found[..., self.hubs] = small[..., :hubs]

@@ -175,7 +175,7 @@ class _Run:
         self.best: Number = everywhere(np.inf, cost)
         self.steepness = self.best
         self.kept: tuple[Array, ...] = (self.y, self.prices)
-        self._refresh()
+        self._refresh(self._raw(self.y))
 
     def _start_from(self, warm: Solution) -> None:
         self.y = as_array(warm.x) / stretch(self.unit)
@@ -200,9 +200,9 @@ class _Run:
         """Rows and bounds at a point, positive where broken."""
         return np.concatenate([self.rows.apply(y) - self.bounds, -y], -1)
 
-    def _refresh(self) -> None:
-        """Rows and bounds as the penalty sees them, at the present point, prices and sharpness."""
-        self.s = self._raw(self.y) + stretch(self.sharp) * self.prices
+    def _refresh(self, raw: Array) -> None:
+        """Rows and bounds, `raw`, as the penalty sees them at the present prices and sharpness."""
+        self.s = raw + stretch(self.sharp) * self.prices
         self.s_plus = at_least(self.s, self.floor)
         self._slope()
 
@@ -227,15 +227,15 @@ class _Run:
             ready = near & (ready | (steepness <= 0.1 * self._moved(y_move) * self.sharp))
         if not some(ready):
             return
-        new = self.s_plus / stretch(self.sharp)
-        slow = self._check(ready, new, y_move)
+        new, raw = self.s_plus / stretch(self.sharp), self.s - stretch(self.sharp) * self.prices
+        slow = self._check(ready, new, raw, y_move)
         where = ready & negate(self.done)
         if not some(where):
             return
         self.prices, self.centre = put(where, (new, self.y), (self.prices, self.centre))
         self._tighten(where & slow)
         self.steepness = pick(where, np.inf, steepness)
-        self._refresh()
+        self._refresh(raw)
 
     def _moved(self, y_move: Array) -> Number:
         """By how much rows, bounds and point have moved since the prices were set."""
@@ -249,9 +249,9 @@ class _Run:
         self.sharp = pick(where & negate(held), sharper, self.sharp)
         self.proximal = pick(held, greater(0.1 * self.proximal, 1e-6), self.proximal)
 
-    def _check(self, ready: Flag, new: Array, y_move: Array) -> Flag:
+    def _check(self, ready: Flag, new: Array, raw: Array, y_move: Array) -> Flag:
         """Keep the best pair so far, name what can be named, and say where progress asks for more sharpness."""
-        worst = self._violation(self.y, self.s - stretch(self.sharp) * self.prices, new, y_move)
+        worst = self._violation(self.y, raw, new, y_move)
         if some(ready & (worst <= self.engine.tolerance)):
             x = at_least(self.y, 0.0)
             worst = self._violation(x, self._raw(x), new, y_move)

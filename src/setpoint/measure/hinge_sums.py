@@ -25,7 +25,11 @@ class HingeSums:
         low = lower[self.order]
         # Large scores of small spread keep all their digits only if the common part goes first.
         centre = low[len(low) // 2]
-        self.below = (low - centre).searchsorted(upper - centre + margin)
+        reach = upper - centre + margin
+        # In ascending order the searches stay in the cache.
+        ascending = reach.argsort()
+        self.below = np.empty(len(upper), np.int64)
+        self.below[ascending] = (low - centre).searchsorted(reach[ascending])
         self.weights = None if weights is None else weights[self.order]
         passed = np.arange(len(low) + 1.0) if self.weights is None else _from_zero(self.weights)
         #: The weight of the lowers over which each upper falls short, and the sums.

@@ -167,8 +167,8 @@ def _is_plain(scores: Any, labels: Any) -> bool:
         numbers, classes = scores.detach().numpy(), labels.numpy()
     except (RuntimeError, TypeError):
         return False
-    # One score that is NaN or too large makes the sum of squares so, and a label that is not 0 must be 1.
-    binary = np.count_nonzero(classes == 1) == np.count_nonzero(classes)
+    # One score that is NaN or too large makes the sum of squares so; zeros and ones must be all labels.
+    binary = np.count_nonzero(classes == 1) + np.count_nonzero(classes == 0) == len(classes)
     return len(numbers) > 0 and bool(binary and numbers.dot(numbers) <= _MODERATE)
 
 

@@ -235,12 +235,16 @@ class OperatingPoint:
         return replace(sample, n_groups=len(self.thresholds.by_group) or None)
 
     def __str__(self) -> str:
-        shown = ", ".join(f"{name} {value:.4g}" for name, value in self.rates.items())
+        amounts = {str(quantity) for quantity in self.problem.quantities if not quantity.is_share}
+        shares = {
+            name: f"{value:.4g}" if name in amounts else f"{100 * value:.4g}%" for name, value in self.rates.items()
+        }
+        shown = ", ".join(f"{name} {value}" for name, value in shares.items())
         if self.problem.kind == LISTS:
             return f"{self.problem}: {self.outcome}, {self.thresholds.describe()} of each list, {shown}"
         kind = "shifts" if self.classes else "threshold"
-        most = "" if self.limit is None else f" (no shifts pass {self.limit:.4g} on these rows)"
-        return f"{self.problem}: {self.outcome}, {kind} {self.threshold}, {shown}{most}"
+        most = "" if self.limit is None else f" (no shifts pass {100 * self.limit:.4g}% on these rows)"
+        return f"{self.problem}: {self.outcome}, {kind} {self.thresholds.describe()}, {shown}{most}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""

@@ -84,7 +84,7 @@ def insight_of(saved: SavedRun, kept: SavedScores, frame: Frame) -> Insight:
         BadTable: If the table is not that of the run.
     """
     if fingerprint(frame)["sha256"] != saved.about["data"]["sha256"]:
-        raise BadTable("this table is not the one that the run was trained on: its fingerprint differs")
+        raise BadTable("this is not the table that the run was trained on: its fingerprint differs")
     frame, rows = _test_rows(saved, frame)
     test = frame[rows.numpy()]
     x, labels = saved.schema.encode(test, ignore_extra=True), saved.schema.labels(test).bool()

@@ -117,7 +117,7 @@ class SideBySide:
         return shipped(replace(first, beside=tuple(self._one(way, how, work) for way in ways[1:])))
 
     def _choice(self, way: Entry, model: nn.Module | None) -> Any:
-        """The choice of an entry; where each of several labels has its own model, a choice for each."""
+        """The choice of an entry; where each of several labels has its own model, one choice per label."""
         case = replace(self.case, linear=isinstance(model, nn.Linear))
         if not isinstance(self.problem, LabelProblem) or not (case.linear or model is None):
             return way.choose(case)

@@ -15,7 +15,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
@@ -26,6 +25,7 @@ from setpoint.data.columns import refuse_odd_kinds
 from setpoint.data.counts import Levels
 from setpoint.data.frame import Frame
 from setpoint.data.learn import TARGET, Learner, make_learner
+from setpoint.data.many_files import files_of
 from setpoint.data.reading import Readings, apply_readings
 from setpoint.data.rows import Rows
 from setpoint.data.scan import CHUNK, Chunk, Scan, learn_readings_of
@@ -65,7 +65,7 @@ MEMORY = 4 * MOST_BYTES + 12 * CHUNK + 200_000_000 + 450_000_000
 
 def memory_note(paths: Sequence[str]) -> str:
     """A sentence about the size of files and the memory budget of streaming them."""
-    size = sum(Path(path).stat().st_size for path in paths if Path(path).is_file())
+    size = sum(path.stat().st_size for path in files_of(paths, []) if path.is_file())
     return f"streaming {', '.join(paths)}, {amount(size)}, with a budget of about {amount(MEMORY)} of memory"
 
 

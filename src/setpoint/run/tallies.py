@@ -111,7 +111,7 @@ def _second(
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedRun:
     """A saved run judged on labelled rows.
 
     Attributes:
@@ -133,14 +133,16 @@ class Judged:
     hashes: list[Hashes]
 
 
-def judged_in_chunks(saved: SavedRun, frames: Iterable[Frame], level: float, *, ignore_extra: bool = False) -> Judged:
+def judged_in_chunks(
+    saved: SavedRun, frames: Iterable[Frame], level: float, *, ignore_extra: bool = False
+) -> JudgedRun:
     """Judge a run on a table that need not fit into memory: exact, in two passes."""
     point, problem = saved.point, saved.point.problem
     look = first_look(saved, frames, ignore_extra=ignore_extra)
     (closer,) = second_look(saved, frames, [look.tally.around(problem).windows], ignore_extra=ignore_extra)
     check, positives = check_counts(problem, look.counts, level=level), int(look.counts[0] + look.counts[2])
     here = judged_counts(point, look.counts)
-    return Judged(here, check, closer.calibrate(problem), look.rows, positives, look.notes, look.hashes)
+    return JudgedRun(here, check, closer.calibrate(problem), look.rows, positives, look.notes, look.hashes)
 
 
 def judged_counts(point: OperatingPoint, counts: Tensor) -> OperatingPoint:

@@ -117,14 +117,13 @@ class Ascent(nn.Module):
         most = self.settings.limit if self.settings.ceiling is None else self.settings.ceiling
         self.prices.copy_(torch.maximum(prices, self.floors).clamp(-most, most))
 
-    def felt(self, excesses: Tensor) -> tuple[Tensor, Tensor]:
+    def felt(self, excesses: Tensor) -> tuple[float, Tensor]:
         """The weight of the objective, 1, and the prices that the model feels: the Lagrangian's slopes by excess."""
         prices = self.prices.to(excesses.dtype)
         if self.settings.penalty is not None:
             prices = torch.maximum(prices + self.settings.penalty * excesses, self.floors.to(excesses.dtype))
-        return excesses.new_ones(()), prices
+        return 1.0, prices
 
-    @torch.no_grad()
     def climb(self, excesses: Tensor) -> None:
         """Move every price by the true excess of its bound."""
         excess, control = excesses.to(self.prices.dtype) / self.rooms, self.settings.control

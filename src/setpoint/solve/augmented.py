@@ -143,6 +143,9 @@ class AugmentedLagrangian(SamplePriced):
         index = self.check_index(index, len(batch.scores))
         base = self.base_loss.loss(batch, index)
         values, weights = self.output(batch.scores.to(batch.dtype)), batch.weights
+        readable = may_look(values) and self.sample_prices.dtype != torch.bfloat16
+        if readable and isinstance(self.side, PerPositive | PerNegative):
+            return self._planned_loss(base, values, batch, index)
         own = self.side.constrained(batch.labels)
         others = ~own
         if weights is not None:
@@ -153,30 +156,42 @@ class AugmentedLagrangian(SamplePriced):
             return base
         v, w = (None, None) if weights is None else (weights[own], weights[others])
         index = None if index is None else index[own]
-        if isinstance(self.side, PerPositive | PerNegative) and may_look(values):
-            return base + self._planned_charge(values, own, others, index, v, w)
         paid = self.side.pays(values.index_select(0, own), values.index_select(0, others), w, self.margin)
         return base + self.charge(paid, index, v, float(len(others)) if w is None else w.sum())
 
-    def _planned_charge(
-        self, values: Tensor, own: Tensor, others: Tensor, index: Tensor | None, v: Tensor | None, w: Tensor | None
-    ) -> Tensor:
-        """The same charge on the processor, of the sides that are known here, with its slopes written out."""
-        given, mine, against = values.detach().double().numpy(), own.numpy(), others.numpy()
-        sign, mu, prices = 1.0 if isinstance(self.side, PerNegative) else -1.0, float(self.mu), self.prices_of(index)
-        weights, opposing = (None if part is None else part.double().numpy() for part in (v, w))
+    def _planned_loss(self, base: Tensor, values: Tensor, batch: Sample, index: Tensor | None) -> Tensor:
+        """The same loss on the processor, of the sides that are known here, with its slopes written out."""
+        per_negative = isinstance(self.side, PerNegative)
+        positive, heavy = batch.labels.numpy() > 0, None if batch.weights is None else batch.weights.double().numpy()
+        own, others = (~positive, positive) if per_negative else (positive, ~positive)
+        if heavy is not None:
+            own, others = own & (heavy > 0), others & (heavy > 0)
+        mine, against = np.flatnonzero(own), np.flatnonzero(others)
+        if not len(mine) or not len(against):
+            return base
+        weights, opposing = (None, None) if heavy is None else (heavy[mine], heavy[against])
+        places = None if index is None else index.numpy()[mine]
+        price = self.shared_price.numpy() if places is None else self.sample_prices.numpy()[places]
+        given, sign, mu = values.detach().numpy().astype(np.float64), 1.0 if per_negative else -1.0, self.mu.item()
+        if not per_negative:
+            np.negative(given, out=given)
+        found = HingeSums(given[mine], given[against], opposing, self.margin)
         opposed = float(len(against)) if opposing is None else float(opposing.sum())
-        found = HingeSums(sign * given[mine], sign * given[against], opposing, self.margin)
         share = 1.0 / (len(mine) * opposed) if weights is None else weights / (weights.sum() * opposed)
-        price, rise = prices.double().numpy(), mu * found.sums
+        rise, price = mu * found.sums, price.astype(np.float64)
         total = float((share * found.sums * (0.5 * rise + price)).sum())
         slopes = np.zeros(len(given))
         slopes[mine], slopes[against] = found.slopes(sign * share * (rise + price))
 
         def again(values: Tensor) -> Tensor:
-            paid = self.side.pays(values.index_select(0, own), values.index_select(0, others), w, self.margin)
-            return self.charge_at(paid, prices, v, opposed)
+            one, other, v, w = (
+                None if part is None else torch.from_numpy(part) for part in (mine, against, weights, opposing)
+            )
+            paid = self.side.pays(values[one], values[other], w, self.margin)
+            return self.charge_at(paid, torch.from_numpy(price), v, opposed)
 
-        if self.training:
-            self.raise_prices(torch.from_numpy(found.sums), index, prices, v)
-        return with_slopes(total, (slopes,), again, values)
+        if self.training and not (places is not None and self.raise_each(places, price + rise)):
+            v = None if weights is None else torch.from_numpy(weights)
+            known = None if places is None else torch.from_numpy(places)
+            self.raise_prices(torch.from_numpy(found.sums), known, torch.from_numpy(price), v)
+        return base + with_slopes(total, (slopes,), again, values)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -22,6 +21,7 @@ from setpoint.solve.correction import Correction, Follower, find_soft, find_with
 from setpoint.solve.memory import Memory, memory_size
 from setpoint.solve.plan import Countable, LossPlan, batch_loss
 from setpoint.solve.price import (
+    BROKEN_PRICE,
     Damping,
     Expansion,
     count_and_pace,
@@ -34,8 +34,6 @@ from setpoint.solve.price import (
 from setpoint.solve.refuse import check_problem, with_groups
 from setpoint.solve.solver import Solver, full_precision, settle_temperature, temperature_buffer
 
-#: The price of a bound that no threshold meets: heavy beside an objective of at most 1.
-BROKEN_PRICE = 10.0
 _USABLE = torch.tensor(True)
 
 
@@ -219,24 +217,18 @@ class ImplicitThreshold(Solver):
         rows = own if reference.scores.data_ptr() == batch.scores.data_ptr() else Countable(reference)
         if not (own.mass > 0 and rows.has_both_classes):
             return (0.0 * batch.scores).sum()
-        temperature = settle_temperature(
-            self.temperature, lambda: reference.spread, reference.dtype, keep=self.training
-        )
+        temperature = self.temperature
         heat = temperature.item()
+        if not heat > 0:
+            temperature = settle_temperature(temperature, lambda: reference.spread, reference.dtype, keep=self.training)
+            heat = temperature.item()
         searched = reference if corrected is None or not corrected.has_both_classes else corrected
-        thresholds, held, broken = self._search(searched, temperature, _USABLE)
-        active, never = held.numpy(), broken.numpy()
+        thresholds, active, broken = self._search(searched, temperature, _USABLE)
         counts, pace = rows.soft_counts(thresholds.numpy(), heat)
-        here = plan.expand(counts)
-        slopes = plan.by_threshold(here, pace)
-        prices = plan.prices(*slopes, active, self.damping)
-        prices[never] = BROKEN_PRICE
+        value, slope, prices = plan.solved(counts, pace, active.numpy(), broken.numpy(), self.damping)
         if self.training:
-            self.prices.copy_(torch.from_numpy(prices))
+            self.prices.numpy()[:] = prices
             self._move_slack(self.prices)
-        is_free = not plan.is_area and np.count_nonzero(active) < len(counts) and not never.any()
-        hold = plan.hold(*slopes, prices, pace, self.damping) if is_free else None
-        value, slope = here.cost + float(prices @ here.excesses), here.slope(prices, hold)
         return batch_loss(batch, own, thresholds, heat, value, slope, counts, own.mass / rows.mass)
 
     def price(self, here: Expansion, slopes: tuple[Tensor, Tensor], active: Tensor) -> Tensor:
@@ -265,7 +257,7 @@ class ImplicitThreshold(Solver):
                     f"sp.methods.correct(model, solver, batches) every {every} steps, or use "
                     "sp.losses.Correction(latest=), which needs no model"
                 )
-            self.steps.add_(usable)
+            self.steps.add_(1 if may_look(usable) else usable)
             if not due:
                 return self.thresholds.to(sample.scores.dtype), self.active, self.broken
         thresholds, active, broken = self._found(sample, temperature, usable)

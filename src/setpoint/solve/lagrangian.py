@@ -16,7 +16,7 @@ from setpoint.measure.step import HardStep, SigmoidStep, SmoothStep, Step, adds_
 from setpoint.problem.problem import Problem
 from setpoint.solve.ascent import Ascent, Climb
 from setpoint.solve.memory import Memory, memory_size
-from setpoint.solve.plan import Countable, LossPlan, batch_loss, convex_loss, softly
+from setpoint.solve.plan import Countable, LossPlan, batch_loss, convex_loss
 from setpoint.solve.price import Damping, Expansion, count_at, count_pace, expand_around, solve_prices
 from setpoint.solve.refuse import check_problem, finite_start, with_groups
 from setpoint.solve.solver import Solver, settle_temperature, temperature_buffer
@@ -30,7 +30,7 @@ class Prices(Protocol):
 
     def start(self, prices: Tensor) -> None: ...
 
-    def felt(self, excesses: Tensor) -> tuple[Tensor, Tensor]: ...
+    def felt(self, excesses: Tensor) -> tuple[float, Tensor]: ...
 
     def climb(self, excesses: Tensor) -> None: ...
 
@@ -143,34 +143,34 @@ class Lagrangian(Solver):
         rows = own if reference.scores.data_ptr() == batch.scores.data_ptr() else Countable(reference)
         if not (own.mass > 0 and rows.has_both_classes):
             return (0.0 * batch.scores).sum()
-        heat = settle_temperature(self.temperature, lambda: reference.spread, reference.dtype, keep=self.training)
-        step = self.step(heat)
-        thresholds = self._start(reference, step, heat)
-        margins = rows.margins(thresholds.detach().numpy())
-        true = torch.from_numpy(plan.excesses(rows.true_counts(margins)))
-        convex = not adds_up(step)
-        if convex:
-            here = plan.expand(rows.counts_by(step, margins), rows.totals)
-        else:
-            here = plan.expand(rows.counts(softly(margins, heat.item())))
-        weight, prices = (part.numpy() for part in self.ascent.felt(true))
-        value = float(weight) * here.cost + float(prices @ here.excesses)
-        slope = here.slope(prices, weight=float(weight))
+        temperature = settle_temperature(
+            self.temperature, lambda: reference.spread, reference.dtype, keep=self.training
+        )
+        heat, step = temperature.item(), self.step(temperature)
+        thresholds = self._start(reference, step, temperature)
+        levels, convex = thresholds.detach().numpy(), not adds_up(step)
+        true = torch.from_numpy(plan.excesses(rows.true_counts(levels)))
+        counts = rows.counts_by(step, levels) if convex else rows.soft_counts(levels, heat, slopes=rows is own)[0]
+        weight, prices = self.ascent.felt(true)
+        sizes = rows.totals if convex else None
+        value, slope = plan.weighed(counts, weight, prices.numpy(), sizes)
         if self.training:
             self.ascent.climb(true)
         share = own.mass / rows.mass
         if convex:
-            moving = convex_loss(batch, own, thresholds, step, slope, share)
-            return moving + (value - float((slope * here.counts).sum()))
-        return batch_loss(batch, own, thresholds, heat.item(), value, slope, here.counts, share)
+            fixed = value - float((slope * counts).sum())
+            return convex_loss(batch, own, thresholds, step, fixed, slope, share)
+        return batch_loss(batch, own, thresholds, heat, value, slope, counts, share)
 
-    @torch.no_grad()
     def _start(self, reference: Sample, step: SmoothStep, temperature: Tensor) -> Tensor:
         """The thresholds; the first time, the best feasible cut, with the prices that hold it in place."""
-        # Once it has started a device need not be asked again.
-        self._has_started = bool(self.started) if may_look(self.started) or not self._has_started else True
-        if self._has_started:
-            return self.thresholds
+        if not self._has_started and bool(self.started):
+            # From now on nobody needs to ask.
+            self._has_started = True
+        return self.thresholds if self._has_started else self._first_thresholds(reference, step, temperature)
+
+    @torch.no_grad()
+    def _first_thresholds(self, reference: Sample, step: SmoothStep, temperature: Tensor) -> Tensor:
         found = find(self.problem, reference)
         thresholds = found.thresholds.to(reference.scores.dtype)
         if self.threshold is not None:

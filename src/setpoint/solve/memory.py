@@ -88,7 +88,6 @@ class Memory(nn.Module):
         super()._load_from_state_dict(*args, **kwargs)
         self._plain = False
 
-    @torch.no_grad()
     def push(self, batch: Sample) -> None:
         """Remember a batch over the oldest scores."""
         size, given_rows = self.size, len(batch.scores)
@@ -99,8 +98,8 @@ class Memory(nn.Module):
             (self.scores, batch.scores.detach()),
             (self.labels, batch.labels),
         ]
-        self._plain = self._plain and batch.weights is None
-        if not self._plain:
+        if not self._plain or batch.weights is not None:
+            self._plain = False
             columns.append((self.weights, batch.weights))
         if batch.groups is not None:
             columns.append((self.groups, batch.groups))
@@ -116,8 +115,8 @@ class Memory(nn.Module):
             return
         # Arrays are written to in a fraction of the time that a tensor takes.
         place, number, of_batch = self.head.numpy(), self.batches.numpy(), self.batch.numpy()
-        number += 1
-        head = int(place)
+        number[...] = number.item() + 1
+        head = place.item()
         end = min(head + count, size)
         parts = [(slice(head, end), slice(first, first + end - head))]
         if end - head < count:

@@ -97,6 +97,6 @@ class OneVsRest(Solver):
         return [solver for solver in self.solvers if isinstance(solver, ImplicitThreshold)]
 
     def status(self) -> dict[str, Any]:
-        """Thresholds, prices and temperature of every label, a list each."""
+        """Thresholds, prices and temperature of every label: one list per quantity."""
         each = [solver.status() for solver in self._each()]
         return {name: [status[name] for status in each] for name in ("thresholds", "prices", "temperature")}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from setpoint.measure.rate import Gap, Rate
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import HingeStep, SigmoidStep, SmoothStep, SoftplusStep
 from setpoint.problem.problem import Problem
-from setpoint.solve.price import OVERFLOW, Damping
+from setpoint.solve.price import BROKEN_PRICE, OVERFLOW, Damping
 from setpoint.solve.with_slopes import with_slopes
 
 Array = NDArray[Any]
@@ -34,26 +35,22 @@ class Countable:
     """A sample as arrays, ready to be counted at T thresholds: one, one per point of an area or one per group."""
 
     def __init__(self, sample: Sample) -> None:
-        self.scores, labels = sample.scores.detach().numpy(), sample.labels.numpy()
+        self.scores, self.labels = sample.scores.detach().numpy(), sample.labels.numpy()
         self.weights = None if sample.weights is None else sample.weights.numpy()
         self.groups = None if sample.n_groups is None or sample.groups is None else sample.groups.numpy()
-        if self.groups is None:
-            #: The weight of each row as a positive and as a negative, `(2, n)`.
-            self.sides = np.empty((2, len(labels)), labels.dtype)
-            if self.weights is None:
-                self.sides[0] = labels
-                np.subtract(1, labels, out=self.sides[1])
-                self.positives = float(np.count_nonzero(labels))
-                self.negatives = len(labels) - self.positives
-                self.totals = np.array([[self.positives, self.negatives]])
-                return
-            np.multiply(labels, self.weights, out=self.sides[0])
-            np.subtract(self.weights, self.sides[0], out=self.sides[1])
-            self.totals = self.sides.sum(1, dtype=np.float64)[None]
-        else:
-            self.places, self.size = 2 * self.groups + (labels == 0), 2 * (sample.n_groups or 0)
+        #: What `passing` gave at the thresholds of this step, once it has been counted.
+        self.passed: Array | None = None
+        if self.groups is not None:
+            self.places, self.size = 2 * self.groups + (self.labels == 0), 2 * (sample.n_groups or 0)
             self.totals = np.bincount(self.places, self.weights, self.size).reshape(-1, 2).astype(np.float64)
-        self.positives, self.negatives = self.totals.sum(0).tolist()
+        elif self.weights is None:
+            positives = float(np.count_nonzero(self.labels))
+            self.totals = np.array([[positives, len(self.labels) - positives]])
+        else:
+            #: The weight of each row as a positive and as a negative, `(2, n)`.
+            self.sides = np.stack([self.labels, 1 - self.labels]) * self.weights
+            self.totals = self.sides.sum(1, dtype=np.float64)[None]
+        self.positives, self.negatives = self.totals[0].tolist() if self.groups is None else self.totals.sum(0).tolist()
 
     @property
     def mass(self) -> float:
@@ -63,11 +60,13 @@ class Countable:
     def has_both_classes(self) -> bool:
         return bool(self.positives > 0 and self.negatives > 0)
 
-    def margins(self, thresholds: Array) -> Array:
-        """Scores less their thresholds: `(n,)` for one threshold or one per group, else `(m, n)`."""
+    def levels(self, thresholds: Array) -> Array:
+        """The threshold of each row, in a shape that scores are compared with."""
         thresholds = thresholds.astype(self.scores.dtype, copy=False)
-        own = thresholds.ravel()[self.groups] if self.groups is not None else thresholds
-        return self.scores - (own[:, None] if self.groups is None and len(own) > 1 else own)
+        if self.groups is not None:
+            per_row: Array = thresholds.ravel()[self.groups]
+            return per_row
+        return thresholds[:, None] if len(thresholds) > 1 else thresholds
 
     def blocks(self, thresholds: int) -> list[slice]:
         """The thresholds of an area, in blocks to be counted one after the other."""
@@ -76,46 +75,67 @@ class Countable:
             return [slice(None)]
         return [slice(start, start + step) for start in range(0, thresholds, step)]
 
-    def soft_counts(self, thresholds: Array, heat: float) -> tuple[Array, Array]:
-        """The four counts under the sigmoid step `(T, 4)`, and their pace."""
-        shares = (softly(self.margins(thresholds[some]), heat) for some in self.blocks(len(thresholds)))
-        found = [(self.counts(passed), self.pace(passed)) for passed in shares]
-        if len(found) == 1:
-            return found[0]
-        counts, paces = zip(*found)
-        return np.concatenate(counts), np.concatenate(paces)
+    def passing(self, thresholds: Array, heat: float, *, slopes: bool = True) -> Array:
+        """How far each row passes under the sigmoid step and, if asked for, the slope of that per unit of temperature.
 
-    def counts(self, passed: Array) -> Array:
-        """The four counts `(T, 4)`, from the share of each row that passes."""
-        above = self._above(passed)
-        return np.concatenate([above, self.totals - above], 1)
+        It is `(2, n)`, or `(1, n)` without slopes, for one threshold or one per group, else `(2, m, n)`.
+        """
+        levels = self.levels(thresholds)
+        rows = self.scores.shape if levels.ndim == 1 else (len(levels), len(self.scores))
+        found: Array = np.empty((1 + slopes, *rows), self.scores.dtype)
+        passed = np.subtract(self.scores, levels, out=found[0])
+        passed *= heat
+        torch.from_numpy(passed).sigmoid_()
+        if slopes:
+            np.subtract(passed, np.multiply(passed, passed, out=found[1]), out=found[1])
+        return found
 
-    def true_counts(self, margins: Array) -> Array:
-        """The four counts `(T, 4)` of the rows with margins above 0."""
-        above = margins > 0
+    def soft_counts(self, thresholds: Array, heat: float, *, slopes: bool = True) -> list[Array]:
+        """The four counts under the sigmoid step `(T, 4)` and, if asked for, their slopes per unit of temperature."""
+        blocks = self.blocks(len(thresholds))
+        if len(blocks) > 1:
+            parts = [self._above(self.passing(thresholds[some], heat, slopes=slopes)) for some in blocks]
+            above = np.concatenate(parts, 1)
+        else:
+            self.passed = self.passing(thresholds, heat, slopes=slopes)
+            above = self._above(self.passed)
+        counts = np.concatenate([above[0], self.totals - above[0]], 1)
+        return [counts, np.concatenate([-above[1], above[1]], 1)] if slopes else [counts]
+
+    def true_counts(self, thresholds: Array) -> Array:
+        """The four counts `(T, 4)` of the rows above their thresholds."""
+        above = self.scores > self.levels(thresholds)
         if self.groups is not None or self.weights is not None or above.ndim > 1:
-            return self.counts(above.astype(np.float64))
-        tp = np.count_nonzero(self.sides[0][above])
-        fp = np.count_nonzero(above) - tp
+            tp_fp = self._above(above.astype(np.float64)[None])[0]
+            return np.concatenate([tp_fp, self.totals - tp_fp], 1)
+        passed = np.count_nonzero(above)
+        tp = np.count_nonzero(np.logical_and(above, self.labels, out=above))
+        fp = passed - tp
         return np.array([[tp, fp, self.positives - tp, self.negatives - fp]])
 
-    def counts_by(self, step: SmoothStep, margins: Array) -> Array:
+    def counts_by(self, step: SmoothStep, thresholds: Array) -> Array:
         """The four counts at one threshold under any step, `(1, 4)`."""
-        above, below = (side(torch.from_numpy(margins)).numpy() for side in (step.above, step.below))
-        return np.concatenate([self._above(above), self._above(below)], 1)
+        self.passed = self.passing_by(step, thresholds)
+        above, below = self._above(self.passed)
+        return np.concatenate([above, below], 1)
 
-    def pace(self, passed: Array) -> Array:
-        """The derivatives of soft counts by their thresholds per unit of temperature, `(T, 4)`."""
-        rising = self._above(passed - passed * passed)
-        return np.concatenate([-rising, rising], 1)
+    def passing_by(self, step: SmoothStep, thresholds: Array) -> Array:
+        """How far each row counts as above and as below one threshold under any step, `(2, n)`."""
+        margins = torch.from_numpy(self.scores - self.levels(thresholds))
+        return np.stack([step.above(margins).numpy(), step.below(margins).numpy()])
 
     def priced(self, net: Array) -> Array:
         """The weight of each row times the price of its class `(T, 2)`: in the shape of the margins."""
-        if self.groups is None:
-            own: Array = net.astype(self.sides.dtype, copy=False) @ self.sides
-            return own[0] if len(own) == 1 else own
-        own = net.ravel()[self.places].astype(self.scores.dtype, copy=False)
-        return own if self.weights is None else own * self.weights
+        if self.groups is not None:
+            own: Array = net.ravel()[self.places].astype(self.scores.dtype, copy=False)
+            return own if self.weights is None else own * self.weights
+        net = net.astype(self.scores.dtype, copy=False)
+        if self.weights is None:
+            own = (net[:, :1] - net[:, 1:]) * self.labels
+            own += net[:, 1:]
+        else:
+            own = net @ self.sides
+        return own[0] if len(own) == 1 else own
 
     def per_threshold(self, terms: Array) -> Array:
         """Sums of terms in the shape of the margins, in that of the thresholds."""
@@ -124,16 +144,45 @@ class Countable:
         return np.atleast_1d(terms.sum(-1))
 
     def _above(self, passed: Array) -> Array:
-        """The weight of each side that passes each threshold, `(T, 2)`."""
-        if self.groups is None:
-            return np.atleast_2d(passed @ self.sides.T).astype(np.float64)
-        weighed = passed if self.weights is None else passed * self.weights
-        return np.bincount(self.places, weighed, self.size).reshape(-1, 2)
+        """The weight of each side that passes each threshold, for each of k shares of the rows: `(k, T, 2)`."""
+        if self.groups is not None:
+            shares = passed if self.weights is None else passed * self.weights
+            return np.stack([np.bincount(self.places, own, self.size).reshape(-1, 2) for own in shares])
+        if self.weights is not None:
+            weighed: Array = (passed @ self.sides.T).astype(np.float64)
+            return weighed.reshape(len(passed), -1, 2)
+        found = np.empty((passed.size // len(self.scores), 2))
+        found[:, 0], found[:, 1] = (passed @ self.labels).ravel(), passed.sum(-1).ravel()
+        found[:, 1] -= found[:, 0]
+        return found.reshape(len(passed), -1, 2)
 
 
-def softly(margins: Array, heat: float) -> Array:
-    """The sigmoid step in the place of the margins."""
-    return torch.from_numpy(margins).mul_(heat).sigmoid_().numpy()
+@dataclass(frozen=True)
+class Ratio:
+    """A rate less its bound, times a sign, as a function of the four counts at one threshold."""
+
+    part: tuple[float, ...]
+    whole: tuple[float, ...]
+    sign: float
+    bound: float = 0.0
+    fixed: bool = False
+
+    def at(self, counts: list[float], sizes: list[float] | None = None) -> tuple[float, tuple[float, ...]]:
+        """The value, and its slope by each count; a share of nothing is 0 and stays 0.
+
+        `sizes` are those of both classes, under a step whose shares above and below do not add up to 1.
+        """
+        tp, fp, fn, tn = counts
+        a, b, c, d = self.part
+        e, f, g, h = self.whole
+        known = sizes is not None and self.fixed
+        size = e * sizes[0] + f * sizes[1] if known else e * tp + f * fp + g * fn + h * tn  # type: ignore[index]
+        if size <= 0:
+            return -self.sign * self.bound, (0.0, 0.0, 0.0, 0.0)
+        value, over = (a * tp + b * fp + c * fn + d * tn) / size, self.sign / size
+        bend = 0.0 if known else value
+        slopes = (over * (a - bend * e), over * (b - bend * f), over * (c - bend * g), over * (d - bend * h))
+        return self.sign * (value - self.bound), slopes
 
 
 @dataclass(frozen=True)
@@ -170,9 +219,10 @@ class LossPlan:
         plain = [(c, c.quantity) for c in constraints if isinstance(c.quantity, Rate)]
         gaps = [(c, c.quantity.rate) for c in constraints if isinstance(c.quantity, Gap)]
         rates = [problem.objective, *([] if over is None else [over.rate]), *(rate for _, rate in plain)]
+        #: The same at one threshold, where plain numbers are quicker than arrays of four of them.
+        self.ratios = None if over is not None or problem.group is not None else _ratios(problem)
         #: Parts and wholes of the objective and of the rates that all rows together are about, `(4, q)`.
         self.parts, self.wholes = self._sides(rates)
-        self.fixed = np.array([getattr(rate, "has_fixed_whole", False) for rate in rates])
         self.gap_parts, self.gap_wholes = self._sides([rate for _, rate in gaps])
         #: The order of bounds is that of the problem: the plain ones, and those of gaps, go there.
         order = [constraints.index(c) for c, _ in (*plain, *gaps)]
@@ -210,26 +260,71 @@ class LossPlan:
 
     def excesses(self, counts: Array) -> Array:
         """The excess of each bound at true counts."""
-        return self.expand(counts).excesses
+        if self.ratios is None:
+            return self.expand(counts).excesses
+        at = counts[0].tolist()
+        return np.array([ratio.at(at)[0] for ratio in self.ratios[1:]])
 
-    def expand(self, counts: Array, sizes: Array | None = None) -> Around:
-        """The problem to first order around counts `(T, 4)`.
+    def weighed(self, counts: Array, weight: float, prices: Array, sizes: Array | None = None) -> tuple[float, Array]:
+        """weight x cost + prices . excesses around counts `(T, 4)`, and its slope by each of them.
 
-        `sizes` are those of both classes, `(1, 2)`, under a step whose shares above and below do not add up to 1.
+        `sizes`, `(1, 2)`, are those of `Ratio.at`, at one threshold.
         """
+        if self.ratios is None:
+            here = self.expand(counts)
+            return weight * here.cost + float(prices @ here.excesses), here.slope(prices, weight=weight)
+        at, classes = counts[0].tolist(), None if sizes is None else sizes[0].tolist()
+        return _sum_of([ratio.at(at, classes) for ratio in self.ratios], [weight, *prices.tolist()])
+
+    def solved(
+        self, counts: Array, pace: Array, active: Array, broken: Array, damping: Damping
+    ) -> tuple[float, Array, Array]:
+        """cost + prices . excesses around soft counts, its slope by each of them, and the prices, solved for.
+
+        `pace` are the derivatives of the counts by their thresholds, `(T, 4)`. The prices are those of
+        `price.solve_prices`, and in the slope those of passing, `price.hold_passing`, where a threshold is free.
+        """
+        if self.ratios is not None:
+            return self._solved_at_one(counts[0].tolist(), pace[0].tolist(), active.tolist(), broken.tolist(), damping)
+        here = self.expand(counts)
+        cost_slope, excess_slopes = (here.cost_slope * pace).sum(-1), (here.excess_slopes * pace).sum(-1)
+        prices = self._prices(cost_slope, excess_slopes, active, damping)
+        prices[broken] = BROKEN_PRICE
+        hold = None
+        if not self.is_area and np.count_nonzero(active) < counts.shape[0] and not broken.any():
+            left, passing = cost_slope + prices @ excess_slopes, pace[:, :2].sum(1)
+            hold = _clipped(-left * passing / (passing * passing + damping.slope_floor**2), damping)
+        return here.cost + float(prices @ here.excesses), here.slope(prices, hold), prices
+
+    def _solved_at_one(
+        self, counts: list[float], pace: list[float], active: list[bool], broken: list[bool], damping: Damping
+    ) -> tuple[float, Array, Array]:
+        """The same in plain numbers: the pseudo-inverse of a column."""
+        assert self.ratios is not None
+        found = [ratio.at(counts) for ratio in self.ratios]
+        cost_slope, *moves = [sum(map(mul, slopes, pace)) for _, slopes in found]
+        if moves and not math.isfinite(cost_slope + sum(moves)):
+            raise BadScores(OVERFLOW)
+        floor, most = damping.slope_floor**2, damping.price_limit
+        held = [move if on else 0.0 for move, on in zip(moves, active)]
+        squares = sum(map(mul, held, held)) + floor
+        prices = [
+            BROKEN_PRICE if never else min(max(-move * cost_slope / squares, -most), most)
+            for move, never in zip(held, broken)
+        ]
+        value, slope = _sum_of(found, [1.0, *prices])
+        if not any(active) and not any(broken):
+            passing = pace[0] + pace[1]
+            slope[:, :2] += min(max(-cost_slope * passing / (passing * passing + floor), -most), most)
+        return value, slope, np.array(prices)
+
+    def expand(self, counts: Array) -> Around:
+        """The problem to first order around counts `(T, 4)`."""
         if self.by_group:
             return self._expand_groups(counts)
         values, slopes = _rates(counts, self.parts, self.wholes)
-        if sizes is not None:
-            whole = (sizes @ self.wholes[:2])[0]
-            over = np.divide(1.0, whole, out=np.zeros_like(whole), where=whole > 0)
-            values = np.where(self.fixed, counts @ self.parts * over, values)
-            slopes = np.where(self.fixed, self.parts * over, slopes)
         cost, cost_slope = self.sign * float(values[:, 0].sum()), self.sign * slopes[:, :, 0]
-        if self.is_area:
-            return Around(counts, cost, values[:, 1] - self.bounds, cost_slope, slopes[:, :, 1])
-        excess_slopes = self.signs[:, None, None] * slopes[:, :, 1:].transpose(2, 0, 1)
-        return Around(counts, cost, self.signs * (values[0, 1:] - self.bounds), cost_slope, excess_slopes)
+        return Around(counts, cost, values[:, 1] - self.bounds, cost_slope, slopes[:, :, 1])
 
     def _expand_groups(self, counts: Array) -> Around:
         """The same with one threshold per group: rates of all rows together, and gaps between groups."""
@@ -251,12 +346,8 @@ class LossPlan:
         cost_slope = np.repeat(self.sign * slopes[:, :, 0], len(counts), 0)
         return Around(counts, self.sign * float(values[0, 0]), excesses, cost_slope, excess_slopes)
 
-    def by_threshold(self, around: Around, pace: Array) -> tuple[Array, Array]:
-        """Slopes of the cost `(T,)`, and of the excesses `(k, T)`, for areas `(T,)`, when thresholds move counts."""
-        return (around.cost_slope * pace).sum(-1), (around.excess_slopes * pace).sum(-1)
-
-    def prices(self, cost_slope: Array, excess_slopes: Array, active: Array, damping: Damping) -> Array:
-        """The prices of `price.solve_prices`."""
+    def _prices(self, cost_slope: Array, excess_slopes: Array, active: Array, damping: Damping) -> Array:
+        """The prices of `price.solve_prices`, of areas and of groups."""
         floor = damping.slope_floor**2
         if not excess_slopes.size:
             return np.zeros(len(excess_slopes))
@@ -265,8 +356,8 @@ class LossPlan:
         if self.is_area:
             own = excess_slopes * active
             found = -own * cost_slope / (own * own + floor)
-        elif len(active) == 1 or len(cost_slope) == 1:
-            # One bound or one threshold: the pseudo-inverse of a row or of a column.
+        elif len(active) == 1:
+            # One bound: the pseudo-inverse of a row.
             slopes = excess_slopes * active[:, None]
             found = -(slopes @ cost_slope) / ((slopes * slopes).sum() + floor)
         else:
@@ -276,11 +367,25 @@ class LossPlan:
             found[active] = -left @ (stretch / (stretch * stretch + floor) * (right @ cost_slope))
         return _clipped(found, damping)
 
-    def hold(self, cost_slope: Array, excess_slopes: Array, prices: Array, pace: Array, damping: Damping) -> Array:
-        """The prices of passing of `price.hold_passing`, where a threshold is free."""
-        left, passing = cost_slope + prices @ excess_slopes, pace[:, :2].sum(1)
-        found = -left * passing / (passing * passing + damping.slope_floor**2)
-        return _clipped(found, damping)
+
+def _ratios(problem: Problem) -> list[Ratio]:
+    """The objective of a problem with one threshold, and its bounds."""
+    signed = [(problem.objective, -1.0 if problem.maximize else 1.0, 0.0)]
+    signed += [(c.quantity, -1.0 if c.relation == ">=" else 1.0, c.bound) for c in problem.constraints]
+    return [
+        Ratio(tuple(map(float, rate.part)), tuple(map(float, rate.whole)), sign, bound, rate.has_fixed_whole)
+        for rate, sign, bound in signed
+        if isinstance(rate, Rate)
+    ]
+
+
+def _sum_of(parts: list[tuple[float, tuple[float, ...]]], factors: list[float]) -> tuple[float, Array]:
+    """The sum of values and slopes by the four counts, each times its factor; the slopes as `(1, 4)`."""
+    total, tp, fp, fn, tn = 0.0, 0.0, 0.0, 0.0, 0.0
+    for factor, (value, (by_tp, by_fp, by_fn, by_tn)) in zip(factors, parts):
+        total += factor * value
+        tp, fp, fn, tn = tp + factor * by_tp, fp + factor * by_fp, fn + factor * by_fn, tn + factor * by_tn
+    return total, np.array([[tp, fp, fn, tn]])
 
 
 def _clipped(prices: Array, damping: Damping) -> Array:
@@ -318,11 +423,12 @@ def batch_loss(
     fixed = value - float(np.vdot(slope, counts)) + float((slope[:, 2:] * rows.totals).sum()) / share
     number, by_scores, by_thresholds = fixed, None, []
     for some in rows.blocks(len(net)):
-        passed = softly(rows.margins(thresholds.detach().numpy()[some]), heat)
+        both = rows.passed
+        if both is None:
+            both = rows.passing(thresholds.detach().numpy()[some], heat)
+        passed, slopes = both
         own = rows.priced(net[some])
         number += float(np.vdot(passed, own))
-        slopes = passed * passed
-        np.subtract(passed, slopes, out=slopes)
         slopes *= own
         slopes *= heat
         if thresholds.requires_grad:
@@ -345,9 +451,17 @@ def batch_loss(
 
 
 def convex_loss(
-    batch: Sample, rows: Countable, thresholds: Tensor, step: SmoothStep, slope: Array, share: float
+    batch: Sample, rows: Countable, thresholds: Tensor, step: SmoothStep, value: float, slope: Array, share: float
 ) -> Tensor:
-    """The part of the same loss that depends on scores and threshold, under a step that does not add up to 1."""
-    sides = torch.from_numpy((slope.reshape(2, 2) / share).astype(rows.sides.dtype) @ rows.sides)
-    margins = batch.scores - thresholds.to(batch.scores.dtype)
-    return torch.dot(step.above(margins), sides[0]) + torch.dot(step.below(margins), sides[1])
+    """value + slope . (soft counts of the batch / share) at one threshold, under a step that does not add up to 1."""
+    own, levels = rows.priced(slope.reshape(2, 2) / share), thresholds.detach().numpy()
+    passed = rows.passing_by(step, levels) if rows.passed is None else rows.passed
+    margins, prices = torch.from_numpy(rows.scores - rows.levels(levels)), torch.from_numpy(own)
+    slopes = (step.slope.above(margins).mul_(prices[0])).addcmul_(step.slope.below(margins), prices[1]).numpy()
+
+    def again(scores: Tensor, thresholds: Tensor) -> Tensor:
+        margins = scores - thresholds.to(scores.dtype)
+        return torch.dot(step.above(margins), prices[0]) + torch.dot(step.below(margins), prices[1]) + value
+
+    number = value + float(np.vdot(passed, own))
+    return with_slopes(number, (slopes, -rows.per_threshold(slopes)), again, batch.scores, thresholds)

@@ -64,6 +64,8 @@ def count_at(sample: Sample, thresholds: Tensor, step: Step) -> Tensor:
 
 
 OVERFLOW = "temperature times scores overflows; lower the temperature, or scale the scores"
+#: The price of a bound that no threshold meets: heavy beside an objective of at most 1.
+BROKEN_PRICE = 10.0
 #: The counts of scores that pass, among the four.
 PASSING = (1.0, 1.0, 0.0, 0.0)
 

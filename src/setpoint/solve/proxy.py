@@ -21,11 +21,13 @@ def stationary(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     left = matrix.T.copy()
     for last in range(len(left) - 1, 0, -1):
-        left[:last, last] /= max(left[last, :last].sum(), 1e-300)
-        left[:last, :last] += np.outer(left[:last, last], left[last, :last])
+        to, out_of = left[:last, last], left[last, :last]
+        to /= max(out_of.sum(), 1e-300)
+        if last > 1:
+            left[:last, :last] += to[:, None] * out_of
     shares = np.ones(len(left))
     for place in range(1, len(left)):
-        shares[place] = shares[:place] @ left[:place, place]
+        shares[place] = shares[:place].dot(left[:place, place])
     found: NDArray[np.float64] = shares / shares.sum()
     return found
 
@@ -43,8 +45,6 @@ class SwapRegret(nn.Module):
     """
 
     log_matrix: Tensor
-    rooms: Tensor
-    sides: Tensor
     _last: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
     def __init__(self, bounds: tuple[Constraint, ...], climb: Climb) -> None:
@@ -54,24 +54,24 @@ class SwapRegret(nn.Module):
         self.settings = climb
         size = len(bounds)
         equal = [place for place, bound in enumerate(bounds) if bound.relation == "=="]
-        sides = torch.cat([torch.eye(size), -torch.eye(size)[equal]])
-        self.register_buffer("rooms", torch.tensor([room(bound) for bound in bounds]), persistent=False)
-        self.register_buffer("sides", sides, persistent=False)
-        self.register_buffer("log_matrix", torch.zeros(1 + len(sides), 1 + len(sides)).log_softmax(0))
+        #: The bound of each state, with its sign, and the gain of a state per unit of excess.
+        self.sides = np.concatenate([np.eye(size), -np.eye(size)[equal]])
+        self.per_excess = self.sides / np.array([room(bound) for bound in bounds], np.float32)
+        self.register_buffer("log_matrix", torch.zeros(1 + len(self.sides), 1 + len(self.sides)).log_softmax(0))
 
     @property
     def prices(self) -> Tensor:
         """The weight of each bound over that of the objective."""
         shares = self._shares()
-        return ((shares[1:] @ self.sides.double()) / shares[0].clamp(min=1e-12)).to(self.log_matrix.dtype)
+        return self._tensor(shares[1:] @ self.sides / max(shares[0], 1e-12)).to(self.log_matrix.dtype)
 
-    def _shares(self) -> Tensor:
-        """The stationary distribution, in float64. A device is waited for: it is found on the processor."""
-        return torch.from_numpy(self._stationary(_array(self.log_matrix))).to(self.log_matrix.device)
+    def _tensor(self, numbers: NDArray[np.float64]) -> Tensor:
+        return torch.from_numpy(numbers).to(self.log_matrix.device)
 
-    def _stationary(self, logs: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The stationary distribution of a matrix of logarithms; that of the last one is kept."""
-        if self._last is None or not np.array_equal(self._last[0], logs):
+    def _shares(self) -> NDArray[np.float64]:
+        """The stationary distribution; that of the last matrix is kept. A device is waited for."""
+        logs = _array(self.log_matrix)
+        if self._last is None or not (self._last[0] == logs).all():
             self._last = (logs, stationary(np.exp(logs)))
         return self._last[1]
 
@@ -79,23 +79,24 @@ class SwapRegret(nn.Module):
         """Begin where the bounds weigh `prices` times the objective; at least 1 %, from which they can grow."""
         if self.settings.start is not None:
             prices = torch.full_like(prices, self.settings.start)
-        weights = (self.sides.to(prices.dtype) @ prices).clamp(min=1e-2)
+        weights = (self._tensor(self.sides).to(prices.dtype) @ prices).clamp(min=1e-2)
         shares = torch.cat([weights.new_ones(1), weights]).log().log_softmax(0)
         self.log_matrix.copy_(shares.unsqueeze(1).expand_as(self.log_matrix))
 
-    def felt(self, excesses: Tensor) -> tuple[Tensor, Tensor]:
+    def felt(self, excesses: Tensor) -> tuple[float, Tensor]:
         """The weight of the objective and those of the bounds: shares of 1 in all."""
-        shares = self._shares().to(excesses.dtype)
-        return shares[0], shares[1:] @ self.sides.to(excesses.dtype)
+        shares = self._shares()
+        return float(shares[0]), self._tensor(shares[1:] @ self.sides).to(excesses.dtype)
 
     def climb(self, excesses: Tensor) -> None:
         """Shift weight to broken bounds, in proportion to the weight they had."""
-        logs = _array(self.log_matrix)
-        gain = np.zeros(len(logs))
-        gain[1:] = _array(self.sides) @ (_array(excesses) / _array(self.rooms))
-        moved = logs + self.settings.lr * gain[:, None] * self._stationary(logs)
+        shares = self._shares()
+        assert self._last is not None
+        moved = self._last[0].copy()
+        moved[1:] += (self.settings.lr * (self.per_excess @ _array(excesses)))[:, None] * shares
         moved -= moved.max(0)
-        self.log_matrix.copy_(torch.from_numpy(moved - np.log(np.exp(moved).sum(0))))
+        moved -= np.log(np.exp(moved).sum(0))
+        self.log_matrix.copy_(torch.from_numpy(moved))
 
     def look(self) -> None:
         """Shares of 1 cannot diverge."""

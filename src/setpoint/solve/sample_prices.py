@@ -7,11 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from setpoint.errors import BadIndex, BadSetting, DivergedPrices
 from setpoint.measure.curve import roc_area
+from setpoint.measure.looks import may_look
 from setpoint.measure.sample import Sample
 from setpoint.solve.refuse import whole_number
 from setpoint.solve.solver import Solver
@@ -161,7 +164,8 @@ class SamplePriced(Solver):
         if index.shape != (size,) or index.is_floating_point() or index.dtype == torch.bool:
             raise BadIndex(f"{size} samples came with an index {tuple(index.shape)} of {index.dtype}; give one each")
         index = index.to(self.sample_prices.device, torch.long)
-        if size == 0:
+        # Without a sign, numbers below 0 are the largest of all.
+        if size == 0 or (may_look(index) and index.numpy().view(np.uint64).max() < self.n_samples):
             return index
         lowest, highest = (int(end) for end in index.aminmax())
         if lowest < 0 or highest >= self.n_samples:
@@ -188,6 +192,18 @@ class SamplePriced(Solver):
             return each.sum() / (len(each) * opposed)
         weights = weights.to(each.dtype)
         return (weights @ each) / (weights.sum() * opposed)
+
+    def raise_each(self, places: NDArray[np.int64], risen: NDArray[np.float64]) -> bool:
+        """Set the prices of samples on the processor; False, with nothing done, where `raise_prices` has to.
+
+        It has to where a sample is there twice, and where a price has diverged.
+        """
+        seen, order = self.last_seen.numpy(), np.arange(len(places), dtype=np.int32)
+        seen[places] = order
+        if not risen.max() <= self.growth.price_limit or not (seen[places] == order).all():
+            return False
+        self.sample_prices.numpy()[places] = risen
+        return True
 
     @torch.no_grad()
     def raise_prices(self, paid: Tensor, index: Tensor | None, prices: Tensor, weights: Tensor | None) -> None:

@@ -15,7 +15,7 @@ class _WithSlopes(torch.autograd.Function):
     def forward(ctx: Any, number: float, slopes: Any, again: Callable[..., Tensor], *tensors: Tensor) -> Tensor:
         ctx.save_for_backward(*tensors)
         ctx.slopes, ctx.again = slopes, again
-        return torch.full((), number, dtype=tensors[0].dtype)
+        return torch.scalar_tensor(number, dtype=tensors[0].dtype)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:

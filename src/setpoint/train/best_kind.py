@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import attrgetter
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from setpoint.data.batch import batches_like, in_batches, resident
 from setpoint.data.parts import Data
@@ -23,12 +23,14 @@ from setpoint.train.by_epochs import ByEpochs
 from setpoint.train.class_weights import lean_weight
 from setpoint.train.contest import ASKED, NETWORK, PLAIN, RANKED, STACK, TREES, Contest
 from setpoint.train.cross_fit import CrossFit, folds_of, pools, rows_to_fold
+from setpoint.train.fold_networks import FoldNetwork, FoldNetworks, NetworkPlan
+from setpoint.train.fold_recipes import FoldRecipes
 from setpoint.train.full_batch import FullBatch, penalty_once, read_rows
 from setpoint.train.linear import cross_entropy
 from setpoint.train.method import Method, Trained, expected_rows
 from setpoint.train.models import drawn, linear, mlp
 from setpoint.train.multinomial import Multinomial
-from setpoint.train.recipes import Only, Recipes, Ridge
+from setpoint.train.recipes import Ridge
 from setpoint.train.scoring import score_rows
 from setpoint.train.trees import LEAVES, Trees
 from setpoint.train.work import Work
@@ -38,7 +40,7 @@ FOLDS = len(LEAVES)
 #: errors.
 REACH = 2.0
 #: A network is cross-fitted from this number of rows on, for about so many steps.
-NETWORK_ROWS, BATCH, STEPS, MOST_EPOCHS = 5000, 256, 2000, 60
+NETWORK_ROWS, BATCH, STEPS, MOST_EPOCHS, PATIENCE = 5000, 256, 2000, 60, 8
 #: The share of the minutes that trees may take.
 FOR_TREES = 0.6
 
@@ -66,7 +68,9 @@ class OnLogits:
         scores = score_rows(model, rows.x).double()
         weights = rows.weights_or_ones.double()
         seen = Rows(torch.stack([scores, torch.ones_like(scores)], dim=1), rows.labels.double(), weights)
-        slope, shift = cross_entropy(seen, weights / weights.mean()).tolist()
+        # They are near to logits already.
+        near = torch.tensor([1.0, 0.0], dtype=torch.float64)
+        slope, shift = cross_entropy(seen, weights / weights.mean(), near).tolist()
         if slope > 0:
             model.weight.mul_(slope)
             model.bias.mul_(slope).add_(shift)
@@ -125,25 +129,31 @@ class BestKind:
 
     def refuses(self, problem: Problem, data: Data) -> str | None:
         """The reason why one candidate cannot be trained, or None."""
-        return self._trees.refuses(problem, data) or self._linear(data, Ridge()).refuses(problem, data)
+        return self._trees.refuses(problem, data) or self._linear(data, lambda fold: Ridge()).refuses(problem, data)
 
     @property
     def _trees(self) -> Trees:
         seconds = None if self.minutes is None else FOR_TREES * 60 * self.minutes
         return Trees(seed=self.seed, pool=self.pool, seconds=seconds)
 
-    def _linear(self, data: Data, recipe: Any) -> CrossFit:
-        member: Method = OnLogits(FullBatch(partial(linear, _width(data)), recipe))
+    def _linear(self, data: Data, recipe: Callable[[int], Any]) -> CrossFit:
+        make = partial(linear, _width(data))
+        members: list[Method] = [OnLogits(FullBatch(make, recipe(fold))) for fold in range(FOLDS)]
         if data.outputs > 1:
-            member = Multinomial(partial(linear, _width(data), data.outputs))
-        return CrossFit((member,) * FOLDS, self.seed, self.pool)
+            members = [Multinomial(partial(make, data.outputs))] * FOLDS
+        return CrossFit(tuple(members), self.seed, self.pool)
 
-    def _network(self, problem: Problem, data: Data, rows: int) -> CrossFit:
-        epochs = min(max(STEPS * BATCH // rows, 10), MOST_EPOCHS)
+    def _network(self, problem: Problem, data: Data, rows: Rows, folds: Tensor) -> CrossFit:
+        size, ratio = len(rows.labels), lean_weight(problem)
+        epochs = min(max(STEPS * BATCH // size, 10), MOST_EPOCHS)
+        if problem.kind == CUT:
+            plan = NetworkPlan(epochs, PATIENCE, BATCH, ratio or 1.0, self.seed)
+            networks = FoldNetworks(rows, folds, plan)
+            return CrossFit(tuple(FoldNetwork(networks, fold) for fold in range(FOLDS)), self.seed, self.pool)
         members = (
             ByEpochs(
-                partial(drawn, mlp, _width(data), self.seed + place, data.outputs), CrossEntropy(lean_weight(problem)),
-                epochs, patience=8, by_loss=True,
+                partial(drawn, mlp, _width(data), self.seed + place, data.outputs), CrossEntropy(ratio), epochs,
+                patience=PATIENCE, by_loss=True,
             )
             for place in range(FOLDS)
         )  # fmt: skip
@@ -154,15 +164,20 @@ class BestKind:
         work.once("begun", lambda: True)
         rows = rows_to_fold(data, self.pool)
         contest = Contest(problem, data, work, self.minutes)
-        recipe: Any = None
+        folds = folds_of(rows, FOLDS, self.seed)
+        asks_cut = problem.kind == CUT and problem.group is None
+        recipes: FoldRecipes | None = None
         with contest.meanwhile(TREES, self._trees.cross_fit):
             if problem.kind != CLASSES:
                 every = batches_like(data.in_memory, rows, self.seed)
                 standardised, _ = read_rows([every], nn.Linear(_width(data), 1))
                 # One penalty for all folds: the choice of one number tells a fold nothing of its labels.
                 penalty = penalty_once(standardised, work, caution=self.caution)
-                recipe = Only("CrossEntropy", attrgetter("plain"), penalty)
-            contest.add(PLAIN, self._linear(data, recipe))
+                recipes = FoldRecipes(problem, data, rows, folds, penalty)
+            contest.add(PLAIN, self._linear(data, lambda fold: recipes and recipes.plain_of(fold)))
+            if recipes is not None and asks_cut and recipes.is_quick:
+                # While trees grow, and before they can tell whether it is needed.
+                _ = recipes.anchored
         contest.add(TREES, self._trees.cross_fit)
         if problem.kind == LISTS:
             contest.add(RANKED, replace(self._trees, ranked=True).cross_fit)
@@ -173,17 +188,18 @@ class BestKind:
         elif contest.is_behind(PLAIN, TREES, REACH):
             contest.leave_out(ASKED, f"cross-entropy is more than {REACH:g} standard errors behind trees")
         else:
-            contest.add(ASKED, self._linear(data, Only("Anchored(0.25)", Recipes.anchored, penalty)))
+            assert recipes is not None
+            contest.add(ASKED, self._linear(data, recipes.anchored_of))
         if len(rows.labels) < NETWORK_ROWS:
             contest.leave_out(NETWORK, f"a network needs {NETWORK_ROWS:,} rows, here are {len(rows.labels):,}")
         else:
             # Batches of the same size for every table: the loader may give all rows at once, to the recipes.
             small = replace(data, train=in_batches(data.in_memory, BATCH, self.seed))
-            contest.add(NETWORK, self._network(problem, data, len(rows.labels)), small, unless_behind=TREES)
+            contest.add(NETWORK, self._network(problem, data, rows, folds), small, unless_behind=TREES)
         if problem.kind == CLASSES:
             contest.leave_out(STACK, "models of several classes are not stacked")
         else:
-            contest.stack(folds_of(rows, FOLDS, self.seed))
+            contest.stack(folds)
         return replace(contest.choose(self.caution, self), again=pools(data, self.pool))
 
 

@@ -162,7 +162,7 @@ class Boosting:
         """Train one booster."""
         layout = Layout(data.blocks)
         text = work.once("booster", lambda: self._text(problem, data, layout))
-        return trained_once(self, Boosted([text], layout), problem, _fewer_to_judge(problem, data), work)
+        return trained_once(self, Boosted([text], layout), problem, fewer_to_judge(problem, data), work)
 
     def _text(self, problem: Problem, data: Data, layout: Layout) -> str:
         engine = lightgbm()
@@ -195,11 +195,13 @@ class Boosting:
         stops = [engine.early_stopping(self.patience, verbose=False)]
         if self.seconds is not None:
             stops.append(_deadline(self.seconds))
-        booster = engine.train(settings, learned, self.rounds, valid_sets=[watched], callbacks=stops)
+        booster = engine.train(
+            settings, learned, self.rounds, valid_sets=[watched], callbacks=stops, keep_training_booster=True
+        )
         return str(booster.model_to_string(num_iteration=booster.best_iteration))
 
 
-def _fewer_to_judge(problem: Problem, data: Data) -> Data:
+def fewer_to_judge(problem: Problem, data: Data) -> Data:
     """The data with some of the training rows: to score all of them by trees takes as long as to train the trees."""
     rows = _rows(data.train)
     if problem.kind != CUT or problem.group is not None or len(rows.labels) <= JUDGED_ROWS:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -24,6 +23,7 @@ from setpoint.solve.baseline import CrossEntropy
 from setpoint.solve.solver import Solver
 from setpoint.train.accumulate import accumulate as accumulate_parts
 from setpoint.train.accumulate import given_to
+from setpoint.train.adam import Adam
 from setpoint.train.average import RunningAverage
 from setpoint.train.correct import correct_if_due, correctable
 from setpoint.train.draws import Draws
@@ -104,9 +104,11 @@ class ByEpochs:
         solver = self.solver
         device = device_of(model)
         solver.to(device)
-        make = self.optimizer or adam(model)
-        stepper = make([*model.parameters(), *solver.parameters()])
-        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(stepper, self.epochs) if self.optimizer is None else None
+        stepper: torch.optim.Optimizer | Adam
+        if self.optimizer is None:
+            stepper = adam(model, solver, self.epochs)
+        else:
+            stepper = self.optimizer([*model.parameters(), *solver.parameters()])
         warm_epochs = 0 if solver.starts_cold else round(self.warm_start * self.epochs)
         warm = CrossEntropy(pos_weight="balanced" if problem.kind not in (CLASSES, LABELS) else None).to(device)
 
@@ -119,7 +121,7 @@ class ByEpochs:
         modules: dict[str, nn.Module] = {"model": model, "solver": solver, "warm start": warm}
         if average is not None:
             modules["average"] = average
-        progress = Progress(modules, stepper, schedule, Draws([train, data.held_out]), processes)
+        progress = Progress(modules, stepper, Draws([train, data.held_out]), processes)
         progress.resume(store, {**work.identity, "optimizer": identity_of(stepper)})
         while not progress.stopped:
             epoch = progress.epoch
@@ -129,8 +131,8 @@ class ByEpochs:
                 sampler.set_epoch(epoch)
             batches = progress.batches(train, device, store, self.accumulate)
             loss, seen = _train_epoch(model, criterion, stepper, batches, progress, average)
-            if schedule is not None:
-                schedule.step()
+            if isinstance(stepper, Adam):
+                stepper.end_epoch()
             share_state(model, processes, parameters=False)
             judged = score(judged_model, data.held_out, processes)
             on_held_out = judge(problem, judged)
@@ -162,7 +164,7 @@ class ByEpochs:
 def _train_epoch(
     model: nn.Module,
     criterion: Solver,
-    optimizer: torch.optim.Optimizer,
+    optimizer: torch.optim.Optimizer | Adam,
     batches: Iterable[list[Rows]],
     progress: Progress,
     average: RunningAverage | None,
@@ -205,22 +207,15 @@ def of_parts(scores: Tensor, parts: list[Rows]) -> list[Sample]:
     return [part.sample(own) for own, part in zip(pieces, parts)]
 
 
-def adam(model: nn.Module) -> OptimizerMaker:
+def adam(model: nn.Module, solver: Solver, epochs: int) -> Adam:
     """Adam with the rates of the study of networks; parameters of the solver, such as prices, have no weight decay.
 
     The rate of 0.003 is for stacks of linear layers only: it can make a convolutional network fail to train.
     """
+    own = [*model.parameters()]
+    known = {id(parameter) for parameter in own}
+    others: list[Tensor] = [parameter for parameter in solver.parameters() if id(parameter) not in known]
     if isinstance(model, nn.Linear):
-        return lambda parameters: torch.optim.Adam(parameters, lr=0.01)
-    own = {id(parameter) for parameter in model.parameters()}
+        return Adam([([*own, *others], 0.0)], 0.01, epochs)
     plain = all(isinstance(m, nn.Linear) for m in model.modules() if any(True for _ in m.parameters(recurse=False)))
-
-    def make(parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        every = list(parameters)
-        groups: list[dict[str, Any]] = [
-            {"params": [p for p in every if id(p) in own], "weight_decay": 1e-4},
-            {"params": [p for p in every if id(p) not in own]},
-        ]
-        return torch.optim.Adam([group for group in groups if group["params"]], lr=0.003 if plain else 0.001)
-
-    return make
+    return Adam([([*own], 1e-4), (others, 0.0)], 0.003 if plain else 0.001, epochs)

@@ -216,7 +216,7 @@ def default_choices(model: nn.Module | None, problem: Problem, whole: bool) -> l
 
 #: What the defaults are called in text.
 CALLED = {
-    Anchored: "the anchored recipe",
+    Anchored: "the linear model for the ask",
     Ridge: "cross-entropy",
     CrossEntropy: "cross-entropy with early stopping",
 }

@@ -60,7 +60,8 @@ def choose_encodings(
         if _is_better(other := trial.of(changed), best):
             columns, best = changed, other
             notes.append(f"column {name!r} is encoded by the target, which cross-validates better; --hash hashes it")
-    levels = {name: own for name, own in levels.items() if trial.gains_by_levels(best, columns, name, own)}
+    scores = rescaled(trial.rows, best.out_of_fold) if levels else best.out_of_fold
+    levels = {name: own for name, own in levels.items() if trial.gains_by_levels(scores, columns, name, own)}
     if levels:
         changed = _with_levels(columns, levels)
         if _is_better(trial.of(changed), best):
@@ -128,8 +129,8 @@ class _Trial:
         x = Standardiser.of(features, weights).with_ones(features)
         return ridge_path(replace(self.rows, x=x), self.fold, (1.0,))[0]
 
-    def gains_by_levels(self, best: Validated, columns: Columns, name: str, levels: Sequence[float]) -> bool:
-        """Whether a shift of the scores per value of a column, learned on the other folds, is better beyond noise.
+    def gains_by_levels(self, scores: Tensor, columns: Columns, name: str, levels: Sequence[float]) -> bool:
+        """Whether a shift of the logits per value of a column, learned on the other folds, is better beyond noise.
 
         One Newton step from no shift is enough to see that.
         """
@@ -139,7 +140,7 @@ class _Trial:
         is_level = values.unsqueeze(-1) == torch.tensor([levels])
         codes = torch.where(is_level.any(1), is_level.long().argmax(1), len(levels))
         place = codes * FOLDS + self.fold
-        scores, labels, weights = rescaled(self.rows, best.out_of_fold), self.rows.labels, self.rows.weights_or_ones
+        labels, weights = self.rows.labels, self.rows.weights_or_ones
         passed = torch.sigmoid(scores)
 
         def elsewhere(values: Tensor) -> Tensor:

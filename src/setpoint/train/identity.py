@@ -14,6 +14,7 @@ from setpoint.data.parts import Data
 from setpoint.data.rows import content_hash
 from setpoint.problem.problem import Problem
 from setpoint.processes import Processes
+from setpoint.train.adam import Adam
 
 
 def identity_of(value: Any) -> Any:
@@ -28,7 +29,7 @@ def identity_of(value: Any) -> Any:
         return {str(name): identity_of(part) for name, part in value.items()}
     if isinstance(value, nn.Module):
         return module_identity(value)
-    if isinstance(value, torch.optim.Optimizer):
+    if isinstance(value, torch.optim.Optimizer | Adam):
         return {"kind": type(value).__name__, **identity_of(value.defaults)}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}

@@ -17,17 +17,17 @@ import torch
 from torch import Tensor
 
 from setpoint.data.rows import Rows
-from setpoint.decide.cut import find
+from setpoint.decide.cut import Finder
 from setpoint.errors import BadScores
 from setpoint.measure.constraint import Quantity
 from setpoint.measure.rate import Rate
 from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
-from setpoint.solve.implicit import BROKEN_PRICE, broken_bounds
-from setpoint.solve.price import Damping
+from setpoint.solve.implicit import broken_bounds
+from setpoint.solve.price import BROKEN_PRICE, Damping
+from setpoint.train.adam import Descent
+from setpoint.train.stacked_rows import StackedRows
 
-#: The settings of `torch.optim.Adam`.
-BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
 DAMPING = Damping()
 
 
@@ -91,7 +91,7 @@ class LeanLoss:
     """
 
     def __init__(self, problem: Problem, rows: Rows) -> None:
-        self.problem, self.labels = problem, rows.labels
+        self.problem, self.labels, self.finder = problem, rows.labels, Finder(problem)
         weights = rows.weights_or_ones
         # Where all rows weigh 1, the search may go by rank.
         self.weights = None if bool((weights == 1).all()) else weights
@@ -106,7 +106,7 @@ class LeanLoss:
 
     def search(self, scores: Tensor) -> None:
         """Find the best thresholds on these scores by the true rates, and hold them from now on."""
-        found = find(self.problem, Sample(scores, self.labels, self.weights))
+        found = self.finder(Sample(scores, self.labels, self.weights))
         self.thresholds = found.thresholds.unsqueeze(-1)
         self.active, self.broken = found.active.tolist(), broken_bounds(self.problem, found).tolist()
 
@@ -117,17 +117,22 @@ class LeanLoss:
         torch.sub(scores, self.thresholds, out=passed).sigmoid_()
         torch.addcmul(passed, passed, passed, value=-1, out=slope)
         counts = (self.passed @ self.sides.T).tolist()
+        loss, prices = self.priced(counts[:size], counts[size:])
+        return loss, (torch.tensor(prices, dtype=torch.float64) @ self.sides).mul_(slope).sum(0)
+
+    def priced(self, counts: list[list[float]], paces: list[list[float]]) -> tuple[float, list[list[float]]]:
+        """The loss, and the price of one more tp and fp at each threshold, from the soft counts and their slopes."""
         loss, prices = 0.0, []
-        for place in range(size):
+        for place, (count, pace) in enumerate(zip(counts, paces)):
             bounds = slice(None) if self.problem.over is None else slice(place, place + 1)
-            value, *price = self._priced(bounds, counts[place], counts[size + place])
+            value, *price = self._priced(bounds, count, pace)
             loss += value
             prices.append(price)
         if not math.isfinite(loss):
             raise BadScores(
                 f"the loss of the refinement is {loss}: numbers too large to count with; scale the features"
             )
-        return loss, (torch.tensor(prices, dtype=torch.float64) @ self.sides).mul_(slope).sum(0)
+        return loss, prices
 
     def _priced(self, bounds: slice, counts: list[float], pace: list[float]) -> tuple[float, float, float]:
         """The part of one threshold, with its bounds, in the loss, and the price there of one more tp and fp.
@@ -157,26 +162,16 @@ def _damped(slope: float, cost: float, squares: float) -> float:
     return min(max(price, -DAMPING.price_limit), DAMPING.price_limit)
 
 
-class Descent:
-    """Adam with its usual settings, on one vector."""
+@dataclass(frozen=True)
+class Schedule:
+    """The learning rate of each step, and the number of steps from one search of the thresholds to the next."""
 
-    def __init__(self, start: Tensor) -> None:
-        self.place, self.steps = start.clone(), 0
-        self.mean, self.square = torch.zeros_like(start), torch.zeros_like(start)
-
-    def step(self, gradient: Tensor, rate: float) -> None:
-        """Move `place` by one step."""
-        self.steps += 1
-        self.mean.lerp_(gradient, 1 - BETA_1)
-        self.square.mul_(BETA_2).addcmul_(gradient, gradient, value=1 - BETA_2)
-        scale = self.square.sqrt().div_(math.sqrt(1 - BETA_2**self.steps)).add_(EPSILON)
-        self.place.addcdiv_(self.mean, scale, value=-rate / (1 - BETA_1**self.steps))
+    rates: list[float]
+    every: int
 
 
 @torch.no_grad()
-def refine_lean(
-    problem: Problem, rows: Rows, start: Tensor, anchor: Pull, strength: float, rates: list[float], every: int
-) -> Tensor:
+def refine_lean(problem: Problem, rows: Rows, start: Tensor, anchor: Pull, strength: float, how: Schedule) -> Tensor:
     """Improve `start` on the problem, held back by the anchor; the average over the last half of the steps.
 
     Args:
@@ -185,13 +180,12 @@ def refine_lean(
         start: The parameters to start from.
         anchor: The anchor.
         strength: The strength of the anchor beside the loss, in units of their pulls on the scores at the start.
-        rates: The learning rate of each step.
-        every: The number of steps from one search of the thresholds to the next.
+        how: The learning rates, and how often thresholds are searched.
 
     Returns:
         The parameters.
     """
-    x, loss, descent, average = rows.x, LeanLoss(problem, rows), Descent(start), torch.zeros_like(start)
+    x, loss, descent, average = rows.x, LeanLoss(problem, rows), Descent(start.clone()), torch.zeros_like(start)
     ridge = torch.full_like(start, float(anchor.weights.mean()))
     ridge[-1] = 0.0
     scores = x @ start
@@ -199,13 +193,78 @@ def refine_lean(
     pull = anchor.weights * (torch.sigmoid(scores) - rows.labels)
     strength *= float(loss(scores)[1].norm() / pull.norm().clamp(min=1e-300))
     weights, ridge = strength * anchor.weights, strength * ridge
-    for step, rate in enumerate(rates):
+    for step, rate in enumerate(how.rates):
         scores = x @ descent.place
         # The first search was at the start.
-        if step and step % every == 0:
+        if step and step % how.every == 0:
             loss.search(scores)
         push = loss(scores)[1].addcmul_(weights, torch.sigmoid(scores) - anchor.targets)
         descent.step((x.T @ push).addcmul_(ridge, descent.place - anchor.centre), rate)
-        if step >= len(rates) // 2:
-            average += descent.place / (len(rates) - len(rates) // 2)
+        if step >= len(how.rates) // 2:
+            average += descent.place / (len(how.rates) - len(how.rates) // 2)
+    return average
+
+
+class _Losses:
+    """The losses of several sets of rows, with one operation for all of them."""
+
+    def __init__(self, problem: Problem, stacked: StackedRows) -> None:
+        self.each = [LeanLoss(problem, rows) for rows in stacked.sets]
+        self.sizes, points = stacked.sizes, problem.n_thresholds
+        self.sides = torch.stack([stacked.labels * stacked.weights, (1 - stacked.labels) * stacked.weights], dim=1)
+        self.passed = torch.empty(2, len(self.each), points, stacked.longest, dtype=torch.float64)
+        self.twice = self.sides.transpose(1, 2).repeat(2, 1, 1)
+
+    def search(self, scores: Tensor) -> None:
+        """Find the best thresholds of each set, and hold them from now on."""
+        for loss, own, size in zip(self.each, scores, self.sizes):
+            loss.search(own[:size])
+        self.thresholds = torch.stack([loss.thresholds for loss in self.each])
+
+    def __call__(self, scores: Tensor) -> Tensor:
+        """The derivative of the loss of each set by its scores."""
+        passed, slope = self.passed
+        torch.sub(scores.unsqueeze(1), self.thresholds, out=passed).sigmoid_()
+        torch.addcmul(passed, passed, passed, value=-1, out=slope)
+        counts = torch.bmm(self.passed.flatten(0, 1), self.twice).tolist()
+        both = zip(self.each, counts, counts[len(self.each) :])
+        prices = torch.tensor([loss.priced(*own)[1] for loss, *own in both], dtype=torch.float64)
+        return torch.bmm(prices, self.sides).mul_(slope).sum(1)
+
+
+@torch.no_grad()
+def refine_stacked(
+    problem: Problem, stacked: StackedRows, start: Tensor, anchor: Tensor, strengths: list[float], how: Schedule
+) -> Tensor:
+    """`refine_lean` on several sets of rows at once.
+
+    Args:
+        problem: The problem, which `is_lean` covers on each of the sets.
+        stacked: The sets.
+        start: The parameters of each set to start from.
+        anchor: The weights of the anchor in each set, which is cross-entropy to its labels.
+        strengths: The strength of the anchor in each set.
+        how: The learning rates, and how often thresholds are searched.
+
+    Returns:
+        The parameters of each set.
+    """
+    losses, descent, average = _Losses(problem, stacked), Descent(start.clone()), torch.zeros_like(start)
+    scores = stacked.scores(start)
+    losses.search(scores)
+    pull = anchor * (torch.sigmoid(scores) - stacked.labels)
+    balance = losses(scores).norm(dim=1) / pull.norm(dim=1).clamp(min=1e-300)
+    strength = (torch.tensor(strengths, dtype=torch.float64) * balance).unsqueeze(-1)
+    ridge = (strength * stacked.mean(anchor).unsqueeze(-1)).repeat(1, stacked.width)
+    ridge[:, -1] = 0.0
+    weights = strength * anchor
+    for step, rate in enumerate(how.rates):
+        scores = stacked.scores(descent.place)
+        # The first search was at the start.
+        if step and step % how.every == 0:
+            losses.search(scores)
+        push = losses(scores).addcmul_(weights, torch.sigmoid(scores) - stacked.labels)
+        descent.step(stacked.back(push).addcmul_(ridge, descent.place), rate)
+        if step >= len(how.rates) // 2:
+            average += descent.place / (len(how.rates) - len(how.rates) // 2)
     return average

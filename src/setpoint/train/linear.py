@@ -32,11 +32,14 @@ from setpoint.problem.problem import Problem
 from setpoint.solve.correction import Correction
 from setpoint.solve.implicit import ImplicitThreshold
 from setpoint.solve.solver import Solver
+from setpoint.train.adam import Adam
 from setpoint.train.class_weights import class_weights, deciding_bound
-from setpoint.train.lean import is_lean, refine_lean
+from setpoint.train.lean import Schedule, is_lean, refine_lean, refine_stacked
 from setpoint.train.newton import newton
+from setpoint.train.stacked_rows import StackedRows
 
 STEPS, RATE, SEARCH_EVERY = 250, 0.05, 5
+SCHEDULE = Schedule([RATE / 2 * (1 + math.cos(math.pi * step / STEPS)) for step in range(STEPS)], SEARCH_EVERY)
 #: The bound (1 %) for which the strength of the anchor was chosen.
 USUAL_SHARE = 0.01
 #: The share of each class near the threshold, where no bound says how many samples lie beyond it.
@@ -150,9 +153,7 @@ def refine(
     The solver is implicit thresholds unless another is given; it must take the full batch and unscaled logits.
     """
     if solver is None and is_lean(problem, rows):
-        strength = kappa * anchor_strength(problem, rows)
-        rates = [RATE / 2 * (1 + math.cos(math.pi * step / STEPS)) for step in range(STEPS)]
-        return refine_lean(problem, rows, start, anchor, strength, rates, SEARCH_EVERY)
+        return refine_lean(problem, rows, start, anchor, kappa * anchor_strength(problem, rows), SCHEDULE)
     if solver is None:
         search = Correction(every=SEARCH_EVERY)
         solver = ImplicitThreshold(problem, n_groups=rows.n_groups, temperature=1.0, memory=0, correction=search)
@@ -161,7 +162,7 @@ def refine(
     every = torch.arange(len(rows.labels))
 
     theta = start.clone().requires_grad_()
-    optimizer = torch.optim.Adam([theta, *solver.parameters()], lr=RATE)
+    optimizer = Adam([([theta, *solver.parameters()], 0.0)], RATE)
     scores = (rows.x @ start).requires_grad_()
     solver.eval()
     (push,) = torch.autograd.grad(solver.judged(rows.sample(scores), every), scores)
@@ -175,9 +176,14 @@ def refine(
         loss = solver.judged(rows.sample(rows.x @ theta), every) + strength * anchor.loss(rows.x, theta)
         optimizer.zero_grad()
         loss.backward()
-        # A cosine to zero, by hand: a scheduler would take longer than the step.
-        optimizer.param_groups[0]["lr"] = RATE / 2 * (1 + math.cos(math.pi * step / STEPS))
+        optimizer.rate = RATE / 2 * (1 + math.cos(math.pi * step / STEPS))
         optimizer.step()
         if step >= STEPS // 2:
             average += theta.detach() / (STEPS - STEPS // 2)
     return average
+
+
+def refine_together(problem: Problem, stacked: StackedRows, start: Tensor, weights: Tensor, kappa: float) -> Tensor:
+    """`refine` on several sets of rows at once, each anchored at its labels; `is_lean` covers the problem there."""
+    strengths = [kappa * anchor_strength(problem, rows) for rows in stacked.sets]
+    return refine_stacked(problem, stacked, start, weights, strengths, SCHEDULE)

@@ -76,7 +76,7 @@ def products_of(x: Tensor) -> Tensor | None:
 def _undo(x: Tensor, weights: Tensor, pull: Tensor, products: Tensor | None) -> Undo:
     """The inverse of the curvature x' diag(weights) x + diag(pull)."""
     if products is None:
-        curvature = _squares(x, weights)
+        curvature = squares(x, weights)
         curvature.diagonal().add_(pull)
         factors = torch.linalg.lu_factor(curvature)
         return lambda slope: torch.linalg.lu_solve(*factors, slope.unsqueeze(-1)).squeeze(-1)
@@ -102,7 +102,7 @@ def _undo(x: Tensor, weights: Tensor, pull: Tensor, products: Tensor | None) -> 
     return undo
 
 
-def _squares(x: Tensor, weights: Tensor) -> Tensor:
+def squares(x: Tensor, weights: Tensor) -> Tensor:
     """x' diag(weights) x, computed in blocks of rows that fit into the cache, without a second copy of x."""
     parts = zip(x.split(AT_ONCE), weights.split(AT_ONCE))
     total = torch.zeros(x.shape[1], x.shape[1], dtype=x.dtype)

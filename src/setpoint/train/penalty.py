@@ -44,8 +44,8 @@ CAUTION = 3.0
 PATIENCE = 2
 #: Where the lasso is behind the best ridge by more than so many standard errors, no mix of the two is tried.
 REACH = 2.0
-#: A path of elastic nets ends once one keeps a column for every row: weaker ones learn the rows by heart.
-FULL = 1.0
+#: A path of elastic nets ends once one keeps a column for every second row: weaker ones learn the rows by heart.
+FULL = 0.5
 #: On the path of ridges a curvature is used again as long as steps shrink what is left to gain by this factor.
 PACE = 4.0
 #: To which share of the loss the models of the path are fitted.

@@ -17,6 +17,7 @@ from setpoint.errors import BadFile
 from setpoint.measure.sample import Sample
 from setpoint.processes import ALONE, Processes
 from setpoint.train.accumulate import in_groups
+from setpoint.train.adam import Adam
 from setpoint.train.checkpoint import Checkpoint, plain, refusing_damage
 from setpoint.train.draws import Draws
 from setpoint.train.history import History, join
@@ -46,7 +47,7 @@ class Coming(Iterator[T]):
 
 @dataclass
 class Progress:
-    """The modules that learn, the optimizer and its schedule, the epoch, the batches taken in it, and the best so far.
+    """The modules that learn, the optimizer, the epoch, the batches taken in it, and the best so far.
 
     `loss` is the sum over the batches taken. `seen` holds every `stride`-th of their `rows`, so that a long epoch takes
     no more memory than a short one. Only buffers and parameters of modules are saved, so a solver that keeps its state
@@ -54,8 +55,7 @@ class Progress:
     """
 
     modules: dict[str, nn.Module]
-    optimizer: torch.optim.Optimizer
-    schedule: torch.optim.lr_scheduler.LRScheduler | None
+    optimizer: torch.optim.Optimizer | Adam
     draws: Draws
     processes: Processes = ALONE
     epoch: int = 0
@@ -149,7 +149,6 @@ class Progress:
         return {
             "modules": {name: module_state(module) for name, module in self.modules.items()},
             "optimizer": self.optimizer.state_dict(),
-            "schedule": None if self.schedule is None else self.schedule.state_dict(),
             **own,
             "others": others,
             "loss": self.loss,
@@ -178,10 +177,6 @@ class Progress:
         for name, module in self.modules.items():
             load_module(module, state["modules"][name])
         self.optimizer.load_state_dict(state["optimizer"])
-        # The optimizer stepped before the kill; without this mark torch would warn of the schedule.
-        self.optimizer._opt_called = True  # type: ignore[attr-defined]
-        if self.schedule is not None:
-            self.schedule.load_state_dict(state["schedule"])
         self.at_start, self.loss = state["at_start"], state["loss"]
         self.seen = [] if state["seen"] is None else [Sample(**dict(zip(_SEEN, state["seen"])))]
         self.best_state = None if state["best_state"] is None else state_dict(state["best_state"])

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from setpoint.data.split import split, strata
 from setpoint.decide.calibrate import evaluate
-from setpoint.decide.cut import find
+from setpoint.decide.cut import Finder
 from setpoint.decide.order import BROKEN_PRICE, merit, worth
 from setpoint.decide.shifts import find_shifts
 from setpoint.measure.classes import CLASSES
@@ -135,7 +135,8 @@ class Judged:
             shifts, wide = self.point.thresholds, self.sample.double()
             found = [merit(OperatingPoint.at(self.problem, shifts, wide.take(half))) for half in rows]
         else:
-            found = [_merit(self.problem, self.sample.take(half)) for half in rows]
+            finder = Finder(self.problem) if self.problem.kind == CUT else None
+            found = [_merit(self.problem, self.sample.take(half), finder) for half in rows]
         return torch.tensor(found, dtype=torch.float64)
 
 
@@ -166,11 +167,11 @@ def gain_over(first: Judged, other: Judged) -> Gain:
     return Gain(value, float(spread.square().mean().sqrt()), share)
 
 
-def _merit(problem: Problem, sample: Sample) -> float:
+def _merit(problem: Problem, sample: Sample, finder: Finder | None) -> float:
     """The merit of the best threshold; for one threshold without all the rates of an operating point."""
-    if problem.over is not None or problem.group is not None or problem.kind != CUT:
+    if problem.over is not None or problem.group is not None or finder is None:
         return merit(judge(problem, sample))
-    counts = count(sample.scores.double(), sample.labels, find(problem, sample).thresholds, weights=sample.weights)
+    counts = count(sample.scores.double(), sample.labels, finder(sample).thresholds, weights=sample.weights)
     heaviest = 1.0 if sample.weights is None else float(sample.weights.max())
     value = worth(problem, float(problem.objective(counts)[0]))
     broken = 0.0 if problem.holds(counts, heaviest) else max(problem.violations(counts))

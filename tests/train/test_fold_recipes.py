@@ -1,0 +1,73 @@
+"""The linear models of all folds at once are those of each fold by itself."""
+
+import pytest
+import torch
+
+import setpoint as sp
+from setpoint.data.rows import Rows
+from setpoint.train import fold_recipes
+from setpoint.train.cross_fit import folds_of
+from setpoint.train.fold_recipes import FoldRecipes
+from setpoint.train.full_batch import read_rows
+from setpoint.train.penalty import LinearPenalty
+from setpoint.train.recipes import Recipes
+from setpoint.train.stacked_rows import StackedRows
+
+ASKS = (
+    "minimize fnr where fpr <= 5%",
+    "maximize precision where recall >= 80%",
+    "maximize f1",
+    "maximize precision over recall in [50%, 90%] with 3 points",
+)
+
+
+def noisy(size=403, weighted=False):
+    draw = torch.Generator().manual_seed(0)
+    x = torch.randn(size, 4, generator=draw)
+    labels = (x[:, 0] + 0.5 * x[:, 1] + torch.randn(size, generator=draw) > 0.7).float()
+    return Rows(x, labels, torch.rand(size, generator=draw) + 0.5 if weighted else None)
+
+
+@pytest.mark.parametrize("ask", ASKS)
+@pytest.mark.parametrize("penalty", [LinearPenalty(), LinearPenalty(16.0)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_all_folds_at_once_give_the_models_of_each_fold(ask, penalty, weighted):
+    problem, rows = sp.ask(ask), noisy(weighted=weighted)
+    folds = folds_of(rows, 5, 0)
+    loader = sp.Batches(rows.x, rows.labels, weights=rows.weights)
+    recipes = FoldRecipes(problem, sp.methods.Data(loader, loader), rows, folds, penalty)
+    assert recipes.takes_asked
+    for fold in range(5):
+        inside = rows.take(folds != fold)
+        own, _ = read_rows([sp.Batches(inside.x, inside.labels, weights=inside.weights)], torch.nn.Linear(4, 1))
+        alone = Recipes(problem, own, penalty)
+        for made, expected in ((recipes.plain_of(fold), alone.plain), (recipes.anchored_of(fold), alone.anchored())):
+            torch.testing.assert_close(made.make(alone), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_set_does_not_depend_on_the_sets_beside_it():
+    sets = [read_rows([sp.Batches(r.x, r.labels)], torch.nn.Linear(4, 1))[0] for r in (noisy(203), noisy(404))]
+    problem = sp.ask(ASKS[0])
+
+    def matched(some):
+        stacked = StackedRows(some)
+        plain, _ = stacked.cross_entropy(stacked.class_weights(torch.ones(len(some)).double()))
+        return stacked.match(problem, plain)[0]
+
+    both = matched(sets)
+    torch.testing.assert_close(torch.cat([matched(sets[:1]), matched(sets[1:])]), both, rtol=1e-9, atol=1e-9)
+
+
+def test_large_and_sparse_penalties_go_fold_by_fold(monkeypatch):
+    rows = noisy()
+    loader = sp.Batches(rows.x, rows.labels)
+    data, folds = sp.methods.Data(loader, loader), folds_of(rows, 5, 0)
+
+    def made(penalty):
+        return FoldRecipes(sp.ask(ASKS[0]), data, rows, folds, penalty)
+
+    assert made(LinearPenalty()).is_small
+    assert not made(LinearPenalty(1.0, 2.0)).is_small
+    monkeypatch.setattr(fold_recipes, "FEW_VALUES", 100)
+    assert not made(LinearPenalty()).is_small
+    assert made(LinearPenalty()).anchored_of(0).make is Recipes.anchored
