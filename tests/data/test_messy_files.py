@@ -300,6 +300,8 @@ def two_files():
 
 
 several("two files, the columns in another order", two_files, TABLE)
+several("a pattern in quotes", lambda: [*two_files()[:0], "[ab].csv"], TABLE)
+several("a pattern that no file fits", lambda: ["*.csv"], None)
 several(
     "a folder of Parquet files",
     folder(

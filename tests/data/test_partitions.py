@@ -9,6 +9,7 @@ import time
 from functools import partial
 from pathlib import Path
 
+import distributed
 import numpy as np
 import polars as pl
 import pytest
@@ -175,6 +176,48 @@ def test_a_worker_that_is_killed_changes_nothing(tables, tmp_path):
     other, same = fitted(scan_table([tables / "1.parquet", tables / "2.parquet"], 30_000))
     assert all(torch.equal(state[name], same[name]) for name in state)
     assert other.chosen.point.to_dict() == alone.chosen.point.to_dict()
+
+
+@pytest.mark.parametrize(("status", "awaited"), [("pending", True), ("finished", True), ("error", False)])
+def test_a_result_that_was_lost_with_its_worker_is_awaited_and_an_error_of_the_task_is_raised(status, awaited):
+    answers = [distributed.TimeoutError(), distributed.TimeoutError(), 7]
+
+    class Future:
+        def __init__(self):
+            self.status = status
+
+        def result(self, timeout):
+            answer = answers.pop(0)
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+    class Client:
+        def nthreads(self):
+            return {"tcp://127.0.0.1:1": 1}
+
+    workers = partitions.DaskWorkers(Client())
+    if awaited:
+        assert workers._result(Future()) == 7
+    else:
+        with pytest.raises(distributed.TimeoutError):
+            workers._result(Future())
+
+
+@slow
+@pytest.mark.parametrize("what", ["workers", "scheduler"])
+def test_a_cluster_that_goes_away_ends_the_work_with_a_sentence(what, tables, tmp_path, monkeypatch):
+    monkeypatch.setattr(partitions, "ABSENCE", 3)
+    scan = scan_table([tables / "1.parquet", tables / "2.parquet"], 30_000)
+    cluster = distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0", silence_logs=50)
+    said = "no Dask worker for 3 seconds" if what == "workers" else "the Dask scheduler is gone"
+    with cluster, distributed.Client(cluster) as client:
+        scan.workers = partitions.DaskWorkers(client)
+        work = scan.map(partial(wait_and_count, str(tmp_path)))
+        next(work)
+        cluster.scale(0) if what == "workers" else cluster.close()
+        with pytest.raises(BadSetting, match=said):
+            list(work)
 
 
 @slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from datetime import datetime
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import HealthCheck, given
@@ -162,3 +163,17 @@ def test_a_stream_learns_dates_and_lists_as_the_whole_table_does(tmp_path):
     expected = Schema.of(frame, Target.of(frame, "default"))
     assert found.features == expected.features == ["closed=2024-03-01 00:00:00.000000", "closed is missing", "amount"]
     assert found.dropped == expected.dropped
+
+
+def test_chunks_of_lists_and_long_texts_are_as_small_as_those_of_numbers(tmp_path):
+    draw = np.random.default_rng(0)
+    vectors = pl.DataFrame({"v": draw.normal(size=(4000, 100)).tolist(), "y": [0, 1] * 2000})
+    texts = pl.DataFrame({"t": [f"{row} " * 300 for row in range(4000)], "y": [0, 1] * 2000})
+    for frame in (vectors, texts):
+        frame.write_parquet(tmp_path / "t.parquet")
+        scan = scan_table(tmp_path / "t.parquet", 200_000)
+        assert max(part.estimated_size() for part in scan) < 300_000
+        assert pl.concat(scan).equals(frame)
+    numbers = pl.DataFrame(draw.normal(size=(4000, 5)))
+    numbers.write_parquet(tmp_path / "n.parquet")
+    assert [chunk.rows for chunk in scan_table(tmp_path / "n.parquet", 80_000).chunks] == [2000, 2000]

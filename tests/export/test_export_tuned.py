@@ -8,11 +8,20 @@ import onnxruntime
 import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier
+from skl2onnx import update_registered_converter
+from skl2onnx.operator_converters.linear_classifier import convert_sklearn_linear_classifier
+from skl2onnx.shape_calculators.linear_classifier import calculate_linear_classifier_output_shapes
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
 import setpoint as sp
@@ -56,6 +65,83 @@ def test_decisions_are_those_of_tuned(kind, positive, tmp_path):
     assert 0 < decisions.mean() < 0.5
     own = tuned.decision_function(x[1000:])
     assert np.allclose(scores, own if positive is None else -own, rtol=1e-5)
+
+
+TREES = {
+    "tree": DecisionTreeClassifier(max_depth=4),
+    "forest": RandomForestClassifier(10, max_depth=5, random_state=0),
+    "extra trees": ExtraTreesClassifier(10, max_depth=5, random_state=0),
+    "boosted": GradientBoostingClassifier(n_estimators=10),
+}
+
+
+def session_at(path):
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    return onnxruntime.InferenceSession(path, options)
+
+
+@pytest.mark.parametrize("kind", quick_first([*TREES]))
+def test_trees_of_scikit_learn_split_where_python_does(kind, tmp_path):
+    x = X.round(1)
+    tuned = sp.Tuned(TREES[kind], ASK).fit(x[:1000], Y[:1000])
+    sp.export_onnx(tuned, tmp_path / "model.onnx", x[1000:])
+    session = session_at(tmp_path / "model.onnx")
+    halves = x + 0.05
+    for rows in (halves, np.nextafter(halves, -np.inf), np.nextafter(halves, np.inf), np.nextafter(x, np.inf)):
+        score, decision = session.run(["score", "decision"], {"X": rows})
+        assert (decision == tuned.predict(rows)).all()
+        np.testing.assert_allclose(score, tuned._scores(rows), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", quick_first([*MODELS, *TREES]))
+def test_a_number_that_python_refuses_stops_the_graph(kind, tmp_path):
+    model, x = MODELS.get(kind) or (TREES[kind], X)
+    tuned = sp.Tuned(model, ASK).fit(x[:1000], Y[:1000])
+    sp.export_onnx(tuned, tmp_path / "model.onnx", x[1000:])
+    session = session_at(tmp_path / "model.onnx")
+    for odd in (np.nan, np.inf, -np.inf):
+        rows = x[:50].copy()
+        if isinstance(rows, np.ndarray):
+            rows[7, 1] = odd
+        else:
+            rows.loc[7, "x"] = odd
+        try:
+            wanted = tuned.predict(rows)
+        except ValueError:
+            with pytest.raises(Exception, match="Out of range value in index tensor"):
+                session.run(["decision"], feeds(rows))
+        else:
+            assert (session.run(["decision"], feeds(rows))[0] == wanted).all()
+
+
+def test_numbers_next_to_zero_are_zero_for_lightgbm(tmp_path):
+    x = np.where(X[:, :1] > 0, X[:, :1], np.where(X[:, :1] < -1, X[:, :1], 0.0))
+    tuned = sp.Tuned(LGBMClassifier(n_estimators=20, verbose=-1), "minimize fnr where fpr <= 50%").fit(
+        x, x[:, 0] > -0.5
+    )
+    sp.export_onnx(tuned, tmp_path / "model.onnx", x)
+    tiny = np.array([[side * size] for side in (-1, 1) for size in (1e-36, float(np.float32(1e-35)), 1.1e-35, 1e-34)])
+    score = session_at(tmp_path / "model.onnx").run(["score"], {"X": tiny})[0]
+    np.testing.assert_allclose(score, tuned._scores(tiny), rtol=1e-12)
+    assert len(set(tuned._scores(tiny))) > 1
+
+
+def test_rows_that_one_side_alone_decides_are_no_export(tmp_path):
+    class Wary(LogisticRegression):
+        def decision_function(self, X):
+            if (np.abs(X) > 1e6).any():
+                raise ValueError("beyond belief")
+            return super().decision_function(X)
+
+    Wary.__module__, Wary.__name__ = LogisticRegression.__module__, "LogisticRegression"
+    update_registered_converter(
+        Wary, "Wary", calculate_linear_classifier_output_shapes, convert_sklearn_linear_classifier,
+        options={"zipmap": [True, False], "raw_scores": [True, False], "nocl": [True, False]},
+    )  # fmt: skip
+    tuned = sp.Tuned(Wary(), ASK).fit(X, Y)
+    with pytest.raises(CannotExport, match=r"Python refuses rows such as .* which the exported model decides"):
+        sp.export_onnx(tuned, tmp_path / "model.onnx", X)
 
 
 def test_groups_and_classes_are_decided_alike(tmp_path):

@@ -11,7 +11,6 @@ import hashlib
 import importlib.util
 import io
 import os
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -22,8 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from setpoint.errors import BadFile, BadSetting, BadTable, missing
-from setpoint.on_use import torch
+from setpoint.errors import BadFile, BadSetting, BadTable, MissingPackage, missing
+from setpoint.on_use import sqlite3, torch
 
 #: The two families of encoders that need no registration, as they stand before the name of a model.
 SENTENCES, IMAGES = "sentence-transformers:", "timm:"
@@ -42,15 +41,18 @@ class Encoder:
         name: The name for `--encoder`.
         identity: A text that changes whenever the numbers may change; it is stored in runs.
         apply: The function from a text or bytes to a list of numbers of one length.
+        read: What is done to a value before: paths become the bytes of their files, so that a file with another
+            content is another value.
     """
 
     name: str
     identity: str
     apply: Callable[[Any], ArrayLike]
+    read: Callable[[Any], Any] = lambda value: value
 
     def features(self, values: Sequence[Any]) -> NDArray[np.float32]:
         """The numbers of each value, `(n, d)`; those that were computed before are read from the disk."""
-        keys = [_key(value) for value in values]
+        keys = [_key(self.read(value)) for value in values]
         known: dict[bytes, NDArray[np.float32]] = {}
         with _kept(self.identity) as kept:
             for some in _pieces(list(dict.fromkeys(keys)), 500):
@@ -70,21 +72,26 @@ class Encoder:
         return np.stack([known[key] for key in keys]) if keys else np.empty((0, 0), dtype=np.float32)
 
     def _numbers(self, value: Any) -> NDArray[np.float32]:
-        found = np.asarray(self.apply(value), dtype="<f4")
+        found = np.asarray(self.apply(self.read(value)), dtype="<f4")
         if found.ndim != 1 or not len(found) or not np.isfinite(found).all():
             raise BadSetting(f"encoder {self.name!r} must give a list of finite numbers per value, gave {found!r:.80}")
         return found
 
 
-def register_encoder(name: str, function: Callable[[Any], ArrayLike], identity: str | None = None) -> None:
+def register_encoder(
+    name: str, function: Callable[[Any], ArrayLike], identity: str | None = None, *, files: bool = False
+) -> None:
     """Make an encoder known under a name, for `--encoder COLUMN=NAME` and saved runs.
 
     Args:
         name: The name of the encoder, without a colon.
         function: Takes one value, a text or bytes, and gives a list of numbers, always of the same length. It is
-            called with one value at a time, so that the score of a row never depends on other rows.
+            called with one value at a time, so that the score of a row never depends on other rows, and once per
+            value: numbers that were computed before are read from the disk.
         identity: A text that changes whenever the function does, such as a version or a hash of its weights. Runs and
             features on disk are bound to it. None takes the name.
+        files: Whether texts are paths. The function is then given the bytes of the file, and a file with another
+            content is another value.
 
     Raises:
         BadSetting: If the name is taken or has a colon in it.
@@ -100,7 +107,8 @@ def register_encoder(name: str, function: Callable[[Any], ArrayLike], identity: 
         raise BadSetting(f"an encoder is named by a text without a colon, got {name!r}")
     if name in _REGISTERED:
         raise BadSetting(f"there is an encoder named {name!r} already; choose another name")
-    _REGISTERED[name] = Encoder(name, f"{name} {identity or ''}".strip(), function)
+    read = content_of if files else Encoder.read
+    _REGISTERED[name] = Encoder(name, f"{name} {identity or ''}".strip(), function, read)
 
 
 def encoder_named(name: str) -> Encoder:
@@ -126,7 +134,7 @@ def _sentences(model: str) -> Encoder:
     try:
         from sentence_transformers import SentenceTransformer  # noqa: PLC0415
     except ImportError as cause:
-        raise missing("sentence-transformers", "encoders", cause) from None
+        raise missing("sentence_transformers", "encoders", cause) from None
     place = _directory(model)
     try:
         loaded = SentenceTransformer(str(place or model), device="cpu", local_files_only=True)
@@ -147,35 +155,52 @@ def _sentences(model: str) -> Encoder:
 
 @cache
 def _images(model: str) -> Encoder:
-    """A model of timm, whose weights are in the local store; values are paths of images, or their bytes."""
+    """A model of timm, whose weights are in the local store or a directory; values are paths of images, or bytes."""
     try:
         import timm  # noqa: PLC0415
+        from huggingface_hub import constants  # noqa: PLC0415
         from PIL import Image  # noqa: PLC0415
-    except ImportError as cause:
-        raise missing("timm", "encoders", cause) from None
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    except (ImportError, RuntimeError) as cause:
+        # A torchvision of another torch fails with a RuntimeError.
+        raise MissingPackage(
+            f"images need the packages timm, pillow and the torchvision that belongs to torch {torch.__version__}, and "
+            f"they do not load here: {cause}"
+        ) from cause
+    before, constants.HF_HUB_OFFLINE = constants.HF_HUB_OFFLINE, True
     try:
         network = timm.create_model(model, pretrained=True, num_classes=0).eval()
     except (OSError, RuntimeError) as cause:
         raise BadFile(
-            f"timm has no weights of {model!r} on this machine; fetch them once where there is a net"
+            f"timm has no weights of {model!r} on this machine ({cause}); fetch them once where there is a net, or "
+            f"give the directory of a saved model: {IMAGES}local-dir:DIRECTORY"
         ) from cause
+    finally:
+        constants.HF_HUB_OFFLINE = before
     prepare = timm.data.create_transform(**timm.data.resolve_model_data_config(network), is_training=False)
 
-    def apply(value: str | bytes) -> ArrayLike:
-        with _one_thread(), torch.inference_mode(), opened_image(Image, value) as image:
+    def apply(content: bytes) -> ArrayLike:
+        with _one_thread(), torch.inference_mode(), opened_image(Image, content) as image:
             return np.asarray(network(prepare(image.convert("RGB")).unsqueeze(0))[0])
 
-    return Encoder(f"{IMAGES}{model}", f"{IMAGES} {_hash_of_state(network)}, {version('timm')}", apply)
+    return Encoder(f"{IMAGES}{model}", f"{IMAGES} {_hash_of_state(network)}, {version('timm')}", apply, content_of)
 
 
-def opened_image(reader: Any, value: str | bytes) -> Any:
-    """The image at a path, or in bytes."""
+def content_of(value: str | bytes) -> bytes:
+    """The bytes of a file, which is given by its path or as bytes."""
     try:
-        return reader.open(io.BytesIO(value) if isinstance(value, bytes) else value)
+        return value if isinstance(value, bytes) else Path(value).read_bytes()
     except OSError as cause:
-        where = "bytes" if isinstance(value, bytes) else repr(value)
-        raise BadTable(f"{where} cannot be read as an image ({cause}); give paths of images, or their bytes") from cause
+        raise BadTable(f"the file {value!r} cannot be read ({cause}); give paths of files, or their bytes") from cause
+
+
+def opened_image(reader: Any, content: bytes) -> Any:
+    """The image in some bytes."""
+    try:
+        return reader.open(io.BytesIO(content))
+    except OSError as cause:
+        raise BadTable(
+            f"{content!r:.40} cannot be read as an image ({cause}); give images, or paths of them"
+        ) from cause
 
 
 def _directory(model: str) -> Path | None:

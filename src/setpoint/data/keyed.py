@@ -1,4 +1,4 @@
-"""Scored rows under a key each, which wait for labels that come later."""
+"""Scored rows, each under its key, which wait for labels that come later."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Several files that make one table: files that are named one by one, or all tables of a folder."""
+"""Several files that make one table: files that are named one by one or by a pattern, or all tables of a folder."""
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,10 +30,8 @@ def open_files(paths: Paths, layout: TextFormat, notes: list[str] | None, *, lea
         BadFile: If there is no such file, or a folder holds no table.
         BadTable: If a file cannot be read as a table.
     """
-    given = [Path(paths)] if isinstance(paths, str | os.PathLike) else [Path(path) for path in paths]
     told: list[tuple[str, str]] = []
-    found = [inside for path in given for inside in (_inside(path, told) if path.is_dir() else [path])]
-    files = [open_file(path, layout, lean=lean) for path in found]
+    files = [open_file(path, layout, lean=lean) for path in files_of(paths, told)]
     told += [(file.name, note) for file in files for note in file.notes]
     if notes is not None:
         for note in dict.fromkeys(note for _, note in told):
@@ -40,6 +39,28 @@ def open_files(paths: Paths, layout: TextFormat, notes: list[str] | None, *, lea
             more = f" (and {len(names) - 1} more file{'s' * (len(names) > 2)})" if len(names) > 1 else ""
             notes.append(f"{names[0]}{more} {note}")
     return files
+
+
+def files_of(paths: Paths, told: list[tuple[str, str]]) -> list[Path]:
+    """The files of a table: those that are named, those of a folder, and those that fit a pattern (part-*.parquet).
+
+    Args:
+        paths: One path, or several; a path that exists is no pattern.
+        told: Takes the name of each file that is left out, and the reason.
+    """
+    given = [Path(paths)] if isinstance(paths, str | os.PathLike) else [Path(path) for path in paths]
+    found: list[Path] = []
+    for path in given:
+        fitting = [path]
+        if glob.has_magic(str(path)) and not path.exists():
+            fitting = sorted(map(Path, glob.glob(str(path), recursive=True)))
+            if not fitting:
+                raise BadFile(
+                    f"no file fits the pattern {str(path)!r}; give the path of a file or of a folder of files"
+                )
+        for one in fitting:
+            found += _inside(one, told) if one.is_dir() else [one]
+    return found
 
 
 def _inside(folder: Path, told: list[tuple[str, str]]) -> list[Path]:

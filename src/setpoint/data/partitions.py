@@ -8,9 +8,11 @@ chunk whose worker dies is given to another worker.
 from __future__ import annotations
 
 import logging
+import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -25,6 +27,8 @@ from setpoint.errors import BadSetting, missing
 AHEAD = 3
 #: Seconds to wait for the answer of a scheduler.
 PATIENCE = 20
+#: Seconds to wait for workers if all of them are gone; a worker that was killed is soon replaced by another process.
+ABSENCE = 300
 Reader = Callable[[], Frame]
 
 
@@ -106,12 +110,36 @@ class DaskWorkers:
         sent = self.client.submit(_itself, function, key=f"function-{uuid.uuid4().hex}")
         most = AHEAD * max(sum(self.client.nthreads().values()), 1)
         under_way: deque[Any] = deque()
-        for chunk, read in readers:
-            under_way.append(self.client.submit(_work, sent, chunk, read, pure=False))
-            if len(under_way) >= most:
-                yield under_way.popleft().result()
-        while under_way:
-            yield under_way.popleft().result()
+        try:
+            for chunk, read in readers:
+                under_way.append(self.client.submit(_work, sent, chunk, read, pure=False))
+                if len(under_way) >= most:
+                    yield self._result(under_way.popleft())
+            while under_way:
+                yield self._result(under_way.popleft())
+        except Exception as cause:
+            # A client that has lost its scheduler has errors of several classes, some of them new.
+            if self.client.status == "running" and not isinstance(cause, CancelledError):
+                raise
+            raise BadSetting("the Dask scheduler is gone, and the work with it; start it again") from cause
+
+    def _result(self, future: Any) -> Any:
+        """The result of a task; an error if there has been no worker to do it for some time."""
+        _, distributed = dask_packages()
+        since = None
+        while True:
+            try:
+                return future.result(timeout=1)
+            except distributed.TimeoutError:
+                # A task that is done may have lost its result with its worker: it is done again. An error is its own.
+                if future.status == "error":
+                    raise
+                since = None if self.client.nthreads() else since or time.monotonic()
+                if since is not None and time.monotonic() - since > ABSENCE:
+                    raise BadSetting(
+                        f"there has been no Dask worker for {ABSENCE} seconds; start workers, with more memory if they "
+                        "came to their limit"
+                    ) from None
 
     def grow(
         self,

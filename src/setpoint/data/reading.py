@@ -1,4 +1,4 @@
-"""Readings: what each column of a table holds, found once when a model is trained and applied as found ever after.
+"""Readings: what each column of a table holds, found once when a model is trained and applied as found from then on.
 
 A text file has no types, and a frame may have others than the frame that was trained on. Nothing is inferred from the
 rows to be predicted, so a row is read in the same way whatever other rows stand beside it.

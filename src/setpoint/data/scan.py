@@ -28,6 +28,8 @@ from setpoint.errors import BadTable
 
 #: Bytes of a chunk: of its numbers in Parquet, of its lines in text, which take about twice as much when read.
 CHUNK = 16_000_000
+#: Places of a file at which the size of rows is looked at, and rows at each.
+LOOKS, SEEN = 3, 50
 
 
 Result = TypeVar("Result")
@@ -138,10 +140,20 @@ class _Typed(Scan):
             self.lazy = self._open(file)
             self.schema = self.lazy.collect_schema()
             rows = int(self.lazy.select(pl.len()).collect().item())
+            size = max(chunk // self._bytes_per_row(rows), 1)
         except pl.exceptions.PolarsError as cause:
             raise unreadable(file, cause) from cause
-        size = max(chunk // (8 * max(len(self.schema), 1)), 1)
         self.chunks = [Chunk(first, min(size, rows - first)) for first in range(0, rows, size)]
+
+    def _bytes_per_row(self, rows: int) -> int:
+        """The memory that a row takes: 8 bytes per value; where lists, texts and the like take more, what they take."""
+        plain = 8 * max(len(self.schema), 1)
+        if not any(kind.is_nested() or kind in (pl.String, pl.Binary) for kind in self.schema.values()):
+            return plain
+        places = {rows * part // LOOKS for part in range(LOOKS)}
+        looks = [self.lazy.slice(place, max(rows // LOOKS, 1)).head(SEEN).collect() for place in sorted(places)]
+        seen = max((int(look.estimated_size()) // look.height for look in looks if look.height), default=0)
+        return seen if seen > 2 * plain else plain
 
     @staticmethod
     def _open(file: Opened) -> pl.LazyFrame:

@@ -32,7 +32,7 @@ class Seen:
 
     def share(self, count: int) -> str:
         """A count among all rows, in words."""
-        return f"{count} of {self.rows} rows"
+        return f"{count:,} of {self.rows:,} rows"
 
 
 class Described(Protocol):

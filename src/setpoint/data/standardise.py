@@ -84,7 +84,7 @@ class Standardiser:
 
     @classmethod
     def of(cls, x: Tensor, weights: Tensor | None = None, constant: float = 1.0) -> Standardiser:
-        """Learn from rows, which may be weighted; a `constant` spread of inf makes constant features 0 ever after."""
+        """Learn from rows, which may be weighted; a `constant` spread of inf makes constant features always 0."""
         weights = x.new_ones(len(x), dtype=torch.float64) if weights is None else weights
         shares = (weights / weights.sum()).double().split(AT_ONCE)
         # Squares of huge numbers overflow, those of tiny ones vanish: hence in units of a power of 2, which is exact.

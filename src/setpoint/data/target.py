@@ -44,7 +44,7 @@ class Target:
         >>> from setpoint.data.target import Target
         >>> target = Target.of(pl.DataFrame({"repaid": ["yes", "no", "yes"]}), "repaid")
         >>> target.positive, target.why
-        ('yes', 'the one that says yes')
+        ('yes', 'the value that means yes')
     """
 
     name: str
@@ -147,7 +147,7 @@ class Target:
         elif reading.kind == "number":
             chosen, why = max(counts, key=float), "the larger number"
         elif len(says_yes) == 1:
-            chosen, why = says_yes[0], "the one that says yes"
+            chosen, why = says_yes[0], "the value that means yes"
         else:
             chosen, why = list(counts)[-1], "the rarer class"
         negative, *rest = (level for level in counts if level != chosen)

@@ -91,9 +91,13 @@ class Graph:
         """Some columns: one of them as `(n,)`, several as `(n, m)`."""
         return self.add("Gather", value, self.constant(np.array(places, dtype=np.int64)), axis=axis)
 
-    def refuse(self, value: str, where: str) -> str:
-        """The value, `(n, 1)`; running the graph fails where `where` is true, since no operator raises by itself."""
-        return self.add("GatherElements", value, self.cast(where, INT), axis=1)
+    def refuse(self, value: str, where: str, width: int = 1) -> str:
+        """The value, `(n, width)`; running the graph fails if `where`, `(n, 1)`, is true: no operator raises by itself.
+
+        Each number is taken from its own place, or from a place beyond the last, where there is none.
+        """
+        beyond = self.add("Mul", self.cast(where, INT), self.number(width, np.int64))
+        return self.add("GatherElements", value, self.add("Add", beyond, self.constant(np.arange(width))), axis=1)
 
     def branch(self, condition: str, yes: Graph, no: Graph) -> str:
         """The output of one of two graphs, which may use values of this one."""

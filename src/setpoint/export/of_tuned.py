@@ -1,6 +1,7 @@
 """A classifier of scikit-learn, LightGBM or XGBoost with the threshold of `Tuned`, as one ONNX model.
 
-LightGBM is read here, in float64. All other models are converted by skl2onnx or onnxmltools; the decision is added.
+LightGBM and the trees of scikit-learn are read here, in float64. All other models are converted by skl2onnx or
+onnxmltools; the decision is added.
 """
 
 from __future__ import annotations
@@ -13,57 +14,49 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint.data.frame import as_frame, holds_numbers, numbers
 from setpoint.errors import CannotExport, missing
 from setpoint.export.columns import Input
-from setpoint.export.graph import CONVERTED, DOUBLE, FLOAT, ML, OPSETS, TEXT, Graph
-from setpoint.export.of_run import Exported, about_point, finish
-from setpoint.export.trees import boosted, histogram_boosted
-from setpoint.export.verify import Verified, refuse_differences, run_session, session_of
+from setpoint.export.graph import CONVERTED, DOUBLE, FLOAT, INT, ML, OPSETS, TEXT, Graph
+from setpoint.export.of_run import about_point, finish
+from setpoint.export.trees import boosted, gradient_boosted, histogram_boosted, voted
+from setpoint.export.try_tuned import GROUP, ExampleRows, tried_on
+from setpoint.export.verify import Verified, session_of
 
+#: Classes of scikit-learn whose trees vote.
+VOTED = ("DecisionTreeClassifier", "ExtraTreeClassifier", "RandomForestClassifier", "ExtraTreesClassifier")
 #: Probabilities below this are taken as this, as `Tuned` does.
 SMALLEST = 1e-12
-#: The input of the groups, where each group has its own threshold.
-GROUP = Input("group", "group", "words")
 
 
 def export_tuned(tuned: Any, example: Any) -> tuple[bytes, Verified]:
-    """The ONNX model of a fitted `Tuned`, after it was tried on the example rows."""
+    """The ONNX model of a fitted `Tuned`, after it was tried on the example rows and on rows made from them."""
     if example is None:
         raise CannotExport("give example=: rows as predict takes them, which the ONNX file is made for and tried on")
-    feeds = _feeds(example)
+    rows = ExampleRows.of(example)
+    feeds = rows.feeds(rows.columns)
     given = [_given(name, values) for name, values in feeds.items()]
     graph, point = Graph(), tuned.operating_point_
     for each in given:
         graph.input(each.name, TEXT if each.kind == "words" else DOUBLE, each.width)
     scores = _scores(graph, tuned, given)
+    width = len(point.classes) or 1
+    for name, values in rows.refused(tuned._scores).items():
+        scores = _refuse(graph, scores, width, name, values)
     groups = tuple(point.thresholds.by_group)
-    if groups:
-        names = np.resize(np.array(groups, dtype=object), (len(next(iter(feeds.values()))), 1))
-        feeds, given = {**feeds, GROUP.name: names}, [*given, GROUP]
+    given += [GROUP] * bool(groups)
     finish(graph, scores, point, OfTuned(graph), DOUBLE)
     about = about_point(point, tuple(given)) | {"setpoint.model": type(tuned.estimator_).__name__}
-    exported = Exported(graph.model(about).SerializeToString(), tuple(given))
-    expected = tuned._scores(example)
-    wanted = np.asarray(point.predict(expected, feeds[GROUP.name][:, 0] if groups else None))
-    found = run_session(session_of(exported.content), feeds)
-    rows = lambda place: {name: values[place].tolist() for name, values in feeds.items()}  # noqa: E731
-    differing = refuse_differences(found, (expected, wanted), rows)
-    return exported.content, Verified(0, 0, len(wanted), differing)
+    content = graph.model(about).SerializeToString()
+    return content, tried_on(tuned, rows, session_of(content))
 
 
-def _feeds(example: Any) -> dict[str, NDArray[Any]]:
-    """The inputs by name: one per column of a frame, or all columns of an array as X."""
-    if not hasattr(example, "columns"):
-        return {"X": np.asarray(example, dtype=np.float64)}
-    frame = as_frame(example)
-    return {column.name: _column(column) for column in frame}
-
-
-def _column(column: Any) -> NDArray[Any]:
-    if holds_numbers(column):
-        return numbers(column).reshape(-1, 1)
-    return np.array(["" if value is None else str(value) for value in column], dtype=object).reshape(-1, 1)
+def _refuse(graph: Graph, scores: str, width: int, name: str, odd: dict[str, NDArray[np.bool_]]) -> str:
+    """The scores; the graph fails where a number is missing or infinite and Python refuses it."""
+    for operator, where in odd.items():
+        found = graph.add("And", graph.add(operator, name), graph.constant(where.reshape(1, -1)))
+        beyond = graph.add("ReduceMax", graph.cast(found, INT), graph.constant(np.array([1])), keepdims=1)
+        scores = graph.refuse(scores, beyond, width)
+    return scores
 
 
 def _given(name: str, values: NDArray[Any]) -> Input:
@@ -93,12 +86,8 @@ class OfTuned:
 def _scores(graph: Graph, tuned: Any, given: list[Input]) -> str:
     """The scores that `Tuned` cuts, float64 `(n, K)`."""
     model, place = tuned.estimator_, tuned._positive_place if not tuned.operating_point_.classes else 1
-    if hasattr(model, "booster_"):
-        found = _lightgbm(graph, model, _joined(graph, given))
-    elif hasattr(model, "_baseline_prediction"):
-        found = histogram_boosted(graph, model, _joined(graph, given))
-    else:
-        found = _converted(graph, model, given)
+    own = next((own for is_own, own in READERS if is_own(model)), None)
+    found = own(graph, model, _joined(graph, given)) if own else _converted(graph, model, given)
     if tuned.operating_point_.classes:
         if not hasattr(model, "decision_function"):
             return graph.add("Log", graph.add("Max", found, graph.number(SMALLEST)))
@@ -208,3 +197,17 @@ def _grafted(graph: Graph, found: Any, names: dict[str, str], kind: int) -> str:
     rename: Callable[[str], str] = lambda name: cast.get(name) or (f"converted/{name}" if name else "")  # noqa: E731
     graph.adopt(found, rename)
     return graph.cast(rename(found.graph.output[1].name), DOUBLE)
+
+
+def _starts_constant(model: Any) -> bool:
+    """Whether a model is boosted by scikit-learn from a number, not from another model."""
+    return hasattr(model, "_raw_predict_init") and (model.init is None or model.init == "zero")
+
+
+#: Models that are read here: how to tell each, and its function.
+READERS: tuple[tuple[Callable[[Any], bool], Callable[[Graph, Any, str], str]], ...] = (
+    (lambda model: hasattr(model, "booster_"), _lightgbm),
+    (lambda model: hasattr(model, "_baseline_prediction"), histogram_boosted),
+    (_starts_constant, gradient_boosted),
+    (lambda model: type(model).__name__ in VOTED and type(model).__module__.startswith("sklearn."), voted),
+)

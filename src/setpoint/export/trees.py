@@ -10,7 +10,7 @@ from onnx import numpy_helper
 
 from setpoint.data.layout import Layout
 from setpoint.errors import CannotExport
-from setpoint.export.graph import ML, Graph
+from setpoint.export.graph import DOUBLE, FLOAT, ML, Graph
 
 #: Numbers of the comparisons of TreeEnsemble: value <= split, and value among members.
 _AT_MOST, _MEMBER = 0, 6
@@ -110,7 +110,9 @@ def boosted(graph: Graph, boosters: Sequence[Any], values: str) -> str:
             raise CannotExport("random forests of LightGBM cannot be exported; use boosting='gbdt'")
         for place, tree in enumerate(dumped["tree_info"]):
             forest.grow(tree["tree_structure"], place % targets)
-    total = forest.score(graph, values, targets)
+    # LightGBM reads numbers as near to zero as this as zero.
+    is_zero = graph.add("LessOrEqual", graph.add("Abs", values), graph.number(float(np.float32(1e-35))))
+    total = forest.score(graph, graph.add("Where", is_zero, graph.number(0), values), targets)
     return graph.add("Div", total, graph.number(len(boosters)))
 
 
@@ -125,6 +127,45 @@ def histogram_boosted(graph: Graph, model: Any, x: str) -> str:
             forest.grow(_as_dumped(tree.nodes, 0), target)
     start = np.asarray(model._baseline_prediction, dtype=np.float64).reshape(1, -1)
     return graph.add("Add", forest.score(graph, x, start.shape[1]), graph.constant(start))
+
+
+def voted(graph: Graph, model: Any, x: str) -> str:
+    """The probabilities of scikit-learn's decision trees, random forests and extra trees, float64 `(n, K)`."""
+    trees, forest = getattr(model, "estimators_", [model]), Forest()
+    for one in trees:
+        shares = one.tree_.value[:, 0] / one.tree_.value[:, 0].sum(1, keepdims=True)
+        for target in range(shares.shape[1]):
+            forest.grow(_of_tree(one.tree_, shares[:, target]), target)
+    total = forest.score(graph, _as_float32(graph, x), len(model.classes_))
+    return graph.add("Div", total, graph.number(len(trees)))
+
+
+def gradient_boosted(graph: Graph, model: Any, x: str) -> str:
+    """The decision function of scikit-learn's GradientBoostingClassifier, float64 `(n, K)`."""
+    forest = Forest()
+    for trees in model.estimators_:
+        for target, one in enumerate(trees):
+            forest.grow(_of_tree(one.tree_, model.learning_rate * one.tree_.value[:, 0, 0]), target)
+    start = np.asarray(model._raw_predict_init(np.zeros((1, model.n_features_in_), dtype=np.float32)), dtype=np.float64)
+    total = forest.score(graph, _as_float32(graph, x), start.shape[1])
+    return graph.add("Add", total, graph.constant(start))
+
+
+def _as_float32(graph: Graph, x: str) -> str:
+    """Values as the trees of scikit-learn read them: rounded to float32, then compared in float64."""
+    return graph.cast(graph.cast(x, FLOAT), DOUBLE)
+
+
+def _of_tree(tree: Any, values: Any, place: int = 0) -> dict[str, Any]:
+    """A tree of scikit-learn with a value per node, in the form in which LightGBM dumps its own."""
+    if tree.children_left[place] < 0:
+        return {"leaf_value": values[place]}
+    return {
+        "split_feature": tree.feature[place], "decision_type": "<=", "threshold": tree.threshold[place],
+        "missing_type": "NaN", "default_left": tree.missing_go_to_left[place],
+        "left_child": _of_tree(tree, values, tree.children_left[place]),
+        "right_child": _of_tree(tree, values, tree.children_right[place]),
+    }  # fmt: skip
 
 
 def _as_dumped(nodes: Any, place: int) -> dict[str, Any]:

@@ -130,13 +130,14 @@ def refuse_differences(
     """
     (score, decision), (expected, right) = found, wanted
     odd = (decision != right).reshape(len(right), -1).any(1)
-    far = np.abs(score.astype(np.float64) - expected) > _NEAR * np.maximum(np.abs(expected), 1)
+    # Scores that are no numbers are as far off as can be.
+    far = ~(np.abs(score.astype(np.float64) - expected) <= _NEAR * np.maximum(np.abs(expected), 1))
     wrong = odd | far.reshape(len(right), -1).any(1)
     if wrong.any():
         place = int(np.flatnonzero(wrong)[0])
         raise CannotExport(
-            f"the exported model decides {int(odd.sum())} of {len(right)} rows differently, so it is not written; such "
-            f"as {row(place)}: score {score[place]} and decision {decision[place]}, in Python {expected[place]} and "
-            f"{right[place]}"
+            f"the exported model decides {int(odd.sum())} of {len(right)} rows differently and scores "
+            f"{int(wrong.sum())} otherwise, so it is not written; such as {row(place)}: score {score[place]} and "
+            f"decision {decision[place]}, in Python {expected[place]} and {right[place]}"
         )
     return int((score != expected).reshape(len(right), -1).any(1).sum())

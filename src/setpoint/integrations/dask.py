@@ -30,7 +30,7 @@ from setpoint.run.artefact import check_place, load_run, save_run
 from setpoint.run.recalibrate import recalibrate
 from setpoint.run.settings import Settings
 from setpoint.run.stream import fit_stream
-from setpoint.run.tallies import Judged, judged_in_chunks
+from setpoint.run.tallies import JudgedRun, judged_in_chunks
 from setpoint.run.watching import Batch, WatchedRun
 from setpoint.serve.run import ServedRun
 from setpoint.serve.run import load_run as load_served
@@ -112,7 +112,9 @@ def predict(run: Where | ServedRun, frame: Any, *, keep: Sequence[str] = (), ign
     return answered_lazily(frame, _answered, saved, tuple(keep), ignore_extra)
 
 
-def evaluate(run: Where, frame: Any, *, level: float = 0.05, ignore_extra: bool = False, client: Any = None) -> Judged:
+def evaluate(
+    run: Where, frame: Any, *, level: float = 0.05, ignore_extra: bool = False, client: Any = None
+) -> JudgedRun:
     """Judge a run on new labelled rows, as `setpoint evaluate --workers` does.
 
     Args:
