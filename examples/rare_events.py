@@ -3,7 +3,7 @@
 `payments` makes them so that linear cross-entropy and LightGBM's cut at 0.5 fail: an illustration, no evidence. 2 % are
 fraud (by night; failed logins to new accounts), 30 % are honest with half of a pattern, 0.5 % look like fraud by night.
 
-    python examples/rare_events.py run
+    python examples/rare_events.py run setpoint
 """
 
 import sys
@@ -39,7 +39,7 @@ def payments(rows: int = 60_000, seed: int = 0) -> pl.DataFrame:
 
 
 def main() -> None:
-    out, frame, screen = check_place([*sys.argv, "run"][1], force=True), payments(), console()
+    (place, tool), frame, screen = [*sys.argv[1:], *("run", "setpoint")[len(sys.argv) - 1 :]], payments(), console()
     with progress(console(stderr=True)) as on_epoch:
         run = fit_table(frame, "fraud", sp.ask(ASK), SETTINGS, on_row=on_epoch)
     x, y = frame.drop("fraud").to_numpy(), frame["fraud"].to_torch()
@@ -51,8 +51,8 @@ def main() -> None:
     found += [("LightGBM at 0.5", flagged[fraud].mean(), flagged[~fraud].mean())]
     told = [[name, f"{recall:.1%}", f"{fpr:.3%}", "yes" if fpr <= 0.001 else "NO"] for name, recall, fpr in found]
     screen.print(grid([f"{len(test):,} test rows", "fraud found", "honest stopped", "at most 0.1%"], told))
-    (page,) = write_report(save_run(out, run, force=True), data=frame)
-    own = f'setpoint fit yours.csv --target COLUMN --ask "{ASK}" --out mine && setpoint report mine --open'
+    (page,) = write_report(save_run(check_place(place, force=True), run, force=True), data=frame)
+    own = f'{tool} fit yours.csv --target COLUMN --ask "{ASK}" --out mine && {tool} report mine --open'
     say(screen, *first_line(run), f"Open {page} for the report. With your own file and the column to predict:", own)
 
 

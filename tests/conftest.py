@@ -27,7 +27,7 @@ from marks import ALL_CASES
 _KEPT = tempfile.TemporaryDirectory(prefix="setpoint-tests-")
 os.environ["SETPOINT_CACHE"] = _KEPT.name
 torch.set_num_threads(1)
-for profile, examples in (("house", ALL_CASES), ("quick", ALL_CASES // 5)):
+for profile, examples in (("house", ALL_CASES), ("quick", ALL_CASES // 10)):
     settings.register_profile(
         profile,
         deadline=None,

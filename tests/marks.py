@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-#: The number of cases on which `make test-all` tries a law; `make test` takes a fifth.
+#: The number of cases on which `make test-all` tries a law; `make test` takes a tenth.
 ALL_CASES = 150
 
 slow = pytest.mark.slow

@@ -29,7 +29,7 @@ LEFT_OF = {
 }
 #: Each optional package and the rooms, or the single files, that may import it.
 OPTIONAL = {
-    "polars": {"data"}, "typer": {"cli", "commands/declared.py", "commands/options.py"},
+    "polars": {"data"}, "typer": {"cli", "commands/declared.py", "commands/help.py", "commands/options.py"},
     "rich": {"commands/show.py", "commands/terminal.py"}, "safetensors": {"run/artefact.py", "serve/run.py"},
     "sklearn": {"estimator"}, "matplotlib": {"report"}, "accelerate": set(), "tensorboard": set(),
     "pytorch_lightning": set(), "optuna": {"train"},

@@ -43,7 +43,7 @@ def test_the_demo_prints_the_answer_and_writes_the_run(tmp_path):
 @slow
 def test_make_demo_shows_what_asking_is_worth(tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(Path(setpoint.__file__).parents[1])}
-    command = [sys.executable, str(EXAMPLE.with_name("rare_events.py")), "run"]
+    command = [sys.executable, str(EXAMPLE.with_name("rare_events.py")), "run", ".venv/bin/setpoint"]
     demo = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
@@ -53,5 +53,5 @@ def test_make_demo_shows_what_asking_is_worth(tmp_path):
     assert found["setpoint"] > found["cross-entropy, linear"] + 20
     assert (rows["setpoint"][-1], rows["LightGBM at 0.5"][-1]) == ("yes", "NO")
     assert "Certified: fpr <= 0.1% with confidence 95%" in demo.stdout
-    assert "setpoint fit yours.csv --target COLUMN" in demo.stdout
+    assert ".venv/bin/setpoint fit yours.csv --target COLUMN" in demo.stdout
     assert "What drives the score" in (tmp_path / "run" / "report.html").read_text()

@@ -55,13 +55,17 @@ def test_the_command_that_fits_does_not_load_the_statistics_of_scipy():
 
 
 @slow
-def test_training_a_linear_model_loads_no_compiler():
+def test_training_loads_no_compiler():
     # The optimizers of torch load its compiler, which takes longer than the training of a small table.
     code = """
 import torch, setpoint as sp
 x, labels = torch.arange(90.0).unsqueeze(-1), (torch.arange(90) >= 45).float()
 parts = [sp.Batches(x[k::3], labels[k::3]) for k in range(3)]
-sp.fit(torch.nn.Linear(1, 1), "minimize fnr where fpr <= 10%", *parts[:2], calibration=parts[2])
+ask = "minimize fnr where fpr <= 10%"
+sp.fit(torch.nn.Linear(1, 1), ask, *parts[:2], calibration=parts[2])
+sp.fit(torch.nn.Linear(1, 1), ask, *parts[:2], sp.ImplicitThreshold(sp.ask(ask)), calibration=parts[2], epochs=2)
+network = torch.nn.Sequential(torch.nn.Linear(1, 2), torch.nn.ReLU(), torch.nn.Linear(2, 1))
+sp.fit(network, ask, *parts[:2], calibration=parts[2], epochs=2)
 """
     loaded = loaded_by(code)
     assert "torch" in loaded

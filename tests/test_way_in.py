@@ -26,12 +26,16 @@ PACE = 3.5
 
 def test_each_of_five_questions_is_one_click_from_home():
     rows = re.findall(
-        r"^\| ([^|]+\?) \| [^|]+ \| \[[^]]+\]\(([^)]+)\) \| (\d+) \|$", (DOCS / "index.md").read_text(), re.M
+        r"^\| ([^|]+\?) \| [^|]+ \| \[[^]]+\]\(([^)#]+)#([^)]+)\) \| (\d+) \|$", (DOCS / "index.md").read_text(), re.M
     )
     assert len(rows) == 5
-    for question, page, seconds in rows:
-        words = len(prose.prose_of(DOCS / page).split())
-        assert abs(int(seconds) - words / PACE) <= 15 + 0.1 * words / PACE, (question, page, words / PACE)
+    for question, page, anchor, seconds in rows:
+        assert anchor == re.sub(r"[^a-z ]", "", question.lower()).replace(" ", "-")
+        section = (DOCS / page).read_text().partition(f"\n## {question}\n")[2].partition("\n## ")[0]
+        words = len(re.findall(r"(?<!\S)[(*`\[]*\w", section))
+        assert abs(int(seconds) - words / PACE) <= 8, (question, words / PACE)
+        assert int(seconds) <= 60
+        assert section.count("](") >= 2, "where to read on"
 
 
 def test_the_readme_is_short_and_its_pictures_are_there():

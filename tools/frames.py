@@ -16,6 +16,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+#: The places that are traced, in order.
+PLACES = ("command line", "fit linear", "fit network", "plain step")
 #: Doors that `fit` and the command line do not pass, with packages that take long to load.
 OTHER_DOORS = ("estimator", "integrations", "report")
 ASK = "minimize fnr where fpr <= 5%"

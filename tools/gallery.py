@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -42,7 +43,12 @@ def run(name: str) -> str:
         done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{name}.py ended with {done.returncode}:\n{done.stderr}")
-    return "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
+    return "\n".join(folded(line.rstrip()) for line in done.stdout.strip().splitlines())
+
+
+def folded(line: str, width: int = 100) -> str:
+    """A line as a terminal of this width shows it, broken at words."""
+    return line if len(line) <= width else "\n".join(textwrap.wrap(line, width))
 
 
 def page_of(name: str, printed: str) -> str:

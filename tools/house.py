@@ -1,7 +1,7 @@
 """The house in numbers, beside version 0.1.0 and the plan: `python tools/house.py`, from any directory.
 
-`--json` prints the same as JSON. `--picture` draws the rooms and their imports to docs/images/rooms.svg. A number is a
-place to look, never a verdict.
+`--json` prints the same as JSON. `--trace` runs four small fits and counts their frames and files, too.
+`--picture` draws the rooms and their imports to docs/images/rooms.svg. A number is a place to look, never a verdict.
 """
 
 from __future__ import annotations
@@ -113,22 +113,23 @@ def result_lines(root: Path) -> int | None:
     return sum(lines_of(path) for path in files if path.exists())
 
 
-def table(since: float | None = None) -> list[Row]:
-    """All rows; `since` is when `make test` began, in seconds since 1970."""
+def table(since: float | None = None, *, trace: bool = False) -> list[Row]:
+    """All rows; `since` is when `make test` began, in seconds since 1970. `trace` runs fits to count their frames."""
     files = python_files(SOURCE)
     library = [path for path in files if path.name not in ("declared.py", "options.py")]
     arguments, where = most_arguments(library)
     shared = shared_class_names(files)
     architecture = ROOT / "tests" / "test_architecture.py"
-    traced = frames.traces(SOURCE)
-    depths = " / ".join(str(trace.loss) for trace in traced.values())
+    traced = frames.traces(SOURCE) if trace else {}
+    depths = " / ".join(str(own.loss) for own in traced.values()) or None
+    touched = len(traced["command line"].touched) if trace else None
     minutes = None if since is None else f"{(time.time() - since) / 60:.1f} min"
     return [
         Row("files in src", "167", "about 110", len(files)),
         Row("lines in src", "20,800", "at most 16,500", sum(map(lines_of, files))),
         Row("lines without docstrings, comments and blanks", "14,665", "", sum(map(code_lines_of, files))),
-        Row("frames to the loss: " + " / ".join(traced), "24 / 12 / 9 / 4", "10 / 7 / 6 / 4", depths),
-        Row("files that `setpoint fit` touches", "58", "at most 38", len(traced["command line"].touched)),
+        Row(f"frames to the loss: {' / '.join(frames.PLACES)}", "24 / 12 / 9 / 4", "10 / 7 / 6 / 4", depths),
+        Row("files that `setpoint fit` touches", "58", "at most 38", touched),
         Row("most arguments of a library function (options of commands apart)", "18", "8", f"{arguments} ({where})"),
         Row("top-level names", "86", "about 38", elements_of(SOURCE / "__init__.py", "__all__")),
         Row(
@@ -144,7 +145,7 @@ def table(since: float | None = None) -> list[Row]:
 
 
 def shown(value: int | str | None) -> str:
-    return "not measured here" if value is None else f"{value:,}" if isinstance(value, int) else value
+    return "not measured (--trace)" if value is None else f"{value:,}" if isinstance(value, int) else value
 
 
 def main() -> None:
@@ -152,12 +153,13 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print the table as JSON")
     parser.add_argument("--picture", action="store_true", help="write docs/images/rooms.svg, and no table")
     parser.add_argument("--since", type=float, help="when `make test` began, in seconds since 1970")
+    parser.add_argument("--trace", action="store_true", help="count frames and files of four small fits, in seconds")
     asked = parser.parse_args()
     if asked.picture:
         picture.FILE.write_text(picture.draw(SOURCE))
         print(f"wrote {picture.FILE.relative_to(ROOT)}")
         return
-    rows = table(asked.since)
+    rows = table(asked.since, trace=asked.trace)
     if asked.json:
         print(
             json.dumps(

@@ -9,6 +9,7 @@ from typing import Any
 
 DOCS = Path(__file__).parents[1] / "docs"
 #: A code block of the page: its language and its text. Blocks of output are left out; the notebook prints its own.
+WIDTH = re.compile(r"\{ width=\d+ \}")
 BLOCK = re.compile(r"^```(python|sh|text)\n(.*?)^```\n", re.M | re.S)
 
 
@@ -26,7 +27,7 @@ def notebook(page: str) -> dict[str, Any]:
     """The notebook of a page: words as they stand, blocks as cells."""
     cells, place = [], 0
     for block in BLOCK.finditer(page):
-        cells.append(cell("markdown", page[place : block.start()]))
+        cells.append(cell("markdown", WIDTH.sub("", page[place : block.start()])))
         if block[1] != "text":
             cells.append(cell("code", block[2] if block[1] == "python" else shell(block[2])))
         place = block.end()

@@ -32,7 +32,7 @@ def browser() -> webdriver.Chrome:
 
 
 def picture(driver: webdriver.Chrome, url: str, path: Path, *, dark: bool = False) -> None:
-    """Save the top of a page, scaled down and with few colours."""
+    """Save the head of a page, scaled down and with few colours."""
     scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
     size = {"width": WIDTH, "height": HEIGHT, "deviceScaleFactor": 1, "mobile": False}
@@ -40,7 +40,8 @@ def picture(driver: webdriver.Chrome, url: str, path: Path, *, dark: bool = Fals
     driver.get(url)
     time.sleep(0.5)
     shot = Image.open(BytesIO(driver.get_screenshot_as_png())).convert("RGB")
-    shot = shot.resize((SHOWN, HEIGHT * SHOWN // WIDTH), Image.Resampling.LANCZOS)
+    ends = int(driver.execute_script("return document.querySelector('header').getBoundingClientRect().bottom")) + 30
+    shot = shot.crop((0, 0, WIDTH, ends)).resize((SHOWN, ends * SHOWN // WIDTH), Image.Resampling.LANCZOS)
     shot.quantize(64).save(path, optimize=True)
     print(f"wrote {path.relative_to(ROOT)}")
 

@@ -1,6 +1,8 @@
-"""Check the prose of README, docs and docstrings against a few rules: `python tools/prose.py`.
+"""Check prose against a few rules: `python tools/prose.py`.
 
-The rules ban what a tired engineer has to decode: sentences that begin with "What ..." or "Of ...", "the one that",
+It reads README, CHANGELOG, CONTRIBUTING and SECURITY, the docs (the pages that studies write among them), docstrings,
+and the sentences of the source that people see: messages, notes, help, words of the report. The rules ban what a tired
+engineer has to decode: sentences that begin with "What ..." or "Of ...", "the one that", "a threshold each",
 and fillers. Blocks of code, tables written by commands and headings are left alone.
 """
 
@@ -19,7 +21,7 @@ RULES = (
         "name the subject of the sentence",
     ),
     (re.compile(r"(?<=[.!?] )Of (?:these|those|them|which)\b[^.?!]*\."), "name the subject of the sentence"),
-    (re.compile(r"\bthe ones? that\b(?! says yes| was written| works)", re.I), "repeat the noun"),
+    (re.compile(r"\bthe ones? that\b", re.I), "repeat the noun"),
     (
         re.compile(r"\b(?:simply|obviously|of course|needless to say|it should be noted)\b", re.I),
         "leave it out",
@@ -28,8 +30,17 @@ RULES = (
         re.compile(r"\b(?:leverage|utili[sz]e|seamless(?:ly)?|state-of-the-art|cutting-edge)\b", re.I),
         "be plain",
     ),
-    (re.compile(r"\ba (?:row|group) each\b"), "write 'per row' or 'each group'"),
+    (re.compile(r"\ban? [\w-]+(?: [\w-]+)? each(?=[,.;:)\n]|$)"), "write 'one ... per ...'"),
+    (
+        re.compile(
+            r"\ban? [\w-]+ an? (?:row|group|point|candidate|step|epoch|label|class|list|cut|bound|batch|fold)\b"
+        ),
+        "write 'one ... per ...'",
+    ),
+    (re.compile(r"\bever after\b"), "write 'always' or 'from then on'"),
 )
+#: A text of fewer spaces is a name, and no sentence.
+MOST_IN_A_NAME = 4
 CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`|^<!-- from benchmarks.*?<!-- end -->|^ {4}[^\n]*$", re.M | re.S)
 
 
@@ -42,19 +53,17 @@ def prose_of(path: Path) -> str:
 
 
 def docstrings(text: str) -> str:
-    """The docstrings of a module on their own lines, examples left out."""
-    lines = [""] * (text.count("\n") + 2)
-    for node in ast.walk(ast.parse(text)):
+    """The docstrings of a module on their own lines, examples left out, and the sentences among its other texts."""
+    lines, tree = [""] * (text.count("\n") + 2), ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.count(" ") >= MOST_IN_A_NAME:
+            lines[node.lineno - 1] += " " + " ".join(node.value.split())
+    for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
             first = node.body[0]
             for offset, line in enumerate(ast.get_source_segment(text, first, padded=True).splitlines()):  # type: ignore[union-attr]
                 lines[first.lineno - 1 + offset] = "" if ">>>" in line or "..." in line else line
     return "\n".join(lines)
-
-
-def written_by_study(page: Path) -> bool:
-    """Whether the figures of studies write the page."""
-    return "evidence" in page.parts or page.name in ("peers.md", "quality.md")
 
 
 def faults(path: Path) -> list[str]:
@@ -71,8 +80,8 @@ def faults(path: Path) -> list[str]:
 
 def main() -> int:
     paths = [
-        ROOT / "README.md",
-        *(page for page in sorted((ROOT / "docs").rglob("*.md")) if not written_by_study(page)),
+        *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")),
+        *sorted((ROOT / "docs").rglob("*.md")),
         *sorted((ROOT / "src").rglob("*.py")),
     ]
     told = [line for path in paths for line in faults(path)]

@@ -6,6 +6,7 @@ The work of a command is loaded when the command runs, so that `--help` loads ne
 from __future__ import annotations
 
 import functools
+import gc
 import importlib
 import os
 import sys
@@ -24,11 +25,14 @@ try:
     import typer
 
     from setpoint.commands.declared import COMMANDS
+    from setpoint.commands.help import PlainCommand, PlainGroup
 except ModuleNotFoundError as cause:
     if cause.name != "typer":
         raise
     MISSING = cause.name
 
+# Typer loads pydantic, which looks for plugins among all packages that are installed.
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 #: Packages of the extra `cli`; a library installed without it lacks them.
 EXTRA = ("polars", "rich", "safetensors", "typer")
 MISTAKE, FAULT, STOPPED, DEAF = 2, 70, 130, 141
@@ -57,12 +61,15 @@ MEANT = {
 }  # fmt: skip
 
 
-def command_line() -> Any:
-    """The application, ready to be called."""
-    app = typer.Typer(pretty_exceptions_enable=False, context_settings={"help_option_names": ["--help", "-h"]})
+def command_line(only: str = "") -> Any:
+    """The application, ready to be called; with one command alone, if there is a command of this name."""
+    app = typer.Typer(
+        cls=PlainGroup, rich_markup_mode=None, pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["--help", "-h"]},
+    )  # fmt: skip
     app.callback(invoke_without_command=True)(_about)
-    for declared in COMMANDS:
-        app.command()(_with_body(declared))
+    for declared in [one for one in COMMANDS if one.__name__ == only] or COMMANDS:
+        app.command(cls=PlainCommand)(_with_body(declared))
     return app
 
 
@@ -71,7 +78,9 @@ def _with_body(declared: Callable[..., None]) -> Callable[..., int]:
 
     @functools.wraps(declared)
     def run(**given: Any) -> int:
-        return int(importlib.import_module(f"setpoint.commands.{declared.__name__}").main(**given) or 0)
+        body = importlib.import_module(f"setpoint.commands.{declared.__name__}").main
+        gc.enable()
+        return int(body(**given) or 0)
 
     return run
 
@@ -88,7 +97,7 @@ def _about(
         bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Train a model for the threshold it will run at: say what to minimize and which bounds to keep.
+    """Train a model for the threshold it will run at.
 
     setpoint explain "minimize fnr where fpr <= 1%"
 
@@ -110,6 +119,8 @@ def main(arguments: list[str] | None = None) -> None:
 
     If the reader of the output stops reading (| head), the exit code is 141, whatever the command had found.
     """
+    # Until the work begins: what is loaded is kept, so looking for garbage in it is a tenth of the start.
+    gc.disable()
     try:
         code = _exit_code(arguments)
         with naming("standard output"):
@@ -123,6 +134,8 @@ def main(arguments: list[str] | None = None) -> None:
     except OSError as cause:
         _print_no_more()
         code = _stopped(f"{cause.filename or 'a file'} cannot be written or read: {cause.strerror or cause}")
+    finally:
+        gc.enable()
     sys.exit(code)
 
 
@@ -131,7 +144,8 @@ def _exit_code(arguments: list[str] | None) -> int:
     if MISSING is not None:
         return _stopped(f"the command line needs {MISSING}; install it with: pip install 'setpoint[cli]'")
     try:
-        return command_line()(arguments, prog_name="setpoint", standalone_mode=False) or 0
+        first = (sys.argv[1:] if arguments is None else arguments)[:1]
+        return command_line(*first)(arguments, prog_name="setpoint", standalone_mode=False) or 0
     except (SetpointError, ModuleNotFoundError) as cause:
         package = getattr(cause, "name", None)
         if package in EXTRA:

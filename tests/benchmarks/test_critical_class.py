@@ -6,10 +6,10 @@ import pytest
 import torch
 from benchmarks.common import words as gains
 from benchmarks.common.small_images import Images
-from benchmarks.studies.critical_class import ladder
+from benchmarks.studies.critical_class import ladder, nine_losses
 from benchmarks.studies.critical_class import study as critical_class
 from benchmarks.studies.critical_class.published import COLUMNS
-from benchmarks.studies.critical_class.verdict import ALONE, CONSTRAINED, STARTS, pack, tuned_rows
+from benchmarks.studies.critical_class.verdict import ALONE, CONSTRAINED, STARTS, pack, table_row, tuned_rows
 
 
 def test_images_to_choose_on_are_not_trained_on():
@@ -79,3 +79,40 @@ def test_a_rung_stands_beside_the_same_runs_of_the_first_and_the_logits_are_aver
     assert (first["AUC"], first["together"]["AUC"]) == (50.5, 100.0)
     assert (other["AUC"], other["first rung"], other["runs"]) == (61.0, 51.0, 1)
     assert ladder.by_number(rows) == {"1": 75.0, "2": 100.0}
+
+
+def test_a_column_for_draws_is_that_of_the_table():
+    draw = torch.Generator().manual_seed(0)
+    labels = (torch.arange(200) % 4 == 0).float()
+    scores = torch.randn(200, generator=draw) + labels
+    positives, negatives = (torch.nonzero(labels == side).squeeze(1).numpy() for side in (1, 0))
+    own = table_row(scores, labels)
+    for column in COLUMNS:
+        assert nine_losses.one_column(scores.numpy(), positives, negatives, column) == pytest.approx(
+            own[column], abs=1e-3
+        )
+
+
+def test_the_charge_is_chosen_on_validation_rows_of_one_seed_and_the_gain_is_of_mean_logits():
+    labels, logits = torch.tensor([1.0, 1, 0, 0]), torch.tensor([3.0, -1, 0, -1.5])
+    table = nine_losses.Table.__new__(nine_losses.Table)
+    table.journal = Rows()
+    best = critical_class.CHARGES[2]
+
+    def add(charge, seed, validation, own):
+        row = {**dict.fromkeys(COLUMNS, 50.0), "validation AUC": validation, "AUC": float(validation)}
+        kept = {"logits": pack(own), "labels": pack(labels)}
+        table.journal[table.key(100, "BCE", charge, seed)] = {**row, **kept}
+
+    for charge in critical_class.CHARGES:
+        assert table.chosen("BCE") is None
+        add(charge, nine_losses.CHOOSING, 80 + (charge == best), logits)
+    assert table.chosen("BCE") == best
+    for seed in (0, 1):
+        add(None, seed, 70, logits)
+        add(best, seed, 90, logits if seed == 0 else torch.tensor([-1.0, 3, 0, -1.5]))
+    cell = table.cell(100, "BCE")
+    assert (cell["models"], cell["setting"]) == (2, str(best))
+    assert (cell["alone"]["together"]["AUC"], cell["constrained"]["together"]["AUC"]) == (75.0, 100.0)
+    assert cell["gain"]["AUC"]["together"]["mean"] == 25.0
+    assert cell["gain"]["AUC"]["published"] == pytest.approx(93.1 - 91.2)

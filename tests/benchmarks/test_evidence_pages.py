@@ -41,6 +41,7 @@ def test_the_decision_table_is_filled():
     choosing = passages.DOCS / "choosing.md"
     assert choosing in passages.pages()
     assert "best of 21 class weights in" in choosing.read_text()
+    assert all(words in choosing.read_text() for words in ("against best of 7 weights", "as many steps as that search"))
 
 
 def test_the_index_has_at_most_25_rows_gains_first_and_links_to_every_study():
@@ -71,6 +72,7 @@ def test_every_figure_is_what_the_results_say(tmp_path):
 def test_the_list_of_the_papers_has_all_tables_and_figures():
     kinds = [entry.what.split(" ")[0] for entry in papers.entries()]
     assert (kinds.count("Table"), kinds.count("Figure")) == (13, 7)
+    assert all(entry.found for entry in papers.entries() if entry.state not in (papers.NO_DATA, papers.NO_RESULT))
     assert all(entry.why for entry in papers.entries() if papers.NOT in entry.state)
 
 
@@ -107,7 +109,9 @@ def leaves(value, floats, path=()):
 SUMMED = {
     **dict.fromkeys(("default_study", "free_asks", "scalings", "auto", "peers", "certificates"), ()),
     **dict.fromkeys(("networks", "paper_tabular", "paper_levels", "paper_ranges", "paper_images"), ("--so-far",)),
-    **dict.fromkeys(("critical_class", "long_tailed", "paper_programs", "small_nets", "lp_training"), ("--so-far",)),
+    **dict.fromkeys(
+        ("critical_class", "long_tailed", "paper_programs", "small_nets", "lp_training", "paper_figures"), ("--so-far",)
+    ),
 }
 
 

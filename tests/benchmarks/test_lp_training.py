@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from benchmarks.common.small_images import Images, Plan
-from benchmarks.studies.lp_training import losses, reduction, rule, study
+from benchmarks.studies.lp_training import costs, losses, reduction, rule, study
 from benchmarks.studies.paper_programs import study as paper_programs
 
 from setpoint import lp
@@ -71,3 +73,10 @@ def test_gains_are_paired_by_seed_and_a_seed_without_cross_entropy_does_not_coun
                                             "corrected_standard_error": pytest.approx(0, abs=1e-9)}  # fmt: skip
     assert ours[f"minus {study.CLOSED}"]["mean"] == pytest.approx(-1)
     assert ours["milliseconds per step"] == 500
+
+
+def test_costs_go_on_after_the_first_loss_and_leave_out_what_is_done(monkeypatch, tmp_path):
+    told = SimpleNamespace(stdout='a warning\n{"step, ms": 1.0}\n')
+    monkeypatch.setattr(costs.subprocess, "run", lambda *given, **more: told)
+    rows = list(costs.study(True, str(tmp_path), {f"costs | cross-entropy | {costs.SIZES[0]}"}))
+    assert {row["loss"] for row in rows} == set(costs.MAKERS) - {"cross-entropy"}

@@ -141,3 +141,13 @@ def test_the_anchor_starts_as_cross_entropy_and_has_both_after_the_warm_steps():
         losses.append(float(late(scores, labels) - plain(scores, labels)))
     assert losses[:2] == [0, 0]
     assert losses[2] > 0
+
+
+def test_nine_times_the_steps_are_held_against_cross_entropy_of_as_many():
+    ask = fashion.TIMED[1]
+    methods = {fashion.LONGER: 0.8, fashion.PUBLISHED: 0.7, fashion.LONG: 0.85, fashion.LONGEST: 0.9}
+    rows = Rows(row(ask, method, "", seed, test, test) for method, test in methods.items() for seed in (20, 21))
+    rows |= dict(row(ask, fashion.TUNED, "1", seed, 0.75, 0.75) for seed in (20, 21))
+    found = {one["method"]: one["gain"] for one in fashion.summary(rows, [ask], [20, 21])}
+    assert found[fashion.LONG][fashion.LONGEST]["mean"] == pytest.approx(-0.05)
+    assert fashion.LONGEST not in found[fashion.PUBLISHED]

@@ -10,7 +10,7 @@ import pytest
 from sklearn.datasets import load_digits, load_wine
 
 import setpoint as sp
-from marks import slow
+from marks import quick_first, slow
 from setpoint.cli import main
 from setpoint.errors import BadFile
 from setpoint.run import table as module
@@ -45,7 +45,7 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("model", ["linear", "trees"])
+@pytest.mark.parametrize("model", quick_first(["trees", "linear"]))
 def test_a_run_is_fitted_applied_judged_and_reported(model, here, capsys):
     code, out, _ = call(
         capsys, "fit", "wine.csv", "--target", "cultivar", "--ask", ASK, "--model", model, "--out", "run", "--json"

@@ -53,7 +53,8 @@ def test_fit_and_predict_in_processes_of_their_own(table):
     ]
     assert "linear model for" in fit.stdout
     assert "cross-entropy" in fit.stdout
-    assert "Positive is 'yes' in 'default', the one that says yes; --positive changes it." in fit.stdout
+    assert "Positive is 'yes' in 'default', the value that means yes; --positive changes it." in fit.stdout
+    assert "Look at it: setpoint report " in fit.stdout
     assert sorted(p.name for p in table.iterdir()) == ["loans.csv", "loans.parquet", "run"]
 
     saved = load_run(table / "run")
@@ -176,6 +177,10 @@ def test_predict_notes_what_training_did_not_see(table, capsys):
     assert len(heard.out.splitlines()) == 6
     assert "note: column 'more' was not there in training" in heard.err
     assert "'job': levels that training never saw in 5 of 5 rows, such as 'pilot'" in heard.err
+    main_ok("predict", "run", "new.csv", "--out", "decided.csv", "--ignore-extra")
+    assert capsys.readouterr().out == "Written to decided.csv: 5 rows.\n"
+    main_ok("predict", "run", "new.csv", "--out", "decided.csv", "--ignore-extra", "--quiet")
+    assert capsys.readouterr().out == ""
 
 
 MISTAKES = {
@@ -372,6 +377,14 @@ def test_help_has_examples_that_fit_a_narrow_screen(command, tmp_path):
     assert all(line.strip() == "" or line.startswith("   --") for line in after), after
 
 
+def test_the_help_of_fit_has_its_options_in_groups_and_describes_them_in_the_full_width(tmp_path):
+    heard = setpoint_process("fit", "--help", cwd=tmp_path, COLUMNS="80", TERMINAL_WIDTH="80").stdout
+    groups = [line for line in heard.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    assert groups == ["Arguments:", "The question:", "The training:", "The run:", "The table:", "Options:"]
+    assert "  --target COLUMN     The column to predict." in heard
+    assert len(heard.splitlines()) < 140
+
+
 def test_completion_for_the_shell(tmp_path):
     script = setpoint_process(
         "--show-completion", "bash", cwd=tmp_path, _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1"
@@ -468,7 +481,7 @@ def test_the_first_line_says_what_is_promised_and_what_it_costs():
     ]
     asked = ask("minimize fnr where fpr <= 1%")
     (few,) = first_line(fit_table(loans(), "default", asked, Settings(epochs=2)))
-    assert few.startswith("Not certified: fpr <= 1% at confidence 0.95 needs 299 negatives, but there are 44")
+    assert few.startswith("Not certified: fpr <= 1% at confidence 95% needs 299 negatives, but there are 44")
     assert "the bare cut of the 60 calibration rows" in few
     (none,) = first_line(fit_table(loans(), "default", asked, Settings(epochs=2, confidence=None)))
     assert none.startswith("Not certified, as --confidence none asks")
@@ -495,11 +508,11 @@ def test_the_verdict_is_about_the_shipped_models_and_honest_about_cross_entropy(
         size == "The difference is +10.0 points (95% interval -5.0 to +20.0, paired): within the noise of these rows."
     )
     worse = told_of_the_rival(0.05, 0.2)[1]
-    assert worse.endswith("beyond noise, cross-entropy is better; --solver cross-entropy ships it.")
+    assert worse.endswith("beyond noise, in favour of cross-entropy; --solver cross-entropy ships it.")
     assert "though it breaks its bound there" in told_of_the_rival(0.05, 0.2, feasible=False)[1]
-    assert told_of_the_rival(-0.2, -0.05, 0.2, 0.3)[1].endswith("beyond noise, default is better.")
+    assert told_of_the_rival(-0.2, -0.05, 0.2, 0.3)[1].endswith("beyond noise, in favour of default.")
     swapped = told_of_the_rival(0.05, 0.2, names=("cross-entropy", "default"))[1]
-    assert swapped.endswith("default is better; these rows judge, they do not choose.")
+    assert swapped.endswith("in favour of default; these rows judge, they do not choose.")
 
     # The numbers of the run are those at its own thresholds; the best cuts come after them.
     own, plain = (one.judged("test").objective for one in run.runs)

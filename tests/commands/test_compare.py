@@ -213,6 +213,7 @@ def test_compare_on_the_command_line(table, capsys):
     assert sorted(path.name for path in table.iterdir()) == ["loans.csv", "loans.parquet"]
 
 
+@slow
 def test_stopping_early_on_the_command_line(table, capsys):
     """The default method is often plain cross-entropy here: two equal splits of four settle it."""
     arguments = ["compare", *FIT[1:-2], "--trials", "4", "--solvers", "weighted,default", "--json", "--quiet"]

@@ -82,6 +82,7 @@ def test_a_run_is_fitted_applied_judged_and_reported(way, here, capsys):
     assert "<script" not in page
 
 
+@slow
 def test_the_terminal_shows_each_label_within_80_columns(here, capsys, monkeypatch):
     monkeypatch.setattr("setpoint.commands.terminal.WIDE", 80)
     code, out, _ = call(
@@ -117,7 +118,7 @@ def test_a_certificate_that_was_demanded_names_the_label_without_it(here, capsys
     more = ["--solver", "cross-entropy", "--confidence", "0.95", "--out", "run", "--quiet"]
     code, _, err = call(capsys, "fit", "t.csv", "--ask", "asks.json", *more)
     assert code == 3
-    assert "no certificate: label 'threat': fpr <= 0.1% at confidence 0.975 needs 3688 negatives" in err
+    assert "no certificate: label 'threat': fpr <= 0.1% at confidence 97.5% needs 3,688 negatives" in err
     assert load_run("run").point.certificate is None
 
 

@@ -264,7 +264,7 @@ def test_the_estimators_refuse_lists_that_are_missing_or_not_asked_for(arrays):
         sp.SetpointClassifier(ASK).fit(X, y)
     with pytest.raises(BadGroups, match="leave lists= out"):
         sp.SetpointClassifier("minimize error").fit(X, y, lists=lists)
-    with pytest.raises(TooFewSamples, match="needs 2995 lists, but there are 24"):
+    with pytest.raises(TooFewSamples, match="needs 2,995 lists, but there are 24"):
         sp.SetpointClassifier(ASK.replace("40%", "99.9%"), confidence=0.95).fit(X, y, lists=lists)
     with pytest.raises(BadProblem, match="so there is no threshold to set around a model"):
         sp.Tuned(LogisticRegression(), ASK).fit(X, y)

@@ -114,6 +114,7 @@ def test_another_table_is_refused_and_the_page_shows_the_sections(found, tmp_pat
 
 def test_names_of_methods_are_words_and_no_two_are_alike():
     assert method_words("default: Anchored(0.25)") == "linear model for the ask"
+    assert method_words("default: TreesByWorkers") == "boosted trees"
     assert method_words("auto: Anchored(1)") == "linear model for the ask, anchor 1"
     assert distinct_names(["default: cross-entropy", "cross-entropy"]) == ["cross-entropy, as shipped", "cross-entropy"]
     assert len(set(distinct_names(["a", "a", "a"]))) == 3
@@ -124,8 +125,14 @@ def test_names_of_methods_are_words_and_no_two_are_alike():
     [
         ("maximize precision where recall >= 95%", "Be right as often as possible when a row is flagged, with at least "
          "95% of positives found"),
-        ("minimize cost(miss=5, alarm=1)", "Make cost(miss=5, alarm=1) as low as possible"),
-        ("minimize error where recall.gap(sex) <= 2%", "recall.gap(sex) at most 2%"),
+        ("minimize cost(miss=5, alarm=1)", "Make the cost as low as possible"),
+        ("minimize error where recall.gap(sex) <= 2%", "recall that differs by at most 2% between the groups of sex"),
+        ("maximize macro recall", "Find as many rows of each class as possible, all classes counting the same"),
+        ("minimize macro recall", "Make macro recall as low as possible"),
+        ("minimize error where precision of class b >= 80%", "with at least 80% of the rows given class b right"),
+        ("maximize precision in the first 5", "Put as many positives as possible among the first 5 of each list"),
+        ("maximize recall weighted by amount where fpr <= 1%", "Find positives with as much amount as possible, with"),
+        ("minimize fnr where fpr <= 1% for each of spam, toxic", "with at most 1% of negatives flagged, for each of 2"),
     ],
 )  # fmt: skip
 def test_the_question_in_words(asked, words):

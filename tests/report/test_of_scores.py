@@ -14,6 +14,7 @@ from doors import main_ok
 from marks import slow
 from setpoint.cli import main
 from setpoint.errors import BadProblem, BadSetting, ShapeMismatch
+from setpoint.report.notebook import HEIGHT
 from setpoint.run.settings import Settings
 from setpoint.run.table import fit_table
 from tables import loans
@@ -126,6 +127,7 @@ def test_a_notebook_shows_the_page_with_its_slider(browser, tmp_path, dark):
     browser.switch_to.frame(browser.find_element("css selector", "iframe.setpoint-report"))
     slider = browser.find_element("id", "threshold")
     assert slider.is_displayed()
+    assert slider.rect["y"] + 250 < HEIGHT, "the slider and the top of the counts are seen without scrolling"
     assert browser.find_elements("css selector", "#roc svg path.curve")
     before = browser.find_element("id", "threshold-value").text
     slider.send_keys("\ue012" * 3)

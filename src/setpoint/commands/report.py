@@ -17,8 +17,8 @@ from setpoint.report.of_run import write_report
 from setpoint.report.of_scores import report
 from setpoint.run.artefact import load_run
 
-#: The columns of a file of scores.
-SCORE, LABEL = "score", "label"
+#: The column of scores in a file of scores.
+SCORE = "score"
 
 
 def main(

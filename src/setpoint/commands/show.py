@@ -23,7 +23,7 @@ from setpoint.measure.in_first import LISTS, InFirst
 from setpoint.problem.labels import LabelProblem
 from setpoint.problem.point import OperatingPoint
 from setpoint.report.by_label import bounds_held, label_heads, label_rows
-from setpoint.report.names import method_words
+from setpoint.report.names import in_words, method_words
 from setpoint.report.verdict import shown_runs
 from setpoint.report.words import part_name, show_bound, show_bounded, show_value
 from setpoint.run.table import TableRun
@@ -147,7 +147,7 @@ def trials_table(run: TableRun) -> Table:
     for trial in run.chosen.trials:
         value = "-" if trial.point is None else show_value(objective, trial.point.objective)
         name = f"{method_words(trial.name)}{' (kept)' if trial.chosen else ''}"
-        rows.append([name, value, f"{trial.seconds:.1f}", trial.note])
+        rows.append([name, value, f"{trial.seconds:.1f}", in_words(trial.note)])
     name = "objective" if run.chosen.point.labels else str(objective)
     table = grid(["tried", f"{name}\nheld-out", "seconds", "note"], rows)
     table.columns[-1].justify = "left"

@@ -26,7 +26,7 @@ WEIGHT = "weight"
 
 
 @dataclass(frozen=True)
-class Look:
+class LookOptions:
     """How a batch is looked at: one field for each option of the command."""
 
     scores: bool
@@ -71,7 +71,7 @@ class Look:
 
 def main(*, run: Path, data: list[Path], as_json: bool, quiet: bool, **asked: Any) -> int:
     layout = TextFormat(asked.pop("separator"), asked.pop("encoding"), not asked.pop("no_header"))
-    look, found = Look(**asked), list[str]()
+    look, found = LookOptions(**asked), list[str]()
     with locked(run), frames_at(data, **look.reading, layout=layout, notes=found) as frames:
         batch = look.batch(data, frames)
         watched = WatchedRun(run, load_run(run), look.level)

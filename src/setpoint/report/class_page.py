@@ -17,23 +17,19 @@ from setpoint.problem.evidence import interval
 from setpoint.problem.shifts import Shifts
 from setpoint.report.class_positions import class_data
 from setpoint.report.frame import framed
-from setpoint.report.head import cautions_list, rival_lines
+from setpoint.report.head import head
 from setpoint.report.material import Contender, Material
 from setpoint.report.page import facts_list, notes_list, solvers_table
-from setpoint.report.words import part_name, promise, show_objective, show_share, show_value
+from setpoint.report.training import training_section
+from setpoint.report.words import part_name, show_share
 
 _PAGE = Template("""<header>
-<p class="kicker">setpoint report</p>
-<h1>$ask</h1>
-<p class="answer">$answer</p>
-$verdicts
-<p class="promise $promise_kind">$promise</p>
-<div class="rival">$rival</div>
-$cautions
+$head
 </header>
 $parts
-<section aria-labelledby="solvers-title"><h2 id="solvers-title">All solvers</h2>$solvers</section>
-<section aria-labelledby="facts-title"><h2 id="facts-title">About the run</h2>$facts$notes</section>
+<section aria-labelledby="solvers-title"><h2 id="solvers-title">Methods side by side</h2>$solvers</section>
+$training
+<section aria-labelledby="facts-title"><h2 id="facts-title">Data and settings</h2>$facts$notes</section>
 """)
 _EXPLORE = Template("""<section aria-labelledby="explore-title">
 <h2 id="explore-title">Each class, <span id="rows">$part</span> rows</h2>
@@ -85,54 +81,32 @@ def make_class_page(material: Material) -> str:
     """
     chosen = material.contenders[0]
     assert isinstance(chosen.thresholds, Shifts)
-    rule = f"Run it at the shifts {chosen.thresholds.describe()}"
     samples = {part: material.read(chosen, part) for part in material.parts}
     data = class_data(material.problem, chosen.thresholds, samples, {part: part_name(part) for part in samples})
-    return whole_page(material, rule, [_explore(material, chosen, material.parts[0])], script=(SCRIPTS, data))
+    return whole_page(material, [_explore(material, chosen, material.parts[0])], script=(SCRIPTS, data))
 
 
 def whole_page(
     material: Material,
-    rule: str,
     sections: list[str],
     verdicts: str | None = None,
     solvers: str | None = None,
     script: tuple[Sequence[str], Any] = ((), None),
 ) -> str:
-    """A page: the answer, which begins with the decision rule, sections on parts, and the facts.
+    """A page: the head, sections on parts, the methods, and the facts.
 
     The verdicts on the bounds and the table of solvers are those of `material`, unless the page has its own.
     `script` is the files of its script and their data.
     """
-    problem, part = material.problem, material.parts[0]
-    judged = material.judge(material.contenders[0], part)
-    rows = f"{len(material.labels[part]):,} {part_name(part)} rows"
     content = _PAGE.substitute(
-        ask=escape(str(problem)),
-        answer=escape(f"{rule}. On the {rows}: {show_objective(judged)}."),
-        verdicts="\n".join(_verdict(material, part)) if verdicts is None else verdicts,
-        promise=escape(promise(material)),
-        promise_kind="kept" if material.point.certificate else "open",
-        rival=rival_lines(material),
-        cautions=cautions_list(material),
+        head=head(material, verdicts),
         parts="\n".join(sections),
         solvers=solvers_table(material) if solvers is None else solvers,
+        training=training_section(material),
         facts=facts_list(material),
         notes=notes_list(material),
     )
-    return framed(f"{problem} - setpoint report", content, *script)
-
-
-def _verdict(material: Material, part: str) -> list[str]:
-    """Whether each bound held on a part."""
-    chosen, told = material.contenders[0], []
-    counts, judged = material.counts(chosen, part), material.judge(chosen, part)
-    for c in material.problem.constraints:
-        held = bool(c.holds(counts).all())
-        value = show_value(c.quantity, judged.rates[str(c.quantity)])
-        said = f"The bound {c} {'held' if held else 'did not hold'} on {part_name(part)}: {c.quantity} is {value}."
-        told.append(f'<p class="verdict {"holds" if held else "broken"}">{escape(said)}</p>')
-    return told
+    return framed(f"{material.problem} - setpoint report", content, *script)
 
 
 def _explore(material: Material, chosen: Contender, part: str) -> str:

@@ -106,7 +106,7 @@ function drawHistogram(host, data, state, onPick) {
   const bins = h.positives.length, width = (h.high - h.low) / bins;
   const up = h.positives.map((n) => ratio(n, rows.positives)), down = h.negatives.map((n) => ratio(n, rows.negatives));
   const chart = makeChart(host, {
-    x: [h.low, h.high], y: [-1.06 * Math.max(...down), 1.06 * Math.max(...up)], yShare: true, ratio: 0.34,
+    x: [h.low, h.high], y: [-1.16 * Math.max(...down), 1.16 * Math.max(...up)], yShare: true, ratio: 0.34,
     xName: data.margins ? 'margin (score - threshold of the group)' : 'score', yName: 'share of class',
     label: `Histogram of scores: ${rows.positives} positives upwards, ${rows.negatives} negatives downwards`,
   });

@@ -6,20 +6,23 @@ from html import escape
 
 from setpoint.measure.classes import CLASSES
 from setpoint.measure.in_first import LISTS
-from setpoint.measure.rate import Gap
+from setpoint.measure.labels import LABELS
+from setpoint.problem.point import OperatingPoint
+from setpoint.report.by_label import bounds_held
 from setpoint.report.material import Material
 from setpoint.report.question import question
 from setpoint.report.verdict import against, best_cuts, shipped_instead
 from setpoint.report.words import (
     GROUP,
     answer,
+    bounds_on_rows,
     has_best_cut,
-    holds_on,
     part_name,
     promise,
     refuted,
     show_bound,
     show_points,
+    show_value,
     value_and_interval,
     verdicts,
 )
@@ -37,57 +40,69 @@ ASSUMPTIONS = (
 )  # fmt: skip
 
 
-def head(material: Material) -> str:
-    """The head of the page of a run of one threshold or two, as HTML."""
-    kept = material.point.certificate is not None
-    promised = f"<p>{escape(promise(material))}</p>{assumptions() if kept else ''}"
-    said = "\n".join(f'<p class="verdict {kind}">{escape(text)}</p>' for kind, text in verdicts(material))
+def head(material: Material, said: str | None = None) -> str:
+    """The head of a page, as HTML.
+
+    Args:
+        material: Everything that the report shows.
+        said: The verdicts on the bounds in HTML, where a page has its own.
+
+    Returns:
+        The question, the facts, three large numbers, then the result beside the promise, then the warnings.
+    """
+    point = material.point
+    kept = point.certificate is not None
+    promised = "".join(f"<p>{escape(line)}</p>" for line in promise(material))
+    if said is None:
+        said = "\n".join(f'<p class="verdict {kind}">{escape(text)}</p>' for kind, text in verdicts(material))
     return f"""{title(material)}
 {tiles(material)}
-<p class="answer">{escape(verdict(material))}</p>
+<div class="findings">
+<div class="result"><h2>Result</h2>
+{"".join(f'<p class="answer">{escape(line)}</p>' for line in verdict(material))}
 {said}
-{behind(material)}
-<div class="promise {"kept" if kept else "open"}">{promised}</div>
-{cautions_list(material)}"""
+{behind(material)}{cautions_list(material)}</div>
+<div class="promise {"kept" if kept else "open"}"><h2>Promise</h2>
+{promised}{assumptions(point) if kept else ""}</div>
+</div>"""
 
 
 def title(material: Material) -> str:
-    """The question in words, the ask, and what the page is about in one line."""
+    """The question in words, the ask, and what the page is about."""
     known = dict(material.facts)
-    shown = [
-        known[name] for name in ("Data", "Date", "Positive class", "Model", "Version", "Fingerprint") if name in known
-    ]
-    about = "".join(f"<li>{escape(text)}</li>" for text in shown)
+    shown = [(name, known[name]) for name in IN_TITLE if name in known]
+    about = "".join(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in shown)
     return f"""<p class="kicker">setpoint report</p>
 <h1>{escape(question(material.problem))}</h1>
 <p class="ask"><code>{escape(str(material.problem))}</code></p>
-{f'<ul class="about">{about}</ul>' if about else ""}"""
+{f'<dl class="about">{about}</dl>' if about else ""}"""
 
 
-def assumptions() -> str:
-    """The conditions of a promise, as a list."""
+def assumptions(point: OperatingPoint) -> str:
+    """The meaning of the confidence of a promise, and its conditions as a list."""
+    assert point.certificate is not None
+    broken, noun = f"{100 * (1 - point.certificate.confidence):.3g}", point.thresholds.noun
+    bound = "the bound" if len(point.problem.constraints) == 1 else "any of the bounds"
+    means = (
+        f"The confidence is about the {noun}: of 100 that are set in this way, each on calibration rows of its own, "
+        f"about {broken} at most break {bound}. The promise holds under three conditions."
+    )
     rows = "".join(f"<li><strong>{escape(name)}</strong>: {escape(text)}</li>" for name, text in ASSUMPTIONS)
-    return f'<p class="note">The promise holds under three conditions.</p><ul class="assumptions">{rows}</ul>'
+    return f'<p class="note">{escape(means)}</p><ul class="assumptions">{rows}</ul>'
 
 
 def tiles(material: Material) -> str:
     """The result in a few large numbers: the objective, each bounded rate, and the difference from the rival."""
     problem, part, chosen = material.problem, material.parts[0], material.contenders[0]
-    if problem.kind in (CLASSES, LISTS) or problem.over is not None:
-        return ""
-    judged, counts = material.judge(chosen, part), material.counts(chosen, part)
-    pooled = problem.pool(counts)
-    value, ends = value_and_interval(problem.objective, judged, pooled)
-    rows = f"{len(material.labels[part]):,} {part_name(part)} rows"
-    shown = [_tile(str(problem.objective), value, f"95% interval {ends}" if ends else f"on {rows}", "")]
-    for c in problem.constraints:
-        value, ends = value_and_interval(c.quantity, judged, pooled)
-        gap = isinstance(c.quantity, Gap)
-        held = holds_on(c, counts if gap else pooled)
-        noise = "" if held or gap or refuted(c, pooled) else ", which noise can explain"
-        word = {"<=": "at most", ">=": "at least", "==": "about"}[c.relation]
-        name = f"{c.quantity}, asked: {word} {show_bound(c)}"
-        shown.append(_tile(name, value, f"95% interval {ends}{noise}" if ends else "", "holds" if held else "broken"))
+    judged = material.judge(chosen, part)
+    value, ends = show_value(problem.objective, judged.objective), ""
+    if problem.kind not in (CLASSES, LISTS, LABELS) and problem.over is None:
+        value, ends = value_and_interval(problem.objective, judged, problem.pool(material.counts(chosen, part)))
+    rows = f"on {len(material.labels[part]):,} {part_name(part)} rows"
+    name = str(problem.objective) if problem.over is None else f"{problem.objective}, mean over {problem.over.rate}"
+    name += ", per row" if name.startswith("cost(") else ""
+    shown = [_tile(name, value, f"95% interval {ends}" if ends else rows, "")]
+    shown += _tiles_of_bounds(material)
     found = material.against(part)
     if found is not None:
         unit = " points" if problem.objective.is_share else ""
@@ -96,8 +111,26 @@ def tiles(material: Material) -> str:
         size = f"{show_points(problem.objective, found.value, signed=True)}{unit}"
         kind = ("better" if found.is_better else "worse") if found.is_clear else ""
         note = f"95% interval {low} to {high}: {word}"
-        shown.append(_tile(f"{problem.objective} against {material.contenders[-1].name}", size, note, kind))
+        shown.append(_tile(f"{name} against {material.contenders[-1].name}", size, note, kind))
     return f'<div class="tiles">{"".join(shown)}</div>'
+
+
+def _tiles_of_bounds(material: Material) -> list[str]:
+    """A tile for each bounded rate; for several labels one tile says how many bounds hold."""
+    part, chosen = material.parts[0], material.contenders[0]
+    if material.problem.kind == LABELS:
+        held, bounds = bounds_held(material.judge(chosen, part))
+        kind = "holds" if held == bounds else "broken"
+        return [_tile("bounds held", f"{held} of {bounds}", f"on {part_name(part)} rows", kind)] if bounds else []
+    counts, shown = material.counts(chosen, part), []
+    rows = f"on {len(material.labels[part]):,} {part_name(part)} rows"
+    for (c, held, value, ends), (kind, _) in zip(bounds_on_rows(material), verdicts(material)):
+        noisy = ends and not held and not refuted(c, material.problem.pool(counts))
+        word = {"<=": "at most", ">=": "at least", "==": "about"}[c.relation]
+        note = f"95% interval {ends}{', which noise can explain' if noisy else ''}" if ends else rows
+        name = f"{c.quantity}, asked: {word} {show_bound(c)}"
+        shown.append(_tile(name, value, note, kind))
+    return shown
 
 
 def _tile(name: str, value: str, note: str, kind: str) -> str:
@@ -117,15 +150,16 @@ def cautions_list(material: Material) -> str:
     return f'<aside class="cautions" aria-label="Warnings"><h2>Warnings</h2><ul>{rows}</ul></aside>' if rows else ""
 
 
-def verdict(material: Material) -> str:
+def verdict(material: Material) -> list[str]:
     """The decision rule and the objective, beside that of the rival, with the interval of their difference."""
     part, found = material.parts[0], material.against(material.parts[0])
-    if found is None or material.problem.over is not None:
-        return answer(material)
+    if found is None:
+        return [answer(material)]
     both = material.contenders[0], material.contenders[-1]
     points = material.judge(both[0], part), material.judge(both[1], part)
     numbers, size = against(found, (both[0].name, both[1].name), points, part)
-    return f"{both[0].thresholds.rule(GROUP)}. {numbers} {size}"
+    rule = answer(material) if material.problem.over is not None else f"{both[0].thresholds.rule(GROUP)}."
+    return [rule, f"{numbers} {size}"]
 
 
 def behind(material: Material) -> str:
@@ -138,19 +172,3 @@ def behind(material: Material) -> str:
             lines.append(best_cuts(best[0], best[1], part))
         lines.append(f"Interval: {found.method}.")
     return f'<p class="note">{escape(" ".join(lines))}</p>' if lines else ""
-
-
-def rival_lines(material: Material) -> str:
-    """The shipped model against its rival on the first part, and behind it the best cuts of that part."""
-    part = material.parts[0]
-    found = material.against(part)
-    lines = shipped_instead(material.why_shipped)
-    if found is None:
-        return "".join(f"<p>{escape(line)}</p>" for line in lines)
-    both = material.contenders[0], material.contenders[-1]
-    points, best = [material.judge(one, part) for one in both], [material.best(one, part) for one in both]
-    lines += [" ".join(against(found, (both[0].name, both[1].name), (points[0], points[1]), part))]
-    shown = has_best_cut(material.problem) and all(point.feasible for point in best)
-    behind = best_cuts(best[0], best[1], part) if shown else ""
-    told = "".join(f"<p>{escape(line)}</p>" for line in lines)
-    return f'{told}<p class="note">{escape(behind)} Interval: {escape(found.method)}.</p>'

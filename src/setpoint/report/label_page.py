@@ -36,9 +36,7 @@ def make_label_page(material: Material) -> str:
     """
     part, chosen = material.parts[0], material.contenders[0]
     sections = [_part(material, chosen, each) for each in material.parts]
-    return whole_page(
-        material, chosen.thresholds.rule(), sections, _verdict(material, chosen, part), _solvers(material)
-    )
+    return whole_page(material, sections, _verdict(material, chosen, part), _solvers(material))
 
 
 def _verdict(material: Material, chosen: Contender, part: str) -> str:
@@ -47,7 +45,7 @@ def _verdict(material: Material, chosen: Contender, part: str) -> str:
         return ""
     said = f"All {bounds} bounds held on {part_name(part)}."
     if held < bounds:
-        said = f"{bounds - held} of {bounds} bounds did not hold on {part_name(part)}; the table marks them."
+        said = f"{bounds - held} of {bounds} bounds did not hold on {part_name(part)}, as the table marks."
     return f'<p class="verdict {"holds" if held == bounds else "broken"}">{escape(said)}</p>'
 
 
@@ -79,7 +77,7 @@ def _part(material: Material, chosen: Contender, part: str) -> str:
 def _solvers(material: Material) -> str:
     """One row per contender: the mean objective on every part, and how many bounds held on the first."""
     objective, part = material.problem.objective, material.parts[0]
-    heads = ["solver", *(f"{escape(str(objective))}<br>{part_name(each)}" for each in SHOWN)]
+    heads = ["method", *(f"{escape(str(objective))}<br>{part_name(each)}" for each in SHOWN)]
     heads += [f"bounds held<br>{part_name(part)}", "seconds"]
     body = ""
     for one in material.contenders:
@@ -87,4 +85,4 @@ def _solvers(material: Material) -> str:
         held, bounds = bounds_held(material.judge(one, part))
         seconds = "" if one.seconds is None else f"{one.seconds:.1f}"
         body += cells(one.name, [*values, f"{held} of {bounds}" if bounds else "", seconds])
-    return table_of("All solvers", "solvers", heads, body)
+    return table_of("Methods side by side", "solvers", heads, body)

@@ -43,7 +43,7 @@ def make_list_page(material: Material) -> str:
         >>> "<h2>Lists, test rows</h2>" in page
         True
     """
-    return whole_page(material, material.point.thresholds.rule(), [_part(material, part) for part in material.parts])
+    return whole_page(material, [_part(material, part) for part in material.parts])
 
 
 def _part(material: Material, part: str) -> str:
@@ -72,7 +72,7 @@ def _part(material: Material, part: str) -> str:
         for step, n in enumerate(bins.tolist())
     )
     return (
-        f"<section><h2>Lists, {title}</h2><p>{len(values):,} lists of {len(material.labels[part]):,} rows.</p>"
+        f"<section><h2>Lists, {title}</h2><p>{len(material.labels[part]):,} rows in {len(values):,} lists.</p>"
         + _table(f"Rates over lists, {title}", "rate", heads, rows)
         + f"<h3>How many lists have which {escape(str(objective))}</h3>"
         + _table(f"Distribution over lists, {title}", "value", _head("lists") + _head("share"), bars)

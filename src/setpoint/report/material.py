@@ -26,6 +26,17 @@ from setpoint.run.insight import Insight
 
 
 @dataclass(frozen=True)
+class TriedMethod:
+    """A method that was tried: its objective on rows that it was not trained on, None where it was left out."""
+
+    name: str
+    objective: float | None
+    seconds: float
+    chosen: bool
+    note: str
+
+
+@dataclass(frozen=True)
 class Contender:
     """One trained model in a report.
 
@@ -37,6 +48,7 @@ class Contender:
         history: One row per epoch, with `soft`, `train` and `held_out`.
         best_epoch: The place in the history of the epoch that was kept.
         seconds: How long training took, if known.
+        tried: The methods that it was chosen from, itself among them, where there was a choice.
 
     Example:
         >>> import setpoint as sp
@@ -54,6 +66,7 @@ class Contender:
     history: Sequence[Mapping[str, Any]] = ()
     best_epoch: int = 0
     seconds: float | None = None
+    tried: Sequence[TriedMethod] = ()
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ _WORDS = {
     "linear": "linear model for the ask",
     "trees": "boosted trees",
     "Boosting": "boosted trees",
+    "TreesByWorkers": "boosted trees",
     "ranked": "boosted trees for lists",
     "mlp": "neural network",
     "stack": "stack of models",
@@ -33,8 +34,11 @@ _WORDS = {
 _PATTERNS = (
     (re.compile(r"Anchored\(0\.25\)"), "linear model for the ask"),
     (re.compile(r"Anchored\((.+)\)"), r"linear model for the ask, anchor \1"),
+    (re.compile(r"(?:CrossEntropy|Ridge)\(((?:ridge|lasso) .+)\)"), r"cross-entropy with \1"),
     (re.compile(r"(?:CrossEntropy|Ridge)\((.+)\)"), r"cross-entropy, positives weighted \1"),
 )
+#: Kinds of models inside a note, after a comparison or a weight.
+_INSIDE = re.compile(r"(against |\d )(linear|trees|mlp|stack)\b")
 #: Solvers that choose a method for the kind of model at hand.
 _CHOOSERS = {"default": "default method", "auto": "best of many methods"}
 #: Names of choices, before the method that they came down to.
@@ -60,6 +64,17 @@ def method_words(name: str) -> str:
         if pattern.fullmatch(bare):
             return pattern.sub(words, bare)
     return _WORDS.get(bare, bare)
+
+
+def in_words(note: str) -> str:
+    """A note on a method, with the kinds of models in words.
+
+    Example:
+        >>> from setpoint.report.names import in_words
+        >>> in_words("-0.56 ± 1.44 points against stack; log-loss +0.0002 per row")
+        '-0.56 ± 1.44 points against stack of models; log-loss +0.0002 per row'
+    """
+    return _INSIDE.sub(lambda found: found[1] + method_words(found[2]), note)
 
 
 def distinct_names(names: Sequence[str]) -> list[str]:

@@ -16,7 +16,7 @@ from setpoint.report.words import show_estimate, show_objective, show_value
 from setpoint.run.run import Run
 
 #: The most positions of the slider, and the height of the frame in pixels.
-POSITIONS, HEIGHT = 300, 620
+POSITIONS, HEIGHT = 300, 760
 #: Colours that notebooks set for their own theme, and those of systems that ask for the dark.
 _STYLE = (
     "font:14px/1.5 system-ui,sans-serif;border:1px solid #8884;border-radius:6px;padding:10px 14px;max-width:46rem;"
@@ -36,9 +36,8 @@ def card(point: OperatingPoint) -> str:
     """The question, the decision, the rates it was set at, and the promise."""
     problem = point.problem
     quantities = {str(q): q for q in (problem.objective, *(c.quantity for c in problem.constraints))}
-    rates = "".join(
-        f'<tr><td style="text-align:left">{escape(name)}</td>'
-        f"<td>{escape(show_value(quantity, point.rates[name]))}</td></tr>"
+    rates = ", ".join(
+        f"{name} {show_value(quantity, point.rates[name])}"
         for name, quantity in quantities.items()
         if name in point.rates
     )
@@ -52,7 +51,7 @@ def card(point: OperatingPoint) -> str:
     return (
         f'<div class="setpoint-card" style="{_STYLE}"><strong>{escape(question(problem))}</strong>'
         f"<div><code>{escape(str(problem))}</code></div><div>{escape(point.thresholds.rule())}: "
-        f"{escape(show_objective(point))}</div><table>{rates}</table><div>{promise}</div>{estimates}</div>"
+        f"{escape(rates or show_objective(point))}</div><div>{promise}</div>{estimates}</div>"
     )
 
 

@@ -30,7 +30,7 @@ from setpoint.report.figure import draw_figure
 from setpoint.report.label_page import make_label_page
 from setpoint.report.life import make_life
 from setpoint.report.list_page import make_list_page
-from setpoint.report.material import Contender, Material
+from setpoint.report.material import Contender, Material, TriedMethod
 from setpoint.report.names import distinct_names, method_words
 from setpoint.report.page import make_page
 from setpoint.report.words import listed_classes, part_name
@@ -117,6 +117,7 @@ def read_material(run: str | os.PathLike[str], data: Frame | None = None) -> Mat
                 history=[row for row in rows if row.get("trained") == name],
                 best_epoch=result["best_epoch"],
                 seconds=result["seconds"],
+                tried=[_tried(one) for one in result["comparison"]],
             )
             for shown_as, (name, result) in zip(names_of, results.items())
         ]
@@ -172,6 +173,11 @@ def _epoch(row: Any) -> dict[str, Any]:
     return {**names, "member": whole_number(row.get("member", 0)), **told}
 
 
+def _tried(row: dict[str, Any]) -> TriedMethod:
+    value = None if row["objective"] is None else number(row["objective"])
+    return TriedMethod(text(row["name"]), value, number(row["seconds"]), row["chosen"] is True, text(row["note"]))
+
+
 def _facts(saved: SavedRun) -> list[tuple[str, str]]:
     about, target, settings = saved.about, saved.schema.target, saved.about["settings"]
     kind = (
@@ -179,7 +185,7 @@ def _facts(saved: SavedRun) -> list[tuple[str, str]]:
         if isinstance(target, LabelColumns)
         else ("Classes", f"{listed_classes(target.classes)} of {target.name!r}")
         if target.classes
-        else ("Positive class", f"positive is {target.name} = {target.positive}, {target.why}")
+        else ("Positive class", f"{target.name} = {target.positive} ({target.why})")
     )
     sizes = [
         f"{size['rows']:,} {part_name(part)}"
@@ -203,9 +209,9 @@ def _facts(saved: SavedRun) -> list[tuple[str, str]]:
         *(("Dropped", f"{name!r}: {why}") for name, why in saved.schema.dropped),
         ("Model", f"{method_words(kept['method'])}{members}"),
         ("Asked for", f"--model {settings['model']}, --solver {settings['solver']}, --confidence {confidence}"),
-        ("Steps", f"at most {settings['epochs']} epochs, {settings['batch_size']} rows per step"),
+        ("Steps", f"at most {settings['epochs']:,} epochs, {settings['batch_size']:,} rows per step"),
         ("Seed", str(settings["seed"])),
         ("Version", f"setpoint {versions['setpoint']}"),
-        ("Versions", ", ".join(f"{name} {version}" for name, version in versions.items())),
+        ("Beside it", ", ".join(f"{name} {version}" for name, version in versions.items() if name != "setpoint")),
         ("Fingerprint", f"data sha256 {data['sha256'][:12]}"),
     ]

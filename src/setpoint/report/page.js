@@ -185,7 +185,7 @@ function draw() {
   find('reliability').querySelectorAll('.chart').forEach((host, i) => {
     drawReliability(host, data.contenders[i].parts[part.key].reliability, data.contenders[i].name, i === 0);
   });
-  find('history').querySelectorAll('.chart').forEach((host) => drawHistory(host, data.contenders[Number(host.dataset.contender)], data.quantities[0]));
+  document.querySelectorAll('#history .chart').forEach((host) => drawHistory(host, data.contenders[Number(host.dataset.contender)], data.quantities[0]));
   update();
 }
 
@@ -241,31 +241,14 @@ function legend() {
   }
 }
 
-function tries(host, contender) {
-  const quantity = data.quantities[0], table = element('table', {}, host), head = element('tr', {}, element('thead', {}, table));
-  ['tried', 'soft', 'train', 'held-out'].forEach((name, i) => element('th', i ? { scope: 'col', class: 'n' } : { scope: 'col' }, head, name));
-  const body = element('tbody', {}, table);
-  contender.history.forEach((row, i) => {
-    const line = element('tr', {}, body), kept = i === contender.best && contender.history.length > 1;
-    element('th', { scope: 'row' }, line, `${row.name}${kept ? ' (kept)' : ''}`);
-    for (const key of ['soft', 'train', 'held_out']) element('td', { class: 'n' }, line, row[key] === null ? '' : shown(quantity.share, row[key]));
-  });
-}
-
 function start() {
   choices('contender', data.contenders.map((c) => c.name));
   choices('part', data.parts.map((p) => p.name));
   legend();
-  data.contenders.forEach((contender, i) => {
+  data.contenders.forEach((contender) => {
     const reliability = element('figure', {}, find('reliability'));
     element('figcaption', {}, reliability, contender.name);
     element('div', { class: 'chart' }, reliability);
-    if (!contender.history.length) return;
-    const history = element('figure', {}, find('history'));
-    element('figcaption', {}, history, contender.name);
-    if (contender.history.length <= 5) tries(history, contender);
-    else element('div', { class: 'chart', 'data-contender': i }, history);
-    if (contender.history.length > 5) find('history-legend').hidden = false;
   });
   sliders.forEach((slider, h) => slider.addEventListener('input', () => moveHandle(h, Number(slider.value))));
   if (find('track')) {

@@ -14,6 +14,7 @@ from setpoint.report.head import head
 from setpoint.report.insight_sections import insight_sections
 from setpoint.report.material import Contender, Material
 from setpoint.report.positions import MOST
+from setpoint.report.training import training_section
 from setpoint.report.words import GROUP, part_name, show_bound, show_bounded, show_value
 
 SCRIPTS = ("interval.js", "chart.js", "curves.js", "page.js")
@@ -54,7 +55,7 @@ def make_page(material: Material, most: int = MOST, *, brief: bool = False) -> s
         groups=_groups(material),
         insight=insight_sections(material.insight, material.no_insight),
         solvers=solvers_table(material),
-        history_note=_history_note(material),
+        training=training_section(material, drawn=True),
         facts=facts_list(material),
         notes=notes_list(material),
     )
@@ -113,8 +114,8 @@ def solvers_table(material: Material) -> str:
     noun = material.point.thresholds.noun
     broken = '<p class="note">&#9888; beyond the bound on those rows.</p>' if "&#9888;" in rows else ""
     return (
-        '<div class="wide" tabindex="0" role="region" aria-label="All solvers"><table class="solvers"><thead>'
-        f'<tr><th scope="col" rowspan="2">solver</th>{above}<th scope="col" rowspan="2" class="n each few">{noun}</th>'
+        '<div class="wide" tabindex="0" role="region" aria-label="Methods side by side"><table class="solvers"><thead>'
+        f'<tr><th scope="col" rowspan="2">method</th>{above}<th scope="col" rowspan="2" class="n each few">{noun}</th>'
         f'<th scope="col" rowspan="2" class="n">seconds</th></tr><tr>{below}</tr></thead>'
         f"<tbody>\n{rows}\n</tbody></table></div>{broken}"
     )
@@ -137,15 +138,6 @@ def _bounded(constraint: Constraint, judged: Any) -> str:
     text, beyond = show_bounded(constraint, judged["rates"], feasible=judged["feasible"])
     told = f'<span class="sr">beyond the bound of {show_bound(constraint)}</span>'
     return f'<span class="broken"><span aria-hidden="true">&#9888; </span>{text}{told}</span>' if beyond else text
-
-
-def _history_note(material: Material) -> str:
-    objective = escape(str(material.problem.objective))
-    return (
-        f"By epoch: {objective} as the gradient sees it (soft, through the smooth step), and its true value on the "
-        f"train and held-out rows, each at the best {material.point.thresholds.noun} there. The epoch that was kept is "
-        "marked."
-    )
 
 
 def facts_list(material: Material) -> str:

@@ -50,7 +50,7 @@ def first_line(run: TableRun) -> list[str]:
     if point.problem.kind == LISTS:
         return [f"Not certified: {own.refusal or 'as --confidence none asks'}."] if point.problem.constraints else []
     broken = "their bound" if len(point.problem.constraints) == 1 else "each of their bounds"
-    bare = f"{decision_of(point).bare} of the {rows} calibration rows, and such cuts break {broken} about half"
+    bare = f"{decision_of(point).bare} of the {rows:,} calibration rows, and such cuts break {broken} about half"
     if own.refusal is not None:
         return [f"Not certified: {own.refusal}; {bare} the time."]
     if not is_certifiable(point.problem):
@@ -62,8 +62,8 @@ def sentences(run: TableRun) -> list[str]:
     """The rows, the positive class, the point, whether its bounds held on test, and how the rival did."""
     own, test, sizes = run.chosen, run.chosen.judged("test"), run.sizes
     constraints, star = own.problem.constraints, "; * is beyond the bound"
-    of_lists = {part: f" in {size['lists']} lists" if "lists" in size else "" for part, size in sizes.items()}
-    rows = ", ".join(f"{size['rows']} {part_name(part)}{of_lists[part]}" for part, size in sizes.items())
+    of_lists = {part: f" in {size['lists']:,} lists" if "lists" in size else "" for part, size in sizes.items()}
+    rows = ", ".join(f"{size['rows']:,} {part_name(part)}{of_lists[part]}" for part, size in sizes.items())
     target = run.schema.target
     bounds = (
         []
@@ -107,8 +107,8 @@ def _kept(own: Run) -> list[str]:
     name = method_words(kept.name)
     why = "it has the lowest log-loss" if kept.note.startswith(LOWEST) else "it is clearly better for this ask"
     if kept is tried[0]:
-        return [f"{len(tried)} kinds of models were tried. The simplest is kept, {name}: no other is better."]
-    return [f"{len(tried)} kinds of models were tried. Kept is {name}: {why} on rows that no member saw."]
+        return [f"{len(tried)} kinds of models were tried. The simplest is kept ({name}): no other is better."]
+    return [f"{len(tried)} kinds of models were tried. Kept: {name}, since {why} on rows that no member saw."]
 
 
 def shipped_instead(why: str) -> list[str]:
@@ -132,7 +132,7 @@ def _held(run: TableRun) -> list[str]:
         return [f"{verdict}; no data can certify such a bound."]
     if held:
         return [f"{verdict}."]
-    noise = f"where {run.sizes['test']['rows']} rows have noise of their own"
+    noise = f"where {run.sizes['test']['rows']:,} rows have noise of their own"
     chance = own.point.certificate or own.problem.kind == LISTS
     return [f"{verdict}, {noise if chance else 'as happens to about half of all bare cuts'}."]
 
@@ -180,11 +180,11 @@ def against(
     if not found.is_clear:
         return [numbers, f"{size}: within the noise of these rows."]
     if found.is_better:
-        return [numbers, f"{size}: beyond noise, {names[0]} is better."]
+        return [numbers, f"{size}: beyond noise, in favour of {names[0]}."]
     broken = points[0].feasible and not points[1].feasible
     breaks = ", though it breaks its bound there" if broken else ""
     ships = f"; --solver {BASELINE} ships it" if names[1] == BASELINE else "; these rows judge, they do not choose"
-    return [numbers, f"{size}: beyond noise, {names[1]} is better{breaks}{ships}."]
+    return [numbers, f"{size}: beyond noise, in favour of {names[1]}{breaks}{ships}."]
 
 
 def _at(point: OperatingPoint) -> str:
@@ -199,4 +199,4 @@ def _at(point: OperatingPoint) -> str:
 def best_cuts(ours: OperatingPoint, theirs: OperatingPoint, part: str = "test") -> str:
     """A sentence on the best cut of the rows for each model, which stands behind the numbers as shipped."""
     first, second = (show_value(point.problem.objective, point.objective) for point in (ours, theirs))
-    return f"At the best cuts of {part_name(part)}, which have seen its labels: {first} against {second}."
+    return f"At the best cuts of the {part_name(part)} rows, chosen with their labels: {first} against {second}."

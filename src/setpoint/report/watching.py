@@ -64,7 +64,9 @@ def drift_words(drift: Sequence[Drifted]) -> list[str]:
     found = [one for one in drift if one.drifts]
     if not found:
         return [
-            f"No drift is found in {len(drift)} tests." if drift and drift[0].looks else "No rows to test drift by."
+            f"No drift is found in {len(drift):,} test{'s' * (len(drift) != 1)}."
+            if drift and drift[0].looks
+            else "No rows to test drift by."
         ]
     names = [one.name for one in sorted(found, key=lambda one: (one.name != SCORES, -one.most))]
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""

@@ -12,8 +12,10 @@ import torch
 from torch import Tensor
 
 from setpoint.decide.samples_needed import allowed_share, needed, whole_of
+from setpoint.measure.classes import CLASSES
 from setpoint.measure.constraint import Constraint, Quantity, percent
 from setpoint.measure.in_first import LISTS
+from setpoint.measure.labels import LABELS
 from setpoint.measure.rate import Gap, Rate
 from setpoint.measure.worth import plain_of
 from setpoint.problem.certificate import Estimate
@@ -151,9 +153,27 @@ def answer(material: Material) -> str:
             f"On the {rows} {problem.objective}, averaged over {stretch}, is {mean}. "
             f"Run at one of {problem.over.points} thresholds, {chosen.thresholds.describe(GROUP)}."
         )
-    counts = problem.pool(material.counts(chosen, part))
-    objective = with_interval(problem.objective, judged, counts)
-    return f"{chosen.thresholds.rule(GROUP)}. On the {rows} {problem.objective} is {objective}."
+    rule = chosen.thresholds.rule(GROUP)
+    if problem.kind in (CLASSES, LISTS, LABELS):
+        return f"{rule}. On the {rows}: {show_objective(judged)}."
+    objective = with_interval(problem.objective, judged, problem.pool(material.counts(chosen, part)))
+    return f"{rule}. On the {rows} {problem.objective} is {objective}."
+
+
+def bounds_on_rows(material: Material) -> list[tuple[Constraint, bool, str, str]]:
+    """Each bound at the run's own decision on the first part: whether it holds, the value, and its 95 % interval."""
+    problem, part, chosen = material.problem, material.parts[0], material.contenders[0]
+    judged, counts = material.judge(chosen, part), material.counts(chosen, part)
+    if problem.kind in (CLASSES, LISTS):
+        held = [bool(c.holds(counts).all()) for c in problem.constraints]
+        values = [show_value(c.quantity, judged.rates[str(c.quantity)]) for c in problem.constraints]
+        return [(c, ok, value, "") for c, ok, value in zip(problem.constraints, held, values)]
+    pooled = problem.pool(counts)
+    return [
+        (c, holds_on(c, counts if isinstance(c.quantity, Gap) else pooled),
+         *value_and_interval(c.quantity, judged, pooled))
+        for c in problem.constraints
+    ]  # fmt: skip
 
 
 def verdicts(material: Material) -> list[tuple[str, str]]:
@@ -161,34 +181,32 @@ def verdicts(material: Material) -> list[tuple[str, str]]:
 
     A bound that holds is doubtful where the decision flags nearly nothing or everything, or the ask needs no model.
     """
-    problem, part, chosen = material.problem, material.parts[0], material.contenders[0]
-    judged, counts = material.judge(chosen, part), material.counts(chosen, part)
     said, doubtful = [], any(caution.code in IN_DOUBT for caution in material.cautions)
-    for c in problem.constraints:
-        held = holds_on(c, counts if isinstance(c.quantity, Gap) else problem.pool(counts))
-        value = with_interval(c.quantity, judged, problem.pool(counts))
+    for c, held, value, ends in bounds_on_rows(material):
         verdict = "held" if held else "did not hold"
         kind = ("doubtful" if doubtful else "holds") if held else "broken"
-        said.append((kind, f"The bound {c} {verdict} on {part_name(part)}: {c.quantity} is {value}."))
+        told = f"{c.quantity} is {value}{f' (95% interval {ends})' if ends else ''}"
+        said.append((kind, f"The bound {c} {verdict} on {part_name(material.parts[0])}: {told}."))
     return said
 
 
-def promise(material: Material) -> str:
-    """The certificate in a sentence, or what is missing for one; then what is estimated."""
-    point = material.point
+def promise(material: Material) -> list[str]:
+    """The certificate in a sentence, or what is missing for one; then what it costs, and what is estimated."""
+    point, own = material.point, []
+    if point.certificate is not None:
+        own = [cost(point, material.cost).strip()]
     estimates = [f"Estimated on the calibration rows: {show_estimate(one, point.problem)}." for one in point.estimates]
-    return " ".join([_promise(material), *estimates])
+    return [_promise(material), *filter(None, own), *estimates]
 
 
 def _promise(material: Material) -> str:
     point, problem = material.point, material.problem
     if point.certificate is not None:
         c = point.certificate
-        promised = (
-            f"Certified: {c.statement} with confidence {percent(c.confidence)} on data like these that nobody has "
-            f"seen, from {c.samples:,} calibration {units(problem)}{f' ({c.method})' if c.method else ''}."
+        return (
+            f"Certified: {c.statement} on new data like these, with confidence {percent(c.confidence)}, from "
+            f"{c.samples:,} calibration {units(problem)}{f' ({c.method})' if c.method else ''}."
         )
-        return promised + cost(point, material.cost)
     if material.refusal:
         return f"Not certified: {material.refusal.rstrip('.')}."
     if not problem.constraints:
