@@ -22,7 +22,7 @@ from typing import Any
 
 import matplotlib
 
-from benchmarks import measured, not_claimed, papers, passages
+from benchmarks import measured, not_claimed, papers, passages, quick
 from benchmarks.common.data import arguments
 from benchmarks.common.harness import ROOT, load_result, result_path, results_folder
 from benchmarks.common.telling import HEAD, Claim, figure_of, in_order, page_text, picture, set_aside
@@ -38,6 +38,7 @@ STUDIES = (
     "free_asks",
     "networks",
     "small_nets",
+    "rare_events",
     "auto",
     "peers",
     "certificates",
@@ -50,6 +51,7 @@ STUDIES = (
     "dependence",
     "watching",
     "label_plan",
+    "paper_figures",
     "paper_ranges",
     "paper_tabular",
     "paper_images",
@@ -75,16 +77,21 @@ WORLDS = {"certificates", "labels", "lp_gradients", "lp_programs", "promises", "
 #: The small version of a study takes so many seconds at most.
 MOST_QUICK = 60
 #: Pages of the folder that are written from more than one study.
-OTHERS: dict[str, Callable[[], str]] = {"papers.md": papers.page, "not_claimed.md": not_claimed.page}
+OTHERS: dict[str, Callable[[], str]] = {
+    "papers.md": papers.page,
+    "not_claimed.md": not_claimed.page,
+    "quick.md": quick.page,
+}
 INDEX = """---
 hide: [navigation, toc]
 ---
 
 # Evidence
 
-Effects are means over cells (a set and an ask) in points, positive when ours is better; *better* and *worse* are by two
-standard errors, *corrected* for splits that overlap. Commands begin with `python -m benchmarks.`; `--quick` runs a
-rough, short form. Written by `python -m benchmarks.evidence`, nothing is typed.
+Effects are means over cells (a data set and an ask) in points, positive when ours is better; *better* and *worse* are
+by two standard errors, *corrected*, or the error in brackets, for splits that overlap. Commands begin with `python -m
+benchmarks.`; [`--quick`](quick.md) runs a rough, short form. Nothing is typed: `python -m benchmarks.evidence` writes
+all.
 [What we do not claim](not_claimed.md) ·
 [the papers' 13 tables and 7 figures](papers.md) · [speed](../measured.md) · [peers](../peers.md) ·
 [quality](../quality.md)

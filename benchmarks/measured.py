@@ -19,6 +19,7 @@ SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "beside_peers": ("Training beside TFCO, Cooper and humancompatible-train", speed.beside_peers),
     "lp_speed": ("Linear programs: speed and memory", speed.lp_speed),
     "scale": ("Large tables", page_scale.scale),
+    "auto_time": ("The time of auto and of compare on tables", speed.auto_time),
     "trees_predict": ("Scores of trees", speed.trees_predict),
     "before_after": ("Speed since version 0.1.0", speed.before_after),
     "spine_after": ("Where the time of a fit goes", speed.spine),

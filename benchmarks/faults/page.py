@@ -33,7 +33,8 @@ The laws, in `tests/fuzz/laws.py`:
 
 In `make test-all` a few dozen cases per target are run, in CI the same ones every time. `make fuzz` draws new ones,
 each target in a process of its own, and lets [atheris](https://github.com/google/atheris) breed bytes for the language
-of asks and the readers of files by the branches they reach. What was found has a test in `tests/fuzz/test_found.py`.
+of asks and the readers of files by the branches they reach. Every input that failed has a test in
+`tests/fuzz/test_found.py`.
 
 Limits, stated where the input comes in: scores to train on up to 1e35, weights other than 0 from 1e-12 to 1e12 (only
 their ratios matter), numbers of a program up to 1e20, betas from 1e-6 to 1e6. Settings are drawn from 1e-6 to 1e6, or

@@ -34,11 +34,13 @@ PEERS: dict[str, dict[str, list[str]]] = {
     "empulse": {"packages": ["empulse==0.13.1"]},
     # As they come these three fail: NannyML misses statsmodels, Evidently pandas 2, FairGBM scikit-learn before 1.6.
     "nannyml": {"packages": ["nannyml==0.13.1", "statsmodels"]},
-    "evidently": {"packages": ["evidently==0.7.23", "pandas<3"]},
+    "evidently": {"packages": ["evidently==0.7.23", "pandas==2.3.3"]},
     "fairgbm": {"packages": ["fairgbm==0.9.14", "scikit-learn==1.5.2"]},
     "fairgbm_today": {"packages": ["fairgbm==0.9.14", "scikit-learn==1.9.1"]},
     "autogluon": {"packages": ["autogluon.tabular[lightgbm]==1.6.3"]},
-    "ap_perf": {"packages": ["numba", "setuptools"], "beside torch": ["ap-perf==0.1.1"]},
+    "skl2onnx": {"packages": ["skl2onnx==1.20.0", "onnxruntime==1.31.1", "scikit-learn==1.9.1"]},
+    "onnxmltools": {"packages": ["onnxmltools==1.16.0", "skl2onnx==1.20.0", "onnxruntime==1.31.1", "lightgbm==4.6.0"]},
+    "ap_perf": {"packages": ["numba==0.68.1", "setuptools==84.2.1"], "beside torch": ["ap-perf==0.1.1"]},
 }
 
 
@@ -49,8 +51,9 @@ def python_of(name: str, cache: str | Path) -> Path:
 def install(name: str, cache: str | Path) -> str:
     """Make one environment; the empty text, or what went wrong."""
     home = Path(cache) / "peers" / name
-    if not python_of(name, cache).is_file():
-        venv.create(home, with_pip=True)
+    # One that was cut off half-made has a Python and no pip.
+    if not list(home.glob("lib/python*/site-packages/pip")):
+        venv.create(home, with_pip=True, clear=True)
     wanted = PEERS[name]
     if "beside torch" in wanted:
         site = next((home / "lib").glob("python*/site-packages"))

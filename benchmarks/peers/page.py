@@ -89,7 +89,7 @@ def fpr_section(figures: dict[str, Any]) -> str:
         "three steps that these are. TFCO's optimizer for graphs never advances the correction of Adam for its first "
         "steps, so that its rate doubles and then falls; ours, Cooper and humancompatible-train take steps at that "
         "pace, by which ours and TFCO learn the same weights up to rounding. With plain Adam ours had been behind "
-        "TFCO on five other splits. What ours chooses from, where it starts and its pace were changed after looks at "
+        "TFCO on five other splits. Our candidates, start and pace were changed after looks at "
         "18 other splits. A linear model each, but for LightGBM."
     )
     columns = {

@@ -1,10 +1,10 @@
 """Peers beyond the contests: does each run today, and how does it answer a bound?
 
-    python -m benchmarks.peers.environments catboost fairgbm fairgbm_today empulse autogluon nannyml evidently
-    python -m benchmarks.peers.states [--cache DIR]
+    python -m benchmarks.peers.environments
+    python -m benchmarks.peers.states [--cache DIR] [NAME ...]
 
 Each runs a few lines in its own environment, on the same 4,000 rows, and prints one sentence; an error is the answer
-where there is one.
+where there is one. With names the others keep the answers that they have.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import argparse
 import subprocess
 from dataclasses import dataclass
 
-from benchmarks.common.harness import write_result
+from benchmarks.common.harness import load_figures, write_result
 from benchmarks.common.sets import CACHE
 from benchmarks.peers.environments import PEERS, python_of
 
@@ -91,6 +91,26 @@ kinds = DataDefinition(classification=[BinaryClassification(target="y", predicti
 report = Report([FPR()]).run(Dataset.from_pandas(frame, data_definition=kinds), None)
 fpr = report.dict()["metrics"][0]["value"]
 print(f"reports and tests rates of a batch, no error over many looks; FPR {100 * fpr:.1f} %")"""),
+    Try("skl2onnx", "`TunedThresholdClassifierCV` as ONNX", """
+import onnxruntime
+from skl2onnx import to_onnx
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import TunedThresholdClassifierCV
+model = TunedThresholdClassifierCV(LogisticRegression(), scoring="balanced_accuracy").fit(x[old], y[old])
+made = to_onnx(model, x[:1].astype(np.float32), options={"zipmap": False})
+told = onnxruntime.InferenceSession(made.SerializeToString()).run(None, {"X": x[new].astype(np.float32)})[0]
+same = (told == model.predict(x[new])).sum()
+print(f"labels of {same} of {len(told)} new rows are those of the tuned cut, "
+      f"{(told == model.estimator_.predict(x[new])).sum()} those of a cut at 0.5")"""),
+    Try("onnxmltools", "LightGBM as ONNX", """
+import onnxruntime, lightgbm
+from onnxmltools import convert_lightgbm
+from onnxmltools.convert.common.data_types import FloatTensorType
+model = lightgbm.LGBMClassifier(n_estimators=20, verbose=-1).fit(x[old], y[old])
+made = convert_lightgbm(model, initial_types=[("X", FloatTensorType([None, 5]))], zipmap=False)
+told = onnxruntime.InferenceSession(made.SerializeToString()).run(None, {"X": x[new].astype(np.float32)})[0]
+print(f"the model alone, no argument for a cut: {(told == model.predict(x[new])).sum()} of {len(told)} labels are "
+      "those of a cut at 0.5")"""),
 )  # fmt: skip
 
 
@@ -106,13 +126,16 @@ def ask(one: Try, cache: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("names", nargs="*", help="all unless given")
     parser.add_argument("--cache", default=str(CACHE), help="where the environments are")
     options = parser.parse_args()
+    before = {row["tried"]: row["answer"] for row in load_figures("peer_states").get("rows", [])}
     rows = []
     for one in TRIES:
         version = PEERS[one.peer]["packages"][0].split("==")[1]
         told = {"peer": one.peer.removesuffix("_today"), "tried": one.tried, "version": version}
-        rows.append({**told, "answer": ask(one, options.cache)})
+        kept = before.get(one.tried) if options.names and one.peer not in options.names else None
+        rows.append({**told, "answer": kept or ask(one, options.cache)})
         print(rows[-1], flush=True)
     write_result("peer_states", {"rows": rows})
 

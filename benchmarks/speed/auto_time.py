@@ -1,12 +1,14 @@
 """The time of `setpoint fit --model auto` and `setpoint compare` on tables, ratios to one LightGBM fit in the same run.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.speed.auto_time [--data DIR] [--packages DIR] [--quick]
+    python -m benchmarks.speed.auto_time [--data DIR] [--packages DIR] [--tables a,b] [--repeats N] [--again] [--quick]
 
 Each table of `benchmarks.studies.tables` is fitted for FNR at FPR 5 % by `auto`, and by one LightGBM of 31 leaves with
-early stopping, in turns; the least time of each counts, on the wall and of the processor. Then three made tables are
-fitted: 20,000 x 50 and 300 x 3,000 by `auto`, and 5,000 x 20 by `compare` with its usual solvers. Processor times
-have a meaning on a busy machine too; wall times are to be taken on an idle one. With `--quick` there are three small
-tables, one repeat, and the smaller made tables. Tables whose files are not there are left out, and named.
+early stopping and its own number of threads, in turns; the least time of each counts, on the wall and of the processor.
+Then three made tables are fitted: 20,000 x 50 and 300 x 3,000 by `auto`, and 5,000 x 20 by `compare` with its usual
+solvers and five trials. Processor times have a meaning on a busy machine too; wall times are to be taken on an idle
+one. With `--quick` there are three small tables, one repeat, and the smaller made tables. Tables that are not named or
+whose files are not there are left out, and listed. With `--again` only the named tables are run, and take the places
+of their figures in the last result: for a run in which something else disturbed the yardstick.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ import polars as pl
 
 import setpoint as sp
 from benchmarks.common.data import arguments
-from benchmarks.common.harness import write_result
+from benchmarks.common.harness import load_result, write_result
 from benchmarks.studies.tables import rivals
 from benchmarks.studies.tables.rows import Table
 from benchmarks.studies.tables.study import TIMED, fitted, spent
@@ -78,22 +80,32 @@ def run_made(name: str) -> dict[str, float]:
 def main() -> None:
     parser = arguments(str(__doc__).splitlines()[0])
     parser.add_argument("--packages", default="packages", help="the folder with the downloaded wheels")
+    parser.add_argument("--tables", help="some of the tables, separated by commas; the empty word for none")
+    parser.add_argument("--repeats", type=int, default=3, help="how often each is timed; the least time counts")
+    parser.add_argument(
+        "--again", action="store_true", help="renew the named tables in the last result, and nothing else"
+    )
     options = parser.parse_args()
     warnings.filterwarnings("ignore", module="sklearn|lightgbm")
     folders, tables, left_out = Folders(options.data, options.packages), {}, []
-    for name in QUICK_TABLES if options.quick else TABLES:
+    named = TABLES if options.tables is None else options.tables.split(",")
+    left_out += [f"{name}: not run" for name in TABLES if name not in named and not options.quick]
+    for name in QUICK_TABLES if options.quick else [name for name in TABLES if name in named]:
         try:
             table = Table(name, TABLES[name](folders), SEED)
         except (SystemExit, OSError) as why:
             left_out.append(f"{name}: {str(why).splitlines()[0]}")
             continue
-        tables[name] = fits_of(table, 1 if options.quick else 3)
+        tables[name] = fits_of(table, 1 if options.quick else options.repeats)
         print(
             f"{name}: {tables[name]['wall']:.1f} fits on the wall, {tables[name]['processor']:.1f} of the processor",
             flush=True,
         )
     made = {}
-    for name in QUICK_MADE if options.quick else MADE:
+    if options.again:
+        last = load_result("auto_time", options.quick)["figures"]
+        tables, made, left_out = {**last["tables"], **tables}, last["made"], last["left out"]
+    for name in QUICK_MADE if options.quick else () if options.again else MADE:
         made[name] = run_made(name)
         print(
             f"{name}: {made[name]['wall']:.1f} s on the wall, {made[name]['processor']:.1f} of the processor",

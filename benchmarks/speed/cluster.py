@@ -3,7 +3,7 @@
     python -m benchmarks.speed.cluster                    # all parts
     python -m benchmarks.speed.cluster --part equal       # 1 machine, 2 and 4 workers, and 2 of which one is killed
     python -m benchmarks.speed.cluster --part scores      # 10^8 scores calibrated by 2 and 4 workers
-    python -m benchmarks.speed.cluster --part memory      # the table of --gigabytes, workers of a tenth of that
+    python -m benchmarks.speed.cluster --part memory      # a table of --gigabytes, workers of a tenth of that
 
 Every figure but the times is exact. Tables are made here; that of `memory` needs its size in the temporary directory.
 """
@@ -13,8 +13,9 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
-import resource
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -42,6 +43,8 @@ from setpoint.run.table import TableRun
 PARTS = ("equal", "scores", "memory")
 ASK = sp.ask("minimize fnr where fpr <= 1%")
 COLUMNS = 20
+#: Characters of the words that make a table large.
+WORD = 500
 SETTINGS = Settings(solver="sums", confidence=0.95)
 
 
@@ -167,9 +170,13 @@ def scores(rows: int) -> dict[str, Any]:
     for number in (2, 4):
         start = time.perf_counter()
         with workers_at(str(number)) as scan.workers:
+            # Every worker has loaded what it needs.
+            scan.workers.client.run(first_tally, *next(scan.frames()))
+            up = time.perf_counter()
             points.append(calibrated(scan))
+            found[f"{number} workers, seconds"] = time.perf_counter() - up
         scan.workers = None
-        found[f"{number} workers, seconds"] = time.perf_counter() - start
+        found[f"start of {number} workers, seconds"] = up - start
     start = time.perf_counter()
     points.append(calibrated(scan))
     found["one machine, seconds"] = time.perf_counter() - start
@@ -183,39 +190,78 @@ def scores(rows: int) -> dict[str, Any]:
         "points equal": all(one.to_dict() == point.to_dict() for one in points),
         "threshold": repr(point.threshold), "certificate": str(point.certificate),
         "rates as numpy counts them": point.rates["fpr"] == fp / (fp + tn) and point.rates["fnr"] == fn / (fn + tp),
-        "peak memory of this process, MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        "peak memory of this process, MB": _peak(),
     }  # fmt: skip
     print(found, flush=True)
     return found
 
 
+def long_words(place: Path, rows: int, each: int = 50_000) -> int:
+    """Parquet files with the columns of `rows_of` and three words of 500 characters; their size in bytes.
+
+    Long words, since they make a large table of few numbers, which is trained on in minutes. Each word is written out
+    in every row (pyarrow, without dictionaries), as it then stands in memory.
+    """
+    draw = np.random.default_rng(0)
+    known = [["".join(draw.choice(list("abcdefgh"), WORD)) for _ in range(8)] for _ in range(3)]
+    size = 0
+    for number, first in enumerate(range(0, rows, each)):
+        frame = rows_of(min(each, rows - first), number)
+        words = {f"note {k}": draw.choice(known[k], frame.height) for k in range(3)}
+        path = place / f"{number:05d}.parquet"
+        frame.with_columns(**{name: pl.Series(word) for name, word in words.items()}).write_parquet(
+            path, use_pyarrow=True, compression="uncompressed", pyarrow_options={"use_dictionary": False}
+        )
+        size += path.stat().st_size
+    return size
+
+
 def _peak() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    """The largest memory that this process has held, in MB; a new process forgets what its parent held."""
+    (line,) = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
+    return int(line.split()[1]) // 1024
 
 
 def memory(gigabytes: float) -> dict[str, Any]:
-    """A linear model on a table whose numbers take so many gigabytes, by two workers of a tenth of that."""
-    rows = int(gigabytes * 1e9 / (8 * COLUMNS))
+    """Every command on a folder of Parquet files of so many gigabytes, by two workers of a tenth of that.
+
+    A worker that came beyond its limit would be ended by its nanny, and another process would take its place.
+    """
+    rows = int(gigabytes * 1e9 / (8 * COLUMNS + 3 * (WORD + 4)))
+    limit = int(gigabytes * 1e8)
     with tempfile.TemporaryDirectory() as place:
-        paths = made(Path(place), rows)
-        size = sum(path.stat().st_size for path in paths)
-        limit = int(gigabytes * 1e8)
+        table, run = Path(place) / "table", str(Path(place) / "run")
+        table.mkdir()
+        size = long_words(table, rows)
+        found: dict[str, Any] = {
+            "rows": rows, "files, GB": size / 1e9, "limit of a worker, MB": limit / 1e6,
+            "times the memory of a worker": size / limit,
+        }  # fmt: skip
         cluster = distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, memory_limit=limit, dashboard_address=":0", silence_logs=40
         )
-        with cluster, workers_at(cluster.scheduler_address) as workers:
-            scan = scan_table(paths)
-            scan.workers = workers
-            start = time.perf_counter()
-            run = fit_stream(scan, "y", ASK, SETTINGS)
-            seconds = time.perf_counter() - start
-            peaks = list(workers.client.run(_peak).values())
-    found = {
-        "rows": rows, "files, GB": size / 1e9, "limit of a worker, MB": limit / 1e6,
-        "peaks of the workers, MB": peaks, "times the memory of a worker": size / limit,
-        "certificate": str(run.chosen.point.certificate), "seconds": seconds, "this process, MB": _peak(),
-    }  # fmt: skip
-    print(found, flush=True)
+        with cluster, distributed.Client(cluster) as client:
+            first = sorted(client.run(os.getpid).values())
+            for command in (
+                ["fit", str(table), "--target", "y", "--ask", str(ASK), "--confidence", "0.95", "--out", run],
+                ["predict", run, str(table), "--ignore-extra", "--out", str(Path(place) / "answers.parquet")],
+                ["evaluate", run, str(table)],
+                ["calibrate", run, str(table), "--confidence", "0.95"],
+                ["watch", run, str(table)],
+            ):  # fmt: skip
+                start = time.perf_counter()
+                done = subprocess.run(
+                    [sys.executable, "-m", "setpoint", *command, "--workers", cluster.scheduler_address],
+                    capture_output=True, text=True, check=False,
+                )  # fmt: skip
+                found[command[0]] = {
+                    "exit code": done.returncode, "seconds": time.perf_counter() - start,
+                    "peaks of the workers, MB": list(client.run(_peak).values()),
+                }  # fmt: skip
+                print(command[0], found[command[0]], done.stdout, done.stderr, flush=True)
+            found["workers that were ended"] = len(set(first) - set(client.run(os.getpid).values()))
+        answers = pl.scan_parquet(Path(place) / "answers.parquet").select(pl.len()).collect().item()
+        found["rows answered"] = int(answers)
     return found
 
 
@@ -224,7 +270,7 @@ def main() -> None:
     parser.add_argument("--part", choices=PARTS, action="append")
     parser.add_argument("--rows", type=int, default=400_000, help="rows of the table of `equal`")
     parser.add_argument("--scores", type=int, default=100_000_000)
-    parser.add_argument("--gigabytes", type=float, default=8.0)
+    parser.add_argument("--gigabytes", type=float, default=4.5)
     options = parser.parse_args()
     torch.set_num_threads(1)
     work = {

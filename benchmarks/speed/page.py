@@ -47,6 +47,26 @@ def trees_predict(figures: dict[str, Any]) -> str:
     return table(head, rows)
 
 
+def auto_time(figures: dict[str, Any]) -> str:
+    """The time of auto per table in single fits of LightGBM, and of the made tables in seconds."""
+    rows = [
+        [name, f"{own['seconds']:.2f}", f"{own['fit']:.3f}", f"{own['wall']:.1f}", f"{own['processor']:.1f}"]
+        for name, own in figures["tables"].items()
+    ]
+    made = [
+        [name, f"{own['wall']:.1f}", f"{own['processor']:.1f}", f"<= {own['most']:g}",
+         verdict(own["wall"] <= own["most"])]
+        for name, own in figures["made"].items()
+    ]  # fmt: skip
+    median, most = figures["median"]["wall"], figures["most fits"]
+    missing = [one.split(":")[0] for one in figures["left out"]]
+    left_out = f" {', '.join(missing)} are not among them." if missing else ""
+    head = ["table", "auto, s", "one LightGBM fit, s", "fits on the wall", "fits of the processor"]
+    told = f"The median is {median:.1f} fits on the wall over {len(rows)} tables, asked are {most}: "
+    seconds = table(["what", "wall, s", "processor, s", "target, s", "met"], made)
+    return f"{told}{verdict(median <= most)}.{left_out}\n\n{table(head, rows)}\n\n{seconds}"
+
+
 def kernels(figures: dict[str, Any]) -> str:
     rows = [
         [row["what"], f"{row['n']:,}", f"{row['figure']:.3g} {row['unit']}", row["target"], verdict(row["met"])]

@@ -41,7 +41,7 @@ HELP = {
 
 
 #: Kinds of models whose answers are timed, from the start of the command to its last row of ten.
-ANSWERED = ("linear", "trees")
+ANSWERED = ("linear", "mlp", "trees", "auto")
 
 
 def commands(place: Path) -> dict[str, list[str]]:

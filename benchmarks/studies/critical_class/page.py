@@ -17,7 +17,9 @@ QUESTION = "Does the augmented Lagrangian of paper 003 help a rare, critical cla
 THREATS = (
     "A net of five convolutions of 8 to 64 filters stands for the ResNet-10 of the paper, and a JPEG copy of CIFAR-10 "
     "for the originals; the paper does not say which two classes it drew, and pairs differ by more than methods do.",
-    "Three of nine base losses with the constraint, one model per seed in place of an ensemble of ten, few seeds.",
+    "Three of nine base losses with the constraint, one model per seed in place of an ensemble of ten, few seeds, and "
+    "a rate at which the nets are worse than they could be. All nine at the better rate are planned in "
+    "`nine_losses.py` and were not run, for want of time; two runs of its choice are done.",
     "The margin and mu are chosen on 100 validation images per class; choosing alone is worth something (below).",
 )
 #: BCE alone counts as reproduced if its AUC is within so many points, what the start alone moves a single model by.
@@ -40,15 +42,40 @@ def claims(figures: dict[str, Any]) -> list[Claim]:
 
 
 def level(ladder: dict[str, Any]) -> list[Claim]:
-    """Whether BCE alone is as good as published, in ensembles as published; nothing if the ladder has not run."""
+    """Whether BCE alone is as good as published, in ensembles as published; nothing if the ladder has not run.
+
+    The index has the change that helps most, with what the plan of this study had before it.
+    """
     own = [row for row in ladder.get("rows", ()) if row["change"] == FIRST]
     return [
         Claim(f"paper 003, Table 1: AUC of BCE alone within {WITHIN:g} points" + f", {row['change']}" * (row != own[0]),
-              f"{row['together']['AUC']:.1f} by {row['runs']} models together, {row['AUC']:.1f} by one",
+              f"{row['together']['AUC']:.1f} by {row['runs']} models together, {row['AUC']:.1f} by one"
+              + f"; before {row['first rung together']['AUC']:.1f}, {row['first rung']:.1f}" * (row != own[0]),
               row["together"]["AUC"] >= ladder["published AUC"] - WITHIN, f"published {ladder['published AUC']:.1f}",
-              "CIFAR-10 pair, 1:100", row in own)
+              "CIFAR-10 pair, 1:100", row not in own)
         for row in (*own, *([largest(ladder)] if own else []))
     ]  # fmt: skip
+
+
+def nine(figures: dict[str, Any]) -> str:
+    """Table 1 whole at the rate of the ladder: a row per base loss and ratio, as far as it has been run."""
+    rows = []
+    for row in figures["rows"]:
+        for way in (ALONE, CONSTRAINED) if CONSTRAINED in row else (ALONE,):
+            own, told = row[way], ["", ""]
+            if way == CONSTRAINED:
+                gains = [row["gain"][column] for column in (WORST, "AUC")]
+                told = [f"{one['together']['mean']:+.1f} ± {one['together']['standard_error']:.1f} "
+                        f"({one['published']:+.1f})" for one in gains]  # fmt: skip
+            shown = [f"{own['together'][column]:.1f} ({own['published'][column]:.1f})" for column in COLUMNS]
+            setting = row["setting"] if way == CONSTRAINED else ""
+            rows.append([f"1:{row['ratio']}", row["loss"], way, str(row["models"]), *shown, *told, setting])
+    head = ["ratio", "base loss", "", "models", *COLUMNS, f"gain in {WORST}", "gain in AUC", "chosen"]
+    return (
+        "All base losses at a rate of 0.001, the logits of all models averaged, in brackets the published figure "
+        "(`python -m benchmarks.studies.critical_class.nine_losses`); gains are positive when the constraint is "
+        "better, with the error from drawing models and test images anew:\n\n" + wide("nine", table(head, rows))
+    )
 
 
 def rungs(ladder: dict[str, Any]) -> str:
@@ -121,6 +148,7 @@ def section(figures: dict[str, Any]) -> str:
         wide("cells", table(header, rows)),
         ratios(header[:3], compared, COLUMNS),
         found_out(figures),
+        *([nine(whole)] if (whole := load_figures("critical_class_nine")).get("rows") else []),
         *([rungs(ladder)] if (ladder := load_figures("critical_class_ladder")) else []),
         *([f"{UNTUNED}, settings as published and nothing chosen:\n\n{untuned(figures)}"] if "rows" in figures else []),
     ]

@@ -43,7 +43,7 @@ from benchmarks.studies.critical_class.verdict import (
 )
 from setpoint.measure.curve import roc_area
 from setpoint.solve.augmented import AugmentedLagrangian
-from setpoint.solve.losses import LDAM, ClassBalanced, Focal, Margin
+from setpoint.solve.losses import LDAM, ClassBalanced, Focal, Margin, MiniBatchAUC
 from setpoint.solve.sample_prices import Growth
 from setpoint.solve.solver import Solver
 
@@ -96,6 +96,7 @@ def base_losses(counts: tuple[int, int], steps: int) -> dict[str, Callable[[], S
         "CB-BCE": lambda: ClassBalanced(counts, beta=0.99),
         "W-BCE": lambda: sp.CrossEntropy(counts[0] / counts[1] / 3),
         "LDAM": lambda: LDAM(counts, max_margin=0.5 * COSINE_SCALE, reweight_after=round(0.8 * steps)),
+        "MBAUC": MiniBatchAUC,
     }
 
 

@@ -21,7 +21,7 @@ def claims(figures: dict[str, Any]) -> list[Claim]:
     cells = [cell for cell in figures["cells"] if cell["world"] != "rare positives"]
     worst, naive = (max(cells, key=lambda cell: cell[way]["broken"]) for way in ("told", "naive"))
     found = share_error(worst["told"]["broken"], worst["repeats"])
-    effect = f"{found[0]:.1f} ± {found[1]:.1f} % in the worst; without being told {share(naive['naive']['broken'])}"
+    effect = f"{found[0]:.1f} ± {found[1]:.1f} % in the worst; if nobody says so {share(naive['naive']['broken'])}"
     on = f"{len(cells)} worlds, {worst['repeats']:,} repeats"
     return [
         Claim(

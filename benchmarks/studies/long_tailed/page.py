@@ -60,7 +60,7 @@ def section(figures: dict[str, Any]) -> str:
     parts = [
         wide("cells", table(header, rows)),
         ratios(header[:3], compared, COLUMNS),
-        found_out(figures["rows"]),
+        "\n".join(f"- {line}" for line in found_out(figures["rows"])),
     ]
     return "\n\n".join(parts)
 
@@ -81,7 +81,8 @@ def design(figures: dict[str, Any]) -> str:
     )
 
 
-def found_out(rows: list[dict[str, Any]]) -> str:
+def found_out(rows: list[dict[str, Any]]) -> list[str]:
+    """What the table says, counted; how much of it the measure itself does; how far the nets are from the published."""
     constrained = repeated([row for row in rows if row["demand"] != ALONE])
     better = [f"{beyond(constrained, column, 1 if column == COLUMNS[-1] else -1)} in {column}" for column in COLUMNS]
     worse = [f"{beyond(constrained, column, -1 if column == COLUMNS[-1] else 1)}" for column in COLUMNS]
@@ -91,7 +92,7 @@ def found_out(rows: list[dict[str, Any]]) -> str:
     ours = [row[column]["minus alone"]["mean"] for row in shown for column in COLUMNS[:-1]]
     low, high = ends([row["accuracy"]["mean"] for row in alone])
     told_low, told_high = ends([row["accuracy"]["published"] for row in alone])
-    told = [
+    return [
         f"Of {len(constrained)} constrained cells of more than one seed, better than alone by more than two plain "
         f"standard errors: {', '.join(better)}; worse: {', '.join(worse)}. The published changes come without errors.",
         "The logit of one class is not a score that a softmax pins down: the same number added to all ten leaves the "
@@ -99,9 +100,8 @@ def found_out(rows: list[dict[str, Any]]) -> str:
         f"losses alone by {min(moved):+.1f} to {max(moved):+.1f} points; the constraints move them by {min(ours):+.1f} "
         f"to {max(ours):+.1f}.",
         f"These nets are weaker than the published: the accuracy alone is {low:.0f} to {high:.0f} %, published "
-        f"{told_low:.0f} to {told_high:.0f} %. What the constraints do to nets as strong as those is not shown.",
+        f"{told_low:.0f} to {told_high:.0f} %. The effect of the constraints on nets as strong as those is not shown.",
     ]
-    return "\n".join(f"- {line}" for line in told)
 
 
 def ends(values: list[float]) -> tuple[float, float]:

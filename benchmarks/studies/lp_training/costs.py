@@ -99,8 +99,8 @@ def study(quick: bool, cache: str, done: Container[str]) -> Iterator[dict[str, A
             else:
                 environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1"}
                 command = [python, "-W", "ignore", "-m", "benchmarks.studies.lp_training.costs", name, str(size)]
-                done = subprocess.run(command, env=environment, cwd=ROOT, text=True, stdout=subprocess.PIPE, check=True)
-                row |= json.loads(done.stdout.splitlines()[-1])
+                told = subprocess.run(command, env=environment, cwd=ROOT, text=True, stdout=subprocess.PIPE, check=True)
+                row |= json.loads(told.stdout.splitlines()[-1])
             print(row, flush=True)
             yield row
 

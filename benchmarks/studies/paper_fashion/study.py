@@ -23,7 +23,9 @@ Asks: FNR at an FPR of at most 1, 2, 5 and 10 % (all of Table 2), and the ROC ar
 of Table 3's five ranges). Judged at the best cut of the test curve, as published, and for FNR at the threshold set on
 calibration rows, as shipped. Seeds 20 to 23; splits overlap, so that the corrected error is Nadeau and Bengio's.
 Added after these results, at an FPR of 1 %, to see why the published form is behind: the same corrected every 100
-steps, and the same after a quarter of the steps by cross-entropy; temperatures as above.
+steps, and the same after a quarter of the steps by cross-entropy; temperatures as above. Added later, since the paper
+trains for an unknown time: the published form with nine times the steps beside cross-entropy with nine times the steps,
+at an FPR of 1 % and for the area up to 5 %. If it is the time, the gap to cross-entropy of the same steps must close.
 Finished rows are rows of `results/rows/paper_fashion.parquet`, and not run again.
 """
 
@@ -60,7 +62,10 @@ LAST_LAYER, PAIRS, LAGRANGIAN = ("method 1", "method 2", "ablation"), "pairs", "
 RIVALS = (PLAIN, TUNED, LONGER)
 #: Why the published form does as it does; added after the other results, for the first ask alone.
 OFTEN, WARM, WHY = "as published, corrected every 100 steps", "as published, after cross-entropy", ORDER[:1]
-METHODS = (PUBLISHED, OFTEN, WARM, OURS, ANCHORED, LAGRANGIAN, *LAST_LAYER, PAIRS)
+#: Whether the published form only needs more time; for two asks.
+TIMES, LONG, LONGEST = 9, "as published, nine times the steps", "nine times the steps"
+TIMED = (ORDER[0], next(ask for ask in AREAS if AREAS[ask] == 5))
+METHODS = (PUBLISHED, OFTEN, WARM, LONG, LONGEST, OURS, ANCHORED, LAGRANGIAN, *LAST_LAYER, PAIRS)
 
 
 def published_ways(ask: str, plan: Plan) -> Iterator[tuple[str, str, Make, Plan]]:
@@ -68,6 +73,8 @@ def published_ways(ask: str, plan: Plan) -> Iterator[tuple[str, str, Make, Plan]
     plans = {PUBLISHED: plan}
     if ask in WHY:
         plans |= {OFTEN: replace(plan, every=plan.every // 10), WARM: replace(plan, warm=plan.steps // 4)}
+    if ask in TIMED:
+        plans[LONG] = replace(plan, steps=TIMES * plan.steps)
     for method, own in plans.items():
         for temperature in (0.1, 1.0) if ask in AREAS else (0.001, 0.01, 0.1, 1.0):
             yield method, f"{temperature:g}", as_published(sp.ask(ask), temperature, own), own
@@ -111,11 +118,13 @@ class Study:
         """Every weight, and the weight of 1 with three times the steps, for all asks at once."""
         longer = replace(self.plan, steps=3 * self.plan.steps)
         trainings = [(TUNED, f"{weight:g}", self.plan, weight) for weight in WEIGHTS] + [(LONGER, "", longer, 1.0)]
+        trainings += [(LONGEST, "", replace(self.plan, steps=TIMES * self.plan.steps), 1.0)]
         for method, setting, plan, weight in trainings:
-            if any(key(ask, method, setting, seed) not in self.journal for ask in asks):
+            judged = [ask for ask in asks if method != LONGEST or ask in TIMED]
+            if any(key(ask, method, setting, seed) not in self.journal for ask in judged):
                 loss = sp.CrossEntropy(weight)
-                found = train(self.parts(seed), seed, plan, lambda net, _, loss=loss: loss, asks)  # type: ignore[misc]
-                for ask, row in zip(asks, found):
+                found = train(self.parts(seed), seed, plan, lambda net, _, loss=loss: loss, judged)  # type: ignore[misc]
+                for ask, row in zip(judged, found):
                     self.add(ask, method, setting, seed, row)
 
     def trained_for(self, ask: str, seed: int) -> None:
@@ -156,7 +165,7 @@ def summary(journal: Journal, asks: list[str], seeds: list[int]) -> list[dict[st
             row["settings"] = [one[method]["setting"] for one in own]
             row["gain"] = {
                 rival: paired([sign * (one[method]["test"] - one[rival]["test"]) for one in own], *share)
-                for rival in RIVALS
+                for rival in (*RIVALS, *[LONGEST] * (method == LONG and all(LONGEST in one for one in own)))
             }
             if "at threshold" in row:
                 row["shipped gain"] = {

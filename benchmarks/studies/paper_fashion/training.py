@@ -68,6 +68,12 @@ def batches(rows: int, seed: int) -> Iterator[Tensor]:
 
 def train(parts: Parts, seed: int, plan: Plan, make: Make, asks: list[str]) -> list[dict[str, Any]]:
     """One training; the best state for each ask is judged."""
+    best, spent = trained(parts, seed, plan, make, asks)
+    return [one.row(parts, spent) for one in best]
+
+
+def trained(parts: Parts, seed: int, plan: Plan, make: Make, asks: list[str]) -> tuple[list[Best], float]:
+    """One training: the best state for each ask, and the seconds of the processor."""
     started, (x, labels) = time.process_time(), parts.train
     net = make_net(parts, WIDTHS, seed)
     assert isinstance(net, nn.Sequential)
@@ -95,8 +101,7 @@ def train(parts: Parts, seed: int, plan: Plan, make: Make, asks: list[str]) -> l
             scores = score(net, parts.held_out[0])
             for one in best:
                 one.look(step, net, scores, parts.held_out[1])
-    spent = time.process_time() - started
-    return [one.row(parts, spent) for one in best]
+    return best, time.process_time() - started
 
 
 class AnchoredLate(nn.Module):

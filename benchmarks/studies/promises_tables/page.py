@@ -11,7 +11,7 @@ from benchmarks.common.words import share, share_error, table, verdict, wide
 TITLE = "Promises, end to end: a table in, a certified decision out"
 
 QUESTION = "A table in, a certified decision out: is the promise kept when everything runs as a user runs it?"
-THREATS = ("One population, of two Gaussian classes; tables of one size.",)
+THREATS = ("One population, of 6,400 kinds of rows that are all equally likely; tables of one size.",)
 
 
 def claims(figures: dict[str, Any]) -> list[Claim]:

@@ -65,7 +65,7 @@ def claims(figures: dict[str, Any]) -> list[Claim]:
     )
     if figures["times"]:
         fits = statistics.median(figures["times"].values())
-        told.append(Claim(f"tables: takes at most {MOST_FITS:g} LightGBM fits in the median", f"{fits:.1f}",
+        told.append(Claim(f"tables: takes at most {MOST_FITS:g} LightGBM fits in the median", f"{fits:.1f} fits",
                           fits <= MOST_FITS, "one LightGBM fit", f"{len(figures['times'])} tables", True))  # fmt: skip
     outcomes = [
         sides(gain, "standard_error") < 0

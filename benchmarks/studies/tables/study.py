@@ -55,8 +55,7 @@ from setpoint.run.settings import Settings
 from setpoint.run.table import TableRun, fit_table
 from setpoint.train import full_batch
 from setpoint.train.boosting import Boosting
-from setpoint.train.by_epochs import ByEpochs
-from setpoint.train.class_weights import lean_weight
+from setpoint.train.fold_networks import FoldNetworks
 
 SCREENING_SEEDS, SEEDS = range(3), range(20, 30)
 #: The ask whose time is measured.
@@ -130,11 +129,10 @@ def fitted(table: Table, model: str, ask: str) -> TableRun:
 def fits_shared() -> Iterator[None]:
     """Do once for all asks of a table and split what does not depend on the ask: trees, networks, penalties."""
     known: dict[str, Any] = {}
-    first = (Boosting.train, ByEpochs.train, full_batch.choose_penalty)
+    first = (Boosting.train, FoldNetworks.state, full_batch.choose_penalty)
 
     def once(train: Callable[..., Any], self: Any, problem: Any, data: Any, work: Any) -> Any:
-        weight = lean_weight(problem) if isinstance(self, ByEpochs) else None
-        key = f"{self} of {data.train.rows} rows, weight {weight}"
+        key = f"{self} of {data.train.rows} rows"
         if key not in known:
             known[key] = train(self, problem, data, work)
         return known[key]
@@ -145,14 +143,20 @@ def fits_shared() -> Iterator[None]:
             known[key] = first[2](rows, *further)
         return known[key]
 
-    def by_first(place: int) -> Any:
-        return lambda self, problem, data, work: once(first[place], self, problem, data, work)
+    def state(self: FoldNetworks, fold: int) -> Any:
+        key = f"network {fold} of {self.plan}"
+        if key not in known:
+            known[key] = first[1](self, fold)
+        return known[key]
 
-    Boosting.train, ByEpochs.train, full_batch.choose_penalty = by_first(0), by_first(1), penalty
+    def trees(self: Any, problem: Any, data: Any, work: Any) -> Any:
+        return once(first[0], self, problem, data, work)
+
+    Boosting.train, FoldNetworks.state, full_batch.choose_penalty = trees, state, penalty
     try:
         yield
     finally:
-        Boosting.train, ByEpochs.train, full_batch.choose_penalty = first
+        Boosting.train, FoldNetworks.state, full_batch.choose_penalty = first
 
 
 def run_ours(bench: Bench, table: Table, model: str) -> None:

@@ -29,5 +29,5 @@ def section(figures: dict[str, Any]) -> str:
         table(header, rows)
         + f"\n\nFNR in percent on test, {figures['splits']} splits; in brackets the standard error corrected for "
         f"overlapping splits. The embeddings are those of `{figures['encoder']}`, of the first {figures['characters']} "
-        "characters of each review; negative reviews stand in for messages to moderate."
+        "characters of each text; spam, tweets about disasters and negative reviews are to be found."
     )

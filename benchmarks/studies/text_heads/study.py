@@ -1,8 +1,8 @@
 """A linear head on frozen text embeddings, trained for the ask, against a logistic head with the best of 21 weights.
 
-    python -m benchmarks.studies.text_heads [--quick] [--sources rotten_tomatoes,imdb]
+    python -m benchmarks.studies.text_heads [--quick] [--sources sms_spam,disaster_tweets]
 
-10 splits (train / validation / test 50/20/30, at most 6,000 training rows) of each source of `reviews.py`. Both heads
+10 splits (train / validation / test 50/20/30, at most 6,000 training rows) of each source of `texts.py`. Both heads
 see the same standardised embeddings. The class weight is tuned on validation; the default of `sp.fit` is not tuned.
 Every figure is the FNR at the exact FPR on test, a point of the test curve, for all methods alike.
 """
@@ -17,7 +17,7 @@ import setpoint as sp
 from benchmarks.common.data import Split, arguments, paired, split, with_ones
 from benchmarks.common.harness import write_result
 from benchmarks.studies.fixed_fpr.study import CLASS_WEIGHTS, default, judge
-from benchmarks.studies.text_heads.reviews import CHARACTERS, ENCODER, SOURCES, embedded
+from benchmarks.studies.text_heads.texts import CHARACTERS, ENCODER, SOURCES, embedded
 from setpoint.data.rows import Rows
 from setpoint.train.class_weights import class_weights
 from setpoint.train.linear import cross_entropy
@@ -53,7 +53,7 @@ def figures_of(problem: sp.Problem, parts: Split, made: dict[float, torch.Tensor
 
 def main() -> None:
     parser = arguments(str(__doc__).splitlines()[0])
-    parser.add_argument("--sources", default=",".join(SOURCES), help="which reviews, with commas between")
+    parser.add_argument("--sources", default=",".join(SOURCES), help="which texts, with commas between")
     options = parser.parse_args()
     splits, cells = 2 if options.quick else SPLITS, []
     for source in options.sources.split(","):

@@ -1,0 +1,3 @@
+from benchmarks.studies.paper_figures.study import main
+
+main()

@@ -1,0 +1,3 @@
+from benchmarks.studies.rare_events.study import main
+
+main()
