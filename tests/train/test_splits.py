@@ -53,7 +53,8 @@ def test_members_train_on_rows_of_their_own_and_the_model_is_their_mean():
     other = fitted(*loaders, ensemble=sp.methods.Splits(1), seed=1)
     assert torch.equal(other.model.members[0].weight, result.model.members[1].weight)
     over_seeds = fitted(*loaders, ensemble=3)
-    assert not torch.equal(over_seeds.model.members[1].weight, result.model.members[1].weight)
+    # The first step of Adam knows the signs of the slopes alone, so weights may agree; losses tell the rows apart.
+    assert [row["soft"] for row in over_seeds.history][2:] != [row["soft"] for row in result.history][2:]
 
 
 def test_prices_a_sample_and_lists_of_batches_fit_the_new_rows():
