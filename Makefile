@@ -7,7 +7,7 @@ RUNS = $(VENV)/.runs
 SECONDS ?= 600
 BEGAN := $(shell date +%s)
 
-.PHONY: install demo test test-all lint types style format docs bench evidence dist fuzz coverage mutation clean
+.PHONY: install demo test test-all lint types style units format docs bench evidence dist fuzz coverage mutation clean
 
 install: $(READY)
 
@@ -28,9 +28,12 @@ demo: $(RUNS)           ## fraud at one false alarm in a thousand, beside cross-
 
 PYTEST = $(BIN)/python -m pytest -n 2
 
-test: $(READY) lint     ## lint, types, every unit and law, a smoke test of each door; then the house in numbers
-	$(PYTEST) --dist worksteal -m "not slow" --hypothesis-profile=quick
+test: $(READY)          ## lint, types, every unit and law, a smoke test of each door; then the house in numbers
+	@$(MAKE) --no-print-directory -j 3 types style units
 	-@$(BIN)/python tools/house.py --since $(BEGAN)
+
+units: $(READY)
+	$(PYTEST) --dist worksteal -m "not slow" --hypothesis-profile=quick
 
 test-all: test          ## the same, then the slow rest: every law in full, browser, several processes, kills, fuzzing, studies
 	$(PYTEST) --dist loadgroup -m "slow or hypothesis"

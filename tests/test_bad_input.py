@@ -55,6 +55,11 @@ FROM_WITHIN = [row for row in ROWS if not row[2][0].isdigit()]
 ON_THE_COMMAND_LINE, IN_PYTHON = {}, {}
 
 
+def rows_of(mistakes):
+    """Cases for `parametrize`; the mistakes in a million values are left to `make test-all`."""
+    return [pytest.param(*row, id=row[0], marks=[slow] if "million" in row[0] else []) for row in mistakes]
+
+
 def on_the_command_line(name):
     """Registers a function that makes files where it is called, and returns the arguments of `setpoint`."""
 
@@ -524,7 +529,7 @@ def everything(place):
     return sorted((str(path), path.read_bytes() if path.is_file() else b"") for path in place.rglob("*"))
 
 
-@pytest.mark.parametrize(("name", "said", "code"), FROM_OUTSIDE, ids=[row[0] for row in FROM_OUTSIDE])
+@pytest.mark.parametrize(("name", "said", "code"), rows_of(FROM_OUTSIDE))
 def test_on_the_command_line(name, said, code, here, monkeypatch, trained, capsys):
     arguments = [str(part) for part in ON_THE_COMMAND_LINE[name](monkeypatch, trained)]
     before = everything(here)
@@ -826,7 +831,7 @@ def _(monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "said", "error"),
-    [pytest.param(*row, id=row[0], marks=[slow] if "million" in row[0] else []) for row in FROM_WITHIN],
+    rows_of(FROM_WITHIN),
 )
 def test_in_python(name, said, error, monkeypatch):
     if error == "works":

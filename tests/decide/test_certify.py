@@ -352,6 +352,7 @@ def test_the_interval_of_a_score_covers_the_truth_about_as_often_as_it_says():
     assert 0.8 <= covered / 200 <= 0.98
 
 
+@slow
 @pytest.mark.parametrize("exponent", [None, 1.2], ids=["equal weights", "Pareto weights"])
 def test_the_interval_covers_what_the_chosen_threshold_brings_whatever_the_weights(exponent):
     """The truth is that of the threshold that was set. Draws of weight one cover 39 % with such weights."""

@@ -17,7 +17,7 @@ from mlflow.pyfunc import scoring_server
 import setpoint as sp
 from doors import main_ok
 from export.runs import linear, saved_run
-from marks import quick_first
+from marks import quick_first, slow
 from questions import QUESTIONS
 from questions import table as questions_table
 from setpoint.errors import CannotExport
@@ -47,6 +47,7 @@ def fitted(*asked, data="loans.csv"):
 LOANS = ("--target", "default", "--ask", "minimize fnr where fpr <= 20%")
 
 
+@slow
 def test_a_run_is_logged_with_its_signature_and_its_certificate_as_tags(here):
     run_id, logged = fitted(*LOANS)
     tags = mlflow.get_run(run_id).data.tags

@@ -6,7 +6,7 @@ from torch import nn
 
 import setpoint as sp
 import worlds
-from marks import slow
+from marks import quick_first, slow
 from setpoint.data.rows import Rows
 from setpoint.errors import BadSetting
 from setpoint.measure.curve import roc_area
@@ -62,6 +62,7 @@ def test_what_meets_the_bounds_replaces_what_does_not():
     assert choose(precise, [good, hopeless], caution=0.0)[0] == 0
 
 
+@slow
 def test_the_noise_of_a_gain_is_that_of_repeated_draws():
     def fnr(seed, shift):
         one = sample(seed, shift)
@@ -120,7 +121,7 @@ def test_where_cross_entropy_asks_the_wrong_question_it_is_replaced():
     assert sum("stopped" in trial.note for trial in result.comparison) == len(result.history) - 4
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", quick_first(range(3)))
 def test_where_cross_entropy_is_right_it_stays(seed, hasty):
     draw = torch.Generator().manual_seed(seed)
     x = torch.randn(1200, 3, generator=draw)
@@ -136,11 +137,11 @@ def test_where_cross_entropy_is_right_it_stays(seed, hasty):
     ("ask", "absent"),
     [
         ("maximize f1", {"CrossEntropy(matched)", "PairwiseArea"}),
-        ("maximize mcc", {"CrossEntropy(matched)", "PairwiseArea"}),
+        pytest.param("maximize mcc", {"CrossEntropy(matched)", "PairwiseArea"}, marks=slow),
         ("maximize precision where flagged == 10%", {"PairwiseArea"}),
-        ("maximize recall over fpr in [0%, 5%] with 3 points", set()),
-        ("maximize precision over recall in [90%, 100%] with 3 points", {"PairwiseArea"}),
-        ("maximize recall where fpr <= 20% and precision >= 30%", {"PairwiseArea"}),
+        pytest.param("maximize recall over fpr in [0%, 5%] with 3 points", set(), marks=slow),
+        pytest.param("maximize precision over recall in [90%, 100%] with 3 points", {"PairwiseArea"}, marks=slow),
+        pytest.param("maximize recall where fpr <= 20% and precision >= 30%", {"PairwiseArea"}, marks=slow),
     ],
 )
 def test_every_kind_of_problem_is_answered(ask, absent, hasty):
@@ -166,6 +167,7 @@ def test_groups_are_compared_and_each_gets_a_threshold(hasty):
         assert "PairwiseArea" not in trained
 
 
+@slow
 def test_a_weight_is_a_repetition(hasty):
     x, labels = worlds.lost_positives(400, 0)
     held_out = worlds.lost_positives(300, 1)

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 import setpoint as sp
+from marks import quick_first
 from setpoint.data.rows import Rows
 from setpoint.train import fold_recipes
 from setpoint.train.cross_fit import folds_of
@@ -29,8 +30,8 @@ def noisy(size=403, weighted=False):
 
 
 @pytest.mark.parametrize("ask", ASKS)
-@pytest.mark.parametrize("penalty", [LinearPenalty(), LinearPenalty(16.0)])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("penalty", quick_first([LinearPenalty(), LinearPenalty(16.0)]))
+@pytest.mark.parametrize("weighted", quick_first([True, False]))
 def test_all_folds_at_once_give_the_models_of_each_fold(ask, penalty, weighted):
     problem, rows = sp.ask(ask), noisy(weighted=weighted)
     folds = folds_of(rows, 5, 0)
