@@ -216,23 +216,22 @@ class LossPlan:
 
     def __init__(self, problem: Problem) -> None:
         over, constraints = problem.over, problem.constraints
-        plain = [(c, c.quantity) for c in constraints if isinstance(c.quantity, Rate)]
-        gaps = [(c, c.quantity.rate) for c in constraints if isinstance(c.quantity, Gap)]
-        rates = [problem.objective, *([] if over is None else [over.rate]), *(rate for _, rate in plain)]
-        #: The same at one threshold, where plain numbers are quicker than arrays of four of them.
-        self.ratios = None if over is not None or problem.group is not None else _ratios(problem)
-        #: Parts and wholes of the objective and of the rates that all rows together are about, `(4, q)`.
-        self.parts, self.wholes = self._sides(rates)
-        self.gap_parts, self.gap_wholes = self._sides([rate for _, rate in gaps])
-        #: The order of bounds is that of the problem: the plain ones, and those of gaps, go there.
-        order = [constraints.index(c) for c, _ in (*plain, *gaps)]
-        self.order = None if order == sorted(order) else np.argsort(order)
-        ordered = [c for c, _ in (*plain, *gaps)]
-        self.is_area, self.by_group, self.has_gaps = over is not None, problem.group is not None, bool(gaps)
-        self.points = problem.n_thresholds
-        self.sign = (-1.0 if problem.maximize else 1.0) / self.points
-        self.bounds = np.array(over.bounds if over is not None else [c.bound for c in ordered], float)
-        self.signs = np.array([-1.0 if c.relation == ">=" else 1.0 for c in ordered], float)
+        self.is_area, self.by_group = over is not None, problem.group is not None
+        ratios = _ratios(problem)
+        #: The problem at one threshold, where plain numbers are quicker than arrays of four of them.
+        self.ratios = None if self.is_area or self.by_group else ratios
+        #: The rates of all groups together.
+        self.overall = ratios
+        #: Parts and wholes of the objective and of the rate of an area, `(4, 2)`.
+        self.parts, self.wholes = (side.T.copy() for side in _sides([problem.objective, *([over.rate] if over else [])]))
+        gaps = [(place, c.quantity.rate) for place, c in enumerate(constraints) if isinstance(c.quantity, Gap)]
+        #: The places of bounds on gaps among all bounds, and those of the others.
+        self.gap_places = [place for place, _ in gaps]
+        self.plain_places = [place for place in range(len(constraints)) if place not in self.gap_places]
+        self.gap_parts, self.gap_wholes = _sides([rate for _, rate in gaps])
+        self.sign = (-1.0 if problem.maximize else 1.0) / problem.n_thresholds
+        self.bounds = np.array(over.bounds if over is not None else [c.bound for c in constraints], float)
+        self.signs = np.array([-1.0 if c.relation == ">=" else 1.0 for c in constraints], float)
 
     @staticmethod
     def of(problem: Problem, step: Callable[[Tensor], SmoothStep]) -> LossPlan | None:
@@ -250,13 +249,6 @@ class LossPlan:
         if step in (SoftplusStep, HingeStep) and one and all(isinstance(q, Rate) for q in quantities):
             return LossPlan(problem)
         return LossPlan.of(problem, step)
-
-    @staticmethod
-    def _sides(rates: list[Any]) -> tuple[Array, Array]:
-        return (
-            np.array([rate.part for rate in rates], float).reshape(-1, 4).T.copy(),
-            np.array([rate.whole for rate in rates], float).reshape(-1, 4).T.copy(),
-        )
 
     def excesses(self, counts: Array) -> Array:
         """The excess of each bound at true counts."""
@@ -328,23 +320,40 @@ class LossPlan:
 
     def _expand_groups(self, counts: Array) -> Around:
         """The same with one threshold per group: rates of all rows together, and gaps between groups."""
-        values, slopes = _rates(counts.sum(0, keepdims=True), self.parts, self.wholes)
-        each, each_slopes = _rates(counts, self.gap_parts, self.gap_wholes)
-        empty = counts @ self.gap_wholes <= 0
-        highest, lowest = np.where(empty, -np.inf, each).max(0), np.where(empty, np.inf, each).min(0)
-        nobody = empty.all(0)
+        total = counts.sum(0).tolist()
+        (cost, cost_slopes), *plain = [ratio.at(total) for ratio in self.overall]
+        cost_slope = np.empty_like(counts)
+        cost_slope[:] = cost_slopes
+        excesses, excess_slopes = np.empty(len(self.signs)), np.empty((len(self.signs), *counts.shape))
+        for place, (excess, slopes) in zip(self.plain_places, plain):
+            excesses[place], excess_slopes[place] = excess, slopes
+        gaps, rising = self._gaps(counts)
+        places, signs = self.gap_places, self.signs[self.gap_places]
+        excesses[places] = signs * (gaps - self.bounds[places])
+        excess_slopes[places] = signs[:, None, None] * rising
+        return Around(counts, cost, excesses, cost_slope, excess_slopes)
+
+    def _gaps(self, counts: Array) -> tuple[Array, Array]:
+        """The gaps between groups `(q,)`, and their slopes by each count `(q, T, 4)`."""
+        whole = self.gap_wholes @ counts.T
+        empty = whole <= 0
+        if empty.any():
+            over, nobody = ~empty / np.where(empty, 1.0, whole), empty.all(1, keepdims=True)
+            each = self.gap_parts @ counts.T * over
+            highest = np.where(nobody, 0.0, np.where(empty, -np.inf, each).max(1, keepdims=True))
+            lowest = np.where(nobody, 0.0, np.where(empty, np.inf, each).min(1, keepdims=True))
+            at_top, at_end = (each == highest) & ~empty, (each == lowest) & ~empty
+        else:
+            over = 1.0 / whole
+            each = self.gap_parts @ counts.T * over
+            highest, lowest = each.max(1, keepdims=True), each.min(1, keepdims=True)
+            at_top, at_end = each == highest, each == lowest
         # Groups that share an end of the gap share its slope.
-        at_top, at_end = (each == highest) & ~empty, (each == lowest) & ~empty
-        share = at_top / np.maximum(at_top.sum(0), 1) - at_end / np.maximum(at_end.sum(0), 1)
-        gaps = np.where(nobody, 0.0, np.where(nobody, 0.0, highest) - np.where(nobody, 0.0, lowest))
-        levels = np.concatenate([values[0, 1:], gaps])
-        spread = np.broadcast_to(slopes[:, :, 1:], (len(counts), *slopes[:, :, 1:].shape[1:]))
-        rising = np.concatenate([spread, each_slopes * share[:, None]], 2).transpose(2, 0, 1)
-        excesses, excess_slopes = self.signs * (levels - self.bounds), self.signs[:, None, None] * rising
-        if self.order is not None:
-            excesses, excess_slopes = excesses[self.order], excess_slopes[self.order]
-        cost_slope = np.repeat(self.sign * slopes[:, :, 0], len(counts), 0)
-        return Around(counts, self.sign * float(values[0, 0]), excesses, cost_slope, excess_slopes)
+        share = at_top / np.maximum(at_top.sum(1, keepdims=True), 1)
+        share -= at_end / np.maximum(at_end.sum(1, keepdims=True), 1)
+        slopes = self.gap_parts[:, None] - each[:, :, None] * self.gap_wholes[:, None]
+        slopes *= (over * share)[:, :, None]
+        return (highest - lowest)[:, 0], slopes
 
     def _prices(self, cost_slope: Array, excess_slopes: Array, active: Array, damping: Damping) -> Array:
         """The prices of `price.solve_prices`, of areas and of groups."""
@@ -377,6 +386,12 @@ def _ratios(problem: Problem) -> list[Ratio]:
         for rate, sign, bound in signed
         if isinstance(rate, Rate)
     ]
+
+
+def _sides(rates: list[Any]) -> tuple[Array, Array]:
+    """Parts and wholes of rates, `(q, 4)` each."""
+    parts, wholes = [rate.part for rate in rates], [rate.whole for rate in rates]
+    return np.array(parts, float).reshape(-1, 4), np.array(wholes, float).reshape(-1, 4)
 
 
 def _sum_of(parts: list[tuple[float, tuple[float, ...]]], factors: list[float]) -> tuple[float, Array]:
