@@ -15,7 +15,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from setpoint.decide.by_group import edges_of, threshold_of
+from setpoint.decide.by_group import WINDOWS, edges_of, threshold_of
+from setpoint.decide.by_rank import EQUAL
 from setpoint.measure.constraint import SLACK
 from setpoint.measure.rate import Gap, Rate
 from setpoint.measure.sample import Sample
@@ -32,9 +33,10 @@ class OneGap:
     """A rate as the objective, under one bound on the gap of another, both with a whole that no threshold changes."""
 
     def __init__(self, objective: Rate, rate: Rate, problem: Problem) -> None:
-        self.counts, self.bound = tuple(rate.whole), problem.constraints[0].bound
-        self.part = np.array(objective.part, float) * (-1.0 if problem.maximize else 1.0)
-        self.whole = np.array(objective.whole, float)
+        self.counted, self.bound = tuple(rate.whole), problem.constraints[0].bound
+        tp, fp, fn, tn = objective.part
+        #: What one more true positive and one more false positive cost: whole numbers, so that equal cuts are equal.
+        self.costs = (fn - tp, tn - fp) if problem.maximize else (tp - fn, fp - tn)
 
     @staticmethod
     def of(problem: Problem) -> OneGap | None:
@@ -56,41 +58,60 @@ class OneGap:
         """
         if not 1 < (sample.n_groups or 0) <= MOST_GROUPS:
             return None
-        values, table, begins = _cuts(sample)
-        tp, fp = table[:, 0], table[:, 1]
-        counted = tp if self.counts == POSITIVES else fp if self.counts == NEGATIVES else tp + fp
-        ends = [*begins[1:], len(counted)]
-        sizes = [int(counted[end - 1]) for end in ends]
-        if not all(sizes):
+        groups, tp, fp = _cuts(sample)
+        counted = tp if self.counted == POSITIVES else fp if self.counted == NEGATIVES else tp + fp
+        for group in groups:
+            group.counted = counted[group.place]
+            group.size = int(group.counted[-1])
+        if any(group.size == 0 for group in groups):
             return None
-        cost: Array = table @ (self.part / max(table[begins].sum(0) @ self.whole, 1e-300))
-        # The first cut of each level of each group: every group begins anew at level 0.
-        first = np.flatnonzero(np.concatenate([[True], counted[1:] != counted[:-1]]))
-        places, cheapest = np.searchsorted(first, [*begins, len(counted)]).tolist(), np.minimum.reduceat(cost, first)
-        reached = counted[first].astype(np.intp)
-        of_groups = [slice(*ends) for ends in zip(places, places[1:])]
-        low = edges_of([reached[own] / size for own, size in zip(of_groups, sizes)])
+        cost: Array = self.costs[0] * tp + self.costs[1] * fp
+        # The cuts of each level: every group begins anew at level 0.
+        last = np.flatnonzero(counted[1:] != counted[:-1])
+        first, last = np.concatenate([[0], last + 1]), np.concatenate([last, [len(counted) - 1]])
+        # At one level only rows of the other class pass one after the other, so the cheapest cut stands at an end.
+        reached, cheapest = counted[first].astype(np.intp), np.minimum(cost[first], cost[last])
+        ends = first.searchsorted([group.place.stop for group in groups]).tolist()
+        for group, start, end in zip(groups, [0, *ends], ends):
+            group.reached, group.cheapest = reached[start:end], cheapest[start:end]
+        window = self._best_window(groups)
+        if window is None:
+            return None
+        cuts = [group.cheapest_within(*window, cost[group.place]) for group in groups]
+        thresholds = np.array([[threshold_of(group.values, cut) for group, cut in zip(groups, cuts)]])
+        passed = [(tp[group.place], fp[group.place]) for group in groups]
+        counts = [[p[cut], n[cut], p[-1] - p[cut], n[-1] - n[cut]] for cut, (p, n) in zip(cuts, passed)]
+        holds, active = self._judged(groups, cuts)
+        found = thresholds.astype(groups[0].values.dtype, copy=False), np.array([counts]), np.array(holds)
+        return (*map(torch.from_numpy, found), torch.tensor([active]))  # type: ignore[return-value]
+
+    def _best_window(self, groups: list[_Group]) -> tuple[float, float] | None:
+        """The ends of the window in which the cheapest cuts of all groups together cost least."""
+        levels = [group.reached / group.size for group in groups]
+        low = np.sort(np.concatenate(levels))
+        if len(low) > WINDOWS:
+            low = edges_of(levels)
         high, low = low + (self.bound + SLACK), low - SLACK
-        total = np.zeros(len(low))
-        for own, size in zip(of_groups, sizes):
-            lowest = _lowest_within(low, high, size, reached[own], cheapest[own])
+        others = groups[1:]
+        total = groups[0].lowest_within(low, high)
+        if total is None:
+            return None
+        # A window can be the best only if it might cost as little as one that is known.
+        total += sum(float(group.cheapest.min()) for group in others)
+        known = int(total.argmin())
+        ends = float(low[known]), float(high[known])
+        most = sum(group.lowest_in(*ends) for group in groups)
+        kept = np.flatnonzero(total <= most + EQUAL)
+        low, high, total = low[kept], high[kept], total[kept]
+        for group in others:
+            lowest = group.lowest_within(low, high)
             if lowest is None:
                 return None
-            total += lowest
+            total += lowest - group.cheapest.min()
         best = int(total.argmin())
-        groups = [
-            _Group(values[begin - number : end - 1 - number], counted[begin:end], size)
-            for number, (begin, end, size) in enumerate(zip(begins, ends, sizes))
-        ]
-        cuts = [
-            group.cheapest_within(float(low[best]), float(high[best]), cost[begin:end])
-            for group, begin, end in zip(groups, begins, ends)
-        ]
-        thresholds = [threshold_of(group.values, cut) for group, cut in zip(groups, cuts)]
-        found = np.array([thresholds], values.dtype), table[[begin + cut for begin, cut in zip(begins, cuts)]][None]
-        return (*map(torch.from_numpy, found), *map(torch.tensor, self._judged(groups, cuts)))  # type: ignore[return-value]
+        return float(low[best]), float(high[best])
 
-    def _judged(self, groups: list[_Group], cuts: list[int]) -> tuple[bool, list[bool]]:
+    def _judged(self, groups: list[_Group], cuts: list[int]) -> tuple[bool, bool]:
         """Whether the bound holds, and whether moving one group to a neighbouring cut would break it."""
         most = self.bound + SLACK
         rates = [group.rate(cut) for group, cut in zip(groups, cuts)]
@@ -104,83 +125,110 @@ class OneGap:
                 if 0 <= moved <= len(group.values):
                     to = group.rate(moved)
                     active |= max(to, high) - min(to, low) > most
-        return highest - lowest <= most, [active]
+        return highest - lowest <= most, active
 
 
 class _Group:
-    """The cuts of one group: its distinct scores, the highest first, and how many rows the rate counts at each cut."""
+    """The cuts of one group.
 
-    def __init__(self, values: Array, counted: Array, size: int) -> None:
-        self.values, self.counted, self.size = values, counted, size
+    Attributes:
+        values: Its distinct scores, the highest first.
+        place: Where its cuts stand among those of all groups; there is one more than scores.
+        counted: How many rows the rate counts at each cut.
+        size: How many rows the rate is a share of.
+        reached: The different numbers of `counted`.
+        cheapest: The lowest cost of a cut at each of them.
+    """
 
-    def cheapest_within(self, low: float, high: float, cost: Array) -> int:
-        """The cheapest cut whose level lies in a window; among equal cuts, flagging more wins."""
-        first, last = self.counted.searchsorted([math.ceil(low * self.size), int(high * self.size) + 1]).tolist()
-        return int(last) - 1 - int(cost[first:last][::-1].argmin())
+    counted: Array
+    size: int
+    reached: Array
+    cheapest: Array
+
+    def __init__(self, values: Array, place: slice) -> None:
+        self.values, self.place = values, place
 
     def rate(self, cut: int) -> float:
         return float(self.counted[cut]) / self.size
 
+    def cheapest_within(self, low: float, high: float, cost: Array) -> int:
+        """The cheapest cut whose level lies in a window; among equal cuts, flagging more wins."""
+        first, last = self.counted.searchsorted(self._numbers(low, high)).tolist()
+        return int(last) - 1 - int(cost[first:last][::-1].argmin())
 
-def _cuts(sample: Sample) -> tuple[Array, Array, list[int]]:
-    """The distinct scores of all groups, one group after the other and the highest first; the counts at all cuts.
+    def lowest_in(self, low: float, high: float) -> float:
+        """The lowest cost in one window; infinite if the group has no cut there."""
+        first, last = self.reached.searchsorted(self._numbers(low, high)).tolist()
+        return float(self.cheapest[first:last].min(initial=np.inf))
 
-    The table of counts is `(cuts, 4)`; each group has one cut more than scores, and the last result are their places.
-    """
+    def _numbers(self, low: float, high: float) -> tuple[int, int]:
+        """The first number of counted rows in a window, and the first beyond it."""
+        return math.ceil(low * self.size), int(high * self.size) + 1
+
+    def lowest_within(self, low: Array, high: Array) -> Array | None:
+        """The lowest cost in each of many windows, which ascend; infinite where the group has no cut."""
+        first, last = np.ceil(low * self.size).astype(np.intp), (high * self.size).astype(np.intp)
+        width = last - first
+        fewest, most = int(width.min()) + 1, int(width.max()) + 1
+        run = 1 << max(fewest, 1).bit_length() - 1
+        if most > 2 * run:
+            return None
+        lowest = np.full(int(last[-1]) + 2, np.inf)
+        within = self.reached.searchsorted(len(lowest))
+        lowest[self.reached[:within]] = self.cheapest[:within]
+        step = 1
+        while step < run:
+            lowest = np.minimum(lowest[:-step], lowest[step:])
+            step *= 2
+        found: Array = np.minimum(lowest[first], lowest[last - (run - 1)])
+        if fewest < 1:
+            found[width < 0] = np.inf
+        return found
+
+
+def _cuts(sample: Sample) -> tuple[list[_Group], Array, Array]:
+    """The groups, and how many positives and negatives pass at each of their cuts, one group after the other."""
     assert sample.groups is not None and sample.n_groups is not None
     scores, labels, numbers = sample.scores.detach().numpy(), sample.labels.numpy(), sample.groups.numpy()
-    places = np.argsort(-scores)
-    numbers = numbers[places].astype(np.int16)
-    in_groups = np.argsort(numbers, kind="stable")
-    places, numbers = places[in_groups], numbers[in_groups]
-    values, positive = scores[places], labels[places]
-    sizes, positives = np.bincount(numbers, None, sample.n_groups), np.bincount(numbers, positive, sample.n_groups)
-    each = np.arange(len(values) + len(sizes))
-    begins = sizes.cumsum() - sizes + each[: len(sizes)]
-    table = np.empty((len(each), 4))
-    rising = np.zeros(len(each))
-    at = each[1 : len(values) + 1] + numbers
-    rising[at] = positive
-    # The sum begins anew with every group.
-    rising[begins[1:]] -= positives[:-1]
-    tp = rising.cumsum(out=rising)
-    fp = each - begins.repeat(sizes + 1) - tp
-    table[:, 0], table[:, 1] = tp, fp
-    np.subtract(positives.repeat(sizes + 1), tp, out=table[:, 2])
-    np.subtract((sizes - positives).repeat(sizes + 1), fp, out=table[:, 3])
-    parted = values[1:] != values[:-1]
-    if not parted.all():
-        # A cut stands where the next score of the group is lower.
-        parted = np.append(parted | (numbers[1:] != numbers[:-1]), True)
-        kept = np.ones(len(each), bool)
-        kept[at] = parted
-        begins, values, table = kept.cumsum()[begins] - 1, values[parted], table[kept]
-    return values, table, begins.tolist()
+    ends = np.bincount(numbers, None, sample.n_groups).cumsum().tolist()
+    values, classes = _sorted(scores, labels, numbers)
+    positives, each = np.zeros(len(scores) + 1), np.arange(len(scores) + 1.0)
+    classes.cumsum(out=positives[1:])
+    tied = not (values[1:] != values[:-1]).all()
+    groups, tps, passing = [], [], []
+    place = 0
+    for start, end in zip([0, *ends], ends):
+        own, tp, passes = values[start:end], positives[start : end + 1] - positives[start], each[: end - start + 1]
+        if tied:
+            # A cut stands where the next score is lower.
+            cuts = np.flatnonzero(np.concatenate([[True], own[1:] != own[:-1], [True][: len(own)]]))
+            own, tp, passes = own[cuts[1:] - 1], tp[cuts], passes[cuts]
+        groups.append(_Group(own, slice(place, place + len(tp))))
+        tps.append(tp)
+        passing.append(passes)
+        place += len(tp)
+    tp = np.concatenate(tps)
+    return groups, tp, np.concatenate(passing) - tp
 
 
-def _lowest_within(low: Array, high: Array, size: int, reached: Array, cheapest: Array) -> Array | None:
-    """The lowest cost among the cuts of a group in each window; infinite where it has none.
+def _sorted(scores: Array, labels: Array, numbers: Array) -> tuple[Array, Array]:
+    """Scores and labels, one group after the other and the highest scores first."""
+    if scores.dtype != np.float32:
+        places = np.argsort(-scores)
+        places = places[np.argsort(numbers[places].astype(np.int16), kind="stable")]
+        return scores[places], labels[places].astype(np.float64)
+    # Group, score and label as one integer: numbers are sorted in a fraction of the time that their places take.
+    keys = (~_as_ordered(scores.view(np.int32))).astype(np.int64)
+    keys += 2**31
+    keys <<= 1
+    keys |= labels.astype(np.int64)
+    keys |= numbers << 33
+    keys.sort()
+    ordered = ~((keys >> 1) - 2**31).astype(np.uint32).view(np.int32)
+    return _as_ordered(ordered).view(np.float32), (keys & 1).astype(np.float64)
 
-    Args:
-        low: Where each window begins, ascending.
-        high: Where each window ends.
-        size: Rows of the group that the rate is a share of.
-        reached: How many of them are counted, at each level.
-        cheapest: The lowest cost at each level.
-    """
-    first, last = np.ceil(low * size).astype(np.intp), (high * size).astype(np.intp)
-    width = last - first
-    fewest, most = int(width.min()) + 1, int(width.max()) + 1
-    run = 1 << max(fewest, 1).bit_length() - 1
-    if most > 2 * run:
-        return None
-    lowest = np.full(int(last[-1]) + 1, np.inf)
-    lowest[reached] = cheapest
-    step = 1
-    while step < run:
-        lowest = np.minimum(lowest[:-step], lowest[step:])
-        step *= 2
-    found: Array = np.minimum(lowest[first], lowest[last - (run - 1)])
-    if fewest < 1:
-        found[width < 0] = np.inf
-    return found
+
+def _as_ordered(bits: Array) -> Array:
+    """The bits of a float32 as an integer of the same order; and back again."""
+    ordered: Array = bits ^ (bits >> 31 & 2**31 - 1)
+    return ordered
