@@ -82,8 +82,9 @@ class OneGap:
         passed = [(tp[group.place], fp[group.place]) for group in groups]
         counts = [[p[cut], n[cut], p[-1] - p[cut], n[-1] - n[cut]] for cut, (p, n) in zip(cuts, passed)]
         holds, active = self._judged(groups, cuts)
-        found = thresholds.astype(groups[0].values.dtype, copy=False), np.array([counts]), np.array(holds)
-        return (*map(torch.from_numpy, found), torch.tensor([active]))  # type: ignore[return-value]
+        thresholds = thresholds.astype(groups[0].values.dtype, copy=False)
+        found = thresholds, np.array([counts]), np.array(holds), np.array([active])
+        return tuple(map(torch.from_numpy, found))  # type: ignore[return-value]
 
     def _best_window(self, groups: list[_Group]) -> tuple[float, float] | None:
         """The ends of the window in which the cheapest cuts of all groups together cost least."""

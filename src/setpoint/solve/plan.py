@@ -29,6 +29,8 @@ from setpoint.solve.with_slopes import with_slopes
 Array = NDArray[Any]
 #: Rows times thresholds that are counted at once: beyond that they leave the cache of the processor.
 BLOCK = 2**17
+#: Groups up to which plain numbers are quicker than arrays.
+FEW_GROUPS = 16
 
 
 class Countable:
@@ -229,6 +231,8 @@ class LossPlan:
         self.gap_places = [place for place, _ in gaps]
         self.plain_places = [place for place in range(len(constraints)) if place not in self.gap_places]
         self.gap_parts, self.gap_wholes = _sides([rate for _, rate in gaps])
+        #: The rate whose gap is the only bound.
+        self.only_gap = _ratio(gaps[0][1]) if gaps and len(constraints) == 1 else None
         self.sign = (-1.0 if problem.maximize else 1.0) / problem.n_thresholds
         self.bounds = np.array(over.bounds if over is not None else [c.bound for c in constraints], float)
         self.signs = np.array([-1.0 if c.relation == ">=" else 1.0 for c in constraints], float)
@@ -278,6 +282,10 @@ class LossPlan:
         """
         if self.ratios is not None:
             return self._solved_at_one(counts[0].tolist(), pace[0].tolist(), active.tolist(), broken.tolist(), damping)
+        if self.only_gap is not None and 1 < len(counts) <= FEW_GROUPS:
+            found = self._solved_with_gap(self.only_gap, counts.tolist(), pace.tolist(), active, broken, damping)
+            if found is not None:
+                return found
         here = self.expand(counts)
         cost_slope, excess_slopes = (here.cost_slope * pace).sum(-1), (here.excess_slopes * pace).sum(-1)
         prices = self._prices(cost_slope, excess_slopes, active, damping)
@@ -309,6 +317,46 @@ class LossPlan:
             passing = pace[0] + pace[1]
             slope[:, :2] += min(max(-cost_slope * passing / (passing * passing + floor), -most), most)
         return value, slope, np.array(prices)
+
+    def _solved_with_gap(
+        self,
+        rate: Ratio,
+        counts: list[list[float]],
+        paces: list[list[float]],
+        active: Array,
+        broken: Array,
+        damping: Damping,
+    ) -> tuple[float, Array, Array] | None:
+        """The same where one gap is bounded, in plain numbers: the pseudo-inverse of a row; None if a group is empty."""
+        if not all(sum(map(mul, rate.whole, own)) > 0 for own in counts):
+            return None
+        cost, cost_slopes = self.overall[0].at([sum(column) for column in zip(*counts)])
+        rates = [rate.at(own) for own in counts]
+        values = [value for value, _ in rates]
+        high, low = max(values), min(values)
+        # Groups that share an end of the gap share its slope.
+        sign, (at_top, at_end) = float(self.signs[0]), (values.count(high), values.count(low))
+        shares = [sign * ((value == high) / at_top - (value == low) / at_end) for value in values]
+        slopes = [[share * slope for slope in own] for share, (_, own) in zip(shares, rates)]
+        costs = [sum(map(mul, cost_slopes, pace)) for pace in paces]
+        moves = [sum(map(mul, own, pace)) for own, pace in zip(slopes, paces)]
+        if not math.isfinite(sum(costs) + sum(moves)):
+            raise BadScores(OVERFLOW)
+        floor, most = damping.slope_floor**2, damping.price_limit
+        price, hold = 0.0, [0.0] * len(counts)
+        if broken[0]:
+            price = BROKEN_PRICE
+        else:
+            if active[0]:
+                price = min(max(-sum(map(mul, moves, costs)) / (sum(map(mul, moves, moves)) + floor), -most), most)
+            passing = [pace[0] + pace[1] for pace in paces]
+            left = [of_cost + price * move for of_cost, move in zip(costs, moves)]
+            hold = [min(max(-own * by / (by * by + floor), -most), most) for own, by in zip(left, passing)]
+        rows = []
+        for (by_tp, by_fp, by_fn, by_tn), held in zip(slopes, hold):
+            tp, fp, fn, tn = cost_slopes
+            rows.append([tp + price * by_tp + held, fp + price * by_fp + held, fn + price * by_fn, tn + price * by_tn])
+        return cost + price * sign * (high - low - float(self.bounds[0])), np.array(rows), np.array([price])
 
     def expand(self, counts: Array) -> Around:
         """The problem to first order around counts `(T, 4)`."""
@@ -381,11 +429,11 @@ def _ratios(problem: Problem) -> list[Ratio]:
     """The objective of a problem with one threshold, and its bounds."""
     signed = [(problem.objective, -1.0 if problem.maximize else 1.0, 0.0)]
     signed += [(c.quantity, -1.0 if c.relation == ">=" else 1.0, c.bound) for c in problem.constraints]
-    return [
-        Ratio(tuple(map(float, rate.part)), tuple(map(float, rate.whole)), sign, bound, rate.has_fixed_whole)
-        for rate, sign, bound in signed
-        if isinstance(rate, Rate)
-    ]
+    return [_ratio(rate, sign, bound) for rate, sign, bound in signed if isinstance(rate, Rate)]
+
+
+def _ratio(rate: Rate, sign: float = 1.0, bound: float = 0.0) -> Ratio:
+    return Ratio(tuple(map(float, rate.part)), tuple(map(float, rate.whole)), sign, bound, rate.has_fixed_whole)
 
 
 def _sides(rates: list[Any]) -> tuple[Array, Array]:
