@@ -66,6 +66,28 @@ class OneGap:
         if any(group.size == 0 for group in groups):
             return None
         cost: Array = self.costs[0] * tp + self.costs[1] * fp
+        window = self._free_window(groups, cost) or self._best_window(groups, counted, cost)
+        if window is None:
+            return None
+        cuts = [group.cheapest_within(*window, cost[group.place]) for group in groups]
+        thresholds = np.array([[threshold_of(group.values, cut) for group, cut in zip(groups, cuts)]])
+        passed = [(tp[group.place], fp[group.place]) for group in groups]
+        counts = [[p[cut], n[cut], p[-1] - p[cut], n[-1] - n[cut]] for cut, (p, n) in zip(cuts, passed)]
+        thresholds = thresholds.astype(groups[0].values.dtype, copy=False)
+        arrays = thresholds, np.array([counts]), *map(np.array, self._judged(groups, cuts))
+        return tuple(map(torch.from_numpy, arrays))  # type: ignore[return-value]
+
+    def _free_window(self, groups: list[_Group], cost: Array) -> tuple[float, float] | None:
+        """The lowest window that holds a cheapest cut of every group; None if the bound stands against them."""
+        rates = [group.rate(int(cost[group.place].argmin())) for group in groups]
+        most = self.bound + SLACK
+        if max(rates) - min(rates) > most:
+            return None
+        low = min(group.level_from(max(rates) - most) for group in groups)
+        return low - SLACK, low + most
+
+    def _best_window(self, groups: list[_Group], counted: Array, cost: Array) -> tuple[float, float] | None:
+        """The ends of the window in which the cheapest cuts of all groups together cost least."""
         # The cuts of each level: every group begins anew at level 0.
         last = np.flatnonzero(counted[1:] != counted[:-1])
         first, last = np.concatenate([[0], last + 1]), np.concatenate([last, [len(counted) - 1]])
@@ -74,20 +96,6 @@ class OneGap:
         ends = first.searchsorted([group.place.stop for group in groups]).tolist()
         for group, start, end in zip(groups, [0, *ends], ends):
             group.reached, group.cheapest = reached[start:end], cheapest[start:end]
-        window = self._best_window(groups)
-        if window is None:
-            return None
-        cuts = [group.cheapest_within(*window, cost[group.place]) for group in groups]
-        thresholds = np.array([[threshold_of(group.values, cut) for group, cut in zip(groups, cuts)]])
-        passed = [(tp[group.place], fp[group.place]) for group in groups]
-        counts = [[p[cut], n[cut], p[-1] - p[cut], n[-1] - n[cut]] for cut, (p, n) in zip(cuts, passed)]
-        holds, active = self._judged(groups, cuts)
-        thresholds = thresholds.astype(groups[0].values.dtype, copy=False)
-        found = thresholds, np.array([counts]), np.array(holds), np.array([active])
-        return tuple(map(torch.from_numpy, found))  # type: ignore[return-value]
-
-    def _best_window(self, groups: list[_Group]) -> tuple[float, float] | None:
-        """The ends of the window in which the cheapest cuts of all groups together cost least."""
         levels = [group.reached / group.size for group in groups]
         low = np.sort(np.concatenate(levels))
         if len(low) > WINDOWS:
@@ -100,8 +108,7 @@ class OneGap:
         # A window can be the best only if it might cost as little as one that is known.
         total += sum(float(group.cheapest.min()) for group in others)
         known = int(total.argmin())
-        ends = float(low[known]), float(high[known])
-        most = sum(group.lowest_in(*ends) for group in groups)
+        most = sum(group.lowest_in(float(low[known]), float(high[known])) for group in groups)
         kept = np.flatnonzero(total <= most + EQUAL)
         low, high, total = low[kept], high[kept], total[kept]
         for group in others:
@@ -112,7 +119,7 @@ class OneGap:
         best = int(total.argmin())
         return float(low[best]), float(high[best])
 
-    def _judged(self, groups: list[_Group], cuts: list[int]) -> tuple[bool, bool]:
+    def _judged(self, groups: list[_Group], cuts: list[int]) -> tuple[bool, list[bool]]:
         """Whether the bound holds, and whether moving one group to a neighbouring cut would break it."""
         most = self.bound + SLACK
         rates = [group.rate(cut) for group, cut in zip(groups, cuts)]
@@ -126,7 +133,7 @@ class OneGap:
                 if 0 <= moved <= len(group.values):
                     to = group.rate(moved)
                     active |= max(to, high) - min(to, low) > most
-        return highest - lowest <= most, active
+        return highest - lowest <= most, [active]
 
 
 class _Group:
@@ -156,6 +163,10 @@ class _Group:
         """The cheapest cut whose level lies in a window; among equal cuts, flagging more wins."""
         first, last = self.counted.searchsorted(self._numbers(low, high)).tolist()
         return int(last) - 1 - int(cost[first:last][::-1].argmin())
+
+    def level_from(self, low: float) -> float:
+        """The lowest level that is not below a number."""
+        return float(self.counted[self.counted.searchsorted(math.ceil(low * self.size))]) / self.size
 
     def lowest_in(self, low: float, high: float) -> float:
         """The lowest cost in one window; infinite if the group has no cut there."""
