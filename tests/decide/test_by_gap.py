@@ -34,7 +34,8 @@ def alike(ask, sample):
     own = count(sample.scores, sample.labels, thresholds, groups=sample.groups, n_groups=sample.n_groups)
     assert torch.equal(own.double(), counts)
     if torch.equal(counts, wanted[1]):
-        assert torch.equal(thresholds, wanted[0]) and torch.equal(active, wanted[3])
+        assert torch.equal(thresholds, wanted[0])
+        assert torch.equal(active, wanted[3])
     return True
 
 
@@ -93,4 +94,6 @@ def test_rows_are_sorted_by_group_and_score(dtype, scale):
     labels = (draw.random(500) < 0.3).astype(dtype)
     order = np.lexsort((-scores, codes))
     values, classes = by_gap._sorted(scores, labels, codes)
-    assert values.dtype == dtype and np.array_equal(values, scores[order]) and np.array_equal(classes, labels[order])
+    assert values.dtype == dtype
+    assert np.array_equal(values, scores[order])
+    assert np.array_equal(classes, labels[order])

@@ -95,7 +95,7 @@ def test_true_counts_add_up_weights_in_double_precision():
 
 
 @pytest.mark.parametrize("ask", ["minimize error where fpr.gap(g) <= 10%", "maximize recall where fnr.gap(g) == 0%"])
-@pytest.mark.parametrize("active, broken", [(False, False), (True, False), (True, True)])
+@pytest.mark.parametrize(("active", "broken"), [(False, False), (True, False), (True, True)])
 def test_the_prices_of_a_gap_in_plain_numbers_are_those_in_arrays(ask, active, broken, monkeypatch):
     plan, draw = LossPlan(sp.ask(ask)), np.random.default_rng(0)
     counts, pace = draw.random((4, 4)) + 0.1, draw.normal(size=(4, 4))

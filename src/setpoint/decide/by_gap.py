@@ -200,7 +200,8 @@ class _Group:
 
 def _cuts(sample: Sample) -> tuple[list[_Group], Array, Array]:
     """The groups, and how many positives and negatives pass at each of their cuts, one group after the other."""
-    assert sample.groups is not None and sample.n_groups is not None
+    assert sample.groups is not None
+    assert sample.n_groups is not None
     scores, labels, numbers = sample.scores.detach().numpy(), sample.labels.numpy(), sample.groups.numpy()
     ends = np.bincount(numbers, None, sample.n_groups).cumsum().tolist()
     values, classes = _sorted(scores, labels, numbers)

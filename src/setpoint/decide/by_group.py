@@ -85,7 +85,7 @@ def _curves(sample: Sample) -> list[tuple[Array, Array]]:
 def edges_of(levels: list[Array], limit: int = WINDOWS, within: tuple[float, float] | None = None) -> Array:
     """Where windows begin: at the levels of all groups, ascending, or at some of them if there are many."""
     # The levels of each group ascend, and a stable sort merges what is in order already.
-    edges = np.sort(np.concatenate(levels), kind="stable")
+    edges: Array = np.sort(np.concatenate(levels), kind="stable")
     edges = edges[np.append(True, edges[1:] != edges[:-1])]
     if within is not None:
         edges = edges[(edges >= within[0] - SLACK) & (edges <= within[1] + SLACK)]

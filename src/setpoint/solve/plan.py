@@ -225,7 +225,8 @@ class LossPlan:
         #: The rates of all groups together.
         self.overall = ratios
         #: Parts and wholes of the objective and of the rate of an area, `(4, 2)`.
-        self.parts, self.wholes = (side.T.copy() for side in _sides([problem.objective, *([over.rate] if over else [])]))
+        sides = _sides([problem.objective, *([over.rate] if over else [])])
+        self.parts, self.wholes = (side.T.copy() for side in sides)
         gaps = [(place, c.quantity.rate) for place, c in enumerate(constraints) if isinstance(c.quantity, Gap)]
         #: The places of bounds on gaps among all bounds, and those of the others.
         self.gap_places = [place for place, _ in gaps]
@@ -327,7 +328,7 @@ class LossPlan:
         broken: Array,
         damping: Damping,
     ) -> tuple[float, Array, Array] | None:
-        """The same where one gap is bounded, in plain numbers: the pseudo-inverse of a row; None if a group is empty."""
+        """The same where a gap is the bound: the pseudo-inverse of a row. None if some group is empty."""
         if not all(sum(map(mul, rate.whole, own)) > 0 for own in counts):
             return None
         cost, cost_slopes = self.overall[0].at([sum(column) for column in zip(*counts)])
