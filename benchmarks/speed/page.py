@@ -44,8 +44,9 @@ def refine_newton(figures: dict[str, Any]) -> str:
     splits = ", ".join(map(str, figures["splits"]))
     told = (
         f"A prototype, not what `setpoint` does: {figures['steps']} steps instead of 250, on screening splits {splits} "
-        "of the default study. The gain is in points on test rows, a positive one in favour of Newton's steps, with "
-        "its standard error over the splits; times are how many times as fast it is."
+        "of the default study; sets were measured in several runs (`--sets`). The gain is in points on test rows, a "
+        "positive one in favour of Newton's steps, with its standard error over the splits; times are how many times as "
+        "fast it is."
     )
     return f"{told}\n\n{table(['set', 'ask', 'gain', 'refinement', 'whole recipe'], rows)}"
 

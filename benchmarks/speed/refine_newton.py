@@ -1,6 +1,6 @@
 """The refinement of linear models by few Newton steps, beside the 250 Adam steps that `setpoint` takes.
 
-    python -m benchmarks.speed.refine_newton [--data DIR] [--splits 3 4 5]
+    python -m benchmarks.speed.refine_newton [--data DIR] [--splits 3 4 5] [--sets NAME ...]
 
 The tables of the default study, on its screening splits. The Newton steps are a prototype that only this file has. Each
 finds thresholds and prices anew, and goes along the gradient of `refine_lean` divided by one matrix: the curvature of
@@ -23,7 +23,7 @@ from torch import Tensor
 
 import setpoint as sp
 from benchmarks.common.data import arguments
-from benchmarks.common.harness import write_result
+from benchmarks.common.harness import load_figures, write_result
 from benchmarks.common.sets import CACHE, HEADS, SETS
 from benchmarks.studies.default_study.study import ASKS, load_parts, training_rows
 from setpoint.data.rows import Rows
@@ -109,16 +109,21 @@ def summed_up(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def main() -> None:
     parser = arguments(str(__doc__).splitlines()[0])
     parser.add_argument("--splits", type=int, nargs="+", default=[3, 4, 5])
+    parser.add_argument("--sets", nargs="+", help="measure these anew, keep the others")
     options = parser.parse_args()
     torch.set_num_threads(1)
     sets = [name for name in SETS if name not in HEADS]
     splits = options.splits[:1] if options.quick else options.splits
-    found = []
-    for name in sets[-3:-2] if options.quick else sets:
+    found: list[dict[str, Any]] = []
+    for name in sets[:1] if options.quick else options.sets or sets:
         for split in splits:
             found += one_split(name, split, options.data, str(CACHE))
             print(*found[-len(ASKS) :], sep="\n", flush=True)
-    write_result("refine_newton", {"splits": splits, "steps": STEPS, "rows": summed_up(found)}, options.quick)
+    rows = summed_up(found)
+    kept = load_figures("refine_newton").get("rows", []) if options.sets else []
+    rows += [row for row in kept if row["set"] not in options.sets]
+    rows.sort(key=lambda row: (sets.index(row["set"]), ASKS.index(row["ask"])))
+    write_result("refine_newton", {"splits": splits, "steps": STEPS, "rows": rows}, options.quick)
 
 
 if __name__ == "__main__":
