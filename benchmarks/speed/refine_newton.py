@@ -93,17 +93,16 @@ def one_split(name: str, split: int, data: str, cache: str) -> list[dict[str, An
     return found
 
 
-def summed_up(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The mean over the splits of each set and ask, with its standard error, and the median times."""
-    rows = []
+def summed_up(found: list[dict[str, Any]]) -> dict[str, list[float]]:
+    """By set, ask after ask: the mean gain over the splits, its standard error, and the median times."""
+    sets: dict[str, list[float]] = {}
     for name, ask in dict.fromkeys((row["set"], row["ask"]) for row in found):
         own = [row for row in found if (row["set"], row["ask"]) == (name, ask)]
         gains = [row["gain"] for row in own]
         error = statistics.stdev(gains) / math.sqrt(len(gains)) if len(gains) > 1 else math.nan
-        times = {key: round(statistics.median(row[key] for row in own), 2) for key in ("refinement", "recipe")}
-        gain = {"gain": round(statistics.fmean(gains), 3), "error": round(error, 3)}
-        rows.append({"set": name, "ask": ask, **gain, **times})
-    return rows
+        times = [round(statistics.median(row[key] for row in own), 2) for key in ("refinement", "recipe")]
+        sets.setdefault(name, []).extend([round(statistics.fmean(gains), 3), round(error, 3), *times])
+    return sets
 
 
 def main() -> None:
@@ -119,11 +118,12 @@ def main() -> None:
         for split in splits:
             found += one_split(name, split, options.data, str(CACHE))
             print(*found[-len(ASKS) :], sep="\n", flush=True)
-    rows = summed_up(found)
-    kept = load_figures("refine_newton").get("rows", []) if options.sets else []
-    rows += [row for row in kept if row["set"] not in options.sets]
-    rows.sort(key=lambda row: (sets.index(row["set"]), ASKS.index(row["ask"])))
-    write_result("refine_newton", {"splits": splits, "steps": STEPS, "rows": rows}, options.quick)
+    kept = load_figures("refine_newton").get("sets", {}) if options.sets else {}
+    known = {**kept, **summed_up(found)}
+    ordered = {name: known[name] for name in sets if name in known}
+    write_result(
+        "refine_newton", {"splits": splits, "steps": STEPS, "asks": list(ASKS), "sets": ordered}, options.quick
+    )
 
 
 if __name__ == "__main__":
