@@ -20,6 +20,7 @@ SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "lp_speed": ("Linear programs: speed and memory", speed.lp_speed),
     "scale": ("Large tables", page_scale.scale),
     "auto_time": ("The time of auto and of compare on tables", speed.auto_time),
+    "refine_newton": ("Newton steps in the refinement of linear models", speed.refine_newton),
     "trees_predict": ("Scores of trees", speed.trees_predict),
     "before_after": ("Speed since version 0.1.0", speed.before_after),
     "spine_after": ("Where the time of a fit goes", speed.spine),

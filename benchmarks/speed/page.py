@@ -26,12 +26,29 @@ def step_cost(figures: dict[str, Any]) -> str:
 
 def steps(figures: dict[str, Any]) -> str:
     rows = [
-        [name, f"{row['before']:.2f}", f"{row['figure']:.2f}", row["unit"],
+        [name, f"{row['before']:.2f}" if "before" in row else "", f"{row['figure']:.2f}", row["unit"],
          "" if row["target"] is None else f"<= {row['target']:g}", "" if row["target"] is None else verdict(row["met"])]
         for name, row in figures["rows"].items()
         if row["figure"] != 1
     ]  # fmt: skip
     return table(["what", "before", "now", "unit", "target", "met"], rows)
+
+
+def refine_newton(figures: dict[str, Any]) -> str:
+    """Newton steps beside the Adam steps that ship."""
+    rows = [
+        [name, ask, f"{gain:+.2f} ± {error:.2f}", f"{refinement:.1f}", f"{recipe:.1f}"]
+        for name, asks in figures["sets"].items()
+        for ask, gain, error, refinement, recipe in zip(figures["asks"], asks[::4], asks[1::4], asks[2::4], asks[3::4])
+    ]  # fmt: skip
+    splits = ", ".join(map(str, figures["splits"]))
+    told = (
+        f"A prototype, not what `setpoint` does: {figures['steps']} steps instead of 250, on screening splits {splits} "
+        "of the default study; sets were measured in several runs (`--sets`). The gain is in points on test rows, a "
+        "positive one in favour of Newton's steps, with its standard error over the splits; times are how many times "
+        "as fast it is."
+    )
+    return f"{told}\n\n{table(['set', 'ask', 'gain', 'refinement', 'whole recipe'], rows)}"
 
 
 def trees_predict(figures: dict[str, Any]) -> str:

@@ -42,6 +42,9 @@ SOLVERS: dict[str, tuple[Callable[[int], nn.Module], float | None]] = {
     "ImplicitThreshold, gap of 3 groups": (
         lambda n: sp.ImplicitThreshold(sp.ask("minimize error where fpr.gap(group) <= 5%"), n_groups=GROUPS), 4.0,
     ),
+    "ImplicitThreshold, gap of 3 groups, in force": (
+        lambda n: sp.ImplicitThreshold(sp.ask("minimize error where fpr.gap(group) <= 0.2%"), n_groups=GROUPS), 4.0,
+    ),
     "Lagrangian": (lambda n: sp.Lagrangian(sp.ask(ONE)), 2.5),
     "Lagrangian, area of 10 points": (lambda n: sp.Lagrangian(sp.ask(AREA)), None),
     "ProxyLagrangian": (lambda n: sp.losses.ProxyLagrangian(sp.ask(ONE)), 2.5),

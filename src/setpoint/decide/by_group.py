@@ -51,7 +51,7 @@ def find_by_group(
     search = _Search(problem, [counts for _, counts in curves], heaviest, within)
     cuts = search.improved(search.best())
     counts = search.counts(cuts)
-    thresholds = np.array([[_threshold(values, cut) for (values, _), cut in zip(curves, cuts)]], curves[0][0].dtype)
+    thresholds = np.array([[threshold_of(values, cut) for (values, _), cut in zip(curves, cuts)]], curves[0][0].dtype)
     found = (torch.from_numpy(thresholds), counts, search.holding(counts), search.active(cuts))
     device = sample.scores.device
     return found if device.type == "cpu" else tuple(part.to(device) for part in found)  # type: ignore[return-value]
@@ -82,7 +82,19 @@ def _curves(sample: Sample) -> list[tuple[Array, Array]]:
     return found
 
 
-def _threshold(values: Array, cut: int) -> Any:
+def edges_of(levels: list[Array], limit: int = WINDOWS, within: tuple[float, float] | None = None) -> Array:
+    """Where windows begin: at the levels of all groups, ascending, or at some of them if there are many."""
+    # The levels of each group ascend, and a stable sort merges what is in order already.
+    edges: Array = np.sort(np.concatenate(levels), kind="stable")
+    edges = edges[np.append(True, edges[1:] != edges[:-1])]
+    if within is not None:
+        edges = edges[(edges >= within[0] - SLACK) & (edges <= within[1] + SLACK)]
+    if len(edges) > limit:
+        edges = edges[torch.linspace(0, len(edges) - 1, limit).round().long().numpy()]
+    return edges
+
+
+def threshold_of(values: Array, cut: int) -> Any:
     """The threshold of a cut, as `Curve.thresholds` has it."""
     if cut == 0:
         return values[0] if len(values) else 0.0
@@ -136,13 +148,8 @@ class _Search:
             assert isinstance(gap, Gap)
             levels = [_rate(gap.rate, table) * gap.rate.direction for table in self.tables]
             present = [bool(table[0] @ np.array(gap.rate.whole, float) > 0) for table in self.tables]
-            # The levels of each group ascend, and a stable sort merges what is in order already.
-            edges = np.sort(np.concatenate([at for at, here in zip(levels, present) if here] or levels), kind="stable")
-            edges = edges[np.append(True, edges[1:] != edges[:-1])]
             least, most = sorted(end * gap.rate.direction for end in within)
-            edges = edges[(edges >= least - SLACK) & (edges <= most + SLACK)]
-            if len(edges) > limit:
-                edges = edges[torch.linspace(0, len(edges) - 1, limit).round().long().numpy()]
+            edges = edges_of([at for at, here in zip(levels, present) if here] or levels, limit, (least, most))
             low, high = edges - SLACK, np.minimum(edges + self._allowed(constraint), most + SLACK)
             first, last = np.zeros((2, len(levels), len(edges)), np.int64)
             for group, (level, here) in enumerate(zip(levels, present)):

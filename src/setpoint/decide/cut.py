@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from setpoint.decide.by_gap import OneGap
 from setpoint.decide.by_group import find_by_group
 from setpoint.decide.by_level import Bounded, Levelled
 from setpoint.decide.by_rank import EQUAL, Ranked
@@ -43,12 +44,15 @@ class Finder:
         self.problem = problem
         self.ranked = None if problem.group is not None else Ranked.of(problem)
         self.in_arrays = Levelled.of(problem) or Bounded.of(problem)
+        self.one_gap = OneGap.of(problem)
         self.limit = None if problem.group is not None else _limit(problem)
 
     def __call__(self, sample: Sample) -> Found:
         problem, sees = self.problem, may_look(sample.scores)
         if problem.group is not None:
-            return Found(*find_by_group(problem, sample))
+            plain = sample.weights is None and sees and sample.scores.dtype == sample.dtype
+            by_gap = self.one_gap.find(sample) if self.one_gap is not None and plain else None
+            return Found(*(by_gap or find_by_group(problem, sample)))
         if self.ranked is not None and sample.weights is None and sees:
             by_rank = self.ranked.find(sample.scores, sample.labels)
             if by_rank is not None:

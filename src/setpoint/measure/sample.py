@@ -135,8 +135,8 @@ def check_sample(
     Without `look` only types and shapes are checked; the numbers are left to `doubts_of`. Scores `to_train` on must not
     be so large that their squares or differences overflow.
     """
-    if look and to_train and weights is None and groups is None and _is_plain(scores, labels):
-        return Sample(scores, labels)
+    if look and to_train and weights is None and _is_plain(scores, labels, groups):
+        return Sample(scores, labels, None, groups)
     scores = check_scores(scores, look=look, to_train=to_train)
     if scores.dim() != 1:
         hint = _HINTS.get(scores.shape[1], "") if scores.dim() == 2 else ""
@@ -154,8 +154,8 @@ def check_sample(
     return Sample(scores, labels, weights, groups)
 
 
-def _is_plain(scores: Any, labels: Any) -> bool:
-    """Whether these are scores of moderate size and labels of 0 and 1, as nearly all batches are: a quick look.
+def _is_plain(scores: Any, labels: Any, groups: Any) -> bool:
+    """Whether these are scores of moderate size, labels of 0 and 1 and numbers of groups, if any: a quick look.
 
     A yes is certain; a no says that the checks below have to tell what is wrong, if anything is.
     """
@@ -163,9 +163,13 @@ def _is_plain(scores: Any, labels: Any) -> bool:
         return False
     if scores.dtype not in (torch.float32, torch.float64) or scores.dim() != 1 or scores.shape != labels.shape:
         return False
+    if groups is not None and not (is_tensor(groups) and groups.is_cpu and groups.dtype is torch.int64):
+        return False
     try:
-        numbers, classes = scores.detach().numpy(), labels.numpy()
+        numbers, classes, codes = scores.detach().numpy(), labels.numpy(), None if groups is None else groups.numpy()
     except (RuntimeError, TypeError):
+        return False
+    if codes is not None and (codes.shape != numbers.shape or (len(codes) and codes.min() < 0)):
         return False
     # One score that is NaN or too large makes the sum of squares so; zeros and ones must be all labels.
     binary = np.count_nonzero(classes == 1) + np.count_nonzero(classes == 0) == len(classes)

@@ -29,6 +29,8 @@ from setpoint.solve.with_slopes import with_slopes
 Array = NDArray[Any]
 #: Rows times thresholds that are counted at once: beyond that they leave the cache of the processor.
 BLOCK = 2**17
+#: Groups up to which plain numbers are quicker than arrays.
+FEW_GROUPS = 16
 
 
 class Countable:
@@ -216,23 +218,25 @@ class LossPlan:
 
     def __init__(self, problem: Problem) -> None:
         over, constraints = problem.over, problem.constraints
-        plain = [(c, c.quantity) for c in constraints if isinstance(c.quantity, Rate)]
-        gaps = [(c, c.quantity.rate) for c in constraints if isinstance(c.quantity, Gap)]
-        rates = [problem.objective, *([] if over is None else [over.rate]), *(rate for _, rate in plain)]
-        #: The same at one threshold, where plain numbers are quicker than arrays of four of them.
-        self.ratios = None if over is not None or problem.group is not None else _ratios(problem)
-        #: Parts and wholes of the objective and of the rates that all rows together are about, `(4, q)`.
-        self.parts, self.wholes = self._sides(rates)
-        self.gap_parts, self.gap_wholes = self._sides([rate for _, rate in gaps])
-        #: The order of bounds is that of the problem: the plain ones, and those of gaps, go there.
-        order = [constraints.index(c) for c, _ in (*plain, *gaps)]
-        self.order = None if order == sorted(order) else np.argsort(order)
-        ordered = [c for c, _ in (*plain, *gaps)]
-        self.is_area, self.by_group, self.has_gaps = over is not None, problem.group is not None, bool(gaps)
-        self.points = problem.n_thresholds
-        self.sign = (-1.0 if problem.maximize else 1.0) / self.points
-        self.bounds = np.array(over.bounds if over is not None else [c.bound for c in ordered], float)
-        self.signs = np.array([-1.0 if c.relation == ">=" else 1.0 for c in ordered], float)
+        self.is_area, self.by_group = over is not None, problem.group is not None
+        ratios = _ratios(problem)
+        #: The problem at one threshold, where plain numbers are quicker than arrays of four of them.
+        self.ratios = None if self.is_area or self.by_group else ratios
+        #: The rates of all groups together.
+        self.overall = ratios
+        #: Parts and wholes of the objective and of the rate of an area, `(4, 2)`.
+        sides = _sides([problem.objective, *([over.rate] if over else [])])
+        self.parts, self.wholes = (side.T.copy() for side in sides)
+        gaps = [(place, c.quantity.rate) for place, c in enumerate(constraints) if isinstance(c.quantity, Gap)]
+        #: The places of bounds on gaps among all bounds, and those of the others.
+        self.gap_places = [place for place, _ in gaps]
+        self.plain_places = [place for place in range(len(constraints)) if place not in self.gap_places]
+        self.gap_parts, self.gap_wholes = _sides([rate for _, rate in gaps])
+        #: The rate whose gap is the only bound.
+        self.only_gap = _ratio(gaps[0][1]) if gaps and len(constraints) == 1 else None
+        self.sign = (-1.0 if problem.maximize else 1.0) / problem.n_thresholds
+        self.bounds = np.array(over.bounds if over is not None else [c.bound for c in constraints], float)
+        self.signs = np.array([-1.0 if c.relation == ">=" else 1.0 for c in constraints], float)
 
     @staticmethod
     def of(problem: Problem, step: Callable[[Tensor], SmoothStep]) -> LossPlan | None:
@@ -250,13 +254,6 @@ class LossPlan:
         if step in (SoftplusStep, HingeStep) and one and all(isinstance(q, Rate) for q in quantities):
             return LossPlan(problem)
         return LossPlan.of(problem, step)
-
-    @staticmethod
-    def _sides(rates: list[Any]) -> tuple[Array, Array]:
-        return (
-            np.array([rate.part for rate in rates], float).reshape(-1, 4).T.copy(),
-            np.array([rate.whole for rate in rates], float).reshape(-1, 4).T.copy(),
-        )
 
     def excesses(self, counts: Array) -> Array:
         """The excess of each bound at true counts."""
@@ -286,6 +283,10 @@ class LossPlan:
         """
         if self.ratios is not None:
             return self._solved_at_one(counts[0].tolist(), pace[0].tolist(), active.tolist(), broken.tolist(), damping)
+        if self.only_gap is not None and 1 < len(counts) <= FEW_GROUPS:
+            found = self._solved_with_gap(self.only_gap, counts.tolist(), pace.tolist(), active, broken, damping)
+            if found is not None:
+                return found
         here = self.expand(counts)
         cost_slope, excess_slopes = (here.cost_slope * pace).sum(-1), (here.excess_slopes * pace).sum(-1)
         prices = self._prices(cost_slope, excess_slopes, active, damping)
@@ -318,6 +319,46 @@ class LossPlan:
             slope[:, :2] += min(max(-cost_slope * passing / (passing * passing + floor), -most), most)
         return value, slope, np.array(prices)
 
+    def _solved_with_gap(
+        self,
+        rate: Ratio,
+        counts: list[list[float]],
+        paces: list[list[float]],
+        active: Array,
+        broken: Array,
+        damping: Damping,
+    ) -> tuple[float, Array, Array] | None:
+        """The same where a gap is the bound: the pseudo-inverse of a row. None if some group is empty."""
+        if not all(sum(map(mul, rate.whole, own)) > 0 for own in counts):
+            return None
+        cost, cost_slopes = self.overall[0].at([sum(column) for column in zip(*counts)])
+        rates = [rate.at(own) for own in counts]
+        values = [value for value, _ in rates]
+        high, low = max(values), min(values)
+        # Groups that share an end of the gap share its slope.
+        sign, (at_top, at_end) = float(self.signs[0]), (values.count(high), values.count(low))
+        shares = [sign * ((value == high) / at_top - (value == low) / at_end) for value in values]
+        slopes = [[share * slope for slope in own] for share, (_, own) in zip(shares, rates)]
+        costs = [sum(map(mul, cost_slopes, pace)) for pace in paces]
+        moves = [sum(map(mul, own, pace)) for own, pace in zip(slopes, paces)]
+        if not math.isfinite(sum(costs) + sum(moves)):
+            raise BadScores(OVERFLOW)
+        floor, most = damping.slope_floor**2, damping.price_limit
+        price, hold = 0.0, [0.0] * len(counts)
+        if broken[0]:
+            price = BROKEN_PRICE
+        else:
+            if active[0]:
+                price = min(max(-sum(map(mul, moves, costs)) / (sum(map(mul, moves, moves)) + floor), -most), most)
+            passing = [pace[0] + pace[1] for pace in paces]
+            left = [of_cost + price * move for of_cost, move in zip(costs, moves)]
+            hold = [min(max(-own * by / (by * by + floor), -most), most) for own, by in zip(left, passing)]
+        rows = []
+        for (by_tp, by_fp, by_fn, by_tn), held in zip(slopes, hold):
+            tp, fp, fn, tn = cost_slopes
+            rows.append([tp + price * by_tp + held, fp + price * by_fp + held, fn + price * by_fn, tn + price * by_tn])
+        return cost + price * sign * (high - low - float(self.bounds[0])), np.array(rows), np.array([price])
+
     def expand(self, counts: Array) -> Around:
         """The problem to first order around counts `(T, 4)`."""
         if self.by_group:
@@ -328,23 +369,40 @@ class LossPlan:
 
     def _expand_groups(self, counts: Array) -> Around:
         """The same with one threshold per group: rates of all rows together, and gaps between groups."""
-        values, slopes = _rates(counts.sum(0, keepdims=True), self.parts, self.wholes)
-        each, each_slopes = _rates(counts, self.gap_parts, self.gap_wholes)
-        empty = counts @ self.gap_wholes <= 0
-        highest, lowest = np.where(empty, -np.inf, each).max(0), np.where(empty, np.inf, each).min(0)
-        nobody = empty.all(0)
+        total = counts.sum(0).tolist()
+        (cost, cost_slopes), *plain = [ratio.at(total) for ratio in self.overall]
+        cost_slope = np.empty_like(counts)
+        cost_slope[:] = cost_slopes
+        excesses, excess_slopes = np.empty(len(self.signs)), np.empty((len(self.signs), *counts.shape))
+        for place, (excess, slopes) in zip(self.plain_places, plain):
+            excesses[place], excess_slopes[place] = excess, slopes
+        gaps, rising = self._gaps(counts)
+        places, signs = self.gap_places, self.signs[self.gap_places]
+        excesses[places] = signs * (gaps - self.bounds[places])
+        excess_slopes[places] = signs[:, None, None] * rising
+        return Around(counts, cost, excesses, cost_slope, excess_slopes)
+
+    def _gaps(self, counts: Array) -> tuple[Array, Array]:
+        """The gaps between groups `(q,)`, and their slopes by each count `(q, T, 4)`."""
+        whole = self.gap_wholes @ counts.T
+        empty = whole <= 0
+        if empty.any():
+            over, nobody = ~empty / np.where(empty, 1.0, whole), empty.all(1, keepdims=True)
+            each = self.gap_parts @ counts.T * over
+            highest = np.where(nobody, 0.0, np.where(empty, -np.inf, each).max(1, keepdims=True))
+            lowest = np.where(nobody, 0.0, np.where(empty, np.inf, each).min(1, keepdims=True))
+            at_top, at_end = (each == highest) & ~empty, (each == lowest) & ~empty
+        else:
+            over = 1.0 / whole
+            each = self.gap_parts @ counts.T * over
+            highest, lowest = each.max(1, keepdims=True), each.min(1, keepdims=True)
+            at_top, at_end = each == highest, each == lowest
         # Groups that share an end of the gap share its slope.
-        at_top, at_end = (each == highest) & ~empty, (each == lowest) & ~empty
-        share = at_top / np.maximum(at_top.sum(0), 1) - at_end / np.maximum(at_end.sum(0), 1)
-        gaps = np.where(nobody, 0.0, np.where(nobody, 0.0, highest) - np.where(nobody, 0.0, lowest))
-        levels = np.concatenate([values[0, 1:], gaps])
-        spread = np.broadcast_to(slopes[:, :, 1:], (len(counts), *slopes[:, :, 1:].shape[1:]))
-        rising = np.concatenate([spread, each_slopes * share[:, None]], 2).transpose(2, 0, 1)
-        excesses, excess_slopes = self.signs * (levels - self.bounds), self.signs[:, None, None] * rising
-        if self.order is not None:
-            excesses, excess_slopes = excesses[self.order], excess_slopes[self.order]
-        cost_slope = np.repeat(self.sign * slopes[:, :, 0], len(counts), 0)
-        return Around(counts, self.sign * float(values[0, 0]), excesses, cost_slope, excess_slopes)
+        share = at_top / np.maximum(at_top.sum(1, keepdims=True), 1)
+        share -= at_end / np.maximum(at_end.sum(1, keepdims=True), 1)
+        slopes = self.gap_parts[:, None] - each[:, :, None] * self.gap_wholes[:, None]
+        slopes *= (over * share)[:, :, None]
+        return (highest - lowest)[:, 0], slopes
 
     def _prices(self, cost_slope: Array, excess_slopes: Array, active: Array, damping: Damping) -> Array:
         """The prices of `price.solve_prices`, of areas and of groups."""
@@ -372,11 +430,17 @@ def _ratios(problem: Problem) -> list[Ratio]:
     """The objective of a problem with one threshold, and its bounds."""
     signed = [(problem.objective, -1.0 if problem.maximize else 1.0, 0.0)]
     signed += [(c.quantity, -1.0 if c.relation == ">=" else 1.0, c.bound) for c in problem.constraints]
-    return [
-        Ratio(tuple(map(float, rate.part)), tuple(map(float, rate.whole)), sign, bound, rate.has_fixed_whole)
-        for rate, sign, bound in signed
-        if isinstance(rate, Rate)
-    ]
+    return [_ratio(rate, sign, bound) for rate, sign, bound in signed if isinstance(rate, Rate)]
+
+
+def _ratio(rate: Rate, sign: float = 1.0, bound: float = 0.0) -> Ratio:
+    return Ratio(tuple(map(float, rate.part)), tuple(map(float, rate.whole)), sign, bound, rate.has_fixed_whole)
+
+
+def _sides(rates: list[Any]) -> tuple[Array, Array]:
+    """Parts and wholes of rates, `(q, 4)` each."""
+    parts, wholes = [rate.part for rate in rates], [rate.whole for rate in rates]
+    return np.array(parts, float).reshape(-1, 4), np.array(wholes, float).reshape(-1, 4)
 
 
 def _sum_of(parts: list[tuple[float, tuple[float, ...]]], factors: list[float]) -> tuple[float, Array]:
