@@ -6,7 +6,7 @@ The tables of the default study, on its screening splits. The Newton steps are a
 finds thresholds and prices anew, and goes along the gradient of `refine_lean` divided by one matrix: the curvature of
 the anchor, and half the size of the push of the loss on each row. The matrix is made at the first step and at a third
 of the steps. Step lengths fall from 1 to 0 on a cosine, and the last half of the steps is averaged, as with Adam. The
-number of steps and the half were chosen on splits 0 to 2 of ijcnn1, letter and spambase among seven settings; splits 3
+number of steps and the half were chosen on splits 0 to 2 of ijcnn1, letter and spambase among six settings; splits 3
 to 5 were not looked at before. Models are judged at the best cut of test rows. Seconds are of one thread's processor.
 """
 
