@@ -120,6 +120,15 @@ def test_the_page_counts_a_lost_cell_as_a_broken_claim():
         assert "better / level / worse" in page.section(verdict.summary(rows(figures), sizes))
 
 
+def test_rows_of_an_earlier_state_are_named():
+    sizes = {"t": {"rows": 3, "columns": 2, "positives": 0.5}}
+    old = rows({"auto": [0.1, 0.2, 0.3], "LightGBM tuned": [0.2, 0.31, 0.42], "cross-entropy": [0.3, 0.4, 0.5]})
+    new = [{**row, "state": verdict.STATE} for row in old]
+    for own, named in ((old, True), (old[:1] + new[1:], True), (new, False)):
+        text = page.section(verdict.summary(own, sizes))
+        assert ("Rows of an earlier state of `auto`: t." in text) == named
+
+
 def test_true_rates_are_those_of_the_population():
     frame, chance = population()
     flagged = (frame["a"] > 12).to_numpy().astype(float)

@@ -167,6 +167,17 @@ def fewer_splits(figures: dict[str, Any]) -> list[str]:
     return [f"Run on fewer than {len(figures['seeds'])} splits: {', '.join(fewer)}."] if fewer else []
 
 
+def older(figures: dict[str, Any]) -> list[str]:
+    """A sentence on the tables whose rows of `auto` are of an earlier state."""
+    if not figures.get("earlier"):
+        return []
+    return [
+        f"Rows of an earlier state of `auto`: {', '.join(figures['earlier'])}. Since then its networks, from 5,000 "
+        "rows on, weigh classes by all rows instead of those of a batch, and half a lasso is tried as a penalty only where "
+        "columns are more than rows."
+    ]
+
+
 def section(figures: dict[str, Any]) -> str:
     parts = [
         "Cells won and lost by two standard errors of the paired difference over the splits; a cell with fewer than "
@@ -178,5 +189,6 @@ def section(figures: dict[str, Any]) -> str:
         wide("cells", cell_table(figures)),
         *([f"Not run yet: {', '.join(figures['not run'])}."] if figures["not run"] else []),
         *fewer_splits(figures),
+        *older(figures),
     ]
     return "\n\n".join(parts)
