@@ -6,6 +6,7 @@ import statistics
 from typing import Any
 
 from benchmarks.common.forest import Line, Panel
+from benchmarks.common.harness import load_figures
 from benchmarks.common.telling import Claim
 from benchmarks.common.words import ERRORS, counted, gain, mean_and_error, table, wide
 from benchmarks.studies.default_study.verdict import sides
@@ -178,6 +179,27 @@ def older(figures: dict[str, Any]) -> list[str]:
     ]
 
 
+def stack_screened(found: dict[str, Any]) -> list[str]:
+    """A paragraph on the weights of the stack, from their own study; none where that was not run."""
+    if not found:
+        return []
+    gains = found["gains over signed, lowest"]
+    told = [
+        f"{variant}: {100 * own['test']['gain']:+.2f} ± {100 * own['test']['error']:.2f} "
+        f"({100 * own['at threshold']['gain']:+.2f} ± {100 * own['at threshold']['error']:.2f})"
+        for variant, own in gains.items()
+        if variant != "signed, lowest"
+    ]
+    return [
+        f"Weights of the stack, screened on {found['splits']} other splits of {len(found['tables'])} tables "
+        "(`python -m benchmarks.studies.tables.stack_weights`): in "
+        f"{found['and the stack kept']} of {found['fits']} fits the kept stack has a negative weight. Mean gains over "
+        "the present rule in points at the best cut (and as shipped), with standard errors over tables, by the form of "
+        f"the weights and the rule that keeps a candidate: {'; '.join(told)}. By the rule that was fixed before, "
+        f"*{found['taken']}* is kept; read in another way it would have taken *{found['best']}*."
+    ]
+
+
 def section(figures: dict[str, Any]) -> str:
     parts = [
         "Cells won and lost by two standard errors of the paired difference over the splits; a cell with fewer than "
@@ -190,5 +212,6 @@ def section(figures: dict[str, Any]) -> str:
         *([f"Not run yet: {', '.join(figures['not run'])}."] if figures["not run"] else []),
         *fewer_splits(figures),
         *older(figures),
+        *stack_screened(load_figures("tables_stack")),
     ]
     return "\n\n".join(parts)

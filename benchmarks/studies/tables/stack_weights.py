@@ -222,6 +222,7 @@ def main() -> None:
     for variant, gains in found.items():
         print(variant, gains)
     print({name: value for name, value in figures.items() if name != "gains over signed, lowest"})
+    journal.fold()
     print(write_result("tables_stack", figures, options.quick))
 
 
