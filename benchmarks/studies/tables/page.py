@@ -174,8 +174,8 @@ def older(figures: dict[str, Any]) -> list[str]:
         return []
     return [
         f"Rows of an earlier state of `auto`: {', '.join(figures['earlier'])}. Since then its networks, from 5,000 "
-        "rows on, weigh classes by all rows instead of those of a batch, and half a lasso is tried as a penalty only "
-        "where columns are more than rows."
+        "rows on, weigh classes by all rows instead of those of a batch, the search for a lasso is bounded, and half a "
+        "lasso is tried as a penalty only where columns are more than rows."
     ]
 
 

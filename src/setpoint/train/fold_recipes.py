@@ -49,7 +49,7 @@ class FoldRecipes:
     @property
     def _width(self) -> int:
         """The number of columns that take part: all, or those that a lasso keeps in any fold."""
-        return max(self._stacked.features) if self.penalty.lasso else self.rows.x.shape[1]
+        return max(self._stacked.features) if self.penalty.lasso else int(self.rows.x.shape[1])
 
     @cached_property
     def _columns(self) -> list[ScaledColumns]:
