@@ -186,13 +186,13 @@ def stack_screened(found: dict[str, Any]) -> list[str]:
         return []
     gains = found["gains over signed, lowest"]
     told = [
-        f"{variant}: {100 * own['test']['gain']:+.2f} ± {100 * own['test']['error']:.2f} "
-        f"({100 * own['at threshold']['gain']:+.2f} ± {100 * own['at threshold']['error']:.2f})"
+        f"{variant}: {100 * own['test'][0]:+.2f} ± {100 * own['test'][1]:.2f} "
+        f"({100 * own['at threshold'][0]:+.2f} ± {100 * own['at threshold'][1]:.2f})"
         for variant, own in gains.items()
         if variant != "signed, lowest"
     ]
     return [
-        f"Weights of the stack, screened on {found['splits']} other splits of {len(found['tables'])} tables "
+        f"Weights of the stack, screened on {found['splits']} other splits of {len(found['tables'].split(', '))} tables "
         "(`python -m benchmarks.studies.tables.stack_weights`): in "
         f"{found['and the stack kept']} of {found['fits']} fits the kept stack has a negative weight. Mean gains over "
         "the present rule in points at the best cut (and as shipped), with standard errors over tables, by the form of "

@@ -215,15 +215,18 @@ def main() -> None:
     negative = [row for row in rows if min(w for n, w in row["weights"]["signed"].items() if n != "bias") < 0]
     shipped = [row for row in negative if row["figures"][usual]["kept"] == contest.STACK]
     figures = {
-        "splits": len(SEEDS), "tables": names, "cells": len(cells), "fits": len(rows),
+        "splits": len(SEEDS), "tables": ", ".join(names), "cells": len(cells), "fits": len(rows),
         "fits with a negative weight": len(negative), "and the stack kept": len(shipped),
         "best": best, "ahead of the simplest change": ahead, "taken": taken, "gains over signed, lowest": found,
     }  # fmt: skip
     for variant, gains in found.items():
         print(variant, gains)
     print({name: value for name, value in figures.items() if name != "gains over signed, lowest"})
+    short = {
+        variant: {by: [own["gain"], own["error"]] for by, own in gains.items()} for variant, gains in found.items()
+    }
     journal.fold()
-    print(write_result("tables_stack", figures, options.quick))
+    print(write_result("tables_stack", {**figures, "gains over signed, lowest": short}, options.quick))
 
 
 if __name__ == "__main__":
