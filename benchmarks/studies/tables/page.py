@@ -192,8 +192,8 @@ def stack_screened(found: dict[str, Any]) -> list[str]:
         if variant != "signed, lowest"
     ]
     return [
-        f"Weights of the stack, screened on {found['splits']} other splits of {len(found['tables'].split(', '))} tables "
-        "(`python -m benchmarks.studies.tables.stack_weights`): in "
+        f"Weights of the stack, screened on {found['splits']} other splits of {len(found['tables'].split(', '))} "
+        "tables (`python -m benchmarks.studies.tables.stack_weights`): in "
         f"{found['and the stack kept']} of {found['fits']} fits the kept stack has a negative weight. Mean gains over "
         "the present rule in points at the best cut (and as shipped), with standard errors over tables, by the form of "
         f"the weights and the rule that keeps a candidate: {'; '.join(told)}. By the rule that was fixed before, "
