@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import polars as pl
 import pytest
+import torch
 from benchmarks.studies.promises_tables.study import population, true_rates
-from benchmarks.studies.tables import page, verdict
+from benchmarks.studies.tables import page, stack_weights, verdict
 from benchmarks.studies.tables.rivals import best_of, score_of
 from benchmarks.studies.tables.rows import ASKS, Table, judge
 from benchmarks.studies.tables.study import SCREENING_SEEDS, SEEDS
 from benchmarks.studies.tables.tables import at_most, labelled
+from torch.nn import functional as F
 
 import setpoint as sp
+from setpoint.data.rows import Rows
 from setpoint.run.settings import PARTS, Settings
 from setpoint.run.table import fit_table
 
@@ -118,6 +123,36 @@ def test_the_page_counts_a_lost_cell_as_a_broken_claim():
         told = page.claims(verdict.summary(rows(figures), sizes))
         assert [claim.met for claim in told] == [met, met, True]
         assert "better / level / worse" in page.section(verdict.summary(rows(figures), sizes))
+
+
+def test_nonnegative_weights_are_the_best_of_all_sets_of_members():
+    """Brute force: among all sets of members whose own best weights are positive, the lowest cost."""
+    negative = 0
+    for seed in range(8):
+        draw = torch.Generator().manual_seed(seed)
+        first = torch.randn(120, generator=draw).double()
+        noise = torch.randn(120, 3, generator=draw).double()
+        x = torch.cat([(first.unsqueeze(-1) + 0.7 * noise) * torch.tensor([1.0, 1.0, 3.0]), torch.ones(120, 1)], dim=1)
+        labels = (torch.rand(120, generator=draw) < torch.sigmoid(first + noise[:, 0])).double()
+        given, best = Rows(x, labels), (np.inf, None)
+        for members in itertools.chain.from_iterable(itertools.combinations(range(3), n) for n in range(4)):
+            theta = torch.zeros(4).double()
+            theta[[*members, 3]] = stack_weights.signed(Rows(x[:, [*members, 3]], labels))
+            cost = float((F.softplus(x @ theta) - labels * (x @ theta)).sum() + theta[:-1].square().sum() / 2)
+            if bool((theta[:-1] >= 0).all()) and cost < best[0]:
+                best = cost, theta
+        negative += bool((stack_weights.signed(given)[:-1] < 0).any())
+        torch.testing.assert_close(stack_weights.nonnegative_weights(given), best[1], rtol=1e-5, atol=1e-6)
+    assert negative > 3
+
+
+def test_rows_of_an_earlier_state_are_named():
+    sizes = {"t": {"rows": 3, "columns": 2, "positives": 0.5}}
+    old = rows({"auto": [0.1, 0.2, 0.3], "LightGBM tuned": [0.2, 0.31, 0.42], "cross-entropy": [0.3, 0.4, 0.5]})
+    new = [{**row, "state": verdict.STATE} for row in old]
+    for own, named in ((old, True), (old[:1] + new[1:], True), (new, False)):
+        text = page.section(verdict.summary(own, sizes))
+        assert ("Rows of an earlier state of `auto`: t." in text) == named
 
 
 def test_true_rates_are_those_of_the_population():

@@ -9,6 +9,7 @@ import pytest
 import scipy
 
 from doors import main_ok
+from setpoint.cli import main
 
 
 @pytest.mark.parametrize(
@@ -70,6 +71,20 @@ def test_explain_in_words(capsys):
     ):
         main_ok("explain", text)
         assert expected in capsys.readouterr().out, text
+
+
+def test_a_bound_that_always_holds_needs_no_sample(capsys):
+    main_ok("explain", "minimize fnr where fpr <= 1")
+    heard = capsys.readouterr().out
+    assert "fpr <= 100% needs no sample, because it always holds." in heard
+    assert "depends on the data" not in heard
+
+
+def test_the_folder_of_a_run_is_no_ask(tmp_path, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["explain", str(tmp_path)])
+    assert stopped.value.code == 2
+    assert f"a saved run is shown by setpoint report {tmp_path}" in " ".join(capsys.readouterr().err.split())
 
 
 def test_every_rate_of_the_language_has_a_meaning():

@@ -30,7 +30,7 @@ def noisy(size=403, weighted=False):
 
 
 @pytest.mark.parametrize("ask", ASKS)
-@pytest.mark.parametrize("penalty", quick_first([LinearPenalty(), LinearPenalty(16.0)]))
+@pytest.mark.parametrize("penalty", quick_first([LinearPenalty(), LinearPenalty(16.0), LinearPenalty(0.0, 3.0)]))
 @pytest.mark.parametrize("weighted", quick_first([True, False]))
 def test_all_folds_at_once_give_the_models_of_each_fold(ask, penalty, weighted):
     problem, rows = sp.ask(ask), noisy(weighted=weighted)
@@ -59,7 +59,20 @@ def test_a_set_does_not_depend_on_the_sets_beside_it():
     torch.testing.assert_close(torch.cat([matched(sets[:1]), matched(sets[1:])]), both, rtol=1e-9, atol=1e-9)
 
 
-def test_large_and_sparse_penalties_go_fold_by_fold(monkeypatch):
+def test_folds_in_which_a_lasso_keeps_other_columns_are_filled_up():
+    rows = noisy()
+    loader = sp.Batches(rows.x, rows.labels)
+    folds = folds_of(rows, 5, 0)
+    data = sp.methods.Data(loader, loader)
+    recipes = FoldRecipes(sp.ask(ASKS[0]), data, rows, folds, LinearPenalty(0.0, 3.0))
+    assert recipes.is_small
+    assert len(set(recipes._stacked.features)) > 1
+    narrow = min(range(5), key=recipes._stacked.features.__getitem__)
+    features = recipes._stacked.features[narrow]
+    assert torch.equal(recipes.anchored[narrow, features:-1], torch.zeros(recipes._stacked.width - 1 - features))
+
+
+def test_large_tables_and_lassos_that_keep_much_go_fold_by_fold(monkeypatch):
     rows = noisy()
     loader = sp.Batches(rows.x, rows.labels)
     data, folds = sp.methods.Data(loader, loader), folds_of(rows, 5, 0)
@@ -67,8 +80,8 @@ def test_large_and_sparse_penalties_go_fold_by_fold(monkeypatch):
     def made(penalty):
         return FoldRecipes(sp.ask(ASKS[0]), data, rows, folds, penalty)
 
-    assert made(LinearPenalty()).is_small
-    assert not made(LinearPenalty(1.0, 2.0)).is_small
-    monkeypatch.setattr(fold_recipes, "FEW_VALUES", 100)
+    monkeypatch.setattr(fold_recipes, "FEW_VALUES", 3 * len(rows.labels))
     assert not made(LinearPenalty()).is_small
     assert made(LinearPenalty()).anchored_of(0).make is Recipes.anchored
+    assert made(LinearPenalty(0.0, 30.0)).is_small
+    assert not made(LinearPenalty(0.0, 0.1)).is_small

@@ -244,6 +244,20 @@ def test_another_penalty_must_be_better_by_more_than_three_standard_errors(monke
     assert paths(0.5)[1] > 3 > paths(0.7)[1] > 2
 
 
+@pytest.mark.parametrize(("size", "mixes"), [((100, 20), [1.0]), ((40, 60), [1.0, 0.5])])
+def test_half_a_lasso_is_tried_where_columns_are_more_than_rows(size, mixes, monkeypatch):
+    rows, tried, path = table(*size), [], penalties.lasso_path
+
+    def watched(rows, fold, mix):
+        tried.append(mix)
+        return path(rows, fold, mix)
+
+    monkeypatch.setattr(penalties, "lasso_path", watched)
+    monkeypatch.setattr(penalties, "REACH", float("inf"))
+    cross_validate(rows, deal_folds(rows))
+    assert tried == mixes
+
+
 def test_few_columns_among_many_get_a_lasso():
     rows = table(200, 300)
     few = cross_validate(rows, deal_folds(rows))

@@ -6,6 +6,7 @@ import statistics
 from typing import Any
 
 from benchmarks.common.forest import Line, Panel
+from benchmarks.common.harness import load_figures
 from benchmarks.common.telling import Claim
 from benchmarks.common.words import ERRORS, counted, gain, mean_and_error, table, wide
 from benchmarks.studies.default_study.verdict import sides
@@ -167,6 +168,39 @@ def fewer_splits(figures: dict[str, Any]) -> list[str]:
     return [f"Run on fewer than {len(figures['seeds'])} splits: {', '.join(fewer)}."] if fewer else []
 
 
+def older(figures: dict[str, Any]) -> list[str]:
+    """A sentence on the tables whose rows of `auto` are of an earlier state."""
+    if not figures.get("earlier"):
+        return []
+    return [
+        f"Rows of an earlier state of `auto`: {', '.join(figures['earlier'])}. Since then trees stop after 25 rounds "
+        "without gain instead of 50 (the rows of `trees` alone are older, too), networks of `auto`, from 5,000 rows "
+        "on, weigh classes by all rows instead of those of a batch, the search for a lasso is bounded, and half a "
+        "lasso is tried as a penalty only where columns are more than rows."
+    ]
+
+
+def stack_screened(found: dict[str, Any]) -> list[str]:
+    """A paragraph on the weights of the stack, from their own study; none where that was not run."""
+    if not found:
+        return []
+    gains = found["gains over signed, lowest"]
+    told = [
+        f"{variant}: {100 * own['test'][0]:+.2f} ± {100 * own['test'][1]:.2f} "
+        f"({100 * own['at threshold'][0]:+.2f} ± {100 * own['at threshold'][1]:.2f})"
+        for variant, own in gains.items()
+        if variant != "signed, lowest"
+    ]
+    return [
+        f"Weights of the stack, screened on {found['splits']} other splits of {len(found['tables'].split(', '))} "
+        "tables (`python -m benchmarks.studies.tables.stack_weights`): in "
+        f"{found['and the stack kept']} of {found['fits']} fits the kept stack has a negative weight. Mean gains over "
+        "the present rule in points at the best cut (and as shipped), with standard errors over tables, by the form of "
+        f"the weights and the rule that keeps a candidate: {'; '.join(told)}. By the rule that was fixed before, "
+        f"*{found['taken']}* is kept; read in another way it would have taken *{found['best']}*."
+    ]
+
+
 def section(figures: dict[str, Any]) -> str:
     parts = [
         "Cells won and lost by two standard errors of the paired difference over the splits; a cell with fewer than "
@@ -178,5 +212,7 @@ def section(figures: dict[str, Any]) -> str:
         wide("cells", cell_table(figures)),
         *([f"Not run yet: {', '.join(figures['not run'])}."] if figures["not run"] else []),
         *fewer_splits(figures),
+        *older(figures),
+        *stack_screened(load_figures("tables_stack")),
     ]
     return "\n\n".join(parts)

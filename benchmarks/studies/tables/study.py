@@ -50,7 +50,7 @@ from benchmarks.common.harness import Journal, write_result
 from benchmarks.studies.tables import rivals
 from benchmarks.studies.tables.rows import Table, judge
 from benchmarks.studies.tables.tables import TABLES, Folders, size_of
-from benchmarks.studies.tables.verdict import summary
+from benchmarks.studies.tables.verdict import STATE, summary
 from setpoint.run.settings import Settings
 from setpoint.run.table import TableRun, fit_table
 from setpoint.train import full_batch
@@ -175,7 +175,7 @@ def run_ours(bench: Bench, table: Table, model: str) -> None:
             into[ask] = judge(ask, table, scores, one.point)
             bench.keep(table, f"{model if one is run.chosen else 'cross-entropy'}-{table.asks.index(ask)}", scores)
     seconds = time.perf_counter() - start
-    bench.add(table, model, figures, seconds, chosen=chosen)
+    bench.add(table, model, figures, seconds, chosen=chosen, state=STATE)
     bench.add(table, "cross-entropy", plain, seconds)
 
 

@@ -12,6 +12,8 @@ from benchmarks.studies.default_study.verdict import sides
 from benchmarks.studies.tables.rows import ASKS
 
 AUTO, TUNED, PLAIN, SINGLE = "auto", "LightGBM tuned", "cross-entropy", "LightGBM"
+#: What changed the results of `auto` last; rows of `auto` name it, so that the page can tell which rows are older.
+STATE = "half a lasso on wide tables only"
 JUDGED = ("test", "at threshold")
 #: The shares of test rows and of rows to train on, for the corrected standard error.
 TEST_SHARE, TRAIN_SHARE = 0.2, 0.65
@@ -116,4 +118,11 @@ def summary(rows: list[Row], sizes: dict[str, Row], methods: tuple[str, ...] = (
         "not run": [name for name in (*sizes, *methods) if name not in known],
         "sizes": {cell["table"]: sizes[cell["table"]] for cell in found},
         "chosen": choices(rows), "cells": found, "counts": counts(found), "times": times(rows),
+        "earlier": earlier(rows),
     }  # fmt: skip
+
+
+def earlier(rows: list[Row]) -> list[str]:
+    """The tables on which some rows of `auto` were made before its results changed last."""
+    own = [row for row in rows if row["method"] == AUTO and row.get("state") != STATE]
+    return list(dict.fromkeys(row["table"] for row in own))

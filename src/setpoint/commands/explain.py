@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 
 from setpoint.commands.asks import read_asks
 from setpoint.commands.show import grid, write_json
 from setpoint.commands.terminal import console, say
+from setpoint.errors import BadAsk
 from setpoint.measure.constraint import percent
 from setpoint.problem.caution import cautions_of_ask
 from setpoint.report.explained import CONFIDENCES, advice, certificate, meaning, rates
@@ -15,6 +17,8 @@ from setpoint.train.kinds import kinds_for
 
 
 def main(*, ask: str, as_json: bool) -> None:
+    if Path(ask).is_dir():
+        raise BadAsk(f"{ask!r} is a folder, and explain takes an ask; a saved run is shown by setpoint report {ask}")
     problem = read_asks(ask)
     refusal, needs = certificate(problem)
     cautions = cautions_of_ask(problem)

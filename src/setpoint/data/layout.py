@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -81,7 +81,7 @@ class Layout:
 
     def to_json(self) -> str:
         """Text from which `from_json` makes the layout."""
-        return json.dumps([astuple(block) for block in self.blocks])
+        return json.dumps([(block.name, block.kind, block.width) for block in self.blocks])
 
     @classmethod
     def from_json(cls, text: str) -> Layout:

@@ -57,7 +57,7 @@ def cautions_of_ask(problem: Problem) -> list[Caution]:
         told = [(label, caution) for label, own in each for caution in cautions_of_ask(own)]
         of = "" if problem.is_uniform else "label {!r}: "
         return [Caution(caution.code, of.format(label) + caution.sentence) for label, caution in told]
-    found = [_cannot_bind(constraint) for constraint in problem.constraints if _allows_all(constraint)]
+    found = [_cannot_bind(constraint) for constraint in problem.constraints if always_holds(constraint)]
     objective = problem.objective
     if problem.over is not None or not isinstance(objective, Rate | Weighted) or not objective.is_share:
         return found
@@ -78,7 +78,7 @@ def warn_of_ask(problem: Problem) -> None:
         warnings.warn(caution.sentence, DoubtfulAsk, stacklevel=3)
 
 
-def _allows_all(constraint: Constraint) -> bool:
+def always_holds(constraint: Constraint) -> bool:
     """Whether a bound on a share holds whatever is flagged."""
     ends = {"<=": 1.0, ">=": 0.0}
     return constraint.quantity.is_share and constraint.bound == ends.get(constraint.relation)

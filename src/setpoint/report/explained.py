@@ -21,6 +21,7 @@ from setpoint.measure.in_first import LISTS
 from setpoint.measure.labels import LABELS
 from setpoint.measure.rate import Gap
 from setpoint.measure.worth import WORTH
+from setpoint.problem.caution import always_holds
 from setpoint.problem.evidence import is_testable
 from setpoint.problem.labels import LabelProblem
 from setpoint.problem.problem import Problem
@@ -171,8 +172,19 @@ def advice(problem: Problem, refusal: str | None, needs: list[Need]) -> list[str
             "For a gap it depends on the data: the smaller of the compared groups decides, and the fewest samples "
             "certify cuts at which all of them pass, or none."
         )
-    elif len(problem.constraints) > len(needs):
-        lines.append("For the other bounds it depends on the data.")
+    else:
+        lines += _of_other_bounds(problem, needs)
+    return lines
+
+
+def _of_other_bounds(problem: Problem, needs: list[Need]) -> list[str]:
+    """Sentences on the bounds for which the ask alone does not give a number of samples."""
+    told = {need.bound for need in needs}
+    others = [bound for bound in problem.constraints if str(bound) not in told]
+    lines = [f"{bound} needs no sample, because it always holds." for bound in others if always_holds(bound)]
+    if len(others) > len(lines):
+        all_of_them = "How many samples a certificate needs depends on the data."
+        lines.append("For the other bounds it depends on the data." if told or lines else all_of_them)
     return lines
 
 

@@ -15,7 +15,7 @@ from setpoint.run.settings import Settings
 from setpoint.run.side_by_side import MODEL
 from setpoint.run.standing import LEVEL, Noise, Standing, held_against, standing_of
 from setpoint.run.table import fit_table
-from setpoint.train.default import BASELINE, SOLVERS, TUNED, Case, make_solver
+from setpoint.train.default import BASELINE, SOLVERS, TUNED, Case, kind_instead, make_solver
 from setpoint.train.kinds import kind_of
 from setpoint.train.work import Work
 
@@ -50,7 +50,8 @@ class Trials:
             if name.startswith(MODEL):
                 kind_of(name.removeprefix(MODEL))
             elif name not in (*SOLVERS, TUNED):
-                raise BadSetting(f"solver {name!r} is none of {', '.join([*SOLVERS, TUNED])}")
+                known = ", ".join([*SOLVERS, TUNED])
+                raise BadSetting(f"solver {name!r} is none of {known}{kind_instead(name, '--models')}")
 
     @property
     def names(self) -> list[str]:

@@ -139,16 +139,16 @@ class Settings:
         for target in targets:
             if target in drop:
                 raise BadSetting(f"{target!r} is the column to predict; leave it out of --drop")
-        kept = only or names
+        kept, dropped = set(only or names), set(drop)
         own = {getattr(self, option): why for option, why in _BELONGS.items() if getattr(self, option) is not None}
         for name, why in own.items():
             if name not in names or name in targets:
                 odd = "is the column to predict" if name in targets else f"is no column; {nearest(name, names)}"
                 raise BadTable(f"{why.split()[0]} {name!r} {odd}; name the column that says which rows belong together")
         return own | {
-            n: _DROPPED if n in drop else _OTHERS
+            n: _DROPPED if n in dropped else _OTHERS
             for n in names
-            if n not in (*targets, *own) and (n in drop or n not in kept)
+            if n not in targets and n not in own and (n in dropped or n not in kept)
         }
 
     def refuse_other_lists(self, problem: Problem) -> None:

@@ -36,7 +36,7 @@ from setpoint.solve.solver import Solver
 from setpoint.train.auto import Auto
 from setpoint.train.by_sums import Sums
 from setpoint.train.class_weights import lean_weight
-from setpoint.train.kinds import kind_of
+from setpoint.train.kinds import KINDS, kind_of
 from setpoint.train.method import Method
 from setpoint.train.recipes import Anchored, ClassWeights, Ridge, is_linear
 from setpoint.train.snapshots import Snapshots
@@ -192,8 +192,13 @@ def make_solver(name: str, case: Case) -> Choice:
 def check_solver(name: str) -> str:
     """The name, if there is a solver of that name."""
     if name not in SOLVERS:
-        raise BadSetting(f"solver {name!r} is none of {', '.join(SOLVERS)}")
+        raise BadSetting(f"solver {name!r} is none of {', '.join(SOLVERS)}{kind_instead(name, '--model')}")
     return name
+
+
+def kind_instead(name: str, option: str) -> str:
+    """The option to use if the name is that of a kind of model; nothing for other names."""
+    return f"; {name} is a kind of model: {option} {name}" if name in KINDS else ""
 
 
 def default_choices(model: nn.Module | None, problem: Problem, whole: bool) -> list[Choice]:

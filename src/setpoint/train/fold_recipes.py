@@ -21,8 +21,6 @@ from setpoint.train.stacked_rows import StackedRows
 
 #: With more values (rows times columns) in a fold than this, numbers take longer than Python: fold by fold is as fast.
 FEW_VALUES = 1_000_000
-
-
 #: With fewer values than this the anchored recipe takes less time than it takes to know whether it is needed.
 QUICK_VALUES = 150_000
 
@@ -45,16 +43,26 @@ class FoldRecipes:
     @property
     def is_small(self) -> bool:
         """Whether all folds are computed at once."""
-        rows, columns = self.rows.x.shape
-        return not self.penalty.lasso and columns < rows // 2 and rows <= MATCH_ROWS and rows * columns <= FEW_VALUES
+        rows = len(self.rows.labels)
+        return rows <= MATCH_ROWS and self._width < rows // 2 and rows * self._width <= FEW_VALUES
+
+    @property
+    def _width(self) -> int:
+        """The number of columns that take part: all, or those that a lasso keeps in any fold."""
+        return max(self._stacked.features) if self.penalty.lasso else int(self.rows.x.shape[1])
+
+    @cached_property
+    def _columns(self) -> list[ScaledColumns]:
+        """The columns of the penalty, for each fold."""
+        layer, found = nn.Linear(self.rows.x.shape[1], 1), []
+        for fold in range(int(self.folds.max()) + 1):
+            own, _ = read_rows([batches_like(self.data.in_memory, self.rows.take(self.folds != fold), 0)], layer)
+            found.append(ScaledColumns.under(own, self.penalty))
+        return found
 
     @cached_property
     def _stacked(self) -> StackedRows:
-        layer, sets = nn.Linear(self.rows.x.shape[1], 1), []
-        for fold in range(int(self.folds.max()) + 1):
-            own, _ = read_rows([batches_like(self.data.in_memory, self.rows.take(self.folds != fold), 0)], layer)
-            sets.append(ScaledColumns.under(own, self.penalty).rows)
-        return StackedRows(sets)
+        return StackedRows([columns.rows for columns in self._columns])
 
     @cached_property
     def plain(self) -> Tensor:
@@ -86,7 +94,7 @@ class FoldRecipes:
     @property
     def is_quick(self) -> bool:
         """Whether the anchored recipe takes so little time that it may be computed for nothing."""
-        return self.takes_asked and self.rows.x.numel() <= QUICK_VALUES
+        return not self.penalty.lasso and self.takes_asked and self.rows.x.numel() <= QUICK_VALUES
 
     def _whole(self, name: str, fold: int, recipes: Recipes) -> Tensor:
-        return recipes.columns.whole(getattr(self, name)[fold])
+        return self._columns[fold].whole(self._stacked.own(getattr(self, name), fold))

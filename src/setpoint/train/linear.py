@@ -122,8 +122,8 @@ def match(problem: Problem, rows: Rows, products: Tensor | None = None) -> tuple
     return cross_entropy(rows, weights, theta, products), weights
 
 
-def anchor_strength(problem: Problem, rows: Rows) -> float:
-    """d (1 / (m s N_C) + 1 / N_O), the factor of kappa.
+def anchor_strength(problem: Problem, rows: Rows, features: int | None = None) -> float:
+    """d (1 / (m s N_C) + 1 / N_O), the factor of kappa; d is the number of columns but one, unless `features` says it.
 
     The samples near a threshold decide. Their share s is the geometric mean of alpha and 1 %: more than alpha where
     alpha is small, less where it is large. Each of m thresholds has its own samples. Where no bound says how many
@@ -141,7 +141,7 @@ def anchor_strength(problem: Problem, rows: Rows) -> float:
         if whole == (1, 1, 1, 1):
             bounded = positives + negatives
         beyond = problem.n_thresholds * math.sqrt(allowed * USUAL_SHARE) * bounded
-    features: int = rows.x.shape[1] - 1
+    features = rows.x.shape[1] - 1 if features is None else features
     return features * (1 / max(beyond, 1e-9) + 1 / max(other, 1e-9))
 
 
@@ -185,5 +185,5 @@ def refine(
 
 def refine_together(problem: Problem, stacked: StackedRows, start: Tensor, weights: Tensor, kappa: float) -> Tensor:
     """`refine` on several sets of rows at once, each anchored at its labels; `is_lean` covers the problem there."""
-    strengths = [kappa * anchor_strength(problem, rows) for rows in stacked.sets]
+    strengths = [kappa * anchor_strength(problem, *own) for own in zip(stacked.sets, stacked.features)]
     return refine_stacked(problem, stacked, start, weights, strengths, SCHEDULE)

@@ -39,10 +39,23 @@ class Recipes:
     """
 
     def __init__(self, problem: Problem, rows: Rows, penalty: LinearPenalty | None = None) -> None:
-        self.problem = problem
+        self.problem, self.given = problem, rows
         self.penalty = choose_penalty(rows) if penalty is None else penalty
-        self.columns = ScaledColumns.under(rows, self.penalty)
-        self.rows, self.products = self.columns.rows, products_of(self.columns.rows.x)
+
+    @cached_property
+    def columns(self) -> ScaledColumns:
+        """The columns that the recipes work on."""
+        return ScaledColumns.under(self.given, self.penalty)
+
+    @property
+    def rows(self) -> Rows:
+        """The rows in these columns."""
+        return self.columns.rows
+
+    @cached_property
+    def products(self) -> Tensor | None:
+        """The products of the rows, if they are fewer than the columns."""
+        return products_of(self.rows.x)
 
     @cached_property
     def _plain(self) -> Tensor:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -29,15 +30,30 @@ SEARCHING = 10.0
 
 
 class StackedRows:
-    """Several sets of rows of the same columns; shorter sets are filled up with rows that weigh nothing."""
+    """Several sets of rows, whose last column is 1.
+
+    Shorter sets are filled up with rows that weigh nothing, and narrower ones with columns of 0 before the last, whose
+    parameters stay at 0.
+    """
 
     def __init__(self, sets: Sequence[Rows]) -> None:
-        self.sets = sets
         self.sizes = [len(rows.labels) for rows in sets]
-        self.longest, self.width = max(self.sizes), sets[0].x.shape[1]
+        self.features = [rows.x.shape[1] - 1 for rows in sets]
+        self.longest, self.width = max(self.sizes), max(self.features) + 1
+        self.sets = [self._widened(rows) for rows in sets]
         self.labels = self.filled([rows.labels.double() for rows in sets])
         self.weights = self.filled([rows.weights_or_ones.double() for rows in sets])
-        self._backwards = [rows.x.T for rows in sets]
+        self._backwards = [rows.x.T for rows in self.sets]
+
+    def _widened(self, rows: Rows) -> Rows:
+        more = self.width - rows.x.shape[1]
+        if not more:
+            return rows
+        return replace(rows, x=torch.cat([F.pad(rows.x[:, :-1], (0, more)), rows.x[:, -1:]], dim=1))
+
+    def own(self, theta: Tensor, place: int) -> Tensor:
+        """The parameters of one set, without those of columns that it was filled up with."""
+        return torch.cat([theta[place, : self.features[place]], theta[place, -1:]])
 
     def filled(self, each: Sequence[Tensor]) -> Tensor:
         """The values of all sets, `(sets, longest)`, with 0 behind shorter ones."""
