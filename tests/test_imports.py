@@ -136,6 +136,14 @@ def test_the_version_is_that_of_the_project():
     assert f'\nversion = "{sp.__version__}"\n' in project.read_text()
 
 
+def test_the_extra_all_has_what_the_commands_of_the_readme_need():
+    root = SOURCE.parents[2]
+    (extras,) = re.findall(r'^all = \["setpoint\[(.*)\]"\]$', (root / "pyproject.toml").read_text(), re.M)
+    commands = re.findall(r"^    setpoint (\w+)", (root / "README.md").read_text(), re.M)
+    needs = {"export": "export"}
+    assert {"cli", *(needs[command] for command in commands if command in needs)} <= {*extras.split(",")}
+
+
 @pytest.mark.parametrize("package", ["polars", "safetensors"])
 @slow
 def test_the_artefact_without_its_extra_says_what_to_install(package):
@@ -153,10 +161,12 @@ def test_answering_loads_no_pytorch_and_no_training_code(model, tmp_path):
     loans().drop("default").write_csv(new)
     for code in (
         f"import polars, setpoint as sp; sp.load_run({str(run)!r}).answer(polars.read_csv({str(new)!r}))",
-        f"from setpoint.cli import main\ntry: main(['predict', {str(run)!r}, {str(new)!r}, '--out', {str(out)!r}])\n"
+        f"from setpoint.cli import main\ntry: main(['predict', {str(run)!r}, {str(new)!r}, '--out', {str(out)!r}, "
+        "'--keep', 'job', '--quiet'])\n"
         "except SystemExit: pass",
     ):
         loaded = loaded_by(code)
         assert "setpoint.serve" in loaded
-        assert loaded & {"torch", "scipy.special", "lightgbm", "sklearn", "setpoint.train", "setpoint.run"} == set()
+        training = {"torch", "scipy.special", "lightgbm", "sklearn", "setpoint.train", "setpoint.run"}
+        assert loaded & {*training, "pydantic", "rich"} == set()
     assert len(out.read_text().splitlines()) == 401

@@ -45,6 +45,8 @@ ASK = sp.ask("minimize fnr where fpr <= 1%")
 COLUMNS = 20
 #: Characters of the words that make a table large.
 WORD = 500
+#: Rows of a group of such a table.
+GROUP = 5_000
 SETTINGS = Settings(solver="sums", confidence=0.95)
 
 
@@ -200,7 +202,8 @@ def long_words(place: Path, rows: int, each: int = 50_000) -> int:
     """Parquet files with the columns of `rows_of` and three words of 500 characters; their size in bytes.
 
     Long words, since they make a large table of few numbers, which is trained on in minutes. Each word is written out
-    in every row (pyarrow, without dictionaries), as it then stands in memory.
+    in every row (pyarrow, without dictionaries), as it then stands in memory. Parquet is read by whole groups of rows,
+    so that a worker needs the memory of a group or two beside that of the packages (300 MB with PyTorch).
     """
     draw = np.random.default_rng(0)
     known = [["".join(draw.choice(list("abcdefgh"), WORD)) for _ in range(8)] for _ in range(3)]
@@ -210,7 +213,11 @@ def long_words(place: Path, rows: int, each: int = 50_000) -> int:
         words = {f"note {k}": draw.choice(known[k], frame.height) for k in range(3)}
         path = place / f"{number:05d}.parquet"
         frame.with_columns(**{name: pl.Series(word) for name, word in words.items()}).write_parquet(
-            path, use_pyarrow=True, compression="uncompressed", pyarrow_options={"use_dictionary": False}
+            path,
+            use_pyarrow=True,
+            compression="uncompressed",
+            row_group_size=GROUP,
+            pyarrow_options={"use_dictionary": False},
         )
         size += path.stat().st_size
     return size
@@ -270,7 +277,7 @@ def main() -> None:
     parser.add_argument("--part", choices=PARTS, action="append")
     parser.add_argument("--rows", type=int, default=400_000, help="rows of the table of `equal`")
     parser.add_argument("--scores", type=int, default=100_000_000)
-    parser.add_argument("--gigabytes", type=float, default=4.5)
+    parser.add_argument("--gigabytes", type=float, default=6.5)
     options = parser.parse_args()
     torch.set_num_threads(1)
     work = {

@@ -193,8 +193,8 @@ def test_a_result_that_was_lost_with_its_worker_is_awaited_and_an_error_of_the_t
             return answer
 
     class Client:
-        def nthreads(self):
-            return {"tcp://127.0.0.1:1": 1}
+        def scheduler_info(self):
+            return {"workers": {"tcp://127.0.0.1:1": {"status": "running"}}}
 
     workers = partitions.DaskWorkers(Client())
     if awaited:
@@ -202,6 +202,27 @@ def test_a_result_that_was_lost_with_its_worker_is_awaited_and_an_error_of_the_t
     else:
         with pytest.raises(distributed.TimeoutError):
             workers._result(Future())
+
+
+def test_workers_that_are_paused_for_good_end_the_work_with_a_sentence(monkeypatch):
+    monkeypatch.setattr(partitions, "ABSENCE", 0)
+
+    class Future:
+        status = "pending"
+
+        def result(self, timeout):
+            time.sleep(0.01)
+            raise distributed.TimeoutError
+
+    class Client:
+        def scheduler_info(self):
+            return {"workers": {"tcp://127.0.0.1:1": {"status": "paused"}}}
+
+        def nthreads(self):
+            pytest.fail("paused workers have threads, too")
+
+    with pytest.raises(BadSetting, match="1 are there, all of them paused near their memory limit"):
+        partitions.DaskWorkers(Client())._result(Future())
 
 
 @slow

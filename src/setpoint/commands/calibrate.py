@@ -7,7 +7,7 @@ from pathlib import Path
 from setpoint.commands.evaluate import rates_of
 from setpoint.commands.fit import UNCERTIFIED, read_sure
 from setpoint.commands.show import grid, write_json
-from setpoint.commands.terminal import console, say
+from setpoint.commands.terminal import console, say, tell
 from setpoint.commands.watch import fingerprint_of
 from setpoint.data.exchange import frames_at
 from setpoint.data.text_format import TextFormat
@@ -47,7 +47,7 @@ def main(
     found += fresh.told
     problem, old, settled, here = fresh.old.problem, fresh.old, fresh.settled, fresh.here
     refused = settled.refusal is not None and demanded(sure) is not None
-    say(console(stderr=True, quiet=quiet), *(f"note: {note}" for note in [*found, *fresh.notes.sentences()]))
+    tell(*(f"note: {note}" for note in [*found, *fresh.notes.sentences()]), stderr=True, quiet=quiet)
     new = settled.point
     if as_json:
         write_json(

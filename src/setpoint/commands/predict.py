@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from setpoint.commands.terminal import console, say, unlike_training
+from setpoint.commands.terminal import tell, unlike_training
 from setpoint.data.exchange import PIPE, beside, formulas, frames_at, on_each, writing
 from setpoint.data.frame import Frame
 from setpoint.data.seen import Notes
@@ -37,10 +37,10 @@ def main(
             "rows are ranked within whole lists, and --stream reads a table in chunks that may cut a list; leave it out"
         )
     found: list[str] = []
-    layout, aside = TextFormat(separator, encoding, not no_header), console(stderr=True, quiet=quiet)
+    layout = TextFormat(separator, encoding, not no_header)
     answer = partial(_answered, saved, kept, ignore_extra)
     with frames_at(data, stream=stream, workers=workers, layout=layout, notes=found) as frames:
-        say(aside, *(f"note: {note}" for note in found))
+        tell(*(f"note: {note}" for note in found), stderr=True, quiet=quiet)
         if strict:
             # Before anything is written: in a pass of its own, since a stream is never held whole.
             seen = saved.schema.notes()
@@ -60,9 +60,9 @@ def main(
         for name, count in risky.items()
         if count
     ]
-    say(aside, *(f"note: {note}" for note in [*notes.sentences(), *told]))
+    tell(*(f"note: {note}" for note in [*notes.sentences(), *told]), stderr=True, quiet=quiet)
     if out != PIPE:
-        say(console(quiet=quiet), f"Written to {out}: {height:,} rows.")
+        tell(f"Written to {out}: {height:,} rows.", quiet=quiet)
     return 0
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from setpoint.commands.show import grid, write_json
-from setpoint.commands.terminal import console, say
+from setpoint.commands.terminal import console, say, tell
 from setpoint.data.exchange import beside, frames_at, refuse_place, writing
 from setpoint.data.scan import Scan, fingerprint, hash_of_files
 from setpoint.data.text_format import TextFormat
@@ -80,7 +80,7 @@ def main(*, run: Path, data: list[Path], as_json: bool, quiet: bool, **asked: An
             return _plan(watched, batch, look.plan, look.out, as_json=as_json, quiet=quiet)
         told = _take(watched, batch, notes, scores=look.scores, labels=look.labels)
         watched.write()
-    say(console(stderr=True, quiet=quiet), *(f"note: {note}" for note in [*found, *told, *notes.sentences()]))
+    tell(*(f"note: {note}" for note in [*found, *told, *notes.sentences()]), stderr=True, quiet=quiet)
     return _answer(run, watched, as_json=as_json, quiet=quiet)
 
 
@@ -110,7 +110,7 @@ def _plan(watched: WatchedRun, batch: Batch, labels: int, out: Path, *, as_json:
     with writing(out) as write:
         write(beside(planned.frame, list(planned.frame.columns), {WEIGHT: planned.weights}))
     watched.write()
-    say(console(stderr=True, quiet=quiet), *(f"note: {note}" for note in notes.sentences()))
+    tell(*(f"note: {note}" for note in notes.sentences()), stderr=True, quiet=quiet)
     told = {"rows": sum(planned.rows), "drawn": sum(planned.drawn), "out": str(out), "edges": planned.plan.edges,
             "chances": planned.plan.chances, "drawn_by_stratum": planned.drawn}  # fmt: skip
     if as_json:

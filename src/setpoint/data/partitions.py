@@ -27,7 +27,8 @@ from setpoint.errors import BadSetting, missing
 AHEAD = 3
 #: Seconds to wait for the answer of a scheduler.
 PATIENCE = 20
-#: Seconds to wait for workers if all of them are gone; a worker that was killed is soon replaced by another process.
+#: Seconds to wait for workers if all of them are gone or paused; a worker that was killed is soon replaced by another
+#: process, but Dask pauses a worker near its memory limit for good if the packages alone take that much.
 ABSENCE = 300
 Reader = Callable[[], Frame]
 
@@ -134,11 +135,16 @@ class DaskWorkers:
                 # A task that is done may have lost its result with its worker: it is done again. An error is its own.
                 if future.status == "error":
                     raise
-                since = None if self.client.nthreads() else since or time.monotonic()
+                known = self.client.scheduler_info()["workers"].values()
+                at_work = any(worker["status"] == "running" for worker in known)
+                since = None if at_work else since or time.monotonic()
                 if since is not None and time.monotonic() - since > ABSENCE:
                     raise BadSetting(
-                        f"there has been no Dask worker for {ABSENCE} seconds; start workers, with more memory if they "
-                        "came to their limit"
+                        f"no Dask worker has taken work for {ABSENCE} seconds: {len(known)} are there, all of them "
+                        "paused near their memory limit; start workers with more memory"
+                        if known
+                        else f"there has been no Dask worker for {ABSENCE} seconds; start workers, with more memory if "
+                        "they came to their limit"
                     ) from None
 
     def grow(
