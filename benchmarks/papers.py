@@ -172,7 +172,7 @@ def of_critical(pair: Figures, tail: Figures, ladder: Figures) -> list[Entry]:
     return [
         Entry("003", "Table 1: a pair of CIFAR-10, 1:100 and 1:200", direction(areas), "critical_class",
               f"AUC {told(areas)}; three of nine base losses",
-              (critical_class.why_lower(ladder),)),
+              (critical_class.why_lower(ladder), critical_class.nine_told(load_figures("critical_class_nine")))),
         Entry("003", "Table 2: CIFAR-100", NO_DATA),
         Entry("003", "Table 3: MRI of a hospital", NO_DATA),
         Entry("003", "Table 4: long-tailed CIFAR-10", direction(errors), "long_tailed",

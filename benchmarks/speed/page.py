@@ -169,5 +169,6 @@ def spine(figures: dict[str, Any]) -> str:
          f"{before[case]['seconds'] / now['seconds']:.2f}x", now["own time"][0]["function"]]
         for case, now in figures.items()
     ]  # fmt: skip
-    note = "Processor seconds of the whole command; the profiles are in `benchmarks/results/spine_*.summary.json`."
+    profile = "`benchmarks/results/spine_after.summary.json`"
+    note = f"Processor seconds of the whole command; the profile of the later state is in {profile}."
     return f"{table(['setpoint fit', 'before', 'after', 'faster by', 'dearest now'], rows)}\n\n{note}"

@@ -1,8 +1,8 @@
 """Where the time of `setpoint fit` goes: the whole command on adult, ijcnn1 and a made million of rows, profiled.
 
 Each case runs three times in a process of its own: once for the imports, once on the clock, once under cProfile, whose
-own cost falls on Python calls and not on arithmetic. The dearest functions by cumulative time are kept, with their own
-time beside it. Times are of the processor, which what else runs on the machine hardly changes, and on the wall.
+own cost falls on Python calls and not on arithmetic. The dearest functions by their own time are kept, with their
+cumulative time beside it. Times are of the processor, which other work on the machine hardly changes, and on the wall.
 
     python -m benchmarks.speed.spine --name before --data DIR      # on the code of before, PYTHONPATH set to its src
     python -m benchmarks.speed.spine --name after --data DIR
@@ -91,7 +91,6 @@ def one(path: str, out: str, options: list[str]) -> dict[str, Any]:
         "seconds": round(busy, 3),
         "seconds on the wall": round(wall, 3),
         "seconds under the profiler": round(stats.total_tt, 3),  # type: ignore[attr-defined]
-        "dearest": sorted(rows, key=lambda row: -row["cumulative"])[:SHOWN],
         "own time": sorted(ours, key=lambda row: -row["own"])[:SHOWN],
     }
 

@@ -124,7 +124,8 @@ def study(quick: bool, done: Iterable[str]) -> Iterator[dict[str, Any]]:
     parts = [("f-score", size, lambda size=size, number=number: looked_at("f-score", size, 0.5, number))
              for size, number in sizes.items()]  # fmt: skip
     parts.append(("area", 64, lambda: looked_at("area", 64, 0.91, 1 if quick else 10)))
-    parts.append(("area", 640, lambda: large_area(640, 1 if quick else 3)))
+    if not quick:
+        parts.append(("area", 640, lambda: large_area(640, 3)))
     there = set(done)
     for form, size, make in parts:
         if any(key.startswith(f"reduction | {form} | {size} |") for key in there):
