@@ -2,7 +2,7 @@
 
     python -m benchmarks.evidence [--run] [--quick] [--data DIR]
 
-docs/evidence/ has an index, one page per study and its full tables as CSV; docs/measured.md, docs/quality.md and the
+docs/evidence/ has an index, one page per study and its full tables as CSV; docs/measured*.md, docs/quality.md and the
 marked places in other pages are written as well. `--run` first runs what the studies have not run yet; `--quick` means
 their small versions, whose pages go to a temporary folder.
 """
@@ -209,7 +209,7 @@ def main() -> None:
     for left in {*folder.glob("*.md"), *folder.glob("*.csv")} - set(written):
         left.unlink()
     if not options.quick:
-        written |= {measured.PAGE: measured.page(), quality.PAGE: quality.page()}
+        written |= measured.pages() | {quality.PAGE: quality.page()}
         written |= {path: passages.filled(path.read_text()) for path in passages.pages()}
     for path, text in written.items():
         path.write_text(text)

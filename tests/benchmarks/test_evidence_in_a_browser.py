@@ -21,7 +21,7 @@ def site(tmp_path_factory):
     docs = evidence.FOLDER.parent
     for folder in ("evidence", "images"):
         shutil.copytree(docs / folder, home / "docs" / folder)
-    for page in ("style.css", "measured.md", "peers.md", "quality.md"):
+    for page in ("style.css", "measured.md", "measured_fits.md", "peers.md", "quality.md"):
         shutil.copy(docs / page, home / "docs" / page)
     lines = (docs.parent / "mkdocs.yml").read_text().splitlines()
     theme = lines[lines.index("theme:") : lines.index("extra_css: [style.css]") + 1]

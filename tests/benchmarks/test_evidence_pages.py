@@ -25,7 +25,7 @@ def test_the_pages_of_studies_are_up_to_date():
 
 
 def test_the_page_of_figures_is_up_to_date():
-    assert measured.PAGE.read_text() == measured.page(), SAY
+    assert all(path.read_text() == text for path, text in measured.pages().items()), SAY
 
 
 def test_the_page_on_testing_is_up_to_date():
