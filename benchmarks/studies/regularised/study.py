@@ -131,15 +131,18 @@ def summed_up(problem: sp.Problem, runs: list[dict[str, dict[str, float]]], test
 
 def main() -> None:
     parser = arguments(str(__doc__).splitlines()[0])
-    parser.add_argument("--caravan", required=True, help="Caravan.csv of the PyPI package ISLP")
+    parser.add_argument("--caravan", help="Caravan.csv of the PyPI package ISLP; --quick does without")
     options = parser.parse_args()
+    if options.caravan is None and not options.quick:
+        parser.error("--caravan is missing: `pip download --no-deps ISLP` has the file as ISLP/data/Caravan.csv")
     torch.set_num_threads(1)
-    table = load_caravan(options.caravan)
+    asks = {name: ask for name, ask in ASKS.items() if name == "wide" or options.caravan}
     figures: dict[str, Any] = {}
-    for name, ask in ASKS.items():
+    for name, ask in asks.items():
         problem, runs = sp.ask(ask), []
         for seed in SEEDS[name][: 1 if options.quick else None]:
-            parts = draw_wide(seed) if name == "wide" else Parts.of(split(*table, seed, SHARES))
+            noisy = None if name == "wide" else load_caravan(options.caravan)
+            parts = draw_wide(seed) if noisy is None else Parts.of(split(*noisy, seed, SHARES))
             runs.append(run_split(problem, parts))
             print(name, seed, {method: f"{100 * own['test']:.2f}" for method, own in runs[-1].items()}, flush=True)
         share = 0.2 if name == "noisy" else TEST_ROWS / (TEST_ROWS + ROWS)
