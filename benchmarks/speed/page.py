@@ -35,7 +35,7 @@ def steps(figures: dict[str, Any]) -> str:
 
 
 def refine_newton(figures: dict[str, Any]) -> str:
-    """Newton steps beside the Adam steps that ship."""
+    """Newton steps beside the Adam steps that were taken before."""
     rows = [
         [name, ask, f"{gain:+.2f} ± {error:.2f}", f"{refinement:.1f}", f"{recipe:.1f}"]
         for name, asks in figures["sets"].items()
@@ -43,8 +43,8 @@ def refine_newton(figures: dict[str, Any]) -> str:
     ]  # fmt: skip
     splits = ", ".join(map(str, figures["splits"]))
     told = (
-        f"A prototype, not what `setpoint` does: {figures['steps']} steps instead of 250, on screening splits {splits} "
-        "of the default study; sets were measured in several runs (`--sets`). The gain is in points on test rows, a "
+        f"{figures['steps']} Newton steps instead of 250 of Adam, on screening splits {splits} of the default study; "
+        "sets were measured in several runs (`--sets`). The gain is in points on test rows, a "
         "positive one in favour of Newton's steps, with its standard error over the splits; times are how many times "
         "as fast it is."
     )

@@ -175,8 +175,9 @@ def older(figures: dict[str, Any]) -> list[str]:
     return [
         f"Rows of an earlier state of `auto`: {', '.join(figures['earlier'])}. Since then trees stop after 25 rounds "
         "without gain instead of 50 (the rows of `trees` alone are older, too), networks of `auto`, from 5,000 rows "
-        "on, weigh classes by all rows instead of those of a batch, the search for a lasso is bounded, and half a "
-        "lasso is tried as a penalty only where columns are more than rows."
+        "on, weigh classes by all rows instead of those of a batch, the search for a lasso is bounded, half a lasso "
+        "is tried as a penalty only where columns are more than rows, ridges are scouted by leaving out one row, and "
+        "linear models are refined by Newton steps, which change single results in either direction."
     ]
 
 
