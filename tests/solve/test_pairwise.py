@@ -130,6 +130,15 @@ def test_small_batches_against_memory_average_to_the_gradient_of_the_whole(surro
     torch.testing.assert_close(mean, whole, rtol=1e-4, atol=1e-6)
 
 
+def test_the_loss_is_that_of_all_remembered_rows_wherever_the_batch_stands_among_them():
+    scores, labels = drawn(size=90)
+    scores, labels = scores.float(), labels.float()
+    solver = PairwiseArea(sp.fpr.between(0, 0.3), memory=91)
+    losses = [solver(scores[rows], labels[rows]) for rows in torch.arange(90).split(30)]
+    whole = PairwiseArea(sp.fpr.between(0, 0.3), memory=0)(scores, labels)
+    torch.testing.assert_close(losses[-1], whole)
+
+
 def test_a_batch_without_positives_is_ordinary_once_positives_are_remembered():
     scores, labels = drawn()
     solver = PairwiseArea(sp.fpr.between(0, 0.3)).double()

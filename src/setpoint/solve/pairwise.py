@@ -50,7 +50,10 @@ class PairwiseArea(Solver):
         self.memory = Memory(memory_size(min(ends)) if memory is None else memory)
 
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
-        reference = self.memory.taking(batch, keep=self.training)
+        # The rows of the batch stand first in `joined`; `taking` leaves them where the ring has room.
+        reference = self.memory.joined(batch)
+        if self.training:
+            self.memory.push(batch)
         if float(batch.mass) <= 0 or not reference.has_both_classes:
             return (0.0 * batch.scores).sum()
         chosen = self._selection(reference)
