@@ -263,8 +263,9 @@ def memory(gigabytes: float, keep: Callable[[dict[str, Any]], None]) -> dict[str
                     str(Path(place) / "answers.parquet"),
                 ],
                 "evaluate": ["evaluate", run, str(table)],
-                "calibrate": ["calibrate", run, str(table), "--confidence", "0.95"],
+                # Before the rows are calibrated on: a watch does not count those.
                 "watch": ["watch", run, str(table)],
+                "calibrate": ["calibrate", run, str(table), "--confidence", "0.95"],
                 "fit, trees": ["fit", str(table), *ask, "--model", "trees", "--out", trees],
                 "evaluate, trees": ["evaluate", trees, str(table)],
             }.items():
