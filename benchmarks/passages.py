@@ -267,6 +267,24 @@ def batch_sizes() -> str:
     return f"`python -m benchmarks.studies.batch_size`\n\n{table(head, rows)}"
 
 
+def beyond_memory() -> str:
+    """Commands on a table of ten times the memory of a worker."""
+    found = load_figures("cluster")["memory"]
+    rows = [
+        [name, str(one["exit code"]), ", ".join(map(str, one["peaks of the workers, MB"]))]
+        for name, one in found.items()
+        if isinstance(one, dict)
+    ]
+    return (
+        f"`python -m benchmarks.speed.cluster --part memory`: {found['rows']:,} rows, {found['files, GB']:.2f} GB of "
+        f"Parquet (20 numbers and three texts of 2,000 characters per row), two workers of "
+        f"{found['limit of a worker, MB']:.0f} MB each; the table is {found['times the memory of a worker']:.1f} times "
+        f"as large. Workers that were ended at their limit: {found['workers that were ended']}. Rows that `predict` "
+        f"answered: {found['rows answered']:,}.\n\n"
+        f"{table(['command', 'exit code', 'peaks of the workers so far, MB'], rows)}"
+    )
+
+
 def peer_states() -> str:
     """Which of the other peers run today, and what they answer to a bound."""
     rows = [[row["peer"], row["version"], row["tried"], row["answer"]] for row in load_figures("peer_states")["rows"]]
@@ -344,6 +362,7 @@ PASSAGES: dict[str, Callable[[], str]] = {
     "compiled": compiled,
     "growth": growth,
     "batch_sizes": batch_sizes,
+    "beyond_memory": beyond_memory,
     "peer_states": peer_states,
     "peers_gap": partial(contest, "error at gap", gap_table),
     "peers_f": partial(contest, "best f score", f_table),

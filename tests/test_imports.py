@@ -168,5 +168,17 @@ def test_answering_loads_no_pytorch_and_no_training_code(model, tmp_path):
         loaded = loaded_by(code)
         assert "setpoint.serve" in loaded
         training = {"torch", "scipy.special", "lightgbm", "sklearn", "setpoint.train", "setpoint.run"}
-        assert loaded & {*training, "pydantic", "rich"} == set()
+        assert loaded & {*training, "pydantic", "rich", "numpy.ma"} == set()
     assert len(out.read_text().splitlines()) == 401
+
+
+@pytest.mark.parametrize("given", ["", "['--version']"])
+def test_a_process_that_ends_does_not_look_through_all_that_it_loaded(given):
+    # The caller of `main` with arguments lives on, and wants its garbage collected.
+    code = (
+        f"import gc\nfrom setpoint.cli import main\ntry: main({given})\nexcept SystemExit: print(gc.get_freeze_count())"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE.parents[1])}
+    run = [sys.executable, "-c", code]
+    done = subprocess.run(run, env=environment, capture_output=True, text=True, timeout=100, check=True)
+    assert (int(done.stdout.splitlines()[-1]) > 0) == (given == "")

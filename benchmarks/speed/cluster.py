@@ -19,8 +19,9 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +45,9 @@ PARTS = ("equal", "scores", "memory")
 ASK = sp.ask("minimize fnr where fpr <= 1%")
 COLUMNS = 20
 #: Characters of the words that make a table large.
-WORD = 500
+WORD = 2_000
 #: Rows of a group of such a table.
-GROUP = 5_000
+GROUP = 1_250
 SETTINGS = Settings(solver="sums", confidence=0.95)
 
 
@@ -199,7 +200,7 @@ def scores(rows: int) -> dict[str, Any]:
 
 
 def long_words(place: Path, rows: int, each: int = 50_000) -> int:
-    """Parquet files with the columns of `rows_of` and three words of 500 characters; their size in bytes.
+    """Parquet files with the columns of `rows_of` and three words of 2,000 characters; their size in bytes.
 
     Long words, since they make a large table of few numbers, which is trained on in minutes. Each word is written out
     in every row (pyarrow, without dictionaries), as it then stands in memory. Parquet is read by whole groups of rows,
@@ -229,15 +230,16 @@ def _peak() -> int:
     return int(line.split()[1]) // 1024
 
 
-def memory(gigabytes: float) -> dict[str, Any]:
+def memory(gigabytes: float, keep: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
     """Every command on a folder of Parquet files of so many gigabytes, by two workers of a tenth of that.
 
-    A worker that came beyond its limit would be ended by its nanny, and another process would take its place.
+    A worker that came beyond its limit would be ended by its nanny, and another process would take its place. `keep` is
+    given the figures after every command.
     """
     rows = int(gigabytes * 1e9 / (8 * COLUMNS + 3 * (WORD + 4)))
     limit = int(gigabytes * 1e8)
     with tempfile.TemporaryDirectory() as place:
-        table, run = Path(place) / "table", str(Path(place) / "run")
+        table, run, trees = Path(place) / "table", str(Path(place) / "run"), str(Path(place) / "trees")
         table.mkdir()
         size = long_words(table, rows)
         found: dict[str, Any] = {
@@ -247,28 +249,41 @@ def memory(gigabytes: float) -> dict[str, Any]:
         cluster = distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, memory_limit=limit, dashboard_address=":0", silence_logs=40
         )
+        ask = ["--target", "y", "--ask", str(ASK), "--confidence", "0.95"]
         with cluster, distributed.Client(cluster) as client:
             first = sorted(client.run(os.getpid).values())
-            for command in (
-                ["fit", str(table), "--target", "y", "--ask", str(ASK), "--confidence", "0.95", "--out", run],
-                ["predict", run, str(table), "--ignore-extra", "--out", str(Path(place) / "answers.parquet")],
-                ["evaluate", run, str(table)],
-                ["calibrate", run, str(table), "--confidence", "0.95"],
-                ["watch", run, str(table)],
-            ):  # fmt: skip
+            for name, command in {
+                "fit": ["fit", str(table), *ask, "--out", run],
+                "predict": [
+                    "predict",
+                    run,
+                    str(table),
+                    "--ignore-extra",
+                    "--out",
+                    str(Path(place) / "answers.parquet"),
+                ],
+                "evaluate": ["evaluate", run, str(table)],
+                # Before the rows are calibrated on: a watch does not count those.
+                "watch": ["watch", run, str(table)],
+                "calibrate": ["calibrate", run, str(table), "--confidence", "0.95"],
+                "fit, trees": ["fit", str(table), *ask, "--model", "trees", "--out", trees],
+                "evaluate, trees": ["evaluate", trees, str(table)],
+            }.items():
                 start = time.perf_counter()
                 done = subprocess.run(
                     [sys.executable, "-m", "setpoint", *command, "--workers", cluster.scheduler_address],
                     capture_output=True, text=True, check=False,
                 )  # fmt: skip
-                found[command[0]] = {
+                found[name] = {
                     "exit code": done.returncode, "seconds": time.perf_counter() - start,
                     "peaks of the workers, MB": list(client.run(_peak).values()),
                 }  # fmt: skip
-                print(command[0], found[command[0]], done.stdout, done.stderr, flush=True)
-            found["workers that were ended"] = len(set(first) - set(client.run(os.getpid).values()))
-        answers = pl.scan_parquet(Path(place) / "answers.parquet").select(pl.len()).collect().item()
-        found["rows answered"] = int(answers)
+                found["workers that were ended"] = len(set(first) - set(client.run(os.getpid).values()))
+                print(name, found[name], done.stdout, done.stderr, flush=True)
+                if name == "predict" and done.returncode == 0:
+                    answers = pl.scan_parquet(Path(place) / "answers.parquet").select(pl.len()).collect().item()
+                    found["rows answered"] = int(answers)
+                keep(found)
     return found
 
 
@@ -282,12 +297,16 @@ def main() -> None:
     torch.set_num_threads(1)
     work = {
         "equal": lambda: equal(options.rows), "scores": lambda: scores(options.scores),
-        "memory": lambda: memory(options.gigabytes),
+        "memory": lambda: memory(options.gigabytes, partial(keep, "memory")),
     }  # fmt: skip
     for part in options.part or PARTS:
-        found = work[part]()
-        kept = load_figures("cluster") if result_path("cluster").is_file() else {}
-        write_result("cluster", {name: {**kept, part: found}[name] for name in PARTS if name in {*kept, part}})
+        keep(part, work[part]())
+
+
+def keep(part: str, found: dict[str, Any]) -> None:
+    """Put the figures of a part in the place of those that the summary has."""
+    kept = {**(load_figures("cluster") if result_path("cluster").is_file() else {}), part: found}
+    write_result("cluster", {name: kept[name] for name in PARTS if name in kept})
 
 
 if __name__ == "__main__":

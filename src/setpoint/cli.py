@@ -136,6 +136,9 @@ def main(arguments: list[str] | None = None) -> None:
         code = _stopped(f"{cause.filename or 'a file'} cannot be written or read: {cause.strerror or cause}")
     finally:
         gc.enable()
+        if arguments is None:
+            # The process ends: to look for garbage in all that was loaded takes a tenth of a second.
+            gc.freeze()
     sys.exit(code)
 
 

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from setpoint.cli import main
+from setpoint.data import exchange
 
 FIT = ["--ask", "minimize fnr where fpr <= 20%", "--epochs", "3", "--quiet"]
 
@@ -148,3 +149,17 @@ def test_integers_of_128_bits_can_be_trained_on(tmp_path, monkeypatch):
             ["fit", "t.parquet", "--target", "y", "--ask", "minimize fnr where fpr <= 20%", "--epochs", "2", "--quiet"]
         )
     assert ended.value.code == 0
+
+
+@pytest.mark.parametrize("rows", [0, 1, 5])
+def test_few_answers_have_the_values_and_types_of_many(rows, monkeypatch):
+    odd = [np.nan, np.inf, 0.1, -0.0, 1e-45]
+    answers = {
+        "score": np.array(odd, dtype=np.float32), "wide": np.array(odd), "rank": np.arange(5), "in": np.arange(5) > 1,
+        "name": np.array(["a", "b", "", "c", "review"]),
+    }  # fmt: skip
+    few = exchange.beside(table(rows), ["code"], {name: values[:rows] for name, values in answers.items()})
+    monkeypatch.setattr(exchange, "FEW", -1)
+    many = exchange.beside(table(rows), ["code"], {name: values[:rows] for name, values in answers.items()})
+    assert few.schema == many.schema
+    assert few.write_csv() == many.write_csv()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
+
 import numpy as np
 import pytest
 import torch
@@ -9,7 +12,7 @@ import torch
 import setpoint as sp
 from export.runs import MODELS, X, linear, trees
 from setpoint.errors import BadFile
-from setpoint.serve.booster import Booster
+from setpoint.serve.booster import Booster, _library
 from setpoint.serve.models import RESTORERS, restore
 from setpoint.train.each_label import LabelModels
 from setpoint.train.kinds import KINDS
@@ -73,3 +76,20 @@ def test_a_model_of_another_width_is_refused():
         restore(state_of(torch.nn.Linear(3, 2)), 1, 1).score(np.zeros((1, 3), dtype=np.float32))
     with pytest.raises(BadFile, match="values per row, not 3"):
         Booster(trees().texts[0]).raw_scores(np.zeros((1, 3)))
+
+
+@pytest.mark.parametrize("chosen", [None, "active"])
+def test_threads_of_trees_wait_without_spinning_unless_the_user_says_so(chosen, monkeypatch):
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    if chosen:
+        monkeypatch.setenv("OMP_WAIT_POLICY", chosen)
+    seen, load = [], ctypes.CDLL
+
+    def watched(path):
+        seen.append(os.environ["OMP_WAIT_POLICY"])
+        return load(path)
+
+    monkeypatch.setattr(ctypes, "CDLL", watched)
+    _library.__wrapped__()
+    assert seen == [chosen or "passive"]
+    assert os.environ.get("OMP_WAIT_POLICY") == chosen

@@ -28,6 +28,9 @@ from setpoint.files import PENDING, is_stream, naming, whole
 #: The path that stands for standard input and output.
 PIPE = Path("-")
 ENDINGS = (".csv", ".tsv", ".parquet", ".pq")
+#: Rows up to which answers are given to polars as lists, and the types of numbers that lists keep to the last bit.
+FEW = 1000
+_LISTED = {"f4": pl.Float32, "f8": pl.Float64, "i8": pl.Int64}
 #: The end of a polars error that comes from the operating system.
 _CODE = re.compile(r"\(os error (\d+)\)")
 
@@ -193,4 +196,12 @@ def beside(frame: Frame, keep: list[str], answers: dict[str, NDArray[np.generic]
             raise BadTable(f"no column {name!r} to keep; there are {', '.join(map(repr, frame.columns[:20]))}")
         if name in answers:
             raise BadTable(f"a kept column cannot be named {name!r}, as the answer is; rename it first")
-    return pl.DataFrame({**{name: frame[name] for name in keep}, **answers})
+    return pl.DataFrame([*(frame[name] for name in keep), *(_column(name, one) for name, one in answers.items())])
+
+
+def _column(name: str, answer: NDArray[np.generic]) -> Column:
+    """An answer as a column; polars loads `numpy.ma` for an array, a twentieth of the start, so few rows are a list."""
+    kind = _LISTED.get(answer.dtype.kind + str(answer.dtype.itemsize))
+    if kind is None or len(answer) > FEW:
+        return pl.Series(name, answer)
+    return pl.Series(name, answer.tolist(), dtype=kind)

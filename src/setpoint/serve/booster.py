@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import weakref
 from functools import cache
 from importlib.util import find_spec
@@ -16,6 +17,8 @@ from setpoint.errors import BadFile, missing
 
 #: Numbers of LightGBM's C interface: float64 values, and scores before the sigmoid.
 _FLOAT64, _RAW_SCORE = 1, 1
+#: The variable that tells how the threads of OpenMP wait for work; a user's own choice stays.
+_WAITING = "OMP_WAIT_POLICY"
 
 
 class Booster:
@@ -71,7 +74,14 @@ def _library() -> ctypes.CDLL:
     files = [file for place in places for file in sorted(place.rglob("lib_lightgbm.*")) if file.suffix != ".lib"]
     if not files:
         raise missing("lightgbm", "trees", ImportError("no lib_lightgbm")) from None
-    library = ctypes.CDLL(str(files[0]))
+    # OpenMP reads this when it is loaded. By default its threads spin after every call: for ten rows, most of the time.
+    chosen = os.environ.get(_WAITING)
+    os.environ[_WAITING] = chosen or "passive"
+    try:
+        library = ctypes.CDLL(str(files[0]))
+    finally:
+        if chosen is None:
+            del os.environ[_WAITING]
     library.LGBM_GetLastError.restype = ctypes.c_char_p
     # Messages on what a text holds beyond the trees are for those who train.
     silent = ctypes.CFUNCTYPE(None, ctypes.c_char_p)(lambda message: None)
