@@ -33,7 +33,7 @@ PEERS: dict[str, dict[str, list[str]]] = {
     "catboost": {"packages": ["catboost==1.2.10", "scikit-learn==1.9.1"]},
     "empulse": {"packages": ["empulse==0.13.1"]},
     # As they come these three fail: NannyML misses statsmodels, Evidently pandas 2, FairGBM scikit-learn before 1.6.
-    "nannyml": {"packages": ["nannyml==0.13.1", "statsmodels"]},
+    "nannyml": {"packages": ["nannyml==0.13.1", "statsmodels==0.15.0"]},
     "evidently": {"packages": ["evidently==0.7.23", "pandas==2.3.3"]},
     "fairgbm": {"packages": ["fairgbm==0.9.14", "scikit-learn==1.5.2"]},
     "fairgbm_today": {"packages": ["fairgbm==0.9.14", "scikit-learn==1.9.1"]},

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 import torch
 from benchmarks.common import words as gains
+from benchmarks.common.harness import RESULTS
 from benchmarks.common.small_images import Images
 from benchmarks.studies.critical_class import ladder, nine_losses
 from benchmarks.studies.critical_class import study as critical_class
@@ -66,19 +68,35 @@ class Rows(dict):
         return self
 
 
-def test_a_rung_stands_beside_the_same_runs_of_the_first_and_the_logits_are_averaged():
+def test_labels_are_read_from_the_data_in_the_order_of_the_images(monkeypatch):
+    numbers = torch.tensor([8, 3, 0, 8, 0, 0])
+    test = Images(torch.arange(6).view(-1, 1), numbers)
+    monkeypatch.setattr(critical_class, "cifar10", lambda folder: (test, test))
+    monkeypatch.setattr(critical_class, "load_arrays", lambda name, folder: {"y_test": numbers.numpy()})
+    assert critical_class.labels_of_test("nowhere").tolist() == critical_class.load_pair("nowhere")[1].labels.tolist()
+    assert critical_class.labels_of_test("nowhere", (3, 8)).tolist() == [1, 0, 1]
+
+
+def test_no_rows_hold_labels_of_the_data():
+    files = sorted((RESULTS / "rows").glob("*.parquet"))
+    assert files
+    assert not [path.name for path in files if "labels" in pl.read_parquet_schema(path)]
+
+
+def test_a_rung_stands_beside_the_same_runs_of_the_first_and_the_logits_are_averaged(monkeypatch):
     labels = torch.tensor([1.0, 1, 0, 0])
+    monkeypatch.setattr(ladder, "labels_of_test", lambda folder, classes=None: labels)
     logits = {0: torch.tensor([3.0, -1, 0, -1.5]), 1: torch.tensor([-1.0, 3, 0, -1.5])}
     rows = Rows()
     for name, seeds, area in ((ladder.FIRST, (0, 1), 50.0), ("ResNet-10", (1,), 60.0)):
         for seed in seeds:
-            kept = {"logits": pack(logits[seed]), "labels": pack(labels), "seconds": 1.0, "validation AUC": area}
+            kept = {"logits": pack(logits[seed]), "seconds": 1.0, "validation AUC": area}
             rows[f"{name} | {seed} | 0"] = {"rung": name, "seed": seed, "AUC": area + seed, **kept}
     rungs = {ladder.FIRST: ladder.Rung(), "ResNet-10": ladder.Rung(), "60 epochs": ladder.Rung()}
-    first, other = ladder.summary(rows, rungs)
+    first, other = ladder.summary(rows, rungs, "nowhere")
     assert (first["AUC"], first["together"]["AUC"]) == (50.5, 100.0)
     assert (other["AUC"], other["first rung"], other["runs"]) == (61.0, 51.0, 1)
-    assert ladder.by_number(rows) == {"1": 75.0, "2": 100.0}
+    assert ladder.by_number(rows, labels) == {"1": 75.0, "2": 100.0}
 
 
 def test_a_column_for_draws_is_that_of_the_table():
@@ -94,15 +112,14 @@ def test_a_column_for_draws_is_that_of_the_table():
 
 
 def test_the_charge_is_chosen_on_validation_rows_of_one_seed_and_the_gain_is_of_mean_logits():
-    labels, logits = torch.tensor([1.0, 1, 0, 0]), torch.tensor([3.0, -1, 0, -1.5])
+    logits = torch.tensor([3.0, -1, 0, -1.5])
     table = nine_losses.Table.__new__(nine_losses.Table)
-    table.journal = Rows()
+    table.journal, table.labels = Rows(), torch.tensor([1.0, 1, 0, 0])
     best = critical_class.CHARGES[2]
 
     def add(charge, seed, validation, own):
         row = {**dict.fromkeys(COLUMNS, 50.0), "validation AUC": validation, "AUC": float(validation)}
-        kept = {"logits": pack(own), "labels": pack(labels)}
-        table.journal[table.key(100, "BCE", charge, seed)] = {**row, **kept}
+        table.journal[table.key(100, "BCE", charge, seed)] = {**row, "logits": pack(own)}
 
     for charge in critical_class.CHARGES:
         assert table.chosen("BCE") is None

@@ -31,15 +31,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from benchmarks.common.data import arguments
 from benchmarks.common.harness import Journal, write_result
 from benchmarks.common.image_nets import five_convolutions, resnet10
 from benchmarks.common.small_images import Plan
 from benchmarks.studies.critical_class.published import TABLE_1
-from benchmarks.studies.critical_class.study import NEGATIVE, POSITIVE, Study
-from benchmarks.studies.critical_class.verdict import pack, table_row, unpack
+from benchmarks.studies.critical_class.study import NEGATIVE, POSITIVE, Study, labels_of_test
+from benchmarks.studies.critical_class.verdict import pack, together
 
 RATIO = 100
 NAMES = ["aeroplane", "car", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
@@ -78,12 +78,12 @@ def run(journal: Journal, name: str, rung: Rung, data: str, negatives: int | Non
         if key not in journal:
             study = Study(data, seed, RATIO, rung.plan, negatives, rung.classes)
             found = study.run("BCE", None, rung.net, start)
-            kept = {"logits": pack(found.pop("scores")), "labels": pack(study.test.labels)}
-            row = journal.add(key, {"rung": name, "seed": seed, "start": start, **found, **kept})
+            told = {"rung": name, "seed": seed, "start": start, "logits": pack(found.pop("scores"))}
+            row = journal.add(key, {**told, **found})
             print(f"{key}: {row['AUC']:.1f}, {row['seconds']:.0f} s", flush=True)
 
 
-def summary(journal: Journal, rungs: dict[str, Rung]) -> list[dict[str, Any]]:
+def summary(journal: Journal, rungs: dict[str, Rung], data: str) -> list[dict[str, Any]]:
     """A row per rung: the mean AUC of single models, the same runs of the first rung, and the mean logit of all."""
 
     def done(name: str, runs: tuple[tuple[int, int], ...]) -> list[dict[str, Any]]:
@@ -97,19 +97,15 @@ def summary(journal: Journal, rungs: dict[str, Rung]) -> list[dict[str, Any]]:
                          **{key: statistics.mean(row[key] for row in own) for key in ("AUC", "validation AUC")},
                          "first rung": statistics.mean(row["AUC"] for row in alone),
                          "deviation": statistics.stdev([row["AUC"] for row in own]) if len(own) > 1 else None,
-                         "together": together(own), "first rung together": together(alone)})  # fmt: skip
+                         "together": together(own, labels_of_test(data, rung.classes)),
+                         "first rung together": together(alone, labels_of_test(data))})  # fmt: skip
     return rows
 
 
-def together(runs: list[dict[str, Any]]) -> dict[str, float]:
-    """Table 1's columns of the mean logit."""
-    return table_row(torch.stack([unpack(run["logits"]) for run in runs]).mean(0), unpack(runs[0]["labels"]))
-
-
-def by_number(journal: Journal) -> dict[str, float]:
+def by_number(journal: Journal, labels: Tensor) -> dict[str, float]:
     """The AUC of the mean logit of the first 1, 2, ... models of the first rung."""
     own = [row for row in journal.rows.values() if row["rung"] == FIRST]
-    return {str(count): together(own[:count])["AUC"] for count in range(1, len(own) + 1)}
+    return {str(count): together(own[:count], labels)["AUC"] for count in range(1, len(own) + 1)}
 
 
 def main() -> None:
@@ -129,8 +125,8 @@ def main() -> None:
     journal.fold()
     found = {
         "published AUC": TABLE_1[RATIO]["BCE"][0][-1],
-        "rows": summary(journal, rungs),
-        "by number": by_number(journal),
+        "rows": summary(journal, rungs, options.data),
+        "by number": by_number(journal, labels_of_test(options.data)),
     }
     write_result("critical_class_ladder", found, options.quick)
 

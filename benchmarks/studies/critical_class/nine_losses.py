@@ -13,6 +13,8 @@ Fixed before the first result:
 - Seeds 0 to 9, every loss of a seed before the next seed. A seed draws the rare images, the validation images, the
   weights and the order; both ways of a loss see the same. As published the logits of all models are averaged. What is
   not done when time is up is left out: the table says of how many models it is.
+- Fixed after seeds 0 and 1 of 1:100 and before any run at 1:200: both ratios of a seed before the next seed, so that
+  whenever time is up the two ratios have nearly as many models.
 - Verdict: constrained less alone, in AUC and in FPR at 98 % TPR, by the models together with a standard error from 400
   draws of models and test images with replacement, and by the mean of single models paired by seed.
 
@@ -25,14 +27,15 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from benchmarks.common.data import arguments, paired
 from benchmarks.common.harness import Journal, write_result
 from benchmarks.common.image_nets import five_convolutions
 from benchmarks.common.small_images import Plan
 from benchmarks.studies.critical_class.published import COLUMNS, MBAUC, TABLE_1
-from benchmarks.studies.critical_class.study import CHARGES, RATIOS, Charge, Study, base_losses
-from benchmarks.studies.critical_class.verdict import ALONE, CONSTRAINED, pack, table_row, unpack
+from benchmarks.studies.critical_class.study import CHARGES, RATIOS, Charge, Study, base_losses, labels_of_test
+from benchmarks.studies.critical_class.verdict import ALONE, CONSTRAINED, pack, together, unpack
 
 NAME, LADDER = "critical_class_nine", "critical_class_ladder"
 SEEDS, CHOOSING, DRAWS = range(10), 0, 400
@@ -45,7 +48,7 @@ class Table:
     """The runs that are done, and those that are wanted."""
 
     def __init__(self, quick: bool, data: str) -> None:
-        self.journal, self.data = Journal(NAME, quick), data
+        self.journal, self.data, self.labels = Journal(NAME, quick), data, labels_of_test(data)
         self.plan, self.negatives, self.losses = PLAN, None, LOSSES
         if quick:
             self.plan, self.negatives, self.losses = Plan(epochs=1, width=4, rate=1e-3), 1000, LOSSES[:2]
@@ -68,9 +71,10 @@ class Table:
         if key not in self.journal:
             study = Study(self.data, seed, ratio, self.plan, self.negatives)
             found = study.run(loss, charge, five_convolutions)
-            kept = {"logits": pack(found.pop("scores")), "labels": pack(study.test.labels)}
-            told = {"ratio": ratio, "loss": loss, "way": ALONE if charge is None else CONSTRAINED, "seed": seed}
-            row = self.journal.add(key, {**told, "setting": str(charge or ""), **found, **kept})
+            way = ALONE if charge is None else CONSTRAINED
+            told: dict[str, Any] = {"ratio": ratio, "loss": loss, "way": way, "seed": seed}
+            told |= {"setting": str(charge or ""), "logits": pack(found.pop("scores"))}
+            row = self.journal.add(key, {**told, **found})
             print(f"{key}: validation {row['validation AUC']:.1f}, {row['seconds']:.0f} s", flush=True)
 
     def chosen(self, loss: str) -> Charge | None:
@@ -101,12 +105,13 @@ class Table:
         found: dict[str, Any] = {"ratio": ratio, "loss": loss, "models": len(seeds), "setting": str(charge or "")}
         for (way, own), published in zip(runs.items(), told):
             found[way] = {"single": {column: float(np.mean([run[column] for run in own])) for column in COLUMNS},
-                          "together": together(own), "published": dict(zip(COLUMNS, published))}  # fmt: skip
+                          "together": together(own, self.labels),
+                          "published": dict(zip(COLUMNS, published))}  # fmt: skip
         if charge is not None:
             found["gain"] = {
                 column: {
                     "single": paired([sign * (b[column] - a[column]) for a, b in zip(*runs.values())], 0.0, 1.0),
-                    "together": together_gain(runs, column, sign),
+                    "together": together_gain(runs, self.labels, column, sign),
                     "published": sign * (told[1][place] - told[0][place]),
                 }
                 for place, (column, sign) in enumerate(zip(COLUMNS, (-1, -1, -1, 1)))
@@ -114,16 +119,10 @@ class Table:
         return found
 
 
-def together(runs: list[dict[str, Any]]) -> dict[str, float]:
-    """Table 1's columns of the mean logit."""
-    return table_row(torch.stack([unpack(run["logits"]) for run in runs]).mean(0), unpack(runs[0]["labels"]))
-
-
-def together_gain(runs: dict[str, list[dict[str, Any]]], column: str, sign: int) -> dict[str, float]:
+def together_gain(runs: dict[str, list[dict[str, Any]]], labels: Tensor, column: str, sign: int) -> dict[str, float]:
     """Constrained less alone by the mean logit, with an error from drawing models and test images anew."""
     logits = {way: np.stack([unpack(run["logits"]).numpy() for run in own]) for way, own in runs.items()}
-    labels = unpack(runs[ALONE][0]["labels"]).numpy()
-    sides = [np.flatnonzero(labels == label) for label in (1, 0)]
+    sides = [np.flatnonzero(labels.numpy() == label) for label in (1, 0)]
     draw = np.random.default_rng(26)
 
     def gain(models: np.ndarray, positives: np.ndarray, negatives: np.ndarray) -> float:
@@ -153,8 +152,8 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     table = Table(options.quick, options.data)
-    for ratio in () if options.so_far else (options.ratio,) if options.ratio else RATIOS:
-        for seed in SEEDS[: 1 if options.quick else options.seeds]:
+    for seed in () if options.so_far else SEEDS[: 1 if options.quick else options.seeds]:
+        for ratio in (options.ratio,) if options.ratio else RATIOS:
             table.run_seed(ratio, seed)
     rows = table.summary()
     if not options.so_far:

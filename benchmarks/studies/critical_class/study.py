@@ -27,7 +27,7 @@ import torch
 from torch import Tensor, nn
 
 import setpoint as sp
-from benchmarks.common.data import arguments
+from benchmarks.common.data import arguments, load_arrays
 from benchmarks.common.harness import Journal, write_result
 from benchmarks.common.image_nets import COSINE_SCALE, five_convolutions, resnet10
 from benchmarks.common.small_images import Images, Plan, cifar10, scores_of, train
@@ -111,6 +111,12 @@ def load_pair(folder: str, classes: tuple[int, int] = (NEGATIVE, POSITIVE)) -> t
     return pair(whole), pair(test)
 
 
+def labels_of_test(folder: str, classes: tuple[int, int] = (NEGATIVE, POSITIVE)) -> Tensor:
+    """The labels of the test images of the two classes, as `load_pair` has them, without decoding an image."""
+    numbers = torch.from_numpy(load_arrays("cifar10_jpeg", folder)["y_test"])
+    return (numbers[torch.isin(numbers, torch.tensor(classes))] == classes[1]).float()
+
+
 def draw(whole: Images, seed: int, ratio: int, negatives: int | None = None) -> tuple[Images, Images]:
     """Training rows at 1:ratio and a balanced validation set."""
     order = torch.randperm(len(whole.labels), generator=torch.Generator().manual_seed(seed))
@@ -168,8 +174,8 @@ def untuned(journal: Journal, data: str, so_far: bool) -> list[dict[str, Any]]:
                 if key not in journal and not so_far:
                     study = study or Study(data, seed, 100, UNTUNED_PLAN)
                     row = study.run(name, AUGMENTED if augmented else None, resnet10)
-                    kept = {"logits": pack(row.pop("scores")), "labels": pack(study.test.labels)}
-                    journal.add(key, {"loss": name, "augmented": augmented, "seed": seed, **row, **kept})
+                    told = {"loss": name, "augmented": augmented, "seed": seed, "logits": pack(row.pop("scores"))}
+                    journal.add(key, {**told, **row})
                 rows += [journal[key]] if key in journal else []
     return rows
 
@@ -208,7 +214,8 @@ def main() -> None:
                     print(f"{key}: validation {row['validation AUC']:.1f}, {row['seconds']:.1f} s", flush=True)
     found: dict[str, Any] = {"settings": UNTUNED_SETTINGS, "augmented": {"margin": 0.1, "mu": 0.001}}
     if not options.quick:
-        found["rows"] = untuned_rows(untuned(journal, options.data, options.so_far))
+        runs = untuned(journal, options.data, options.so_far)
+        found["rows"] = untuned_rows(runs, labels_of_test(options.data))
     tuned = tuned_rows(row for row in journal.rows.values() if "way" in row)
     told = {"plan": str(plan), "choices": [str(charge) for charge in CHARGES], "seeds": list(SEEDS), "tuned": tuned}
     journal.fold()

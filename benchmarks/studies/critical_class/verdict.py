@@ -28,7 +28,12 @@ def table_row(scores: Tensor, labels: Tensor) -> dict[str, float]:
     return {column: 100 * float(value) for column, value in zip(COLUMNS, [*rates, roc_area(scores, labels)])}
 
 
-def untuned_rows(runs: list[Row]) -> list[Row]:
+def together(runs: list[Row], labels: Tensor) -> dict[str, float]:
+    """Table 1's columns of the mean logit of several models."""
+    return table_row(torch.stack([unpack(run["logits"]) for run in runs]).mean(0), labels)
+
+
+def untuned_rows(runs: list[Row], labels: Tensor) -> list[Row]:
     """A row a method: means over seeds, the ensemble of all seeds by mean logit, and constrained minus alone."""
     rows = []
     for name in dict.fromkeys(run["loss"] for run in runs):
@@ -37,9 +42,7 @@ def untuned_rows(runs: list[Row]) -> list[Row]:
             if not group:
                 continue
             means = {column: mean(run[column] for run in group) for column in COLUMNS}
-            together = torch.stack([unpack(run["logits"]) for run in group]).mean(0)
-            row = {"method": f"{'ALM + ' * augmented}{name}", **means}
-            row["ensemble"] = table_row(together, unpack(group[0]["labels"]))
+            row = {"method": f"{'ALM + ' * augmented}{name}", **means, "ensemble": together(group, labels)}
             if augmented:
                 row["minus alone"] = {
                     column: paired([b[column] - a[column] for a, b in zip(of[False], group)], 0.0, 1.0)
@@ -98,7 +101,7 @@ def best_by_seed(runs: list[Row]) -> dict[int, Row]:
 
 
 def pack(values: Tensor) -> str:
-    """Half-precision numbers as text, so that a summary needs neither the data nor the models."""
+    """Half-precision numbers as text, so that a summary needs no models; labels are read from the data."""
     return base64.b64encode(values.half().numpy().tobytes()).decode()
 
 

@@ -7,7 +7,8 @@ class to choose the epoch and the settings by, the weights of the net and the or
 the logit of the critical class, set on the test labels so that 80 or 90 % of it pass; what passes is called critical,
 the rest by its highest other logit; the error is that of the nine other classes. Also by probability in place of the
 logit, which a softmax leaves free. Epoch, margin and mu are chosen by accuracy on held-out images, as published. Each
-finished run is a row of `results/rows/long_tailed.parquet`.
+finished run is a row of `results/rows/long_tailed.parquet`. Base losses are run in the order of `BASES`, all seeds of
+one before the next; the page names those that have not been run.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ CHARGES = ((1e-3, 0.1), (1e-2, 0.5))
 DEMANDS = {"constraint (6)": OwnOutput(), "constraint (7)": EveryOutput()}
 ALONE = "alone"
 BY_PROBABILITY = ", by probability"
-BASES = ("CE", "LDAM")
+BASES = ("CE", "LDAM", "FL", "CB-CE")
 
 
 def class_counts(imbalance: int, largest: int) -> list[int]:

@@ -120,7 +120,7 @@ def row(form: str, size: int, name: str, found: list[tuple[float, float, int]]) 
 
 def study(quick: bool, done: Iterable[str]) -> Iterator[dict[str, Any]]:
     """The rows of every form and size of which none is `done`."""
-    sizes = {64: 2} if quick else BATCHES
+    sizes = {64: 1} if quick else BATCHES
     parts = [("f-score", size, lambda size=size, number=number: looked_at("f-score", size, 0.5, number))
              for size, number in sizes.items()]  # fmt: skip
     parts.append(("area", 64, lambda: looked_at("area", 64, 0.91, 1 if quick else 10)))

@@ -148,7 +148,8 @@ def main() -> None:
     journal = Journal("lp_training", options.quick)
     for seed in () if options.so_far else seeds[: options.seeds]:
         for figure, (task, methods) in TASKS.items():
-            for method in (*methods, *(PEERS if figure != "AUC" and not options.quick else ())):
+            peers = () if figure == "AUC" else PEERS
+            for method in list(methods)[: costs.QUICK] if options.quick else (*methods, *peers):
                 key = f"{figure} | {method} | {seed}"
                 if key in journal:
                     continue
@@ -158,7 +159,7 @@ def main() -> None:
                     net, row = trained(figure, methods[method], seed, plan, most, options.data)
                     if method == PLAIN and seed == seeds[0]:
                         images = task.parts(options.data, seed, most)[0]
-                        row |= {"rule": rules(figure, net, images, seed, plan, 2 if options.quick else 20)}
+                        row |= {"rule": rules(figure, net, images, seed, plan, 1 if options.quick else 20)}
                 if row is not None:
                     journal.add(key, {"figure": figure, "method": method, "seed": seed, **row})
                     print(f"{key}: {row[figure]:.4f}, {row['seconds']:.1f} s", flush=True)
