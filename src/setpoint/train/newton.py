@@ -102,9 +102,7 @@ def invert_curvature(x: Tensor, weights: Tensor, pull: Tensor, products: Tensor 
     return undo
 
 
-def leave_one_out(
-    rows: Rows, weights: Tensor, theta: Tensor, ridge: float, products: Tensor | None = None
-) -> Tensor:
+def leave_one_out(rows: Rows, weights: Tensor, theta: Tensor, ridge: float, products: Tensor | None = None) -> Tensor:
     """The score of each row by the model of all other rows, up to the accuracy of one Newton step from the minimum.
 
     Leaving a row out moves its own score by r g / (1 - b r), where r = x' H^-1 x is the reach of the row in the

@@ -178,7 +178,7 @@ def cross_validate(rows: Rows, fold: Tensor, caution: float = CAUTION) -> Linear
 
 
 def scout_ridges(rows: Rows) -> tuple[float, ...]:
-    """The strength 1, and the one that is best by leaving out one row at a time, which takes one fit per strength."""
+    """The strength 1, and the best strength by leaving out one row at a time, which takes one fit per strength."""
     weights, products = class_weights(rows, 1.0), products_of(rows.x)
     theta, losses = None, dict[float, float]()
     for strength in STRENGTHS if products is None else STRENGTHS[::-1]:
