@@ -120,7 +120,8 @@ def leave_one_out(rows: Rows, weights: Tensor, theta: Tensor, ridge: float, prod
     passed = torch.sigmoid(scores)
     bend = weights * passed * (1 - passed)
     reach = _reach(rows.x, bend, ridge, products)
-    return scores + reach * weights * (passed - rows.labels) / (1 - bend * reach).clamp(min=1e-9)
+    moved: Tensor = scores + reach * weights * (passed - rows.labels) / (1 - bend * reach).clamp(min=1e-9)
+    return moved
 
 
 def _reach(x: Tensor, bend: Tensor, ridge: float, products: Tensor | None) -> Tensor:
@@ -135,8 +136,8 @@ def _reach(x: Tensor, bend: Tensor, ridge: float, products: Tensor | None) -> Te
     small = root.unsqueeze(-1) * products * root
     small.diagonal().add_(ridge)
     factor = torch.linalg.cholesky(small)
-    across = torch.linalg.solve_triangular(factor, root.unsqueeze(-1) * products, upper=False)
-    return (products.diagonal() - across.square().sum(0)) / ridge
+    across: Tensor = torch.linalg.solve_triangular(factor, root.unsqueeze(-1) * products, upper=False)
+    return products.diagonal().sub(across.square().sum(0)).div(ridge)
 
 
 def squares(x: Tensor, weights: Tensor) -> Tensor:
