@@ -19,7 +19,7 @@ from setpoint.measure.step import SigmoidStep, SmoothStep
 from setpoint.problem.problem import Problem
 from setpoint.solve.correction import Correction, Follower, find_soft, find_with_slack, most_slack, refuse_slack
 from setpoint.solve.memory import Memory, memory_size
-from setpoint.solve.plan import Countable, LossPlan, batch_loss
+from setpoint.solve.plan import Plan, counted, plan_of
 from setpoint.solve.price import (
     BROKEN_PRICE,
     Damping,
@@ -99,7 +99,7 @@ class ImplicitThreshold(Solver):
         self.problem, self.n_groups, self.step, self.slope_penalty = problem, n_groups, step, slope_penalty
         self.correction, self.damping = correction or Correction(), damping or Damping()
         self.finder = Finder(problem)
-        self.plan = LossPlan.of(problem, step) if self.solves_prices and not slope_penalty else None
+        self.plan = plan_of(problem, step) if self.solves_prices and not slope_penalty else None
         if self.correction.slack is not None:
             refuse_slack(problem)
         self.follower: Follower | None = None
@@ -211,10 +211,9 @@ class ImplicitThreshold(Solver):
             self.follower.watch(implicit, self.processes)
         return _where(usable, loss, nothing.to(loss.dtype))
 
-    def _planned_loss(self, plan: LossPlan, batch: Sample, reference: Sample, corrected: Sample | None) -> Tensor:
+    def _planned_loss(self, plan: Plan, batch: Sample, reference: Sample, corrected: Sample | None) -> Tensor:
         """The same loss on the processor, of problems that have a plan."""
-        own = Countable(batch)
-        rows = own if reference.scores.data_ptr() == batch.scores.data_ptr() else Countable(reference)
+        own, rows = counted(plan, batch, reference)
         if not (own.mass > 0 and rows.has_both_classes):
             return (0.0 * batch.scores).sum()
         temperature = self.temperature
@@ -224,12 +223,13 @@ class ImplicitThreshold(Solver):
             heat = temperature.item()
         searched = reference if corrected is None or not corrected.has_both_classes else corrected
         thresholds, active, broken = self._search(searched, temperature, _USABLE)
-        counts, pace = rows.soft_counts(thresholds.numpy(), heat)
+        counts, pace = rows.counts_and_pace(thresholds.numpy(), heat)
+        own.take_from(rows, self.memory.place_of(batch, reference))
         value, slope, prices = plan.solved(counts, pace, active.numpy(), broken.numpy(), self.damping)
         if self.training:
             self.prices.numpy()[:] = prices
             self._move_slack(self.prices)
-        return batch_loss(batch, own, thresholds, heat, value, slope, counts, own.mass / rows.mass)
+        return own.loss(batch.scores, thresholds, heat, value, slope, counts, own.mass / rows.mass)
 
     def price(self, here: Expansion, slopes: tuple[Tensor, Tensor], active: Tensor) -> Tensor:
         """Where the prices come from: solved, so that no small move of the thresholds pays."""
