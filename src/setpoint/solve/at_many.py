@@ -226,7 +226,7 @@ class PlanAtMany:
         """The excess of each bound at true counts."""
         return self.expand(counts).excesses
 
-    def weighed(self, counts: Array, weight: float, prices: Array, sizes: None = None) -> tuple[float, Array]:
+    def weighed(self, counts: Array, weight: float, prices: Array, sizes: Any = None) -> tuple[float, Array]:
         """weight x cost + prices . excesses around counts `(T, 4)`, and its slope by each of them."""
         here = self.expand(counts)
         return weight * here.cost + float(prices @ here.excesses), here.slope(prices, weight=weight)

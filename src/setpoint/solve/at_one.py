@@ -18,7 +18,7 @@ from setpoint.measure.step import SmoothStep
 from setpoint.problem.problem import Problem
 from setpoint.solve.counted import Array, CountedRows, passing, slope_of
 from setpoint.solve.price import BROKEN_PRICE, OVERFLOW, Damping
-from setpoint.solve.ratio import Four, Ratio, ratios_of
+from setpoint.solve.ratio import Four, ratios_of
 from setpoint.solve.with_slopes import with_slopes
 
 
@@ -72,7 +72,7 @@ class RowsAtOne(CountedRows):
         Above and below add up to 1, so that the counts below are those of all rows less those above.
         """
         by_tp, by_fp, by_fn, by_tn = slope
-        fixed = value - sum(map(mul, slope, counts)) + (by_fn * self.positives + by_tn * self.negatives) / share
+        fixed: float = value - sum(map(mul, slope, counts)) + (by_fn * self.positives + by_tn * self.negatives) / share
         own = self._priced((by_tp - by_fn) / share, (by_fp - by_tn) / share)
         if self.passed is None:
             self.passed = self._passing(thresholds.detach().numpy(), heat, np.empty_like(self.scores))
@@ -82,27 +82,28 @@ class RowsAtOne(CountedRows):
         number = fixed + float(self.passed.dot(own))
 
         def again(scores: Tensor, threshold: Tensor = thresholds) -> Tensor:
-            return torch.sigmoid(heat * (scores - threshold.to(scores.dtype))).mul(torch.from_numpy(own)).sum() + fixed
+            passed = torch.sigmoid(heat * (scores - threshold.to(scores.dtype)))
+            return (passed * torch.from_numpy(own)).sum() + fixed
 
         if not thresholds.requires_grad:
             return with_slopes(number, (slopes,), again, scores)
         return with_slopes(number, (slopes, -slopes.sum(keepdims=True)), again, scores, thresholds)
 
     def convex_loss(
-        self, scores: Tensor, thresholds: Tensor, step: SmoothStep, value: float, slope: Four, counts: Four, share: float
+        self, scores: Tensor, thresholds: Tensor, by: SmoothStep, value: float, slope: Four, counts: Four, share: float
     ) -> Tensor:
         """The same under a step that does not add up to 1."""
-        by_tp, by_fp, by_fn, by_tn = (by / share for by in slope)
-        above, below = (torch.from_numpy(self._priced(*by)) for by in ((by_tp, by_fp), (by_fn, by_tn)))
-        fixed = value - sum(map(mul, slope, counts))
+        tp, fp, fn, tn = (price / share for price in slope)
+        above, below = (torch.from_numpy(self._priced(*prices)) for prices in ((tp, fp), (fn, tn)))
+        fixed: float = value - sum(map(mul, slope, counts))
         levels = thresholds.detach().to(scores.dtype)
 
         def again(scores: Tensor, thresholds: Tensor) -> Tensor:
             margins = scores - thresholds.to(scores.dtype)
-            return torch.dot(step.above(margins), above) + torch.dot(step.below(margins), below) + fixed
+            return torch.dot(by.above(margins), above) + torch.dot(by.below(margins), below) + fixed
 
         margins = scores.detach() - levels
-        slopes = step.slope.above(margins).mul_(above).addcmul_(step.slope.below(margins), below).numpy()
+        slopes = by.slope.above(margins).mul_(above).addcmul_(by.slope.below(margins), below).numpy()
         number = float(again(scores.detach(), levels))
         return with_slopes(number, (slopes, -slopes.sum(keepdims=True)), again, scores, thresholds)
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import torch
 from torch import Tensor, nn
 
 from setpoint.decide.cut import find
-from setpoint.measure.looks import may_look
+from setpoint.measure.looks import in_arrays, may_look
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import HardStep, SigmoidStep, SmoothStep, Step, adds_up, hard_step
 from setpoint.problem.problem import Problem
-from setpoint.solve.ascent import Ascent, Climb
+from setpoint.solve.ascent import Ascent, Climb, Numbers
+from setpoint.solve.at_one import RowsAtOne
 from setpoint.solve.memory import Memory, memory_size
 from setpoint.solve.plan import Plan, counted, plan_of
 from setpoint.solve.price import Damping, Expansion, count_at, count_pace, expand_around, solve_prices
@@ -30,9 +31,9 @@ class Prices(Protocol):
 
     def start(self, prices: Tensor) -> None: ...
 
-    def felt(self, excesses: Tensor) -> tuple[float, Tensor]: ...
+    def felt(self, excesses: Numbers) -> tuple[float, Any]: ...
 
-    def climb(self, excesses: Tensor) -> None: ...
+    def climb(self, excesses: Numbers) -> None: ...
 
     def look(self) -> None: ...
 
@@ -118,7 +119,7 @@ class Lagrangian(Solver):
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
         batch = with_groups(batch, self.problem, self.n_groups)
         reference = self.memory.taking(batch, keep=self.training)
-        if self.plan is not None and may_look(batch.scores):
+        if self.plan is not None and may_look(batch.scores) and in_arrays(self.temperature):
             return self._planned_loss(self.plan, batch, reference)
         # A device is waited for: without both classes no price moves.
         if len(reference.scores) == 0 or not bool((batch.mass > 0) & reference.holds_both_classes):
@@ -148,16 +149,16 @@ class Lagrangian(Solver):
         heat, step = temperature.item(), self.step(temperature)
         thresholds = self._start(reference, step, temperature)
         levels, convex = thresholds.detach().numpy(), not adds_up(step)
-        true = torch.from_numpy(plan.excesses(rows.true_counts(levels)))
-        counts = rows.counts_by(step, levels) if convex else rows.soft_counts(levels, heat)
+        true = plan.excesses(rows.true_counts(levels))
+        counts = cast(RowsAtOne, rows).counts_by(step, levels) if convex else rows.soft_counts(levels, heat)
         weight, prices = self.ascent.felt(true)
         sizes = (rows.positives, rows.negatives) if convex else None
-        value, slope = plan.weighed(counts, weight, prices.numpy(), sizes)
+        value, slope = plan.weighed(counts, weight, prices, sizes)
         if self.training:
             self.ascent.climb(true)
         share = own.mass / rows.mass
         if convex:
-            return own.convex_loss(batch.scores, thresholds, step, value, slope, counts, share)
+            return cast(RowsAtOne, own).convex_loss(batch.scores, thresholds, step, value, slope, counts, share)
         own.take_from(rows, self.memory.place_of(batch, reference))
         return own.loss(batch.scores, thresholds, heat, value, slope, counts, share)
 

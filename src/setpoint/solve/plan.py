@@ -21,9 +21,36 @@ from setpoint.solve.counted import Array
 from setpoint.solve.price import Damping
 
 
+class Counted(Protocol):
+    """The rows of a step, whose counts are of the form that their plan takes."""
+
+    @property
+    def positives(self) -> float: ...
+
+    @property
+    def negatives(self) -> float: ...
+
+    @property
+    def mass(self) -> float: ...
+
+    @property
+    def has_both_classes(self) -> bool: ...
+
+    def take_from(self, rows: Any, place: slice | None) -> None: ...
+
+    def soft_counts(self, thresholds: Array, heat: float) -> Any: ...
+
+    def counts_and_pace(self, thresholds: Array, heat: float) -> tuple[Any, Any]: ...
+
+    def true_counts(self, thresholds: Array) -> Any: ...
+
+    def loss(
+        self, scores: Tensor, thresholds: Tensor, heat: float, value: float, slope: Any, counts: Any, share: float
+    ) -> Tensor: ...
+
 
 class Plan(Protocol):
-    """A problem at one threshold, or at many; counts, and slopes by them, are of the form that its rows have."""
+    """A problem at one threshold, or at many."""
 
     @property
     def rows(self) -> type[Any]: ...
@@ -52,7 +79,7 @@ def plan_of(problem: Problem, step: Callable[[Tensor], SmoothStep], *, learned: 
     return PlanAtMany(problem) if known else None
 
 
-def counted(plan: Plan, batch: Sample, reference: Sample) -> tuple[Any, Any]:
+def counted(plan: Plan, batch: Sample, reference: Sample) -> tuple[Counted, Counted]:
     """The rows of a batch, and those of the batch together with the memory: the same ones if it stands alone."""
-    own = plan.rows(batch)
+    own: Counted = plan.rows(batch)
     return own, own if reference.scores.data_ptr() == batch.scores.data_ptr() else plan.rows(reference)
