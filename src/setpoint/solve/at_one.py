@@ -29,7 +29,9 @@ class RowsAtOne(CountedRows):
         super().__init__(sample)
         self.weighed: Array | None = None
         if sample.weights is None:
-            self.positives = float(np.count_nonzero(self.labels))
+            # Booleans are counted in a fraction of the time that numbers take.
+            self.positive = self.labels.astype(bool)
+            self.positives = float(np.count_nonzero(self.positive))
             self.negatives = len(self.labels) - self.positives
         else:
             self.weighed = self.sides(sample.weights.numpy())
@@ -61,7 +63,7 @@ class RowsAtOne(CountedRows):
         if self.weighed is not None:
             return self._all_four((self.weighed.astype(np.float64) @ above).tolist())
         passed = np.count_nonzero(above)
-        tp = np.count_nonzero(np.logical_and(above, self.labels, out=above))
+        tp = np.count_nonzero(above & self.positive)
         return self._all_four([float(tp), float(passed - tp)])
 
     def loss(
