@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import setpoint as sp
-from benchmarks.common.harness import ROOT, load_figures
+from benchmarks.common.harness import ROOT, load_figures, load_result
 from benchmarks.common.words import ERRORS, table
 from benchmarks.peers.page_f_score import f_table
 from benchmarks.peers.page_gap import gap_table
@@ -267,6 +267,31 @@ def batch_sizes() -> str:
     return f"`python -m benchmarks.studies.batch_size`\n\n{table(head, rows)}"
 
 
+def across_workers() -> str:
+    """Two and four workers beside one machine, a worker that is killed, and 10^8 scores."""
+    found = load_figures("cluster")
+    same, scores = found["equal"], found["scores"]
+    told = {True: "equal to the last bit", False: "NOT equal"}
+    runs = "; ".join(
+        f"{name}: {told[one['equal']]}, {one['seconds']:.1f} s" for name, one in same.items() if isinstance(one, dict)
+    )
+    return (
+        f"`python -m benchmarks.speed.cluster`: `fit` of {same['rows']:,} rows in {same['chunks']} chunks, one machine "
+        f"{same['one machine, seconds']:.1f} s. Model, schema, threshold, certificate and numbers of rows beside those "
+        f"of one machine: {runs}.\n\n"
+        f"{scores['scores']:,} scores calibrated, one machine {scores['one machine, seconds']:.0f} s, two workers "
+        f"{scores['2 workers, seconds']:.0f} s, four {scores['4 workers, seconds']:.0f} s, after "
+        f"{scores['start of 2 workers, seconds']:.0f} and {scores['start of 4 workers, seconds']:.0f} s until they had "
+        f"started; points {told[scores['points equal']]}. All workers share {machine_cores('cluster')} cores, so these "
+        f"times say nothing of more machines."
+    )
+
+
+def machine_cores(name: str) -> int:
+    """The cores of the machine that a summary was made on."""
+    return int(load_result(name)["machine"]["cpu_count"])
+
+
 def beyond_memory() -> str:
     """Commands on a table of ten times the memory of a worker."""
     found = load_figures("cluster")["memory"]
@@ -362,6 +387,7 @@ PASSAGES: dict[str, Callable[[], str]] = {
     "compiled": compiled,
     "growth": growth,
     "batch_sizes": batch_sizes,
+    "across_workers": across_workers,
     "beyond_memory": beyond_memory,
     "peer_states": peer_states,
     "peers_gap": partial(contest, "error at gap", gap_table),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 
+import numpy as np
 import onnx
 import polars as pl
 import pytest
@@ -31,7 +33,7 @@ def test_the_command_says_what_was_tried_and_written(exported, capsys):
     said = capsys.readouterr().out
     assert "400 given rows: all decisions equal, scores too" in said
     assert "Written to out/model.onnx and out/predict.py." in said
-    held = {each.key: each.value for each in onnx.load("out/model.onnx").metadata_props}
+    held = onnx_about("out/model.onnx")
     about = json.loads((exported / "run" / "setpoint.json").read_text())
     assert json.loads(held["setpoint.files"]) == about["files"]
     assert json.loads(held["setpoint.point"]) == about["point"]
@@ -69,8 +71,105 @@ def test_the_script_refuses_files_that_it_cannot_read(exported):
     with pytest.raises(SystemExit, match=r"less\.csv lacks column 'age'"):
         predict.main("out/model.onnx", "less.csv")
     loans().with_columns(age=pl.lit("old")).write_csv("odd.csv")
-    with pytest.raises(SystemExit, match=r"odd\.csv, rows 1 to 400: .*'old'"):
+    with pytest.raises(SystemExit, match=r"odd\.csv, row 1 or later: .*'old'"):
         predict.main("out/model.onnx", "odd.csv")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    {
+        "a value too few": "1,2,u\n1,2\n",
+        "a value too many, as of a decimal comma without quotes": "1,2,u\n1,5,2,u\n",
+        "quotes that do not end": '1,2,"u\n3,4,v\n',
+        "digits of another script": "\uff11,2,u\n",
+        "an underscore": "1_0,2,u\n",
+    }.items(),
+    ids=lambda each: each[0],
+)
+def test_the_script_refuses_lines_that_setpoint_predict_refuses(lines, tmp_path, monkeypatch, capsys):
+    a_run_of_two_numbers_and_a_word(tmp_path, monkeypatch)
+    (tmp_path / "new.csv").write_text("a,b,w\n" + lines[1], encoding="utf-8")
+    with pytest.raises(SystemExit) as ended:
+        main(["predict", "run", "new.csv"])
+    assert ended.value.code == 2
+    with pytest.raises(SystemExit, match=r"new\.csv, row 1 or later: a value cannot be read or decided"):
+        predict.main("model.onnx", "new.csv")
+
+
+def test_the_script_refuses_a_column_that_stands_twice(tmp_path, monkeypatch):
+    a_run_of_two_numbers_and_a_word(tmp_path, monkeypatch)
+    (tmp_path / "new.csv").write_text("a,b,w,a\n1,2,u,9\n")
+    with pytest.raises(SystemExit, match="lacks column 'a', which the model takes, or has it twice"):
+        predict.main("model.onnx", "new.csv")
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_the_script_reads_the_separators_that_setpoint_predict_reads(separator, tmp_path, monkeypatch, capsys):
+    table = a_run_of_two_numbers_and_a_word(tmp_path, monkeypatch).drop("y")
+    table.rename({"b": " b "}).write_csv("new.csv", separator=separator)
+    assert_same_answers(capsys)
+
+
+def a_run_of_two_numbers_and_a_word(place, monkeypatch):
+    """A table, and a run with its exported model."""
+    monkeypatch.chdir(place)
+    draw = np.random.default_rng(0)
+    a = draw.normal(size=300)
+    table = pl.DataFrame({"a": a, "b": draw.normal(size=300), "w": draw.choice(["u", "v"], 300), "y": a > 0.3})
+    table.write_csv("t.csv")
+    exported_from("t.csv")
+    return table
+
+
+def exported_from(file):
+    main_ok("fit", file, "--target", "y", "--ask", "minimize fnr where fpr <= 20%", "--model", "linear", "--quiet")
+    main_ok("export", "run", "model.onnx", "--quiet")
+
+
+def assert_same_answers(capsys):
+    main_ok("predict", "run", "new.csv", "--quiet", "--out", "answers.csv")
+    capsys.readouterr()
+    predict.main("model.onnx", "new.csv")
+    assert capsys.readouterr().out == Path("answers.csv").read_text()
+
+
+def test_numbers_and_dates_as_people_write_them_are_answered_alike(tmp_path, monkeypatch, capsys):
+    # The script once took 1.234 for 1.234 where training took it for 1234, and decided by it.
+    monkeypatch.chdir(tmp_path)
+    draw = np.random.default_rng(0)
+    amount = np.abs(draw.normal(size=400)) * 3000
+    german = [f"{value:,.2f}".translate(str.maketrans(",.", ".,")) for value in amount]
+    days = [f"{day:02d}.{month:02d}.2024" for day, month in zip(draw.integers(1, 29, 400), draw.integers(1, 13, 400))]
+    pl.DataFrame({
+        "plain": german, "money": [f"€ {text}" for text in german], "thousands": [f"{value:,.1f}" for value in amount],
+        "share": [f"{share:.1f}%" for share in 100 * draw.random(400)], "day": days,
+        "y": amount > 2000 + 1500 * draw.normal(size=400),
+    }).write_csv("t.csv", separator=";")  # fmt: skip
+    exported_from("t.csv")
+    awkward = [
+        "1.234", "12.500", "999", "-0", "1.234,5", "", "(1.000,50)", "\u221212,5", "1'000", " 2 500,0 ", "NA", "-inf",
+    ]  # fmt: skip
+    new = pl.read_csv("t.csv", separator=";", infer_schema=False)[: len(awkward)].drop("y")
+    behind = [f"{text} €" for text in german[: len(awkward)]]
+    days[:3] = ["1.2.2024", "", "29.02.2024"]
+    new = new.with_columns(
+        pl.Series("plain", awkward), pl.Series("money", behind), pl.Series("day", days[: new.height])
+    )
+    new.with_columns(pl.Series("day", days[: new.height])).write_csv("new.csv")
+    assert_same_answers(capsys)
+    assert json.loads(onnx_about("model.onnx")["setpoint.inputs"])[0]["spelling"]
+    odds = {"plain": "1.5", "money": "$ 1", "thousands": "1,5", "share": "5 €", "day": "2024-03-01"}
+    for column, odd in odds.items():
+        new.with_columns(pl.lit(odd).alias(column)).write_csv("odd.csv")
+        with pytest.raises(SystemExit) as ended:
+            main(["predict", "run", "odd.csv"])
+        assert ended.value.code == 2
+        with pytest.raises(SystemExit, match=r"odd\.csv, row 1 or later"):
+            predict.main("model.onnx", "odd.csv")
+
+
+def onnx_about(file):
+    return {each.key: each.value for each in onnx.load(file).metadata_props}
 
 
 def test_the_script_is_short_and_needs_numpy_and_onnxruntime_alone(exported):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import math
+import re
 
 import polars as pl
 import pytest
@@ -20,6 +21,7 @@ from setpoint.data.schema import Schema
 from setpoint.data.spelling import (
     DAY_FIRST,
     DOTTED,
+    MONTH_FIRST,
     is_word,
     odd_numbers,
     parse_boolean,
@@ -29,6 +31,7 @@ from setpoint.data.spelling import (
     parse_plain,
     parse_time,
     parse_zoned,
+    plain_spelling,
     to_iso,
 )
 from setpoint.data.target import Target
@@ -263,3 +266,48 @@ def test_a_column_of_few_different_words_is_no_column_of_odd_numbers():
     codes = pl.Series("a", [f"{i % 12 + 1}%" for i in range(60)] + ["x"])
     assert odd_numbers(codes, 13) is None
     assert odd_numbers(codes, 11) == (1, "x")
+
+
+#: Parts of numbers and of dates, as they come.
+_PIECES = [*"0.,' -+()€%x_\u2212", "1", "12", "123", "EUR", "e5", "inf"]
+_OF_DATES = ["1", "12", "31", "2024", ".", "/", "-", " ", "T", "10:30", "01.02.2024", "1/2/2024", "2024-03-01"]
+
+
+@given(
+    st.lists(st.lists(st.sampled_from([*_PIECES, "1,234.5", "1.234,5", "?"]), max_size=7).map("".join), min_size=1),
+    st.sampled_from([POINT, COMMA]),
+    st.sampled_from(["", "%", "€", "EUR"]),
+)
+@cases(300)
+def test_patterns_for_other_programs_read_numbers_as_training_does(texts, form, unit):
+    column = tidy(pl.Series("x", texts))
+    wanted = Reading("number", form=form, unit=unit)._parsed(column)
+    for text, missing, number in zip(texts, column.is_null(), wanted):
+        plain = _made_plain(text, form, unit)
+        if missing:
+            assert plain == text.strip()
+        elif number is None:
+            # As the script refuses it: for Python itself 1_000 is a number.
+            with pytest.raises(ValueError, match="could not convert"):
+                float(plain.replace("_", "odd"))
+        else:
+            assert float(plain) == number
+
+
+@given(
+    st.lists(st.lists(st.sampled_from(_OF_DATES), max_size=5).map("".join), min_size=1),
+    st.sampled_from([DAY_FIRST, MONTH_FIRST, DOTTED]),
+)
+@cases(300)
+def test_patterns_for_other_programs_read_dates_as_training_does(texts, form):
+    column = tidy(pl.Series("x", texts)).fill_null("x")
+    wanted = Reading("time", form=form)._parsed(column)
+    plain = pl.Series("x", [_made_plain(text, form) for text in column])
+    assert parse_time(plain).to_list() == wanted.to_list()
+
+
+def _made_plain(text, form, unit=""):
+    text = text.strip()
+    for pattern, instead in plain_spelling(form, unit):
+        text = re.sub(pattern, instead, text)
+    return text

@@ -9,8 +9,11 @@ import onnx
 import polars as pl
 import pytest
 import torch
+from torch import nn
 
+import setpoint as sp
 from export.runs import (
+    ABOUT,
     ASKS,
     FRAME,
     MODELS,
@@ -33,13 +36,16 @@ from setpoint.errors import CannotExport
 from setpoint.export.decision import DECISIONS
 from setpoint.export.feeds import feeds_of
 from setpoint.export.graph import DOUBLE, TEXT, Graph
+from setpoint.export.made_rows import at_the_cut, columns_of, made_rows
 from setpoint.export.of_run import export_graph
 from setpoint.export.soften import soften
 from setpoint.export.times import moments, time_part
 from setpoint.export.verify import refuse_differences, run_session, session_of, verify
 from setpoint.measure.lists import ranks_in_lists
 from setpoint.problem.thresholds import OneThreshold
+from setpoint.run.artefact import SavedRun
 from setpoint.train.each_label import LabelModels
+from setpoint.train.scoring import score_rows
 
 
 def ran(saved, frame):
@@ -62,6 +68,29 @@ def test_made_rows_and_rows_at_the_threshold_are_decided_alike(kind):
     tried = verify(saved, export_graph(saved), FRAME)
     assert tried.given == FRAME.height
     assert tried.at_cut > 10
+
+
+def test_rows_of_lists_alone_are_tried_on_both_sides_of_the_threshold():
+    # Embeddings: pairs of rows differ in one number of the list, by the least step of a float64.
+    saved = run_of_embeddings()
+    exported = export_graph(saved)
+    assert verify(saved, exported).at_cut > 10
+    rows = made_rows(saved, exported.given, 500, np.random.default_rng(0))
+    decide = lambda some: saved.predict(columns_of(some)).numpy()
+    low, high = at_the_cut(rows, ["list"], decide, 20, np.random.default_rng(1))
+    assert (decide(low) != decide(high)).all()
+    for one, other in zip(low["list"], high["list"]):
+        (place,) = np.flatnonzero(np.array(one) != np.array(other))
+        assert np.nextafter(one[place], other[place]) == other[place]
+
+
+def run_of_embeddings():
+    frame = FRAME.select("list", "y")
+    schema = Schema.of(frame, Target.of(frame, "y"))
+    model = nn.Linear(len(schema.features), 1)
+    scores = score_rows(model, schema.encode(frame))
+    point = sp.calibrate(ASKS["one threshold"], scores, frame["y"].to_numpy())
+    return SavedRun(model, point, schema, ABOUT)
 
 
 @pytest.mark.parametrize("ask", [ask for ask in ASKS if ask != "one threshold"])

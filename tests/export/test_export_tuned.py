@@ -18,9 +18,11 @@ from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
@@ -34,6 +36,15 @@ X = DRAW.normal(size=(2000, 4))
 Y = (X[:, 0] + X[:, 1] * X[:, 2] + DRAW.normal(size=len(X)) > 0).astype(int)
 WORDS = pd.DataFrame({"x": X[:, 0], "word": DRAW.choice(["a", "b", "c"], len(X))})
 BY_COLUMN = ColumnTransformer([("x", StandardScaler(), ["x"]), ("w", OneHotEncoder(handle_unknown="ignore"), ["word"])])
+GAPS = WORDS.assign(x=WORDS["x"].where(WORDS["x"] < 1), z=X[:, 1], unused="a")
+FILLED = ColumnTransformer(
+    [
+        ("x", make_pipeline(SimpleImputer(strategy="median"), StandardScaler()), ["x", "z"]),
+        ("w", OneHotEncoder(handle_unknown="ignore"), ["word"]),
+    ]
+)
+PASSED = ColumnTransformer([("w", OneHotEncoder(handle_unknown="ignore"), ["word"])], remainder="passthrough")
+BOOSTED = LGBMClassifier(n_estimators=10, verbose=-1)
 MODELS = {
     "pipeline": (make_pipeline(StandardScaler(), LogisticRegression()), X),
     "lightgbm": (LGBMClassifier(n_estimators=10, verbose=-1), np.where(X > 1.5, np.nan, X)),
@@ -42,13 +53,25 @@ MODELS = {
     "frame": (LogisticRegression(), WORDS[["x"]]),
     "forest": (RandomForestClassifier(10, max_depth=4, random_state=0), X),
     "xgboost": (XGBClassifier(n_estimators=10), X),
+    "xgboost of named columns": (XGBClassifier(n_estimators=10), GAPS[["x", "z"]]),
+    "missing values filled": (make_pipeline(FILLED, LogisticRegression()), GAPS),
+    "words beside numbers as they are": (
+        make_pipeline(PASSED, LogisticRegression()),
+        GAPS.drop(columns="unused").fillna(0),
+    ),
+    "trees behind a pipeline": (make_pipeline(FILLED, RandomForestClassifier(10, max_depth=4, random_state=0)), GAPS),
+    "lightgbm behind a pipeline": (make_pipeline(FILLED, BOOSTED), GAPS),
+    "xgboost behind a pipeline": (make_pipeline(FILLED, XGBClassifier(n_estimators=10)), GAPS),
+    "a pipeline of an array": (make_pipeline(SimpleImputer(), BOOSTED), np.where(X > 1.5, np.nan, X)),
+    "linear support vectors": (LinearSVC(), X),
 }
 
 
 def feeds(x):
     if isinstance(x, np.ndarray):
         return {"X": x}
-    return {name: x[name].to_numpy(dtype=object if name == "word" else float).reshape(-1, 1) for name in x}
+    words = ("word", "unused")
+    return {name: x[name].to_numpy(dtype=object if name in words else float).reshape(-1, 1) for name in x}
 
 
 @pytest.mark.parametrize("positive", quick_first([None, 0]))
@@ -64,7 +87,8 @@ def test_decisions_are_those_of_tuned(kind, positive, tmp_path):
     assert (decisions == wanted).all()
     assert 0 < decisions.mean() < 0.5
     own = tuned.decision_function(x[1000:])
-    assert np.allclose(scores, own if positive is None else -own, rtol=1e-5)
+    # Some converters compute in float32.
+    assert np.allclose(scores, own if positive is None else -own, rtol=1e-5, atol=1e-6)
 
 
 TREES = {

@@ -6,6 +6,8 @@ the day first. Each value is read by itself.
 
 from __future__ import annotations
 
+import re
+
 import polars as pl
 
 from setpoint.data.frame import Column, levels
@@ -132,6 +134,34 @@ def to_iso(text: Column, form: str) -> Column:
     month, day = (first, second) if form == MONTH_FIRST else (second, first)
     iso = year + "-" + month.str.zfill(2) + "-" + day.str.zfill(2)
     return (iso + (" " + time).fill_null("")).alias(text.name)
+
+
+def plain_spelling(form: str, unit: str) -> tuple[tuple[str, str], ...]:
+    """Patterns of Python's `re`, each with what takes its place: one after the other they make text of a form plain.
+
+    Numbers become such as -1234.5, dates such as 2024-12-31. Text that spells no number or date of the form becomes
+    text that spells none at all, in numbers with "_"; words for missing values and for infinity stay. For programs
+    that have no setpoint.
+    """
+    if form in (DAY_FIRST, MONTH_FIRST, DOTTED):
+        month, day = (r"\1", r"\2") if form == MONTH_FIRST else (r"\2", r"\1")
+        dated = _DATED.replace("SEPARATOR", r"\." if form == DOTTED else "/")
+        return (r"^\d{4}-.*", r"no date: \g<0>"), (dated, rf"\3-0{month}-0{day} \4"), (r"-0(\d\d)", r"-\1"), (r" $", "")
+    thousands, decimal = (",", r"\.") if form == POINT else (r"\.", ",")
+    digits, sign = _shape(thousands, decimal)[1:-1], r"[-+]?\s*"
+    digits = rf"(?:(?!{decimal}\d+[eE][-+]?\d){digits})"
+    before, behind = (rf"(?:{re.escape(unit)})" if some else "(?!)" for some in (unit not in ("", "%"), unit))
+    bare = (
+        rf"{sign}{digits}(?:\s*{behind})?", rf"{sign}{before}\s*{digits}", rf"{before}\s*{sign}{digits}",
+        rf"\(\s*(?:{before}\s*)?{digits}\s*\)", rf"{before}\s*\(\s*{digits}\s*\)",
+        rf"\(\s*{digits}\s*(?:{behind}\s*\)|\)\s*{behind})", r"[-+]?[A-Za-z]+", r"n/a|\?|",
+    )  # fmt: skip
+    return (
+        ("[\u2012\u2013\u2212]", "-"), ("[\u2019\u02bc]", "'"),
+        (rf"(?s)^(?!(?:{'|'.join(bare)})$).*", r"_\g<0>"),
+        (r"^[^_\d.,]*[-(][^\d.,]*(?=[\d.,])", "-"), (r"^[^-_\d.,][^\d.,]*(?=[\d.,])", ""),
+        (r"(?<=[\d.,])[^\d.,]+$", ""), (rf"[{thousands}'\s]", ""), (",", "."),
+    )  # fmt: skip
 
 
 def odd_numbers(column: Column, codes: int) -> tuple[int, str] | None:

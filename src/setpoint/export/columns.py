@@ -16,6 +16,7 @@ from setpoint.data.column import Categorical, Numeric
 from setpoint.data.columns import Columns
 from setpoint.data.reading import Reading
 from setpoint.data.several import Times, Vector
+from setpoint.data.spelling import plain_spelling
 from setpoint.data.target_mean import TargetMean
 from setpoint.errors import CannotExport
 from setpoint.export.graph import BOOL, DOUBLE, FLOAT, TEXT, Graph
@@ -31,12 +32,14 @@ _TYPES = {"number": DOUBLE, "duration": DOUBLE, "list of numbers": DOUBLE, "bool
 
 @dataclass(frozen=True)
 class Input:
-    """An input of the graph: the column that it takes, the kind of its values, and how many there are per row."""
+    """An input of the graph: the column that it takes, the kind of its values, how many there are per row, and how
+    `predict.py` changes text of the form that training read into text that the model takes."""
 
     column: str
     name: str
     kind: str
     width: int = 1
+    spelling: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass
@@ -52,7 +55,8 @@ class Inputs:
             kind = reading.kind if reading else "words"
             kind = "boolean text" if kind == "boolean" and nullable else kind
             name = f"column {column}" if column in OUTPUTS or column.startswith("setpoint/") else column
-            own = Input(column, name, kind, reading.length or 1 if reading else 1)
+            changes = plain_spelling(reading.form, reading.unit) if reading and reading.form else ()
+            own = Input(column, name, kind, reading.length or 1 if reading else 1, changes)
             self.graph.input(own.name, _TYPES.get(kind, TEXT), own.width)
             self.given[column] = own
         return self.given[column]

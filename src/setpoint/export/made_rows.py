@@ -90,7 +90,7 @@ def at_the_cut(rows: MadeRows, free: Sequence[str], decide: Decide, pairs: int, 
         rest = decide(moved) == decide(here)
         close = ~rest & np.array([_is_finite(a) and _is_finite(b) for a, b in zip(here[name], there[name])])
         if close.any():
-            found.append((take(here, close), name, there[name][close]))
+            found.append(_apart_in_one(take(here, close), name, there[name][close], decide))
         here, there = take(moved, rest), take(there, rest)
         if not rest.any():
             break
@@ -98,20 +98,59 @@ def at_the_cut(rows: MadeRows, free: Sequence[str], decide: Decide, pairs: int, 
 
 
 def _is_finite(value: Any) -> bool:
-    return isinstance(value, float) and bool(np.isfinite(value))
+    return isinstance(value, (float, list)) and bool(np.isfinite(value).all())
+
+
+def _apart_in_one(rows: MadeRows, name: str, ends: NDArray[Any], decide: Decide) -> tuple[MadeRows, str, NDArray[Any]]:
+    """The rows, the column and its other values; of lists, which change the decision, one number alone is another."""
+    if not isinstance(ends[0], list):
+        return rows, name, ends
+    one, other = np.array(rows[name].tolist()), np.array(ends.tolist())
+    start, low, high = decide(rows), np.zeros(len(one), dtype=int), np.full(len(one), one.shape[1])
+
+    def until(places: NDArray[np.int64]) -> NDArray[Any]:
+        """Lists whose first numbers are those of the other list."""
+        return _as_lists(np.where(np.arange(one.shape[1]) < places[:, None], other, one))
+
+    while (high - low > 1).any():
+        middle = (low + high) // 2
+        differs = decide({**rows, name: until(middle)}) != start
+        low, high = np.where(differs, low, middle), np.where(differs, middle, high)
+    return {**rows, name: until(low)}, name, until(low + 1)
+
+
+def _as_lists(values: NDArray[np.float64]) -> NDArray[Any]:
+    lists = np.empty(len(values), dtype=object)
+    lists[:] = values.tolist()
+    return lists
+
+
+def _numbers_apart(here: NDArray[Any], there: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
+    """The numbers in which values differ, and their places in lists."""
+    if not isinstance(here[0], list):
+        return here, there, np.zeros(len(here), dtype=np.int64)
+    one, other = np.array(here.tolist()), np.array(there.tolist())
+    places, each = (one != other).argmax(1), np.arange(len(one))
+    return one[each, places], other[each, places], places
 
 
 def _bisected(found: list[tuple[MadeRows, str, NDArray[Any]]], decide: Decide) -> list[MadeRows]:
     """The rows, each with the two neighbouring values of its own column between which the decision changes."""
     rows = joined([own for own, _, _ in found])
     own = np.concatenate([np.full(len(ends), name, dtype=object) for _, name, ends in found])
-    low = _ordered(np.concatenate([part[name] for part, name, _ in found]))
-    high = _ordered(np.concatenate([ends for _, _, ends in found]))
+    apart = [_numbers_apart(part[name], ends) for part, name, ends in found]
+    low, high, place = (np.concatenate(each) for each in zip(*apart))
+    low, high = _ordered(low), _ordered(high)
     start = decide(rows)
 
     def at(places: NDArray[Any], whose: NDArray[np.int64]) -> MadeRows:
         values = _numbers(places)
-        return {name: np.where(own[whose] == name, values, column[whose]) for name, column in rows.items()}
+        moved = {name: column[whose] for name, column in rows.items()}
+        for row, (name, value) in enumerate(zip(own[whose], values)):
+            some, at_place = moved[name][row], place[whose[row]]
+            of_list = isinstance(some, list)
+            moved[name][row] = [*some[:at_place], value, *some[at_place + 1 :]] if of_list else value
+        return moved
 
     whose = np.arange(len(own))
     steps, each = np.arange(1, AT_ONCE).astype(object), np.repeat(whose, AT_ONCE - 1)
@@ -148,9 +187,7 @@ def _values(about: Any, given: Input, rows: int, draw: Generator) -> NDArray[Any
         each = np.stack([_usual(amount, rows, draw) for amount in about.amounts], axis=1)
         wide = draw.normal(size=(rows, about.length))
         wide[:, list(about.places)] = each
-        lists = np.empty(rows, dtype=object)
-        lists[:] = wide.tolist()
-        return _with_missing(lists, draw)
+        return _with_missing(_as_lists(wide), draw)
     if isinstance(about, Numeric) and given.kind == "time of day":
         parts = draw.integers(0, (24, 60, 60, 10**6), (rows, 4)).tolist()
         clocks = [datetime.time(*each) for each in parts]

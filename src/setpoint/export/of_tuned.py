@@ -1,11 +1,12 @@
 """A classifier of scikit-learn, LightGBM or XGBoost with the threshold of `Tuned`, as one ONNX model.
 
-LightGBM and the trees of scikit-learn are read here, in float64. All other models are converted by skl2onnx or
-onnxmltools; the decision is added.
+LightGBM and the trees of scikit-learn are read here, in float64, at the end of a pipeline, too. All other models, and
+the first steps of pipelines, are converted by skl2onnx or onnxmltools; the decision is added.
 """
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -86,8 +87,7 @@ class OfTuned:
 def _scores(graph: Graph, tuned: Any, given: list[Input]) -> str:
     """The scores that `Tuned` cuts, float64 `(n, K)`."""
     model, place = tuned.estimator_, tuned._positive_place if not tuned.operating_point_.classes else 1
-    own = next((own for is_own, own in READERS if is_own(model)), None)
-    found = own(graph, model, _joined(graph, given)) if own else _converted(graph, model, given)
+    found = _found(graph, model, given)
     if tuned.operating_point_.classes:
         if not hasattr(model, "decision_function"):
             return graph.add("Log", graph.add("Max", found, graph.number(SMALLEST)))
@@ -99,6 +99,28 @@ def _scores(graph: Graph, tuned: Any, given: list[Input]) -> str:
         margin = graph.take(found, [-1])
         return margin if place == 1 else graph.add("Neg", margin)
     return graph.take(found, [place])
+
+
+def _found(graph: Graph, model: Any, given: list[Input]) -> str:
+    """The decision function or the probabilities of a model, float64 `(n, K)`."""
+    own = _reader(model)
+    if own is not None:
+        return own(graph, model, _joined(graph, given))
+    # Trees at the end of a pipeline are read as trees alone are; its first steps are converted.
+    last = model[-1] if hasattr(model, "steps") and len(model) > 1 else model
+    own = _reader(last)
+    if last is not model and (own is not None or _is_xgboost(last)):
+        x = _converted(graph, model[:-1], given, "transformed")
+        return own(graph, last, x) if own else _converted(graph, last, [Input(x, x, "number", last.n_features_in_)])
+    return _converted(graph, model, given)
+
+
+def _reader(model: Any) -> Callable[[Graph, Any, str], str] | None:
+    return next((own for is_own, own in READERS if is_own(model)), None)
+
+
+def _is_xgboost(model: Any) -> bool:
+    return type(model).__module__.startswith("xgboost")
 
 
 def _joined(graph: Graph, given: list[Input]) -> str:
@@ -124,14 +146,15 @@ def _lightgbm(graph: Graph, model: Any, x: str) -> str:
     return graph.add("Concat", graph.add("Sub", graph.number(1), probability), probability, axis=1)
 
 
-def _converted(graph: Graph, model: Any, given: list[Input]) -> str:
-    """The decision function or the probabilities of a model, by its converter, float64."""
+def _converted(graph: Graph, model: Any, given: list[Input], prefix: str = "converted") -> str:
+    """The decision function or the probabilities of a model, or its features, by its converter; float64."""
     by_column = _takes_columns(model)
-    x = "" if by_column else _joined(graph, given)
+    own = given if by_column else [Input("X", "X", "number", _width(given))]
+    names = {} if by_column else {"X": _joined(graph, given)}
     failures = []
     for kind in (DOUBLE, FLOAT):
         try:
-            found = _convert(model, given if by_column else [Input("X", "X", "number", _width(given))], kind)
+            found = _convert(model, own, kind)
             session_of(found.SerializeToString())
         except Exception as cause:
             # Converters raise anything; those that know no float64 are tried in float32.
@@ -139,7 +162,9 @@ def _converted(graph: Graph, model: Any, given: list[Input]) -> str:
                 raise
             failures.append(str(cause).strip().splitlines()[0][:200] if str(cause).strip() else repr(cause))
             continue
-        return _grafted(graph, found, {} if by_column else {"X": x}, kind)
+        return _grafted(
+            graph, found, {each.name: (names.get(each.name, each.name), each.kind) for each in own}, kind, prefix
+        )
     raise CannotExport(f"{type(model).__name__} cannot be converted to ONNX: {failures[-1]}")
 
 
@@ -155,7 +180,7 @@ def _takes_columns(model: Any) -> bool:
 
 def _convert(model: Any, given: list[Input], kind: int) -> Any:
     last = model.steps[-1][1] if hasattr(model, "steps") else model
-    xgboost = type(model).__module__.startswith("xgboost")
+    xgboost = _is_xgboost(model)
     convert, types = _xgboost_converter() if xgboost else _sklearn_converter()
     number = types.DoubleTensorType if kind == DOUBLE else types.FloatTensorType
     inputs = [
@@ -165,20 +190,83 @@ def _convert(model: Any, given: list[Input], kind: int) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if xgboost:
-            return convert(model, initial_types=inputs, target_opset=15)
-        options = {"zipmap": False, **({"raw_scores": True} if hasattr(last, "decision_function") else {})}
-        versions = {**OPSETS, ML: CONVERTED}
-        return convert(model, initial_types=inputs, options={id(last): options}, target_opset=versions)
+            return convert(_without_names(model), initial_types=inputs, target_opset=15)
+        options: dict[str, bool] = {"raw_scores": True} if hasattr(last, "decision_function") else {}
+        classifies = hasattr(last, "classes_")
+        settings = {
+            "initial_types": inputs, "target_opset": {**OPSETS, ML: CONVERTED if classifies else OPSETS[ML]},
+        }  # fmt: skip
+        if not classifies:
+            return convert(model, **settings)
+        try:
+            return convert(model, options={id(last): {"zipmap": False, **options}}, **settings)
+        except NameError:
+            # A few classifiers, such as LinearSVC, know no such option.
+            return convert(model, options={id(last): options}, **settings)
+
+
+def _parts(model: Any) -> list[Any]:
+    """A model and, of pipelines and of ColumnTransformers, all their steps."""
+    steps = [step for _, step, *_ in getattr(model, "transformers_", None) or getattr(model, "steps", [])]
+    return [model, *(part for step in steps for part in _parts(step))]
+
+
+def _is_plain(imputer: Any) -> bool:
+    """Whether an imputer puts numbers in the place of NaN and does nothing else."""
+    numbers = imputer.statistics_.dtype.kind == "f" and bool(np.isfinite(imputer.statistics_).all())
+    return numbers and isinstance(imputer.missing_values, float) and not imputer.add_indicator
+
+
+def _filled(scope: Any, operator: Any, container: Any) -> None:
+    """An imputer in the precision of its inputs; skl2onnx has it in float32 alone."""
+    imputer, kind = operator.raw_operator, operator.inputs[0].type
+    given = [each.full_name for each in operator.inputs]
+    if not _is_plain(imputer) or type(kind).__name__ != "DoubleTensorType":
+        from skl2onnx.operator_converters.imputer_op import convert_sklearn_imputer  # noqa: PLC0415
+
+        convert_sklearn_imputer(scope, operator, container)
+        return
+    fill, values, odd = (scope.get_unique_variable_name(name) for name in ("fill", "values", "odd"))
+    container.add_initializer(fill, DOUBLE, [1, len(imputer.statistics_)], imputer.statistics_.tolist())
+    container.add_node("Concat", given, values, axis=1)
+    container.add_node("IsNaN", values, odd)
+    container.add_node("Where", [odd, fill, values], operator.outputs[0].full_name)
+
+
+def _without_names(model: Any) -> Any:
+    """A classifier of XGBoost whose columns have no names: the converter knows none but f0, f1, ..."""
+    model = copy.deepcopy(model)
+    booster = model.get_booster()
+    booster.feature_names = None
+    booster.feature_types = None if booster.feature_types is None or "c" not in booster.feature_types else _no_levels()
+    return model
+
+
+def _no_levels() -> Any:
+    raise CannotExport("categories of pandas are known to XGBoost alone; give their codes, or use setpoint fit")
 
 
 def _sklearn_converter() -> tuple[Any, Any]:
     """The function that converts a model, and the types of its inputs."""
     try:
-        from skl2onnx import to_onnx  # noqa: PLC0415
+        from skl2onnx import convert_sklearn  # noqa: PLC0415
         from skl2onnx.common import data_types  # noqa: PLC0415
+        from skl2onnx.shape_calculators.imputer import calculate_sklearn_imputer_output_shapes  # noqa: PLC0415
     except ImportError as cause:
         raise missing("skl2onnx", "export", cause) from None
-    return to_onnx, data_types
+
+    def convert(model: Any, **settings: Any) -> Any:
+        imputers = {type(each) for each in _parts(model) if type(each).__name__ == "SimpleImputer"}
+        found = convert_sklearn(
+            model, custom_shape_calculators=dict.fromkeys(imputers, calculate_sklearn_imputer_output_shapes),
+            custom_conversion_functions=dict.fromkeys(imputers, _filled), **settings,
+        )  # fmt: skip
+        for each in found.opset_import:
+            # It names the oldest version that knows its operators; they mean the same in ours.
+            each.version = settings["target_opset"].get(each.domain, each.version)
+        return found
+
+    return convert, data_types
 
 
 def _xgboost_converter() -> tuple[Any, Any]:
@@ -190,13 +278,17 @@ def _xgboost_converter() -> tuple[Any, Any]:
     return convert_xgboost, data_types
 
 
-def _grafted(graph: Graph, found: Any, names: dict[str, str], kind: int) -> str:
-    """Add the nodes of another model to a graph, with names of their own; its scores, float64 `(n, K)`."""
-    inputs = {value.name: names.get(value.name, value.name) for value in found.graph.input}
-    cast = {name: graph.cast(own, kind) if kind == FLOAT else own for name, own in inputs.items()}
-    rename: Callable[[str], str] = lambda name: cast.get(name) or (f"converted/{name}" if name else "")  # noqa: E731
+def _grafted(graph: Graph, found: Any, names: dict[str, tuple[str, str]], kind: int, prefix: str) -> str:
+    """Add the nodes of another model to a graph, with names of their own; its last output, float64 `(n, K)`.
+
+    `names` has the value and the kind of each input; the last output of a classifier are its scores.
+    """
+    cast = {
+        name: graph.cast(own, kind) if kind == FLOAT and what != "words" else own for name, (own, what) in names.items()
+    }
+    rename: Callable[[str], str] = lambda name: cast.get(name) or (f"{prefix}/{name}" if name else "")  # noqa: E731
     graph.adopt(found, rename)
-    return graph.cast(rename(found.graph.output[1].name), DOUBLE)
+    return graph.cast(rename(found.graph.output[-1].name), DOUBLE)
 
 
 def _starts_constant(model: Any) -> bool:
