@@ -54,6 +54,22 @@ def test_rows_learned_by_heart_are_told():
     assert "gap-between-train-and-test" in codes(fit_table(noise(), "y", area, settings))
 
 
+@pytest.mark.parametrize(("noise_of_leak", "told"), [(0.01, True), (1.0, False)])
+def test_a_column_that_gives_the_outcome_away_is_told(noise_of_leak, told):
+    frame, draw = noise(600, 3, share=0.4), np.random.default_rng(1)
+    leak = frame["y"] + noise_of_leak * draw.normal(size=600)
+    run = fit_table(frame.with_columns(leak=leak), "y", ask("minimize fnr where fpr <= 10%"), Settings(**QUICK))
+    assert ("tells-all-apart" in codes(run)) is told
+
+
+def test_too_few_rows_that_are_told_apart_are_no_sign_of_a_leak():
+    frame = noise(600, 2, share=0.1)
+    run = fit_table(
+        frame.with_columns(leak=frame["y"] * 1.0), "y", ask("minimize fnr where fpr <= 10%"), Settings(**QUICK)
+    )
+    assert "tells-all-apart" not in codes(run)
+
+
 def test_few_rows_of_a_class_are_told():
     run = fit_table(loans(), "default", ask("maximize f1"), Settings(**QUICK))
     (caution,) = [one for one in run.cautions if one.code == "few-positives"]
