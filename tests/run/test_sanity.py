@@ -14,7 +14,7 @@ from setpoint import ask
 from setpoint.problem.caution import Caution
 from setpoint.report.of_run import read_material
 from setpoint.report.page import make_page
-from setpoint.report.verdict import sentences
+from setpoint.report.verdict import first_line, sentences
 from setpoint.report.words import verdicts
 from setpoint.run.artefact import save_run
 from setpoint.run.settings import Settings
@@ -105,7 +105,11 @@ def test_a_share_that_allows_few_to_be_found_is_not_blamed():
 
 
 def test_an_equality_that_the_test_rows_cannot_tell_from_its_bound_holds(tmp_path):
-    run = fit_table(loans(2000), "default", ask("maximize precision where flagged == 15%"), Settings(**QUICK))
+    asked = ask("maximize precision where flagged == 15%")
+    run = fit_table(loans(2000), "default", asked, Settings(**QUICK, confidence=0.95))
+    (said,) = first_line(run)
+    assert said.startswith("Not certified: no data can show that flagged == 15% holds exactly")
+    assert said.endswith("; the threshold is the bare cut of the 300 calibration rows.")
     assert not run.chosen.judged("test").feasible
     told = read_material(save_run(tmp_path / "run", run))
     ((kind, said),) = verdicts(told)

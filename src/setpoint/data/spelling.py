@@ -22,7 +22,7 @@ MEANING = {
     MONTH_FIRST: "the month comes first",
     DOTTED: "the day comes first",
     YEAR_FIRST: "the year comes first",
-    NAMED: "the month has its English name",
+    NAMED: "the month has its English name, behind the day or before it",
 }
 #: Signs and codes that may stand before or behind a number, one kind per column; a percent sign stands behind.
 UNITS = (
