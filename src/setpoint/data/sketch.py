@@ -19,8 +19,8 @@ SIZE = 512
 DISTINCT = 0.95
 #: Fewer rows within reach of the sketch say nothing about a table.
 FEWEST = 20
-#: Rows that are hashed at a time.
-_CHUNK = 65_536
+#: Rows that are hashed at a time, few enough for the cache.
+_CHUNK = 4_096
 
 Hashes = NDArray[np.uint64]
 

@@ -289,10 +289,18 @@ def refuse_odd_weights(weights: Tensor, whose: str = "weights") -> None:
     if not bool(((weights >= 0) & weights.isfinite()).all()):
         raise BadWeights(f"{whose} must be finite and not negative; drop such samples or set their weight to 0")
     present = weights.detach()[weights > 0]
-    if len(present) and not (float(present.min()) >= SMALLEST_WEIGHT and float(present.max()) <= LARGEST_WEIGHT):
+    if not len(present):
+        return
+    least, most = float(present.min()), float(present.max())
+    if least < SMALLEST_WEIGHT or most > LARGEST_WEIGHT:
         raise BadWeights(
             f"{whose} other than 0 must lie between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}, but run from "
-            f"{float(present.min()):g} to {float(present.max()):g}; divide them by their mean"
+            f"{least:g} to {most:g}; divide them by their mean"
+        )
+    if most > LARGEST_WEIGHT * least:
+        raise BadWeights(
+            f"{whose} run from {least:g} to {most:g}, but none may be more than {LARGEST_WEIGHT:g} times another; "
+            "set the smallest to 0"
         )
 
 

@@ -237,8 +237,10 @@ class Problem:
     def refuse_absent_classes(self, sample: Sample, asked: Sequence[Quantity] | None = None) -> None:
         """Refuse a sample without weight in a class that a rate is a share of: a rate that is `asked`, or any."""
         self.refuse_nothing(sample)
-        weights = torch.ones_like(sample.scores) if sample.weights is None else sample.weights
-        positives, everything = float((weights * sample.labels).sum()), float(weights.sum())
+        if sample.weights is None:
+            positives, everything = float(sample.labels.sum()), float(sample.labels.numel())
+        else:
+            positives, everything = float((sample.weights * sample.labels).sum()), float(sample.weights.sum())
         # Flag nothing: then all positives are missed and all negatives passed over.
         counts = torch.tensor([0.0, 0.0, positives, everything - positives], dtype=torch.float64)
         asked = [self.objective, *(c.quantity for c in self.bounds)] if asked is None else asked
