@@ -173,6 +173,11 @@ def test_the_verdict_admits_noise(compared):
     assert "hides differences up to 119 to 358 points: " in verdict(
         with_differences(compared, weighted=wide, tuned=wider)
     )
+    alike = [0.0, 0.0, 0.0]
+    assert "hides differences up to 12 points: " in verdict(with_differences(compared, weighted=noisy, tuned=alike))
+    assert verdict(with_differences(compared, weighted=alike, tuned=alike)) == (
+        "As shipped, no method differs from cross-entropy on any of these splits: take the simplest."
+    )
     assert verdict(with_differences(compared, weighted=ahead, tuned=noisy)) == (
         "As shipped, compared with cross-entropy on 3 splits, cross-entropy with balanced classes was better beyond "
         "noise; cross-entropy with tuned class weights cannot be told from it."

@@ -129,7 +129,8 @@ IDENTIFIERS = {
     "half": (rows(800)[:400], "no whole number occurs twice"),
     "patient_id": (np.random.default_rng(0).integers(0, 10**9, 400), "its name is that of an identifier"),
     "customerId": (np.random.default_rng(0).integers(0, 4000, 400), "its name is that of an identifier"),
-    "padded": ([f"{i:06d}" for i in range(400)], "no value occurs twice"),
+    "padded": ([f"{i:06d}" for i in range(400)], "no value occurs twice, as in a name or an identifier"),
+    "comments": ([f"it broke after {i} days" for i in range(400)], "as in free text; --text learns from its words"),
     "street": ([f"street {i % 350}" for i in range(400)], "most of its values occur once"),
 }
 AMOUNTS = {

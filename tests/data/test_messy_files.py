@@ -234,6 +234,16 @@ valued("dollars, and brackets for a minus", ["$1,200", "($5.50)"], [1200.0, -5.5
 valued("dates", ["2024-03-01", "2024-12-31"], [datetime(2024, 3, 1), datetime(2024, 12, 31)])
 valued("dates of Europe", ["31.12.2024", "01.02.2024"], [datetime(2024, 12, 31), datetime(2024, 2, 1)])
 valued("dates of America", ["12/31/2024", "01/02/2024"], [datetime(2024, 12, 31), datetime(2024, 1, 2)])
+valued("dates with the year first", ["2024/12/31", "2024/2/1"], [datetime(2024, 12, 31), datetime(2024, 2, 1)])
+valued("dates with dashes, day first", ["31-12-2024", "01-02-2024"], [datetime(2024, 12, 31), datetime(2024, 2, 1)])
+valued("names of months", ["31-Dec-2024", "01-Feb-2024"], [datetime(2024, 12, 31), datetime(2024, 2, 1)])
+valued(
+    "names of months before the day", ["Dec 31, 2024", "Feb 1, 2024"], [datetime(2024, 12, 31), datetime(2024, 2, 1)]
+)
+valued(
+    "clocks with am and pm", ["12/31/2024 5:45 PM", "2/1/2024 12:05 AM"],
+    [datetime(2024, 12, 31, 17, 45), datetime(2024, 2, 1, 0, 5)],
+)  # fmt: skip
 valued("codes with leading zeros", ["007", "0123"], ["007", "0123"])
 
 # Compressed files

@@ -132,7 +132,10 @@ def test_whatever_is_written_is_read_back(case):
     assert found == [number / 100 for number in cents]
 
 
-FORMATS = {"31.12.2024": "%d.%m.%Y", "12/31/2024": "%m/%d/%Y", "31/12/2024": "%d/%m/%Y", "": "%Y-%m-%d"}
+FORMATS = {
+    "31.12.2024": "%d.%m.%Y", "12/31/2024": "%m/%d/%Y", "31/12/2024": "%d/%m/%Y", "2024/12/31": "%Y/%m/%d",
+    "31 Dec 2024": "%d %B %Y", "": "%Y-%m-%d",
+}  # fmt: skip
 
 
 @settings(deadline=None)
@@ -145,11 +148,42 @@ FORMATS = {"31.12.2024": "%d.%m.%Y", "12/31/2024": "%m/%d/%Y", "31/12/2024": "%d
 def test_dates_are_those_of_the_datetime_module(days, form, clock, padded):
     decisive = [*days, datetime.date(2024, 5, 31)]
     written = [datetime.datetime(d.year, d.month, d.day, 17, 45).strftime(FORMATS[form] + clock) for d in decisive]
-    if not padded and form and not clock:
+    if not padded and form and form[2] in "./" and not clock:
         written = [form[2].join(part.lstrip("0") for part in text.split(form[2])) for text in written]
     reading, found = guessed(written)
     assert reading == Reading("time", form=form)
     assert found == [datetime.datetime.strptime(text, FORMATS[form] + clock) for text in written]
+
+
+@pytest.mark.parametrize(
+    ("form", "written"),
+    [
+        ("31 Dec 2024", ["31-Dec-2024", "1-jan-2025", "05-SEP-2024", "7 Sept. 2024"]),
+        ("31 Dec 2024", ["December 31, 2024", "Jan 1, 2025", "Sep. 5, 2024", "Sept 7 2024"]),
+        ("31/12/2024", ["31-12-2024", "1-1-2025", "05-09-2024", "07-09-2024"]),
+        ("12/31/2024", ["12-31-2024", "1/1/2025", "9/5/2024", "09-07-2024"]),
+        ("2024/12/31", ["2024/12/31", "2025/1/1", "2024.09.05", "2024/09/07"]),
+    ],
+)
+def test_dates_as_programs_and_people_write_them(form, written):
+    days = [datetime.datetime(2024, 12, 31), datetime.datetime(2025, 1, 1)]
+    reading, found = guessed(written)
+    assert reading == Reading("time", form=form)
+    assert found == [*days, datetime.datetime(2024, 9, 5), datetime.datetime(2024, 9, 7)]
+
+
+def test_clocks_with_two_halves_of_the_day_stand_behind_dates():
+    clocks = ["12:00 AM", "1:05 am", "11:59:30 a.m.", "12:00 PM", "5:45PM", "7:30"]
+    reading, found = guessed([f"12/31/2024 {clock}" for clock in clocks])
+    assert reading.form == "12/31/2024"
+    times = [(0, 0), (1, 5), (11, 59, 30), (12, 0), (17, 45), (7, 30)]
+    assert found == [datetime.datetime(2024, 12, 31, *own) for own in times]
+    for odd in ("13:00 PM", "0:30 AM", "25:00", "5:45 XM"):
+        assert guessed([f"12/31/2024 {odd}"])[0].kind == "words"
+
+
+def test_names_that_are_no_month_are_words():
+    assert guessed(["31 Dez 2024", "1 Foo 2025"])[0].kind == "words"
 
 
 def test_dates_that_may_be_read_in_two_ways_are_words_with_a_note():

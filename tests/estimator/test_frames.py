@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import pickle
+import warnings
 
 import numpy as np
 import pandas
@@ -158,6 +159,25 @@ def test_names_and_order_of_columns_are_held_to(trained):
         trained.predict(new.drop("job"))
     with pytest.raises(sp.SetpointError, match="'grade' held numbers in training but holds 'high'"):
         trained.predict(new.with_columns(grade=pl.lit("high")))
+
+
+def test_columns_of_one_name_are_refused():
+    frame, y = draw(100)
+    same = as_pandas(frame)[["amount", "noise"]].set_axis(["a", "a"], axis=1)
+    with pytest.raises(sp.SetpointError, match="more than one column named 'a'; rename them"):
+        sp.SetpointClassifier(ASK, solver=CE).fit(same, y)
+
+
+@pytest.mark.parametrize("kind", ["auto", "trees"])
+def test_kinds_that_choose_by_held_out_rows_say_so_where_there_are_none(kind):
+    frame, y = draw(100)
+    said = f"'{kind}' chooses by held-out rows, and there are none; set held_out to a share"
+    warnings.simplefilter("ignore", UserWarning)
+    with pytest.raises(sp.SetpointError, match=said):
+        sp.SetpointClassifier(ASK, module=kind).fit(frame, np.arange(100) == 0)
+    for solver in ("auto", "default"):
+        with pytest.raises(sp.SetpointError, match=said):
+            sp.SetpointClassifier(ASK, solver=solver, module=kind, held_out=0).fit(frame, y)
 
 
 def test_columns_of_no_use_are_named_in_a_warning():

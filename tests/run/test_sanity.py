@@ -14,7 +14,7 @@ from setpoint import ask
 from setpoint.problem.caution import Caution
 from setpoint.report.of_run import read_material
 from setpoint.report.page import make_page
-from setpoint.report.verdict import sentences
+from setpoint.report.verdict import first_line, sentences
 from setpoint.report.words import verdicts
 from setpoint.run.artefact import save_run
 from setpoint.run.settings import Settings
@@ -54,6 +54,22 @@ def test_rows_learned_by_heart_are_told():
     assert "gap-between-train-and-test" in codes(fit_table(noise(), "y", area, settings))
 
 
+@pytest.mark.parametrize(("noise_of_leak", "told"), [(0.01, True), (1.0, False)])
+def test_a_column_that_gives_the_outcome_away_is_told(noise_of_leak, told):
+    frame, draw = noise(600, 3, share=0.4), np.random.default_rng(1)
+    leak = frame["y"] + noise_of_leak * draw.normal(size=600)
+    run = fit_table(frame.with_columns(leak=leak), "y", ask("minimize fnr where fpr <= 10%"), Settings(**QUICK))
+    assert ("tells-all-apart" in codes(run)) is told
+
+
+def test_too_few_rows_that_are_told_apart_are_no_sign_of_a_leak():
+    frame = noise(600, 2, share=0.1)
+    run = fit_table(
+        frame.with_columns(leak=frame["y"] * 1.0), "y", ask("minimize fnr where fpr <= 10%"), Settings(**QUICK)
+    )
+    assert "tells-all-apart" not in codes(run)
+
+
 def test_few_rows_of_a_class_are_told():
     run = fit_table(loans(), "default", ask("maximize f1"), Settings(**QUICK))
     (caution,) = [one for one in run.cautions if one.code == "few-positives"]
@@ -89,7 +105,11 @@ def test_a_share_that_allows_few_to_be_found_is_not_blamed():
 
 
 def test_an_equality_that_the_test_rows_cannot_tell_from_its_bound_holds(tmp_path):
-    run = fit_table(loans(2000), "default", ask("maximize precision where flagged == 15%"), Settings(**QUICK))
+    asked = ask("maximize precision where flagged == 15%")
+    run = fit_table(loans(2000), "default", asked, Settings(**QUICK, confidence=0.95))
+    (said,) = first_line(run)
+    assert said.startswith("Not certified: no data can show that flagged == 15% holds exactly")
+    assert said.endswith("; the threshold is the bare cut of the 300 calibration rows.")
     assert not run.chosen.judged("test").feasible
     told = read_material(save_run(tmp_path / "run", run))
     ((kind, said),) = verdicts(told)

@@ -87,7 +87,8 @@ class Numeric:
         return Seen(len(values), int(infinite.sum()), int(missing.sum()), 0, int(outside.sum()), example)
 
     def notes(self, seen: Seen) -> list[str]:
-        notes = [f"column {self.name!r}: {seen.infinite} infinite values are taken as missing"] if seen.infinite else []
+        values = "value is" if seen.infinite == 1 else "values are"
+        notes = [f"column {self.name!r}: {seen.infinite} infinite {values} taken as missing"] if seen.infinite else []
         if seen.missing and not self.missing:
             where = seen.share(seen.missing)
             notes.append(f"column {self.name!r}: missing in {where} but never in training; the mean stands in for it")

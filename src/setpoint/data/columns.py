@@ -108,13 +108,14 @@ class Columns:
         read = apply_readings(frame.select([column.name for column in self.columns]), self.readings)
         if notes is not None:
             notes.add(read, extra)
-        features = np.empty((frame.height, len(self.features)), dtype=np.float32)
+        widths = [len(column.features) for column in self.columns]
+        features = np.empty((frame.height, sum(widths)), dtype=np.float32)
         # A column after the other, and then all of them turned at once: writing each across the rows is slow.
-        turned = np.empty((len(self.features), min(frame.height, AT_ONCE)), dtype=np.float32)
+        turned = np.empty((sum(widths), min(frame.height, AT_ONCE)), dtype=np.float32)
         for first in range(0, frame.height, AT_ONCE):
             some, start = read[first : first + AT_ONCE], 0
-            for column in self.columns:
-                end = start + len(column.features)
+            for column, width in zip(self.columns, widths):
+                end = start + width
                 turned[start:end, : some.height] = column.encode(some[column.name]).T
                 start = end
             features[first : first + AT_ONCE] = turned[:, : some.height].T

@@ -115,6 +115,7 @@ def as_frame(data: Any) -> Frame:
             names = dict.fromkeys(name for row in data for name in row)
             return pl.DataFrame({name: [row.get(name) for row in data] for name in names})
         if type(data).__module__.partition(".")[0] == "pandas":
+            _refuse_same_names([str(name) for name in data.columns])
             return pl.DataFrame({str(name): _of_pandas(str(name), column) for name, column in data.items()})
         if hasattr(data, "__arrow_c_stream__"):
             return pl.DataFrame(data)
@@ -125,6 +126,12 @@ def as_frame(data: Any) -> Frame:
         "expected a data frame of polars, pandas or Arrow, columns by name, or a list of rows, got "
         f"{type(data).__name__}"
     )
+
+
+def _refuse_same_names(names: Sequence[str]) -> None:
+    twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
+    if twice is not None:
+        raise BadTable(f"the frame has more than one column named {twice!r}; rename them")
 
 
 def _of_pandas(name: str, column: Any) -> Column:

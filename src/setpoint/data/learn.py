@@ -31,6 +31,8 @@ from setpoint.errors import BadTable
 MOST_LEVELS = 100
 #: Words of up to this many different spellings may look like numbers on purpose.
 MOST_CODES = 12
+#: Values of so many words or more are text rather than names.
+TEXT_WORDS = 4
 #: What a user may say that a column is to be taken as, and the sentence about values that it cannot be.
 CATEGORICAL, NUMERIC, HASH, TEXT, TARGET = "categorical", "numeric", "hash", "text", "target-encode"
 TAKEN_AS = {
@@ -43,6 +45,7 @@ ENCODER = "encoder "
 PAIRS = 40.0
 _CONSTANT, _EMPTY = "it is constant", "every value is missing"
 _AS_NAMES = "no value occurs twice, as in a name or an identifier"
+_AS_TEXT = "no value occurs twice, as in free text; --text learns from its words"
 MOSTLY_ONCE = "most of its values occur once, as names and identifiers do; --hash uses it all the same, --text by words"
 _UNEVEN = "its lists are empty, missing or differ in length"
 _LIKE_AN_ID = re.compile(r"(?:^|[_\W])(?:id|ids|uid|uuid|guid|key|index|idx|rowid|unnamed: 0)$", re.IGNORECASE)
@@ -150,7 +153,8 @@ class _Words:
 def _like_names(counts: LevelCounts) -> str:
     """The reason why levels are names or identifiers, if they are."""
     if counts.different > 2 and max(counts.times.values()) == 1:
-        return _AS_NAMES
+        several = sum(len(level.split()) >= TEXT_WORDS for level in counts.times)
+        return _AS_TEXT if 2 * several > len(counts.times) else _AS_NAMES
     if counts.different > MOST_LEVELS and 2 * counts.once > counts.rows - counts.missing:
         return MOSTLY_ONCE
     return ""

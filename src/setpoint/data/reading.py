@@ -19,8 +19,10 @@ from setpoint.data.spelling import (
     DOTTED,
     MEANING,
     MONTH_FIRST,
+    NAMED,
     POINT,
     UNITS,
+    YEAR_FIRST,
     is_word,
     may_be_number,
     parse_boolean,
@@ -50,7 +52,7 @@ _SPOKEN = {
     _BYTES: ("bytes", "bytes, which text files do not hold; give a Parquet file or a frame"),
 }
 #: The forms in which numbers and dates may be written, apart from the usual one.
-_FORMS = {_NUMBER: (POINT, COMMA), _TIME: (DOTTED, MONTH_FIRST, DAY_FIRST)}
+_FORMS = {_NUMBER: (POINT, COMMA), _TIME: (DOTTED, MONTH_FIRST, DAY_FIRST, YEAR_FIRST, NAMED)}
 _LEADING_ZERO = r"^[^\d.,]*0\d"
 
 
@@ -240,6 +242,9 @@ def learn_readings(frame: Frame) -> tuple[dict[str, Reading], Frame]:
     read: dict[str, Column] = {}
     # All at once, on all cores: of a large table this is most of the reading.
     for column in frame.with_columns(_spelled(pl.col(pl.Float32))):
+        if _is_read(column):
+            readings[column.name], read[column.name] = _PLAIN, column
+            continue
         guess = Guess()
         values = guess.add(column)
         reading = guess.found()
@@ -253,7 +258,14 @@ def learn_readings(frame: Frame) -> tuple[dict[str, Reading], Frame]:
 
 def apply_readings(frame: Frame, readings: Readings) -> Frame:
     """The frame with every column that has a reading read that way."""
-    return frame.with_columns([readings[column.name].read(column) for column in frame if column.name in readings])
+    # Most of thousands of columns are read already, and to put each in its own place takes longer than to see that.
+    other = [c for c in frame if c.name in readings and not (_is_read(c) and readings[c.name].kind == _NUMBER)]
+    return frame.with_columns([readings[column.name].read(column) for column in other]) if other else frame
+
+
+def _is_read(column: Column) -> bool:
+    """Whether a column holds numbers as they are once read."""
+    return isinstance(column.dtype, pl.Float64)
 
 
 def is_text(column: Column) -> bool:
@@ -313,6 +325,8 @@ _EMPTY: dict[str, pl.DataType] = {
     _CLOCK: pl.Time(), _SPAN: pl.Duration("us"), _LIST: pl.List(pl.Float64()), _WORDS: pl.String(),
     _BYTES: pl.Binary(),
 }  # fmt: skip
+#: The reading of numbers in their usual form.
+_PLAIN = Reading(_NUMBER)
 #: Everything that text may be read as.
 _POSSIBLE = [
     *(Reading(kind, length=int(kind == _LIST)) for kind in _PARSERS),

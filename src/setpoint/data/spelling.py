@@ -16,12 +16,15 @@ from setpoint.data.frame import Column, levels
 POINT, COMMA = "1,234.5", "1.234,5"
 #: The forms of dates, apart from 2024-12-31.
 DAY_FIRST, MONTH_FIRST, DOTTED = "31/12/2024", "12/31/2024", "31.12.2024"
+YEAR_FIRST, NAMED = "2024/12/31", "31 Dec 2024"
 MEANING = {
     POINT: "a comma stands between thousands, so that 1,234 is 1234",
     COMMA: "the comma is the decimal point, so that 1,5 is 1.5",
     DAY_FIRST: "the day comes first",
     MONTH_FIRST: "the month comes first",
     DOTTED: "the day comes first",
+    YEAR_FIRST: "the year comes first",
+    NAMED: "the month has its English name, behind the day or before it",
 }
 #: Signs and codes that may stand before or behind a number, one kind per column; a percent sign stands behind.
 UNITS = (
@@ -34,7 +37,29 @@ _DRESSED = (
     rf"^(?P<open>\()?\s*(?P<sign>[-+])?\s*(?P<before>{_UNIT})?\s*(?P<then>[-+])?\s*(?P<late>\()?\s*"
     rf"(?P<digits>\d[\d.,'\s]*(?:[eE][-+]?\d+)?|[.,]\d+)\s*(?P<closed>\))?\s*(?P<behind>{_UNIT}|%)?\s*(?P<end>\))?$"
 )
+#: Day, month and year in some order, and a time behind them.
 _DATED = r"^(\d{1,2})SEPARATOR(\d{1,2})SEPARATOR(\d{4})(?:[T ](\S.*))?$"
+_DATES = {
+    DAY_FIRST: _DATED.replace("SEPARATOR", "[/-]"),
+    MONTH_FIRST: _DATED.replace("SEPARATOR", "[/-]"),
+    DOTTED: _DATED.replace("SEPARATOR", r"\."),
+    YEAR_FIRST: r"^(\d{4})[/.](\d{1,2})[/.](\d{1,2})(?:[T ](\S.*))?$",
+}
+#: The day before the name of the month, and behind it.
+_NAMED = (
+    r"^(\d{1,2})[-./\s]\s*([A-Za-z]{3,9})\.?[-,./\s]\s*(\d{4})(?:[,T ]\s*(\S.*))?$",
+    r"^([A-Za-z]{3,9})\.?[-\s]\s*(\d{1,2})[-,\s]\s*(\d{4})(?:[,T ]\s*(\S.*))?$",
+)
+_MONTHS = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december",
+)  # fmt: skip
+#: The number of each month, by its whole name and by the start of it.
+_MONTH_OF = {
+    **{own: f"{place:02d}" for place, name in enumerate(_MONTHS, 1) for own in (name, name[:3])}, "sept": "09",
+}  # fmt: skip
+#: A time of day, with hours up to 12 and am or pm behind them or not.
+_CLOCK = r"^(\d{1,2}):(\d{2})(:\d{2}(?:\.\d+)?)?\s*(?:([AaPp])\.?[Mm]\.?)?$"
 _ZONE = r"(?:Z|[+-]\d{2}:?\d{2})$"
 _LIKE_A_NUMBER = r"^[-+(]?[$€£]?\s?\d[\d.,'\s]*[%$€£]?\)?$"
 
@@ -129,11 +154,33 @@ def may_be_number(plain: Column, form: str) -> bool:
 
 def to_iso(text: Column, form: str) -> Column:
     """Dates of a form, with times behind them if there are any, as 2024-12-31 spells them; null where it is none."""
-    parts = text.str.extract_groups(_DATED.replace("SEPARATOR", r"\." if form == DOTTED else "/")).struct.unnest()
-    first, second, year, time = (parts[name] for name in parts.columns)
-    month, day = (first, second) if form == MONTH_FIRST else (second, first)
+    if form == NAMED:
+        (day, month, year, time), (name, number, later, clock) = (_groups(text, pattern) for pattern in _NAMED)
+        first = day.is_not_null()
+        spelled = month.zip_with(first, name).str.to_lowercase()
+        month = spelled.replace_strict(_MONTH_OF, default=None, return_dtype=pl.String)
+        day, year, time = (own.zip_with(first, other) for own, other in ((day, number), (year, later), (time, clock)))
+    else:
+        one, two, three, time = _groups(text, _DATES[form])
+        orders = {MONTH_FIRST: (three, one, two), YEAR_FIRST: (one, two, three)}
+        year, month, day = orders.get(form, (three, two, one))
     iso = year + "-" + month.str.zfill(2) + "-" + day.str.zfill(2)
-    return (iso + (" " + time).fill_null("")).alias(text.name)
+    return (iso + (" " + _in_24_hours(time)).fill_null("")).alias(text.name)
+
+
+def _groups(text: Column, pattern: str) -> list[Column]:
+    return text.str.extract_groups(pattern).struct.unnest().get_columns()
+
+
+def _in_24_hours(time: Column) -> Column:
+    """Times as 17:45 spells them; others stay as they are."""
+    hour, minute, second, half = _groups(time, _CLOCK)
+    number = hour.cast(pl.Int64)
+    # Noon and midnight are 12 on a clock with two halves.
+    of_day = (number % 12 + 12 * (half.str.to_lowercase() == "p").cast(pl.Int64)).set(half.is_null(), None)
+    whole = of_day.fill_null(number).cast(pl.String).str.zfill(2) + ":" + minute + second.fill_null("")
+    odd = half.is_not_null() & ((number < 1) | (number > 12))
+    return whole.set(odd.fill_null(False), None).fill_null(time)
 
 
 def plain_spelling(form: str, unit: str) -> tuple[tuple[str, str], ...]:
@@ -188,5 +235,5 @@ def may_be_two_dates(column: Column) -> bool:
     if column.dtype != pl.String:
         return False
     text = levels(column.unique()).drop_nulls()
-    days = text.str.extract_groups(_DATED.replace("SEPARATOR", "/")).struct.unnest()
-    return len(text) > 0 and all((days[name].cast(pl.Int64) <= 12).fill_null(False).all() for name in days.columns[:2])
+    days = _groups(text, _DATES[DAY_FIRST])[:2]
+    return len(text) > 0 and all((own.cast(pl.Int64) <= 12).fill_null(False).all() for own in days)

@@ -121,6 +121,11 @@ class Training:
         """Train by the solver; cross-entropy is trained beside it unless it was one of the candidates."""
         if isinstance(self.ensemble, Splits) and not parts.apart:
             raise BadSetting("an ensemble over splits needs held_out and calibration rows; give both a share")
+        if self.network.method is not None and parts.held_out is parts.train:
+            raise BadSetting(
+                f"module {self.network.module!r} chooses by held-out rows, and there are none; set held_out to a share "
+                "such as 0.2 and bring at least 5 rows of either class for each part, or take module='linear'"
+            )
         aside = parts.calibration.clusters
         if isinstance(self.ensemble, Splits) and aside is not None:
             raise BadSetting("an ensemble over splits draws rows at random and parts clusters; give a number instead")

@@ -44,7 +44,7 @@ def cautions_of_run(run: Run, sizes: Sizes) -> tuple[Caution, ...]:
     if isinstance(run.problem, LabelProblem):
         found += _extreme_labels(run, run.problem)
     elif run.problem.over is None and run.problem.kind not in (CLASSES, LISTS):
-        found += _extreme_decisions(run)
+        found += [*_extreme_decisions(run), *_all_apart(run)]
     return (*found, *_learned_by_heart(run))
 
 
@@ -136,6 +136,19 @@ def _extreme_decisions(run: Run) -> list[Caution]:
         said = f"at its {noun} the model leaves {tn} of {negatives} negatives alone on the test rows"
         return [Caution("flags-nearly-everything", f"{said}: it flags nearly everything")]
     return []
+
+
+def _all_apart(run: Run) -> list[Caution]:
+    """A caution if no positive of the test rows scores as low as any negative, where both are many."""
+    sample = run.sample("test")
+    if sample.scores.dim() > 1:
+        return []
+    positives, negatives = (sample.scores[sample.labels == label] for label in (1, 0))
+    if min(len(positives), len(negatives)) < FEWEST or not positives.min() > negatives.max():
+        return []
+    said = f"on the test rows each of {len(positives)} positives scores above each of {len(negatives)} negatives"
+    ask = "is a column known only with the outcome? The report shows which columns drive the score"
+    return [Caution("tells-all-apart", f"{said}, which few tables allow: {ask}")]
 
 
 def _objective_on(run: Run, part: str) -> Estimate:

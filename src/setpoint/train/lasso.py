@@ -86,7 +86,7 @@ def _quadratic(curvature: Array, target: Array, cost: Array, z: Array) -> Array:
     for _ in range(MOST_SOLVED):
         inside = ((sign != 0) | free).nonzero()[0]
         aim = np.zeros_like(z)
-        aim[inside] = np.linalg.solve(curvature[np.ix_(inside, inside)], (target - cost * sign)[inside])
+        aim[inside] = np.linalg.solve(curvature[inside[:, None], inside], (target - cost * sign)[inside])
         # The minimum for these signs, or the best of the points on the way to it at which a parameter meets 0.
         step, slope = aim - z, curvature @ z - target
         meets = ((z * aim < 0) & ~free).nonzero()[0]
