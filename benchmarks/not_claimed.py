@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import statistics
-
-from benchmarks import papers
+from benchmarks import papers, passages
 from benchmarks.common.harness import load_figures
 from benchmarks.common.words import counted, share
 from benchmarks.studies.networks.page import gain
@@ -41,12 +39,11 @@ def small_networks() -> str:
 
 def tables() -> str:
     figures = load_figures("tables")
-    fits = statistics.median(figures["times"].values())
     corrected = found(figures, TUNED, error="corrected_standard_error")
     return (
         "**That it is the best tool for every table.** By errors corrected for overlapping splits it is better than "
         f"tuned LightGBM in {corrected['better']} of {corrected['cells']} cells and worse in {corrected['worse']}; in "
-        f"the rest nothing can be said. It takes {fits:.0f} single LightGBM fits in the median ([tables](tables.md))."
+        f"the rest nothing can be said. {passages.fits_taken()} ([Tables](tables.md).)"
     )
 
 

@@ -41,7 +41,7 @@ def test_the_decision_table_is_filled():
     choosing = passages.DOCS / "choosing.md"
     assert choosing in passages.pages()
     assert "best of 21 class weights in" in choosing.read_text()
-    assert all(words in choosing.read_text() for words in ("against best of 7 weights", "as many steps as that search"))
+    assert all(words in choosing.read_text() for words in ("against best of 7 weights", "7/3 as many steps"))
 
 
 def test_the_index_has_at_most_25_rows_gains_first_and_links_to_every_study():

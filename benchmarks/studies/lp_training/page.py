@@ -143,7 +143,7 @@ def costs(figures: Row) -> str:
             if "not tried" in row:
                 cells += [row["not tried"], "", ""]
             else:
-                cells += [f"{row['loss, ms']:.3g}", f"{row['step, ms']:.0f}", f"{row['megabytes']:.0f}"]
+                cells += [f"{row['loss, ms']:.3g}", f"{row['step, ms']:.0f}", f"{max(row['megabytes'], 0):.0f}"]
         lines.append([name, *cells])
     return table(
         ["loss", *(f"{what}, batch {size}" for size in sizes for what in ("loss, ms", "step, ms", "MB"))], lines
