@@ -39,6 +39,8 @@ def against(figures: dict[str, Any], rival: str, judged: str = "test") -> str:
 
 
 def claims(figures: dict[str, Any]) -> list[Claim]:
+    if not counted_gains(figures["cells"], TUNED, "test"):
+        return []
     ran = splits_of(figures).values()
     on = f"{len(figures['sizes'])} tables, {min(ran)} to {max(ran)} splits"
     told: list[Claim] = []

@@ -202,7 +202,7 @@ def main() -> None:
     seeds = (SCREENING_SEEDS if options.screen or options.quick else SEEDS)[: options.splits]
     tables = tuple(options.tables.split(",")) if options.tables else tuple(TABLES)
     if options.quick:
-        tables, seeds = ("breast_cancer", "german_credit"), seeds[:2]
+        tables = ("breast_cancer", "german_credit")
     journal, folders = Journal(name, options.quick), Folders(options.data, options.packages)
     bench, methods = Bench(journal, options.keep, options.again), options.methods.split(",")
     for seed in seeds if not options.sum_up else ():
