@@ -45,7 +45,8 @@ def tables() -> str:
         "**That it is the best tool for every table.** By errors corrected for overlapping splits it is better than "
         f"tuned LightGBM in {corrected['better']} of {corrected['cells']} cells and worse in {corrected['worse']}; in "
         "the rest nothing can be said. Against tuned LightGBM that is trained again on held-out rows too it is, as "
-        f"shipped, better in {again['better']} and worse in {again['worse']} by plain errors. {passages.fits_taken()} ([Tables](tables.md).)"
+        f"shipped, better in {again['better']} and worse in {again['worse']} by plain errors. {passages.fits_taken()} "
+        "([Tables](tables.md).)"
     )
 
 
