@@ -79,4 +79,8 @@ def test_costs_go_on_after_the_first_loss_and_leave_out_what_is_done(monkeypatch
     told = SimpleNamespace(stdout='a warning\n{"step, ms": 1.0}\n')
     monkeypatch.setattr(costs.subprocess, "run", lambda *given, **more: told)
     rows = list(costs.study(True, str(tmp_path), {f"costs | cross-entropy | {costs.SIZES[0]}"}))
-    assert {row["loss"] for row in rows} == set(costs.MAKERS) - {"cross-entropy"}
+    assert [row["loss"] for row in rows] == list(costs.MAKERS)[1 : costs.QUICK]
+    monkeypatch.setattr(costs, "python_of", lambda name, cache: tmp_path / "absent")
+    whole = list(costs.study(False, str(tmp_path), {f"costs | cross-entropy | {costs.SIZES[0]}"}))
+    assert {row["loss"] for row in whole if row["samples"] == costs.SIZES[0]} == set(costs.MAKERS) - {"cross-entropy"}
+    assert {row["loss"] for row in whole if "not tried" in row} == {"area, penalty", "area, unrolled"}

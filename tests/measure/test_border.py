@@ -66,6 +66,11 @@ FLAT = "must hold one number per sample, shape (n,)"
             BadWeights,
             "weights other than 0 must lie between 1e-12 and 1e+12, but run from 1e-13 to 2; divide them by their mean",
         ),
+        (
+            ([0.1, 0.2, 0.3], [0, 1, 1], [0.0, 1e-9, 1e6]),
+            BadWeights,
+            "weights run from 1e-09 to 1e+06, but none may be more than 1e+12 times another; set the smallest to 0",
+        ),
     ],
 )  # fmt: skip
 def test_every_word_of_a_refusal(arguments, error, whole):

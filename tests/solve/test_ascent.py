@@ -87,3 +87,22 @@ def test_prices_climb_as_those_of_cooper(control, penalty, dtype):
     assert at_the_floor > 10
     assert above > 100
     assert (ours.prices[[2, 3]] != 0).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["single", "double"])
+@pytest.mark.parametrize("penalty", [None, PENALTY], ids=["linear", "augmented"])
+@pytest.mark.parametrize("control", [None, NuPI(proportional=3.0, smoothing=0.4)], ids=["plain", "nupi"])
+def test_prices_climb_alike_beside_arrays_and_beside_tensors(control, penalty, dtype):
+    by_tensors, by_arrays = (Ascent(BOUNDS, Climb(LR, control, penalty, ceiling=0.5)).to(dtype) for _ in range(2))
+    draw, at_the_ceiling = torch.Generator().manual_seed(0), 0
+    for _ in range(100):
+        excesses = 0.05 * torch.randn(len(BOUNDS), generator=draw, dtype=dtype) + 0.01
+        felt = torch.from_numpy(by_arrays.felt(excesses.numpy())[1])
+        # The form of tensors rounds a sum of products once, that of arrays twice.
+        few = {"rtol": 1e3 * torch.finfo(dtype).eps, "atol": 1e2 * torch.finfo(dtype).eps}
+        torch.testing.assert_close(felt, by_tensors.felt(excesses)[1], **few)
+        by_arrays.climb(excesses.numpy())
+        by_tensors.climb(excesses)
+        torch.testing.assert_close(by_arrays.state_dict(), by_tensors.state_dict(), **few)
+        at_the_ceiling += int((by_arrays.prices == 0.5).sum())
+    assert at_the_ceiling > 10

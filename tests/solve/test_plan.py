@@ -8,7 +8,9 @@ import torch
 
 import setpoint as sp
 from setpoint.measure.sample import Sample
-from setpoint.solve.plan import Countable, LossPlan
+from setpoint.solve.at_many import PlanAtMany
+from setpoint.solve.at_one import RowsAtOne
+from setpoint.solve.plan import plan_of
 
 ASKS = [
     "minimize fnr where fpr <= 20%",
@@ -84,25 +86,25 @@ def test_a_learned_threshold_has_a_plan_under_convex_steps_too(step, ask, weight
 
 @pytest.mark.parametrize("ask", ["maximize mcc where fpr <= 10%", "maximize g_mean"])
 def test_metrics_have_no_plan(ask):
-    assert LossPlan.of(sp.ask(ask), sp.steps.SigmoidStep) is None
-    assert LossPlan.of(sp.ask(ASKS[0]), sp.steps.SoftplusStep) is None
+    assert plan_of(sp.ask(ask), sp.steps.SigmoidStep) is None
+    assert plan_of(sp.ask(ASKS[0]), sp.steps.SoftplusStep) is None
 
 
 def test_true_counts_add_up_weights_in_double_precision():
     weights = torch.tensor([16777216.0, 1.0, 1.0])
-    rows = Countable(Sample(torch.tensor([2.0, 2.0, 2.0]), torch.ones(3), weights))
-    assert rows.true_counts(torch.tensor([1.0]).numpy())[0].tolist() == [16777218.0, 0.0, 0.0, 0.0]
+    rows = RowsAtOne(Sample(torch.tensor([2.0, 2.0, 2.0]), torch.ones(3), weights))
+    assert rows.true_counts(np.array([1.0])) == [16777218.0, 0.0, 0.0, 0.0]
 
 
 @pytest.mark.parametrize("ask", ["minimize error where fpr.gap(g) <= 10%", "maximize recall where fnr.gap(g) == 0%"])
 @pytest.mark.parametrize(("active", "broken"), [(False, False), (True, False), (True, True)])
 def test_the_prices_of_a_gap_in_plain_numbers_are_those_in_arrays(ask, active, broken, monkeypatch):
-    plan, draw = LossPlan(sp.ask(ask)), np.random.default_rng(0)
+    plan, draw = PlanAtMany(sp.ask(ask)), np.random.default_rng(0)
     counts, pace = draw.random((4, 4)) + 0.1, draw.normal(size=(4, 4))
     # Two groups at the upper end of the gap share its slope.
     counts[1] = counts[0]
     given = counts, pace, np.array([active]), np.array([broken]), sp.losses.Damping()
     few = plan.solved(*given)
-    monkeypatch.setattr("setpoint.solve.plan.FEW_GROUPS", 0)
+    monkeypatch.setattr("setpoint.solve.at_many.FEW_GROUPS", 0)
     for ours, theirs in zip(few, plan.solved(*given)):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-14)

@@ -67,3 +67,13 @@ def test_training_under_autocast_with_a_grad_scaler(name, dtype):
     after = sp.evaluate("maximize recall over fpr in [0%, 100%]", model(x).squeeze(-1).detach(), labels).objective
     assert all(bool(p.isfinite().all()) for p in model.parameters())
     assert after > max(before, 0.8)
+
+
+@pytest.mark.parametrize("name", ["implicit", "implicit area", "lagrangian", "proxy-lagrangian"])
+def test_a_solver_whose_buffers_are_in_half_precision_takes_scores_in_full(name):
+    scores, labels = half_scores(torch.float32)
+    solver = SOLVERS[name]().bfloat16()
+    loss = solver(scores.requires_grad_(), labels)
+    loss.backward()
+    assert bool(loss.isfinite())
+    assert bool((scores.grad != 0).any())

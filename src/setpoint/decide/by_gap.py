@@ -97,9 +97,9 @@ class OneGap:
         for group, start, end in zip(groups, [0, *ends], ends):
             group.reached, group.cheapest = reached[start:end], cheapest[start:end]
         levels = [group.reached / group.size for group in groups]
-        low = np.sort(np.concatenate(levels))
-        if len(low) > WINDOWS:
-            low = edges_of(levels)
+        # The levels of each group ascend, and a stable sort merges what is in order already.
+        few = len(reached) <= WINDOWS
+        low = np.sort(np.concatenate(levels), kind="stable") if few else edges_of(levels)
         high, low = low + (self.bound + SLACK), low - SLACK
         others = groups[1:]
         total = groups[0].lowest_within(low, high)

@@ -84,8 +84,9 @@ _ACTIVE = (torch.tensor([False]), torch.tensor([True]))
 
 
 def _nth(values: Any, place: int) -> Any:
-    """The value at a place in ascending order."""
-    return np.partition(values, place)[place]
+    """The value at a place in ascending order; it moves the values about."""
+    values.partition(place)
+    return values[place]
 
 
 def _excess(bound: Constraint, wrong: int, size: int) -> float:

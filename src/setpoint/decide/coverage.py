@@ -14,12 +14,13 @@ limit of high temperature.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
 from setpoint.errors import BadProblem
-from setpoint.measure.classes import OfClass, class_shares
+from setpoint.measure.classes import OfClass, class_shares, predict_class
 from setpoint.measure.rate import flagged
 from setpoint.problem.problem import Problem
 
@@ -117,6 +118,8 @@ class _Task:
         return cls(scores, weights / weights.sum(), low, high)
 
     def coverage(self, shifts: Tensor, temperature: float | None = None) -> Tensor:
+        if temperature is None:
+            return torch.bincount(predict_class(self.scores, shifts), self.weights, len(shifts))
         return self.weights @ class_shares(self.scores, shifts, temperature)
 
     def beyond(self, coverage: Tensor) -> Tensor:
@@ -125,7 +128,10 @@ class _Task:
 
     def violation(self, shifts: Tensor) -> float:
         """How far all bounds together are broken at the true coverages."""
-        total = float(self.beyond(self.coverage(shifts)).abs().sum())
+        return self._broken_at(self.coverage(shifts))
+
+    def _broken_at(self, coverage: Tensor) -> float:
+        total = float(self.beyond(coverage).abs().sum())
         return total if total > 1e-12 else 0.0
 
     def judged(self, shifts: Tensor) -> tuple[float, float]:
@@ -133,7 +139,7 @@ class _Task:
         coverage = self.coverage(shifts)
         idle = (self.high - coverage) * (shifts > 0) + (coverage - self.low) * (shifts < 0)
         idle_in_all = float(idle.clamp(min=0).sum())
-        return self.violation(shifts), idle_in_all if idle_in_all > 1e-12 else 0.0
+        return self._broken_at(coverage), idle_in_all if idle_in_all > 1e-12 else 0.0
 
     def slope(self, coverage: Tensor, shifts: Tensor) -> Tensor:
         """Bound minus coverage; at the kink, 0 within the bounds."""
@@ -190,22 +196,28 @@ class _Task:
 
     def newton(self, temperature: float, shifts: Tensor, tolerance: float = 1e-13) -> Tensor:
         """The shifts at which the soft coverages meet their bounds, to within a tolerance of the coverages."""
-        bounded = (self.low > 0) | (self.high < 1)
-        free = ~bounded
-        if int(free.sum()) < 2:
-            return self._newton(temperature, shifts, tolerance, self._widest())
+        bounded, of_bounded, of_free = self._parts
+        if of_free.shape[1] < 2:
+            return self._newton(temperature, shifts, tolerance, self._widest)
         # Classes without bounds stay where they are, and together act as one class.
-        together = torch.logsumexp(temperature * (self.scores[:, free] - shifts[free]), -1) / temperature
+        together = torch.logsumexp(temperature * (of_free - shifts[~bounded]), -1) / temperature
         few = replace(
             self,
-            scores=torch.cat([self.scores[:, bounded], together.unsqueeze(-1)], -1),
+            scores=torch.cat([of_bounded, together.unsqueeze(-1)], -1),
             low=torch.cat([self.low[bounded], self.low.new_zeros(1)]),
             high=torch.cat([self.high[bounded], self.high.new_ones(1)]),
         )
         start = torch.cat([shifts[bounded], shifts.new_zeros(1)])
-        moved = few._newton(temperature, start, tolerance, self._widest())
+        moved = few._newton(temperature, start, tolerance, self._widest)
         return shifts.masked_scatter(bounded, moved[:-1])
 
+    @cached_property
+    def _parts(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Which classes have bounds, the scores of these, and those of the others."""
+        bounded = (self.low > 0) | (self.high < 1)
+        return bounded, self.scores[:, bounded], self.scores[:, ~bounded]
+
+    @cached_property
     def _widest(self) -> float:
         """The farthest that a shift may have to go."""
         rows, classes = (self.scores.amax(dim) - self.scores.amin(dim) for dim in (-1, 0))

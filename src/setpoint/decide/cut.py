@@ -41,15 +41,15 @@ class Finder:
     """The search for the best cut of a problem; what does not depend on a sample is worked out once."""
 
     def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        self.ranked = None if problem.group is not None else Ranked.of(problem)
+        self.problem, self.by_group = problem, problem.group is not None
+        self.ranked = None if self.by_group else Ranked.of(problem)
         self.in_arrays = Levelled.of(problem) or Bounded.of(problem)
         self.one_gap = OneGap.of(problem)
-        self.limit = None if problem.group is not None else _limit(problem)
+        self.limit = None if self.by_group else _limit(problem)
 
     def __call__(self, sample: Sample) -> Found:
         problem, sees = self.problem, may_look(sample.scores)
-        if problem.group is not None:
+        if self.by_group:
             plain = sample.weights is None and sees and sample.scores.dtype == sample.dtype
             by_gap = self.one_gap.find(sample) if self.one_gap is not None and plain else None
             return Found(*(by_gap or find_by_group(problem, sample)))

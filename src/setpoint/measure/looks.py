@@ -19,6 +19,11 @@ def may_look(numbers: Tensor) -> bool:
     return numbers.is_cpu and not torch.compiler.is_compiling()
 
 
+def in_arrays(numbers: Tensor) -> bool:
+    """Whether NumPy may read and write the numbers of a tensor where they are; it has no bfloat16."""
+    return may_look(numbers) and numbers.dtype is not torch.bfloat16
+
+
 def constant(numbers: tuple[float, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
     """Fixed numbers on a device, cached because sending them waits for the device; never write to the result."""
     # Compiled code keeps its constants by itself.

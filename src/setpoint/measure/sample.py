@@ -159,9 +159,7 @@ def _is_plain(scores: Any, labels: Any, groups: Any) -> bool:
 
     A yes is certain; a no says that the checks below have to tell what is wrong, if anything is.
     """
-    if not (is_tensor(scores) and is_tensor(labels) and scores.dtype is labels.dtype and scores.is_cpu):
-        return False
-    if scores.dtype not in (torch.float32, torch.float64) or scores.dim() != 1 or scores.shape != labels.shape:
+    if not (is_tensor(scores) and is_tensor(labels) and scores.is_cpu):
         return False
     if groups is not None and not (is_tensor(groups) and groups.is_cpu and groups.dtype is torch.int64):
         return False
@@ -169,11 +167,14 @@ def _is_plain(scores: Any, labels: Any, groups: Any) -> bool:
         numbers, classes, codes = scores.detach().numpy(), labels.numpy(), None if groups is None else groups.numpy()
     except (RuntimeError, TypeError):
         return False
-    if codes is not None and (codes.shape != numbers.shape or (len(codes) and codes.min() < 0)):
+    if numbers.dtype.char not in "fd" or classes.dtype != numbers.dtype:
         return False
-    # One score that is NaN or too large makes the sum of squares so; zeros and ones must be all labels.
-    binary = np.count_nonzero(classes == 1) + np.count_nonzero(classes == 0) == len(classes)
-    return len(numbers) > 0 and bool(binary and numbers.dot(numbers) <= _MODERATE)
+    if numbers.ndim != 1 or classes.shape != numbers.shape or not len(numbers):
+        return False
+    if codes is not None and (codes.shape != numbers.shape or codes.min() < 0):
+        return False
+    # One score that is NaN or too large makes the sum of squares so; 0 and 1 are their own truth values.
+    return bool(numbers.dot(numbers) <= _MODERATE) and not np.count_nonzero(classes.astype(bool) != classes)
 
 
 def check_scores(given: Any, *, look: bool = True, to_train: bool = False) -> Tensor:
@@ -289,10 +290,18 @@ def refuse_odd_weights(weights: Tensor, whose: str = "weights") -> None:
     if not bool(((weights >= 0) & weights.isfinite()).all()):
         raise BadWeights(f"{whose} must be finite and not negative; drop such samples or set their weight to 0")
     present = weights.detach()[weights > 0]
-    if len(present) and not (float(present.min()) >= SMALLEST_WEIGHT and float(present.max()) <= LARGEST_WEIGHT):
+    if not len(present):
+        return
+    least, most = float(present.min()), float(present.max())
+    if least < SMALLEST_WEIGHT or most > LARGEST_WEIGHT:
         raise BadWeights(
             f"{whose} other than 0 must lie between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}, but run from "
-            f"{float(present.min()):g} to {float(present.max()):g}; divide them by their mean"
+            f"{least:g} to {most:g}; divide them by their mean"
+        )
+    if most > LARGEST_WEIGHT * least:
+        raise BadWeights(
+            f"{whose} run from {least:g} to {most:g}, but none may be more than {LARGEST_WEIGHT:g} times another; "
+            "set the smallest to 0"
         )
 
 

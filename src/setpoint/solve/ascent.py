@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from setpoint.errors import BadSetting, DivergedPrices
 from setpoint.measure.constraint import Constraint
 from setpoint.measure.looks import may_look
-from setpoint.measure.sample import within
 from setpoint.solve.refuse import above_zero, finite_start
+
+#: Tensors, or arrays where NumPy may work on the memory of the buffers.
+Numbers = Tensor | NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -89,6 +94,25 @@ def room(bound: Constraint) -> float:
     return max(share, 1e-6) if share > 0 else 1.0
 
 
+def as_given(given: Numbers, *buffers: Tensor) -> list[Any]:
+    """Buffers in the form of some numbers: themselves beside a tensor, arrays on their memory beside an array."""
+    return list(buffers) if isinstance(given, Tensor) else [buffer.numpy() for buffer in buffers]
+
+
+def cast_like(numbers: Any, other: Any) -> Any:
+    """Numbers in the precision of others of their form."""
+    return numbers.to(other.dtype) if isinstance(numbers, Tensor) else numbers.astype(other.dtype)
+
+
+def plus(numbers: Any, more: Any, factor: float) -> Any:
+    """numbers + factor x more; tensors round it once, as the optimizers of PyTorch do."""
+    return numbers.add(more, alpha=float(factor)) if isinstance(numbers, Tensor) else numbers + factor * more
+
+
+def module_of(numbers: Numbers) -> Any:
+    return torch if isinstance(numbers, Tensor) else np
+
+
 class Ascent(nn.Module):
     """One price per bound. It rises by lr * excess / room, never below zero unless the bound is an equality."""
 
@@ -117,37 +141,39 @@ class Ascent(nn.Module):
         most = self.settings.limit if self.settings.ceiling is None else self.settings.ceiling
         self.prices.copy_(torch.maximum(prices, self.floors).clamp(-most, most))
 
-    def felt(self, excesses: Tensor) -> tuple[float, Tensor]:
+    def felt(self, excesses: Numbers) -> tuple[float, Numbers]:
         """The weight of the objective, 1, and the prices that the model feels: the Lagrangian's slopes by excess."""
-        prices = self.prices.to(excesses.dtype)
+        prices, floors = (cast_like(own, excesses) for own in as_given(excesses, self.prices, self.floors))
         if self.settings.penalty is not None:
-            prices = torch.maximum(prices + self.settings.penalty * excesses, self.floors.to(excesses.dtype))
+            prices = module_of(excesses).maximum(prices + self.settings.penalty * excesses, floors)
         return 1.0, prices
 
-    def climb(self, excesses: Tensor) -> None:
+    def climb(self, excesses: Numbers) -> None:
         """Move every price by the true excess of its bound."""
-        excess, control = excesses.to(self.prices.dtype) / self.rooms, self.settings.control
-        rise, smoothed = excess, self.smoothed
+        prices, rooms, floors = as_given(excesses, self.prices, self.rooms, self.floors)
+        excess, control, numeric = cast_like(excesses, prices) / rooms, self.settings.control, module_of(excesses)
+        rise = excess
         if control is not None:
-            before, fresh = torch.where(self.started, smoothed, excess), 1 - control.smoothing
+            smoothed, started = as_given(excesses, self.smoothed, self.started)
+            before, fresh = numeric.where(started, smoothed, excess), 1 - control.smoothing
             rise = excess + fresh * (excess - before) * control.proportional
-            smoothed = (before * control.smoothing).add(excess, alpha=fresh)
-        risen = torch.maximum(self.prices.add(rise, alpha=float(self.settings.lr)), self.floors)
+            after = plus(before * control.smoothing, excess, fresh)
+        risen = numeric.maximum(plus(prices, rise, self.settings.lr), floors)
         if self.settings.ceiling is not None:
-            risen.clamp_(-self.settings.ceiling, self.settings.ceiling)
-        if may_look(risen) and not within(risen, self.settings.limit):
+            risen = risen.clip(-self.settings.ceiling, self.settings.ceiling)
+        if not may_look(self.prices):
+            self.excesses.copy_(excess)
+        elif not bool((abs(risen) <= self.settings.limit).all()):
             self._refuse_divergence(risen, excess)
-        self.excesses.copy_(excess)
-        self.prices.copy_(risen)
+        prices[...] = risen
         if control is not None:
-            self.smoothed.copy_(smoothed)
-            self.started.fill_(True)
+            smoothed[...], started[...] = after, True
 
     def look(self) -> None:
         """Refuse prices that have diverged on a device at which nobody looked."""
         self._refuse_divergence(self.prices, self.excesses)
 
-    def _refuse_divergence(self, risen: Tensor, excesses: Tensor) -> None:
+    def _refuse_divergence(self, risen: Numbers, excesses: Numbers) -> None:
         for place, bound in enumerate(self.bounds):
             if not abs(float(risen[place])) <= self.settings.limit:
                 excess = float(excesses[place]) * float(self.rooms[place])

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import torch
 from torch import Tensor, nn
 
 from setpoint.decide.cut import find
-from setpoint.measure.looks import may_look
+from setpoint.measure.looks import in_arrays, may_look
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import HardStep, SigmoidStep, SmoothStep, Step, adds_up, hard_step
 from setpoint.problem.problem import Problem
-from setpoint.solve.ascent import Ascent, Climb
+from setpoint.solve.ascent import Ascent, Climb, Numbers
+from setpoint.solve.at_one import RowsAtOne
 from setpoint.solve.memory import Memory, memory_size
-from setpoint.solve.plan import Countable, LossPlan, batch_loss, convex_loss
+from setpoint.solve.plan import Plan, counted, plan_of
 from setpoint.solve.price import Damping, Expansion, count_at, count_pace, expand_around, solve_prices
 from setpoint.solve.refuse import check_problem, finite_start, with_groups
 from setpoint.solve.solver import Solver, settle_temperature, temperature_buffer
@@ -30,9 +31,9 @@ class Prices(Protocol):
 
     def start(self, prices: Tensor) -> None: ...
 
-    def felt(self, excesses: Tensor) -> tuple[float, Tensor]: ...
+    def felt(self, excesses: Numbers) -> tuple[float, Any]: ...
 
-    def climb(self, excesses: Tensor) -> None: ...
+    def climb(self, excesses: Numbers) -> None: ...
 
     def look(self) -> None: ...
 
@@ -98,7 +99,7 @@ class Lagrangian(Solver):
         finite_start("threshold", threshold)
         self.problem, self.n_groups, self.step, self.truth = problem, n_groups, step, truth
         self.threshold = threshold
-        self.plan = LossPlan.of_learned(problem, step) if isinstance(truth, HardStep) else None
+        self.plan = plan_of(problem, step, learned=True) if isinstance(truth, HardStep) else None
         self.memory = Memory(memory_size(problem.tightest) if memory is None else memory)
         shape = (problem.n_thresholds,) if n_groups is None else (1, n_groups)
         self.thresholds = nn.Parameter(torch.zeros(shape))
@@ -118,7 +119,7 @@ class Lagrangian(Solver):
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
         batch = with_groups(batch, self.problem, self.n_groups)
         reference = self.memory.taking(batch, keep=self.training)
-        if self.plan is not None and may_look(batch.scores):
+        if self.plan is not None and may_look(batch.scores) and in_arrays(self.temperature):
             return self._planned_loss(self.plan, batch, reference)
         # A device is waited for: without both classes no price moves.
         if len(reference.scores) == 0 or not bool((batch.mass > 0) & reference.holds_both_classes):
@@ -137,10 +138,9 @@ class Lagrangian(Solver):
             self.ascent.climb(true)
         return loss
 
-    def _planned_loss(self, plan: LossPlan, batch: Sample, reference: Sample) -> Tensor:
+    def _planned_loss(self, plan: Plan, batch: Sample, reference: Sample) -> Tensor:
         """The same loss on the processor, of problems that have a plan."""
-        own = Countable(batch)
-        rows = own if reference.scores.data_ptr() == batch.scores.data_ptr() else Countable(reference)
+        own, rows = counted(plan, batch, reference)
         if not (own.mass > 0 and rows.has_both_classes):
             return (0.0 * batch.scores).sum()
         temperature = settle_temperature(
@@ -149,18 +149,18 @@ class Lagrangian(Solver):
         heat, step = temperature.item(), self.step(temperature)
         thresholds = self._start(reference, step, temperature)
         levels, convex = thresholds.detach().numpy(), not adds_up(step)
-        true = torch.from_numpy(plan.excesses(rows.true_counts(levels)))
-        counts = rows.counts_by(step, levels) if convex else rows.soft_counts(levels, heat, slopes=rows is own)[0]
+        true = plan.excesses(rows.true_counts(levels))
+        counts = cast(RowsAtOne, rows).counts_by(step, levels) if convex else rows.soft_counts(levels, heat)
         weight, prices = self.ascent.felt(true)
-        sizes = rows.totals if convex else None
-        value, slope = plan.weighed(counts, weight, prices.numpy(), sizes)
+        sizes = (rows.positives, rows.negatives) if convex else None
+        value, slope = plan.weighed(counts, weight, prices, sizes)
         if self.training:
             self.ascent.climb(true)
         share = own.mass / rows.mass
         if convex:
-            fixed = value - float((slope * counts).sum())
-            return convex_loss(batch, own, thresholds, step, fixed, slope, share)
-        return batch_loss(batch, own, thresholds, heat, value, slope, counts, share)
+            return cast(RowsAtOne, own).convex_loss(batch.scores, thresholds, step, value, slope, counts, share)
+        own.take_from(rows, self.memory.place_of(batch, reference))
+        return own.loss(batch.scores, thresholds, heat, value, slope, counts, share)
 
     def _start(self, reference: Sample, step: SmoothStep, temperature: Tensor) -> Tensor:
         """The thresholds; the first time, the best feasible cut, with the prices that hold it in place."""

@@ -78,6 +78,12 @@ class Memory(nn.Module):
             self.push(batch)
         return reference
 
+    def place_of(self, batch: Sample, reference: Sample) -> slice | None:
+        """Where the batch that came last stands in what `taking` made of it; None if not there in one piece."""
+        end = int(self.head) or self.size
+        start = end - len(batch.scores)
+        return slice(start, end) if reference.scores is self.scores and start >= 0 else None
+
     def _is_plain(self) -> bool:
         """Whether the memory is full of rows of weight 1, as most are: it then stays so until a weight comes."""
         if not self._plain:

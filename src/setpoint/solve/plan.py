@@ -1,531 +1,85 @@
-"""The loss of `price.py` for rates and gaps on the processor: the same formulas, worked out once per problem.
+"""The plan of a problem: the loss of `price.py` for rates and gaps on the processor, worked out once per problem.
 
-A step of a small model counts few numbers, and the overhead of each operation on a tensor costs more than its numbers
-do. So everything that does not change from step to step is an array of the plan, slopes are written out, and only the
-counts of the batch itself are left to autograd. `price.py` stays the reference, for every metric, step and device.
+The formulas are the same, but everything that does not change from step to step is kept, and rows are counted in
+arrays. `price.py` stays the reference, for every metric, step and device.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from operator import mul
-from typing import Any
+from typing import Any, Protocol
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from setpoint.errors import BadScores
 from setpoint.measure.rate import Gap, Rate
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import HingeStep, SigmoidStep, SmoothStep, SoftplusStep
 from setpoint.problem.problem import Problem
-from setpoint.solve.price import BROKEN_PRICE, OVERFLOW, Damping
-from setpoint.solve.with_slopes import with_slopes
-
-Array = NDArray[Any]
-#: Rows times thresholds that are counted at once: beyond that they leave the cache of the processor.
-BLOCK = 2**17
-#: Groups up to which plain numbers are quicker than arrays.
-FEW_GROUPS = 16
+from setpoint.solve.at_many import PlanAtMany
+from setpoint.solve.at_one import PlanAtOne
+from setpoint.solve.counted import Array
+from setpoint.solve.price import Damping
 
 
-class Countable:
-    """A sample as arrays, ready to be counted at T thresholds: one, one per point of an area or one per group."""
-
-    def __init__(self, sample: Sample) -> None:
-        self.scores, self.labels = sample.scores.detach().numpy(), sample.labels.numpy()
-        self.weights = None if sample.weights is None else sample.weights.numpy()
-        self.groups = None if sample.n_groups is None or sample.groups is None else sample.groups.numpy()
-        #: What `passing` gave at the thresholds of this step, once it has been counted.
-        self.passed: Array | None = None
-        if self.groups is not None:
-            self.places, self.size = 2 * self.groups + (self.labels == 0), 2 * (sample.n_groups or 0)
-            self.totals = np.bincount(self.places, self.weights, self.size).reshape(-1, 2).astype(np.float64)
-        elif self.weights is None:
-            positives = float(np.count_nonzero(self.labels))
-            self.totals = np.array([[positives, len(self.labels) - positives]])
-        else:
-            #: The weight of each row as a positive and as a negative, `(2, n)`.
-            self.sides = np.stack([self.labels, 1 - self.labels]) * self.weights
-            self.totals = self.sides.sum(1, dtype=np.float64)[None]
-        self.positives, self.negatives = self.totals[0].tolist() if self.groups is None else self.totals.sum(0).tolist()
+class Counted(Protocol):
+    """The rows of a step, whose counts are of the form that their plan takes."""
 
     @property
-    def mass(self) -> float:
-        return float(self.positives + self.negatives)
+    def positives(self) -> float: ...
 
     @property
-    def has_both_classes(self) -> bool:
-        return bool(self.positives > 0 and self.negatives > 0)
+    def negatives(self) -> float: ...
 
-    def levels(self, thresholds: Array) -> Array:
-        """The threshold of each row, in a shape that scores are compared with."""
-        thresholds = thresholds.astype(self.scores.dtype, copy=False)
-        if self.groups is not None:
-            per_row: Array = thresholds.ravel()[self.groups]
-            return per_row
-        return thresholds[:, None] if len(thresholds) > 1 else thresholds
+    @property
+    def mass(self) -> float: ...
 
-    def blocks(self, thresholds: int) -> list[slice]:
-        """The thresholds of an area, in blocks to be counted one after the other."""
-        step = max(BLOCK // max(len(self.scores), 1), 1)
-        if self.groups is not None or thresholds <= step:
-            return [slice(None)]
-        return [slice(start, start + step) for start in range(0, thresholds, step)]
+    @property
+    def has_both_classes(self) -> bool: ...
 
-    def passing(self, thresholds: Array, heat: float, *, slopes: bool = True) -> Array:
-        """How far each row passes under the sigmoid step and, if asked for, the slope of that per unit of temperature.
+    def take_from(self, rows: Any, place: slice | None) -> None: ...
 
-        It is `(2, n)`, or `(1, n)` without slopes, for one threshold or one per group, else `(2, m, n)`.
-        """
-        levels = self.levels(thresholds)
-        rows = self.scores.shape if levels.ndim == 1 else (len(levels), len(self.scores))
-        found: Array = np.empty((1 + slopes, *rows), self.scores.dtype)
-        passed = np.subtract(self.scores, levels, out=found[0])
-        passed *= heat
-        torch.from_numpy(passed).sigmoid_()
-        if slopes:
-            np.subtract(passed, np.multiply(passed, passed, out=found[1]), out=found[1])
-        return found
+    def soft_counts(self, thresholds: Array, heat: float) -> Any: ...
 
-    def soft_counts(self, thresholds: Array, heat: float, *, slopes: bool = True) -> list[Array]:
-        """The four counts under the sigmoid step `(T, 4)` and, if asked for, their slopes per unit of temperature."""
-        blocks = self.blocks(len(thresholds))
-        if len(blocks) > 1:
-            parts = [self._above(self.passing(thresholds[some], heat, slopes=slopes)) for some in blocks]
-            above = np.concatenate(parts, 1)
-        else:
-            self.passed = self.passing(thresholds, heat, slopes=slopes)
-            above = self._above(self.passed)
-        counts = np.concatenate([above[0], self.totals - above[0]], 1)
-        return [counts, np.concatenate([-above[1], above[1]], 1)] if slopes else [counts]
+    def counts_and_pace(self, thresholds: Array, heat: float) -> tuple[Any, Any]: ...
 
-    def true_counts(self, thresholds: Array) -> Array:
-        """The four counts `(T, 4)` of the rows above their thresholds."""
-        above = self.scores > self.levels(thresholds)
-        if self.groups is not None or self.weights is not None or above.ndim > 1:
-            tp_fp = self._above(above.astype(np.float64)[None])[0]
-            return np.concatenate([tp_fp, self.totals - tp_fp], 1)
-        passed = np.count_nonzero(above)
-        tp = np.count_nonzero(np.logical_and(above, self.labels, out=above))
-        fp = passed - tp
-        return np.array([[tp, fp, self.positives - tp, self.negatives - fp]])
+    def true_counts(self, thresholds: Array) -> Any: ...
 
-    def counts_by(self, step: SmoothStep, thresholds: Array) -> Array:
-        """The four counts at one threshold under any step, `(1, 4)`."""
-        self.passed = self.passing_by(step, thresholds)
-        above, below = self._above(self.passed)
-        return np.concatenate([above, below], 1)
-
-    def passing_by(self, step: SmoothStep, thresholds: Array) -> Array:
-        """How far each row counts as above and as below one threshold under any step, `(2, n)`."""
-        margins = torch.from_numpy(self.scores - self.levels(thresholds))
-        return np.stack([step.above(margins).numpy(), step.below(margins).numpy()])
-
-    def priced(self, net: Array) -> Array:
-        """The weight of each row times the price of its class `(T, 2)`: in the shape of the margins."""
-        if self.groups is not None:
-            own: Array = net.ravel()[self.places].astype(self.scores.dtype, copy=False)
-            return own if self.weights is None else own * self.weights
-        net = net.astype(self.scores.dtype, copy=False)
-        if self.weights is None:
-            own = (net[:, :1] - net[:, 1:]) * self.labels
-            own += net[:, 1:]
-        else:
-            own = net @ self.sides
-        return own[0] if len(own) == 1 else own
-
-    def per_threshold(self, terms: Array) -> Array:
-        """Sums of terms in the shape of the margins, in that of the thresholds."""
-        if self.groups is not None:
-            return np.bincount(self.groups, terms, self.size // 2)[None]
-        return np.atleast_1d(terms.sum(-1))
-
-    def _above(self, passed: Array) -> Array:
-        """The weight of each side that passes each threshold, for each of k shares of the rows: `(k, T, 2)`."""
-        if self.groups is not None:
-            shares = passed if self.weights is None else passed * self.weights
-            return np.stack([np.bincount(self.places, own, self.size).reshape(-1, 2) for own in shares])
-        if self.weights is not None:
-            weighed: Array = (passed @ self.sides.T).astype(np.float64)
-            return weighed.reshape(len(passed), -1, 2)
-        found = np.empty((passed.size // len(self.scores), 2))
-        found[:, 0], found[:, 1] = (passed @ self.labels).ravel(), passed.sum(-1).ravel()
-        found[:, 1] -= found[:, 0]
-        return found.reshape(len(passed), -1, 2)
+    def loss(
+        self, scores: Tensor, thresholds: Tensor, heat: float, value: float, slope: Any, counts: Any, share: float
+    ) -> Tensor: ...
 
 
-@dataclass(frozen=True)
-class Ratio:
-    """A rate less its bound, times a sign, as a function of the four counts at one threshold."""
+class Plan(Protocol):
+    """A problem at one threshold, or at many."""
 
-    part: tuple[float, ...]
-    whole: tuple[float, ...]
-    sign: float
-    bound: float = 0.0
-    fixed: bool = False
+    @property
+    def rows(self) -> type[Any]: ...
 
-    def at(self, counts: list[float], sizes: list[float] | None = None) -> tuple[float, tuple[float, ...]]:
-        """The value, and its slope by each count; a share of nothing is 0 and stays 0.
+    def excesses(self, counts: Any) -> Array: ...
 
-        `sizes` are those of both classes, under a step whose shares above and below do not add up to 1.
-        """
-        tp, fp, fn, tn = counts
-        a, b, c, d = self.part
-        e, f, g, h = self.whole
-        known = sizes is not None and self.fixed
-        size = e * sizes[0] + f * sizes[1] if known else e * tp + f * fp + g * fn + h * tn  # type: ignore[index]
-        if size <= 0:
-            return -self.sign * self.bound, (0.0, 0.0, 0.0, 0.0)
-        value, over = (a * tp + b * fp + c * fn + d * tn) / size, self.sign / size
-        bend = 0.0 if known else value
-        slopes = (over * (a - bend * e), over * (b - bend * f), over * (c - bend * g), over * (d - bend * h))
-        return self.sign * (value - self.bound), slopes
-
-
-@dataclass(frozen=True)
-class Around:
-    """Cost and excesses to first order around some counts `(T, 4)`: see `price.Expansion`.
-
-    `excess_slopes` are `(k, T, 4)`; for areas, whose every bound is about its own threshold, the diagonal `(T, 4)`.
-    """
-
-    counts: Array
-    cost: float
-    excesses: Array
-    cost_slope: Array
-    excess_slopes: Array
-
-    def slope(self, prices: Array, hold: Array | None = None, *, weight: float = 1.0) -> Array:
-        """The derivative of weight x cost + prices . excesses + hold . passing by each count, `(T, 4)`."""
-        slope = weight * self.cost_slope
-        if self.excess_slopes.ndim == 2:
-            slope += prices[:, None] * self.excess_slopes
-        else:
-            for price, excess_slope in zip(prices.tolist(), self.excess_slopes):
-                slope += price * excess_slope
-        if hold is not None:
-            slope[:, :2] += hold[:, None]
-        return slope
-
-
-class LossPlan:
-    """A problem whose quantities are rates, or gaps of rates between groups, as arrays."""
-
-    def __init__(self, problem: Problem) -> None:
-        over, constraints = problem.over, problem.constraints
-        self.is_area, self.by_group = over is not None, problem.group is not None
-        ratios = _ratios(problem)
-        #: The problem at one threshold, where plain numbers are quicker than arrays of four of them.
-        self.ratios = None if self.is_area or self.by_group else ratios
-        #: The rates of all groups together.
-        self.overall = ratios
-        #: Parts and wholes of the objective and of the rate of an area, `(4, 2)`.
-        sides = _sides([problem.objective, *([over.rate] if over else [])])
-        self.parts, self.wholes = (side.T.copy() for side in sides)
-        gaps = [(place, c.quantity.rate) for place, c in enumerate(constraints) if isinstance(c.quantity, Gap)]
-        #: The places of bounds on gaps among all bounds, and those of the others.
-        self.gap_places = [place for place, _ in gaps]
-        self.plain_places = [place for place in range(len(constraints)) if place not in self.gap_places]
-        self.gap_parts, self.gap_wholes = _sides([rate for _, rate in gaps])
-        #: The rate whose gap is the only bound.
-        self.only_gap = _ratio(gaps[0][1]) if gaps and len(constraints) == 1 else None
-        self.sign = (-1.0 if problem.maximize else 1.0) / problem.n_thresholds
-        self.bounds = np.array(over.bounds if over is not None else [c.bound for c in constraints], float)
-        self.signs = np.array([-1.0 if c.relation == ">=" else 1.0 for c in constraints], float)
-
-    @staticmethod
-    def of(problem: Problem, step: Callable[[Tensor], SmoothStep]) -> LossPlan | None:
-        """The plan of a problem under a step; None if `price.py` has to do it."""
-        quantities = [problem.objective, *(c.quantity for c in problem.constraints)]
-        if step is not SigmoidStep or not all(isinstance(q, Rate | Gap) for q in quantities):
-            return None
-        return LossPlan(problem)
-
-    @staticmethod
-    def of_learned(problem: Problem, step: Callable[[Tensor], SmoothStep]) -> LossPlan | None:
-        """The same where prices and threshold are learned: one threshold may be learned by the convex steps too."""
-        one = problem.over is None and problem.group is None
-        quantities = [problem.objective, *(c.quantity for c in problem.constraints)]
-        if step in (SoftplusStep, HingeStep) and one and all(isinstance(q, Rate) for q in quantities):
-            return LossPlan(problem)
-        return LossPlan.of(problem, step)
-
-    def excesses(self, counts: Array) -> Array:
-        """The excess of each bound at true counts."""
-        if self.ratios is None:
-            return self.expand(counts).excesses
-        at = counts[0].tolist()
-        return np.array([ratio.at(at)[0] for ratio in self.ratios[1:]])
-
-    def weighed(self, counts: Array, weight: float, prices: Array, sizes: Array | None = None) -> tuple[float, Array]:
-        """weight x cost + prices . excesses around counts `(T, 4)`, and its slope by each of them.
-
-        `sizes`, `(1, 2)`, are those of `Ratio.at`, at one threshold.
-        """
-        if self.ratios is None:
-            here = self.expand(counts)
-            return weight * here.cost + float(prices @ here.excesses), here.slope(prices, weight=weight)
-        at, classes = counts[0].tolist(), None if sizes is None else sizes[0].tolist()
-        return _sum_of([ratio.at(at, classes) for ratio in self.ratios], [weight, *prices.tolist()])
+    def weighed(
+        self, counts: Any, weight: float, prices: Array, sizes: tuple[float, float] | None = None
+    ) -> tuple[float, Any]: ...
 
     def solved(
-        self, counts: Array, pace: Array, active: Array, broken: Array, damping: Damping
-    ) -> tuple[float, Array, Array]:
-        """cost + prices . excesses around soft counts, its slope by each of them, and the prices, solved for.
-
-        `pace` are the derivatives of the counts by their thresholds, `(T, 4)`. The prices are those of
-        `price.solve_prices`, and in the slope those of passing, `price.hold_passing`, where a threshold is free.
-        """
-        if self.ratios is not None:
-            return self._solved_at_one(counts[0].tolist(), pace[0].tolist(), active.tolist(), broken.tolist(), damping)
-        if self.only_gap is not None and 1 < len(counts) <= FEW_GROUPS:
-            found = self._solved_with_gap(self.only_gap, counts.tolist(), pace.tolist(), active, broken, damping)
-            if found is not None:
-                return found
-        here = self.expand(counts)
-        cost_slope, excess_slopes = (here.cost_slope * pace).sum(-1), (here.excess_slopes * pace).sum(-1)
-        prices = self._prices(cost_slope, excess_slopes, active, damping)
-        prices[broken] = BROKEN_PRICE
-        hold = None
-        if not self.is_area and np.count_nonzero(active) < counts.shape[0] and not broken.any():
-            left, passing = cost_slope + prices @ excess_slopes, pace[:, :2].sum(1)
-            hold = _clipped(-left * passing / (passing * passing + damping.slope_floor**2), damping)
-        return here.cost + float(prices @ here.excesses), here.slope(prices, hold), prices
-
-    def _solved_at_one(
-        self, counts: list[float], pace: list[float], active: list[bool], broken: list[bool], damping: Damping
-    ) -> tuple[float, Array, Array]:
-        """The same in plain numbers: the pseudo-inverse of a column."""
-        assert self.ratios is not None
-        found = [ratio.at(counts) for ratio in self.ratios]
-        cost_slope, *moves = [sum(map(mul, slopes, pace)) for _, slopes in found]
-        if moves and not math.isfinite(cost_slope + sum(moves)):
-            raise BadScores(OVERFLOW)
-        floor, most = damping.slope_floor**2, damping.price_limit
-        held = [move if on else 0.0 for move, on in zip(moves, active)]
-        squares = sum(map(mul, held, held)) + floor
-        prices = [
-            BROKEN_PRICE if never else min(max(-move * cost_slope / squares, -most), most)
-            for move, never in zip(held, broken)
-        ]
-        value, slope = _sum_of(found, [1.0, *prices])
-        if not any(active) and not any(broken):
-            passing = pace[0] + pace[1]
-            slope[:, :2] += min(max(-cost_slope * passing / (passing * passing + floor), -most), most)
-        return value, slope, np.array(prices)
-
-    def _solved_with_gap(
-        self,
-        rate: Ratio,
-        counts: list[list[float]],
-        paces: list[list[float]],
-        active: Array,
-        broken: Array,
-        damping: Damping,
-    ) -> tuple[float, Array, Array] | None:
-        """The same where a gap is the bound: the pseudo-inverse of a row. None if some group is empty."""
-        if not all(sum(map(mul, rate.whole, own)) > 0 for own in counts):
-            return None
-        cost, cost_slopes = self.overall[0].at([sum(column) for column in zip(*counts)])
-        rates = [rate.at(own) for own in counts]
-        values = [value for value, _ in rates]
-        high, low = max(values), min(values)
-        # Groups that share an end of the gap share its slope.
-        sign, (at_top, at_end) = float(self.signs[0]), (values.count(high), values.count(low))
-        shares = [sign * ((value == high) / at_top - (value == low) / at_end) for value in values]
-        slopes = [[share * slope for slope in own] for share, (_, own) in zip(shares, rates)]
-        costs = [sum(map(mul, cost_slopes, pace)) for pace in paces]
-        moves = [sum(map(mul, own, pace)) for own, pace in zip(slopes, paces)]
-        if not math.isfinite(sum(costs) + sum(moves)):
-            raise BadScores(OVERFLOW)
-        floor, most = damping.slope_floor**2, damping.price_limit
-        price, hold = 0.0, [0.0] * len(counts)
-        if broken[0]:
-            price = BROKEN_PRICE
-        else:
-            if active[0]:
-                price = min(max(-sum(map(mul, moves, costs)) / (sum(map(mul, moves, moves)) + floor), -most), most)
-            passing = [pace[0] + pace[1] for pace in paces]
-            left = [of_cost + price * move for of_cost, move in zip(costs, moves)]
-            hold = [min(max(-own * by / (by * by + floor), -most), most) for own, by in zip(left, passing)]
-        rows = []
-        for (by_tp, by_fp, by_fn, by_tn), held in zip(slopes, hold):
-            tp, fp, fn, tn = cost_slopes
-            rows.append([tp + price * by_tp + held, fp + price * by_fp + held, fn + price * by_fn, tn + price * by_tn])
-        return cost + price * sign * (high - low - float(self.bounds[0])), np.array(rows), np.array([price])
-
-    def expand(self, counts: Array) -> Around:
-        """The problem to first order around counts `(T, 4)`."""
-        if self.by_group:
-            return self._expand_groups(counts)
-        values, slopes = _rates(counts, self.parts, self.wholes)
-        cost, cost_slope = self.sign * float(values[:, 0].sum()), self.sign * slopes[:, :, 0]
-        return Around(counts, cost, values[:, 1] - self.bounds, cost_slope, slopes[:, :, 1])
-
-    def _expand_groups(self, counts: Array) -> Around:
-        """The same with one threshold per group: rates of all rows together, and gaps between groups."""
-        total = counts.sum(0).tolist()
-        (cost, cost_slopes), *plain = [ratio.at(total) for ratio in self.overall]
-        cost_slope = np.empty_like(counts)
-        cost_slope[:] = cost_slopes
-        excesses, excess_slopes = np.empty(len(self.signs)), np.empty((len(self.signs), *counts.shape))
-        for place, (excess, slopes) in zip(self.plain_places, plain):
-            excesses[place], excess_slopes[place] = excess, slopes
-        gaps, rising = self._gaps(counts)
-        places, signs = self.gap_places, self.signs[self.gap_places]
-        excesses[places] = signs * (gaps - self.bounds[places])
-        excess_slopes[places] = signs[:, None, None] * rising
-        return Around(counts, cost, excesses, cost_slope, excess_slopes)
-
-    def _gaps(self, counts: Array) -> tuple[Array, Array]:
-        """The gaps between groups `(q,)`, and their slopes by each count `(q, T, 4)`."""
-        whole = self.gap_wholes @ counts.T
-        empty = whole <= 0
-        if empty.any():
-            over, nobody = ~empty / np.where(empty, 1.0, whole), empty.all(1, keepdims=True)
-            each = self.gap_parts @ counts.T * over
-            highest = np.where(nobody, 0.0, np.where(empty, -np.inf, each).max(1, keepdims=True))
-            lowest = np.where(nobody, 0.0, np.where(empty, np.inf, each).min(1, keepdims=True))
-            at_top, at_end = (each == highest) & ~empty, (each == lowest) & ~empty
-        else:
-            over = 1.0 / whole
-            each = self.gap_parts @ counts.T * over
-            highest, lowest = each.max(1, keepdims=True), each.min(1, keepdims=True)
-            at_top, at_end = each == highest, each == lowest
-        # Groups that share an end of the gap share its slope.
-        share = at_top / np.maximum(at_top.sum(1, keepdims=True), 1)
-        share -= at_end / np.maximum(at_end.sum(1, keepdims=True), 1)
-        slopes = self.gap_parts[:, None] - each[:, :, None] * self.gap_wholes[:, None]
-        slopes *= (over * share)[:, :, None]
-        return (highest - lowest)[:, 0], slopes
-
-    def _prices(self, cost_slope: Array, excess_slopes: Array, active: Array, damping: Damping) -> Array:
-        """The prices of `price.solve_prices`, of areas and of groups."""
-        floor = damping.slope_floor**2
-        if not excess_slopes.size:
-            return np.zeros(len(excess_slopes))
-        if not math.isfinite(excess_slopes.sum() + cost_slope.sum()):
-            raise BadScores(OVERFLOW)
-        if self.is_area:
-            own = excess_slopes * active
-            found = -own * cost_slope / (own * own + floor)
-        elif len(active) == 1:
-            # One bound: the pseudo-inverse of a row.
-            slopes = excess_slopes * active[:, None]
-            found = -(slopes @ cost_slope) / ((slopes * slopes).sum() + floor)
-        else:
-            # Of the active bounds alone: rounding would give the others a small price.
-            left, stretch, right = np.linalg.svd(excess_slopes[active], full_matrices=False)
-            found = np.zeros(len(active))
-            found[active] = -left @ (stretch / (stretch * stretch + floor) * (right @ cost_slope))
-        return _clipped(found, damping)
+        self, counts: Any, pace: Any, active: Array, broken: Array, damping: Damping
+    ) -> tuple[float, Any, Any]: ...
 
 
-def _ratios(problem: Problem) -> list[Ratio]:
-    """The objective of a problem with one threshold, and its bounds."""
-    signed = [(problem.objective, -1.0 if problem.maximize else 1.0, 0.0)]
-    signed += [(c.quantity, -1.0 if c.relation == ">=" else 1.0, c.bound) for c in problem.constraints]
-    return [_ratio(rate, sign, bound) for rate, sign, bound in signed if isinstance(rate, Rate)]
+def plan_of(problem: Problem, step: Callable[[Tensor], SmoothStep], *, learned: bool = False) -> Plan | None:
+    """The plan of a problem under a step; None if `price.py` has to do it.
 
-
-def _ratio(rate: Rate, sign: float = 1.0, bound: float = 0.0) -> Ratio:
-    return Ratio(tuple(map(float, rate.part)), tuple(map(float, rate.whole)), sign, bound, rate.has_fixed_whole)
-
-
-def _sides(rates: list[Any]) -> tuple[Array, Array]:
-    """Parts and wholes of rates, `(q, 4)` each."""
-    parts, wholes = [rate.part for rate in rates], [rate.whole for rate in rates]
-    return np.array(parts, float).reshape(-1, 4), np.array(wholes, float).reshape(-1, 4)
-
-
-def _sum_of(parts: list[tuple[float, tuple[float, ...]]], factors: list[float]) -> tuple[float, Array]:
-    """The sum of values and slopes by the four counts, each times its factor; the slopes as `(1, 4)`."""
-    total, tp, fp, fn, tn = 0.0, 0.0, 0.0, 0.0, 0.0
-    for factor, (value, (by_tp, by_fp, by_fn, by_tn)) in zip(factors, parts):
-        total += factor * value
-        tp, fp, fn, tn = tp + factor * by_tp, fp + factor * by_fp, fn + factor * by_fn, tn + factor * by_tn
-    return total, np.array([[tp, fp, fn, tn]])
-
-
-def _clipped(prices: Array, damping: Damping) -> Array:
-    found: Array = np.minimum(np.maximum(prices, -damping.price_limit), damping.price_limit)
-    return found
-
-
-def _rates(counts: Array, parts: Array, wholes: Array) -> tuple[Array, Array]:
-    """The q rates of counts `(T, 4)`, and their slopes by each count: `(T, q)` and `(T, 4, q)`; 0 of nothing."""
-    whole = counts @ wholes
-    if whole.size and whole.min() > 0:
-        over = 1.0 / whole
-    else:
-        present = whole > 0
-        over = present / np.where(present, whole, 1.0)
-    values = counts @ parts * over
-    return values, (parts - values[:, None] * wholes) * over[:, None]
-
-
-def batch_loss(
-    batch: Sample,
-    rows: Countable,
-    thresholds: Tensor,
-    heat: float,
-    value: float,
-    slope: Array,
-    counts: Array,
-    share: float,
-) -> Tensor:
-    """value + slope . (soft counts of the batch / share - counts), with its slopes by scores and thresholds.
-
-    Above and below add up to 1, so that the counts below are those of all rows less those above.
+    Where prices and thresholds are `learned`, one threshold may be learned by the convex steps too.
     """
-    net = (slope[:, :2] - slope[:, 2:]) / share
-    fixed = value - float(np.vdot(slope, counts)) + float((slope[:, 2:] * rows.totals).sum()) / share
-    number, by_scores, by_thresholds = fixed, None, []
-    for some in rows.blocks(len(net)):
-        both = rows.passed
-        if both is None:
-            both = rows.passing(thresholds.detach().numpy()[some], heat)
-        passed, slopes = both
-        own = rows.priced(net[some])
-        number += float(np.vdot(passed, own))
-        slopes *= own
-        slopes *= heat
-        if thresholds.requires_grad:
-            by_thresholds.append(-rows.per_threshold(slopes))
-        summed = slopes if slopes.ndim == 1 else slopes.sum(0)
-        by_scores = summed if by_scores is None else by_scores + summed
-
-    def again(scores: Tensor, thresholds: Tensor = thresholds) -> Tensor:
-        levels = thresholds.to(scores.dtype)
-        if rows.groups is not None:
-            levels = levels[0, batch.groups]
-        elif len(levels) > 1:
-            levels = levels[:, None]
-        return torch.sigmoid(heat * (scores - levels)).mul(torch.from_numpy(rows.priced(net))).sum() + fixed
-
-    assert by_scores is not None
-    if not thresholds.requires_grad:
-        return with_slopes(number, (by_scores,), again, batch.scores)
-    return with_slopes(number, (by_scores, np.concatenate(by_thresholds)), again, batch.scores, thresholds)
+    quantities = [problem.objective, *(c.quantity for c in problem.constraints)]
+    if problem.over is None and problem.group is None and all(isinstance(q, Rate) for q in quantities):
+        known = step in (SigmoidStep, SoftplusStep, HingeStep) if learned else step is SigmoidStep
+        return PlanAtOne(problem) if known else None
+    known = step is SigmoidStep and all(isinstance(q, Rate | Gap) for q in quantities)
+    return PlanAtMany(problem) if known else None
 
 
-def convex_loss(
-    batch: Sample, rows: Countable, thresholds: Tensor, step: SmoothStep, value: float, slope: Array, share: float
-) -> Tensor:
-    """value + slope . (soft counts of the batch / share) at one threshold, under a step that does not add up to 1."""
-    own, levels = rows.priced(slope.reshape(2, 2) / share), thresholds.detach().numpy()
-    passed = rows.passing_by(step, levels) if rows.passed is None else rows.passed
-    margins, prices = torch.from_numpy(rows.scores - rows.levels(levels)), torch.from_numpy(own)
-    slopes = (step.slope.above(margins).mul_(prices[0])).addcmul_(step.slope.below(margins), prices[1]).numpy()
-
-    def again(scores: Tensor, thresholds: Tensor) -> Tensor:
-        margins = scores - thresholds.to(scores.dtype)
-        return torch.dot(step.above(margins), prices[0]) + torch.dot(step.below(margins), prices[1]) + value
-
-    number = value + float(np.vdot(passed, own))
-    return with_slopes(number, (slopes, -rows.per_threshold(slopes)), again, batch.scores, thresholds)
+def counted(plan: Plan, batch: Sample, reference: Sample) -> tuple[Counted, Counted]:
+    """The rows of a batch, and those of the batch together with the memory: the same ones if it stands alone."""
+    own: Counted = plan.rows(batch)
+    return own, own if reference.scores.data_ptr() == batch.scores.data_ptr() else plan.rows(reference)

@@ -109,15 +109,22 @@ def expand(problem: Problem, counts: Tensor, totals: Tensor | None = None) -> Ex
         return _expand_rates(problem, counts.detach(), totals)
     anchor = counts.detach().requires_grad_()
     with torch.enable_grad():
-        cost, excesses = problem.cost(anchor), problem.excesses(anchor)
-        (cost_slope,) = torch.autograd.grad(cost, anchor, retain_graph=True)
+        cost = problem.cost(anchor)
+        (cost_slope,) = torch.autograd.grad(cost, anchor)
         if problem.over is not None:
             # Each excess depends on its own threshold's counts alone, so their sum has all the slopes.
+            excesses = problem.excesses(anchor)
             (rows,) = torch.autograd.grad(excesses.sum(), anchor)
             excess_slopes = torch.diag_embed(rows.T).movedim(0, -1)
         else:
-            slopes = [torch.autograd.grad(excess, anchor, retain_graph=True)[0] for excess in excesses]
-            excess_slopes = torch.stack(slopes) if slopes else anchor.new_zeros(0, *anchor.shape)
+            # Each excess has a copy of the counts to itself, so one pass backward has all the slopes.
+            copies = counts.detach().expand(len(problem.constraints), *counts.shape).clone().requires_grad_()
+            excesses = copies.new_zeros(0)
+            excess_slopes = torch.zeros_like(copies)
+            if problem.constraints:
+                each = [c.excess(problem.seen_by(c, own))[0] for c, own in zip(problem.constraints, copies)]
+                excesses = torch.stack(each)
+                (excess_slopes,) = torch.autograd.grad(excesses.sum(), copies)
     return Expansion(counts.detach(), cost.detach(), excesses.detach(), cost_slope, excess_slopes)
 
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from setpoint.errors import BadSetting
 from setpoint.measure.constraint import Constraint
-from setpoint.solve.ascent import Climb, room
+from setpoint.solve.ascent import Climb, Numbers, room
 from setpoint.solve.lagrangian import Lagrangian
 
 
@@ -32,9 +32,9 @@ def stationary(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     return found
 
 
-def _array(numbers: Tensor) -> NDArray[np.float64]:
+def _array(numbers: Numbers) -> NDArray[np.float64]:
     """The numbers in float64, in memory of their own."""
-    return numbers.cpu().numpy().astype(np.float64)
+    return (numbers.cpu().double().numpy() if isinstance(numbers, Tensor) else numbers).astype(np.float64)
 
 
 class SwapRegret(nn.Module):
@@ -83,12 +83,14 @@ class SwapRegret(nn.Module):
         shares = torch.cat([weights.new_ones(1), weights]).log().log_softmax(0)
         self.log_matrix.copy_(shares.unsqueeze(1).expand_as(self.log_matrix))
 
-    def felt(self, excesses: Tensor) -> tuple[float, Tensor]:
+    def felt(self, excesses: Numbers) -> tuple[float, Numbers]:
         """The weight of the objective and those of the bounds: shares of 1 in all."""
         shares = self._shares()
-        return float(shares[0]), self._tensor(shares[1:] @ self.sides).to(excesses.dtype)
+        prices = shares[1:] @ self.sides
+        told = self._tensor(prices).to(excesses.dtype) if isinstance(excesses, Tensor) else prices
+        return float(shares[0]), told
 
-    def climb(self, excesses: Tensor) -> None:
+    def climb(self, excesses: Numbers) -> None:
         """Shift weight to broken bounds, in proportion to the weight they had."""
         shares = self._shares()
         assert self._last is not None

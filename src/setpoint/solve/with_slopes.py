@@ -19,14 +19,16 @@ class _WithSlopes(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        gradient, tensors = gradients[0], ctx.saved_tensors
+        gradient, needed = gradients[0], ctx.needs_input_grad[3:]
         if torch.is_grad_enabled():
             # Somebody will differentiate the slopes, so they are found again with a graph.
-            wanted = [one for one, needed in zip(tensors, ctx.needs_input_grad[3:]) if needed]
+            tensors = ctx.saved_tensors
+            wanted = [one for one, need in zip(tensors, needed) if need]
             found = iter(torch.autograd.grad(ctx.again(*tensors), wanted, gradient, create_graph=True))
-            return None, None, None, *(next(found) if needed else None for needed in ctx.needs_input_grad[3:])
-        given = zip(ctx.slopes, tensors, ctx.needs_input_grad[3:])
-        return None, None, None, *(gradient * torch.from_numpy(s).to(t.dtype) if need else None for s, t, need in given)
+            return None, None, None, *[next(found) if need else None for need in needed]
+        # Autograd itself turns them into the dtype of each tensor.
+        given = zip(ctx.slopes, needed)
+        return None, None, None, *[gradient * torch.from_numpy(slope) if need else None for slope, need in given]
 
 
 def with_slopes(
