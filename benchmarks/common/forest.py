@@ -58,7 +58,9 @@ class Panel:
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """Round numbers that cover the range, at most eight."""
+    """Round numbers that cover the range, at most eight; a range of one number is widened."""
+    if low == high:
+        return [low - 1, low, low + 1]
     step = 10 ** math.floor(math.log10(max(high - low, 1e-9)))
     step = next(step * part for part in (0.1, 0.2, 0.5, 1, 2, 5) if (high - low) / (step * part) <= 7)
     first = math.floor(low / step)
@@ -107,15 +109,20 @@ def _panel(panel: Panel, top: float) -> tuple[list[str], float]:
     axis = f'<text class="faint" x="{(left + right) / 2:.0f}" y="{last + 30:g}" text-anchor="middle">'
     drawn.append(f"{axis}{escape(panel.axis)}</text>")
     for place, (line, label) in enumerate(zip(panel.lines, labels)):
-        drawn += _line(panel, line, label, first + ROW * place + ROW / 2, x)
+        drawn += _line(panel, line, label, first + ROW * place + ROW / 2, x, (low, high))
     return drawn, last + 40
 
 
-def _line(panel: Panel, line: Line, label: str, y: float, x: Any) -> Iterator[str]:
+def _line(panel: Panel, line: Line, label: str, y: float, x: Any, ends: tuple[float, float]) -> Iterator[str]:
     yield f'<text x="8" y="{y + 4:g}">{escape(label)}</text>'
     yield f'<g class="{panel.side(line)}">'
     for error, width in zip(line.errors, (3, 1)):
         yield f'<path stroke-width="{width}" d="M{x(line.mean - 2 * error):.1f} {y:g}H{x(line.mean + 2 * error):.1f}"/>'
+    reach = 2 * max(line.errors, default=0.0)
+    for side, end in zip((-1, 1), ends):
+        # The axis ends before the line does: an arrow says so.
+        if side * (line.mean + side * reach - end) > 0:
+            yield f'<path d="M{x(end) + 7 * side:.1f} {y:g}l{-7 * side} -4v8z"/>'
     yield f'<circle cx="{x(line.mean):.1f}" cy="{y:g}" r="4"/></g>'
     sign = "+" if panel.mark == 0 and panel.higher else ""
     error = f" ± {line.error:.2f}" if math.isfinite(line.error) else ""

@@ -34,6 +34,13 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
+def spent(work: Callable[[], Any]) -> tuple[float, float]:
+    """The seconds on the wall and of the processor."""
+    wall, own = time.perf_counter(), time.process_time()
+    work()
+    return time.perf_counter() - wall, time.process_time() - own
+
+
 def ratio(work: Callable[[], object], yardstick: Callable[[], object], repeats: int = 11) -> float:
     """The time of `work` as a multiple of that of `yardstick`: the median over `repeats` neighbouring calls.
 

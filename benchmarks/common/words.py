@@ -86,6 +86,11 @@ def beyond(rows: list[dict[str, Any]], column: str, side: int, error: str = "sta
     return sum(side * change["mean"] > 2 * change[error] for change in changes)
 
 
+def turned(rows: list[dict[str, Any]], column: str, side: int) -> list[dict[str, float]]:
+    """The changes of a column as gains: positive where the change is to the better side, 1 for higher, -1 for lower."""
+    return [{**row[column]["minus alone"], "mean": side * row[column]["minus alone"]["mean"]} for row in rows]
+
+
 def ratios(header: list[str], rows: list[tuple[list[str], Row, Row]], columns: tuple[str, ...]) -> str:
     """A table of labels, and of each row's figures as ratios to those of cross-entropy, ours and published."""
     kinds = [(column, kind) for kind in ("mean", "published") for column in columns]

@@ -24,15 +24,17 @@ import polars as pl
 
 import setpoint as sp
 from benchmarks.common.data import arguments
-from benchmarks.common.harness import load_result, write_result
+from benchmarks.common.harness import load_result, spent, write_result
 from benchmarks.studies.tables import rivals
 from benchmarks.studies.tables.rows import Table
-from benchmarks.studies.tables.study import TIMED, fitted, spent
+from benchmarks.studies.tables.study import fitted
 from benchmarks.studies.tables.tables import TABLES, Folders
 from setpoint.run.compare import Trials, compare_table, usual_solvers
 from setpoint.run.settings import Settings
 from setpoint.run.table import fit_table
 
+#: The ask whose time is measured.
+TIMED = "minimize fnr where fpr <= 5%"
 #: The most single fits in the median over tables, and the most seconds of each made table on two idle cores.
 MOST_FITS = 8
 MADE = {

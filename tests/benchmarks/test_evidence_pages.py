@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import importlib
 import json
@@ -9,10 +10,12 @@ import math
 import threading
 
 import pytest
-from benchmarks.common import harness, telling
+from benchmarks.common import forest, harness, telling
 from benchmarks.common.forest import Line, Panel
 from benchmarks.common.words import table, wide
 from benchmarks.faults import page as quality
+from benchmarks.studies.lp_training import page as lp_training
+from benchmarks.studies.tables import page as tables
 
 from benchmarks import evidence, measured, papers, passages
 
@@ -41,7 +44,7 @@ def test_the_decision_table_is_filled():
     choosing = passages.DOCS / "choosing.md"
     assert choosing in passages.pages()
     assert "best of 21 class weights in" in choosing.read_text()
-    assert all(words in choosing.read_text() for words in ("against best of 7 weights", "as many steps as that search"))
+    assert all(words in choosing.read_text() for words in ("against best of 7 weights", "7/3 as many steps"))
 
 
 def test_the_index_has_at_most_25_rows_gains_first_and_links_to_every_study():
@@ -127,6 +130,43 @@ def test_a_summary_says_what_its_rows_say(study, monkeypatch):
     summed, written = json.loads(json.dumps(told[study])), harness.load_figures(study)
     assert leaves(summed, False) == leaves(written, False)
     assert leaves(summed, True) == pytest.approx(leaves(written, True), rel=1e-4, abs=1e-5, nan_ok=True)
+
+
+def writes(tree):
+    """The calls of `write_result` in a module, each with what stands around it."""
+    around = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "write_result":
+            outer, tests = node, []
+            while outer in around:
+                outer = around[outer]
+                tests += [ast.unparse(outer.test)] if isinstance(outer, ast.If) else []
+            yield ast.unparse(node), tests
+
+
+@pytest.mark.parametrize("study", evidence.STUDIES)
+def test_the_short_form_of_a_study_never_writes_over_its_figures(study):
+    folder = evidence.ROOT / evidence.module_of(study).replace(".", "/")
+    name = "__main__" if study == "peers" else "study"
+    calls = list(writes(ast.parse((folder / f"{name}.py").read_text())))
+    assert calls
+    assert all("quick" in call or any("quick" in test for test in tests) for call, tests in calls), calls
+
+
+def test_pages_are_written_of_short_forms_that_leave_methods_out():
+    """One line without an error, one split, and none of the methods through the solver."""
+    assert "<circle" in forest.draw([Panel("", "", [Line("one split", 0.0, math.nan)])], "")
+    short = {"rows": [{"figure": figure, "method": "cross-entropy"} for figure in lp_training.FIGURES], "seeds": [0]}
+    assert lp_training.claims(short) == []
+    one = {"cells": [{"table": "t", "gain": {"test": {"LightGBM tuned": {"splits": 1}}}}]}
+    assert tables.claims(one) == []
+
+
+def test_a_line_beyond_the_axis_ends_in_an_arrow():
+    lines = [Line("", 0.1 * place, 0.2) for place in range(10)]
+    shown = [forest.draw([Panel("", "", [*lines, Line("", mean, 0.2)])], "") for mean in (0.5, 50.0, -50.0)]
+    assert ["l-7 -4v8z" in one for one in shown] == [False, True, False]
+    assert ["l7 -4v8z" in one for one in shown] == [False, False, True]
 
 
 def test_a_study_that_has_no_rows_yet_has_no_figure(monkeypatch, tmp_path):

@@ -121,7 +121,7 @@ def test_the_page_counts_a_lost_cell_as_a_broken_claim():
     sizes = {"t": {"rows": 3, "columns": 2, "positives": 0.5}}
     for figures, met in ((won, True), (lost, False)):
         told = page.claims(verdict.summary(rows(figures), sizes))
-        assert [claim.met for claim in told] == [met, met, True]
+        assert [claim.met for claim in told if "fits" not in claim.says] == [met, met, True]
         assert "better / level / worse" in page.section(verdict.summary(rows(figures), sizes))
 
 

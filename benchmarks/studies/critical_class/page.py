@@ -7,7 +7,7 @@ from typing import Any
 from benchmarks.common.forest import Line, Panel
 from benchmarks.common.harness import load_figures
 from benchmarks.common.telling import Claim
-from benchmarks.common.words import beyond, changed, counted, mean_and_error, ratios, repeated, table, wide
+from benchmarks.common.words import beyond, changed, counted, mean_and_error, ratios, repeated, table, turned, wide
 from benchmarks.studies.critical_class.ladder import FIRST, PAIR, TOGETHER
 from benchmarks.studies.critical_class.published import COLUMNS, TABLE_1
 from benchmarks.studies.critical_class.verdict import ALONE, CONSTRAINED, LISTED, STARTS
@@ -34,11 +34,11 @@ def claims(figures: dict[str, Any]) -> list[Claim]:
     shown = not told
     for column, side in ((WORST, -1), ("AUC", 1)) if cells else ():
         better, worse = (beyond(cells, column, side * of) for of in (1, -1))
-        changes = [row[column]["minus alone"] for row in cells]
-        mean, error = mean_and_error(changes, 1)
+        gains = turned(cells, column, side)
         told.append(Claim(f"paper 003, Table 1: constraint improves {column} in every cell",
-                          counted(changes, better, worse, 1), better == len(cells), "the base loss alone",
-                          f"1 pair, {len(cells)} cells", shown and column == "AUC", (side * mean, error)))  # fmt: skip
+                          counted(gains, better, worse, 1), better == len(cells), "the base loss alone",
+                          f"1 pair, {len(cells)} cells", shown and column == "AUC",
+                          mean_and_error(gains, 1)))  # fmt: skip
     return [*told, *level(load_figures("critical_class_ladder"))]
 
 
@@ -59,8 +59,7 @@ def of_nine(rows: list[dict[str, Any]]) -> list[Claim]:
     if not rows:
         return []
     gains, better, worse = together(rows, "AUC")
-    fewest, most = (of(row["models"] for row in rows) for of in (min, max))
-    models = f"{fewest} models" if fewest == most else f"{fewest} to {most} models"
+    models = f"{some([row['models'] for row in rows])} models"
     return [Claim("paper 003, Table 1: constraint improves AUC in every cell, rate 0.001",
                   counted(gains, better, worse, 1), better == len(rows), "the base loss alone",
                   f"1 pair, {len(rows)} cells, {models}", True, mean_and_error(gains, 1))]  # fmt: skip
@@ -109,13 +108,25 @@ def nine(figures: dict[str, Any]) -> str:
 def nine_told(figures: dict[str, Any]) -> str:
     """What all base losses say at the rate at which BCE alone is as good as published, in one sentence."""
     rows, told = constrained(figures), []
+    plain = [
+        f"at 1:{row['ratio']} {row[ALONE]['together']['AUC']:.1f} and {row[ALONE]['together'][WORST]:.1f} "
+        f"({row[ALONE]['published']['AUC']:.1f} and {row[ALONE]['published'][WORST]:.1f})"
+        for row in rows if row["loss"] == "BCE"
+    ]  # fmt: skip
     for column in (WORST, "AUC"):
         gains, better, worse = together(rows, column)
         told.append(f"{column}: mean gain {mean_and_error(gains, 1)[0]:+.1f}, better in {better} and worse in {worse}")
     counts = {ratio: [row["models"] for row in rows if row["ratio"] == ratio] for ratio in TABLE_1}
-    cells = " and ".join(f"{len(own)} base losses at 1:{ratio}, {min(own)} to {max(own)} of ten models together"
+    cells = " and ".join(f"{len(own)} base losses at 1:{ratio} with {some(own)} of ten models together"
                          for ratio, own in counts.items() if own)  # fmt: skip
-    return f"At the rate of 0.001, of {cells}, beyond two standard errors: {'; '.join(told)}."
+    return (
+        f"At the rate of 0.001, of {cells}, beyond two standard errors: {'; '.join(told)}. AUC and {WORST} of BCE "
+        f"alone there, in brackets as published: {', '.join(plain)}."
+    )
+
+
+def some(counts: list[int]) -> str:
+    return f"{min(counts)} to {max(counts)}" if min(counts) < max(counts) else str(counts[0])
 
 
 def rungs(ladder: dict[str, Any]) -> str:
@@ -144,13 +155,14 @@ def rungs(ladder: dict[str, Any]) -> str:
 def why_lower(ladder: dict[str, Any]) -> str:
     """Which changes move BCE alone towards what is published, in one sentence."""
     first, best = next(row for row in ladder["rows"] if row["change"] == FIRST), largest(ladder)
-    pairs = [row["AUC"] for row in ladder["rows"] if PAIR in row["change"]]
+    others = [row for row in ladder["rows"] if PAIR in row["change"]]
+    pairs, seeds = [row["AUC"] for row in others], some([row["runs"] for row in others])
     return (
         f"BCE alone has an AUC of {first['AUC']:.1f} by one net and {first['together']['AUC']:.1f} by "
         f"{first['runs']} together, published {ladder['published AUC']:.1f}. The largest single change is "
         f"*{best['change']}*: {best['AUC'] - best['first rung']:+.1f}, to {best['AUC']:.1f} by one and "
-        f"{best['together']['AUC']:.1f} by {best['runs']} together. The pair, which the paper does not name, matters "
-        f"more: {len(pairs)} others have {min(pairs):.1f} to {max(pairs):.1f} by one net."
+        f"{best['together']['AUC']:.1f} by {best['runs']} together. The pair, which the paper does not name, may "
+        f"matter more: {len(pairs)} others have {min(pairs):.1f} to {max(pairs):.1f} by one net, {seeds} run each."
     )
 
 

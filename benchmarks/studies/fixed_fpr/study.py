@@ -95,4 +95,4 @@ def main() -> None:
         gain = cell["gain over best of 21 weights"]
         print(f"{name}, {ask}: {means} (percent); {100 * gain['mean']:.2f} +- {100 * gain['standard_error']:.2f} "
               f"points below the tuned weights", flush=True)  # fmt: skip
-    write_result("fixed_fpr", {"cells": cells})
+    write_result("fixed_fpr", {"cells": cells}, options.quick)

@@ -67,4 +67,4 @@ def main() -> None:
     for name, found in ratios.items():
         print(f"default / {name}: {found['ratio']:.3f} (promised {found['promised']})")
     write_result("letter", {"ask": ASK, "splits": list(seeds), "areas": areas, "means": means, "ratios": ratios,
-                            "default minus": differences})  # fmt: skip
+                            "default minus": differences}, options.quick)  # fmt: skip

@@ -16,10 +16,10 @@ import numpy as np
 
 import setpoint as sp
 from benchmarks.common.data import arguments
-from benchmarks.common.harness import Journal, write_result
+from benchmarks.common.harness import Journal, spent, write_result
 from benchmarks.studies.tables.rivals import JUDGED_PARTS
 from benchmarks.studies.tables.rows import Table, judge
-from benchmarks.studies.tables.study import SCREENING_SEEDS, fits_shared, fitted, spent
+from benchmarks.studies.tables.study import SCREENING_SEEDS, fits_shared, fitted
 from benchmarks.studies.tables.tables import TABLES, Folders
 from setpoint.train import trees
 

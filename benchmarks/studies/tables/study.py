@@ -29,7 +29,8 @@ Design, fixed before the first result was seen:
   the processor with one thread; plain cross-entropy as `setpoint fit` trains it beside every run.
 - *Ours*: `fit_table`, the function under the command line, with the models `linear`, `trees` and `auto`.
 - *Claims*: `auto` is better than tuned LightGBM beyond two plain standard errors in half of the cells or more and worse
-  in none; never worse than cross-entropy; the median time is at most 8 single fits.
+  in none; never worse than cross-entropy; the median time is at most 8 single fits (`benchmarks.speed.auto_time`
+  measures it, on one split of each table).
 
 Each finished method of a table and split is a row of `results/rows/tables.parquet`, and not run again.
 """
@@ -59,8 +60,6 @@ from setpoint.train.boosting import Boosting
 from setpoint.train.fold_networks import FoldNetworks
 
 SCREENING_SEEDS, SEEDS = range(3), range(20, 30)
-#: The ask whose time is measured.
-TIMED = "minimize fnr where fpr <= 5%"
 MODELS = ("linear", "trees", "auto")
 BOOSTED = ("LightGBM", "LightGBM tuned", "LightGBM tuned, again", "best of 7 weights", "TunedThresholdClassifierCV")
 LOGISTIC = ("logistic L1", "logistic L2")
@@ -186,25 +185,6 @@ def run_ours(bench: Bench, table: Table, model: str) -> None:
     bench.add(table, "cross-entropy", plain, seconds)
 
 
-def run_clock(bench: Bench, table: Table, model: str) -> None:
-    """The time of `setpoint fit` for one ask as a multiple of one LightGBM fit: on the wall and of the processor."""
-    fitted(table, model, TIMED)  # The first fit of a process waits for imports, threads and memory.
-    single = [spent(lambda: rivals.stopped(table, rivals.SINGLE)) for _ in range(5)]
-    own = [spent(lambda: fitted(table, model, TIMED)) for _ in range(3)]
-    wall, processor = (min(one[place] for one in own) / min(one[place] for one in single) for place in (0, 1))
-    key = f"{table.name} | {table.seed} | {model}, clock"
-    row = {"table": table.name, "seed": table.seed, "method": f"{model}, clock", "figures": {}}
-    bench.journal.add(key, {**row, "wall": wall, "processor": processor, "seconds": min(one[0] for one in own)})
-    print(f"{key}: {wall:.1f} fits on the wall, {processor:.1f} of the processor", flush=True)
-
-
-def spent(work: Callable[[], Any]) -> tuple[float, float]:
-    """The seconds on the wall and of the processor."""
-    wall, own = time.perf_counter(), time.process_time()
-    work()
-    return time.perf_counter() - wall, time.process_time() - own
-
-
 def main() -> None:
     parser = arguments(str(__doc__).splitlines()[0])
     parser.add_argument("--packages", default="packages", help="the folder with the downloaded wheels")
@@ -212,9 +192,7 @@ def main() -> None:
     parser.add_argument("--screen", action="store_true", help="the splits on which things were tried")
     parser.add_argument("--splits", type=int, help="only the first so many")
     parser.add_argument("--tables", help="some of the tables, separated by commas; nothing is then summed up")
-    parser.add_argument(
-        "--methods", default="boosted,logistic,flaml,linear,trees,auto,auto-clock", help="some of the methods"
-    )
+    parser.add_argument("--methods", default="boosted,logistic,flaml,linear,trees,auto", help="some of the methods")
     parser.add_argument("--keep", help="a folder for the scores of every method")
     parser.add_argument("--again", action="store_true", help="run `auto` anew where its row is of an earlier state")
     parser.add_argument("--sum-up", action="store_true", help="run nothing")
@@ -224,7 +202,7 @@ def main() -> None:
     seeds = (SCREENING_SEEDS if options.screen or options.quick else SEEDS)[: options.splits]
     tables = tuple(options.tables.split(",")) if options.tables else tuple(TABLES)
     if options.quick:
-        tables, seeds = ("breast_cancer", "german_credit"), seeds[:2]
+        tables = ("breast_cancer", "german_credit")
     journal, folders = Journal(name, options.quick), Folders(options.data, options.packages)
     bench, methods = Bench(journal, options.keep, options.again), options.methods.split(",")
     for seed in seeds if not options.sum_up else ():
@@ -240,9 +218,6 @@ def main() -> None:
                 for model in MODELS:
                     if model in methods and bench.missing(one, seed, (model,)):
                         run_ours(bench, table, model)
-            for model in MODELS:
-                if f"{model}-clock" in methods and bench.missing(one, seed, (f"{model}, clock",)):
-                    run_clock(bench, table, model)
     if not options.tables and not options.screen:
         journal.fold()
         sizes = {one: size_of(TABLES[one](folders)) for one in tables}

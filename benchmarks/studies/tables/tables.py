@@ -154,4 +154,6 @@ TABLES: dict[str, Callable[[Folders], pl.DataFrame]] = {
     "wide": wide,
     "grants": grants,
 }
+#: Made on the spot by a stated generator.
+MADE = {"wide"}
 DEVELOPMENT = ("german_credit", "communities_crime", "spambase", "letter", "ijcnn1", "adult")

@@ -91,15 +91,6 @@ def counts(found: list[Row]) -> dict[str, Row]:
     return told
 
 
-def times(rows: list[Row], ours: str = AUTO, clock: str = "processor") -> dict[str, float]:
-    """By table, the median over splits of the time of ours as a multiple of one LightGBM fit."""
-    own = by_method(rows).get(f"{ours}, clock", {})
-    return {
-        table: statistics.median(row[clock] for key, row in own.items() if key[0] == table)
-        for table in dict.fromkeys(key[0] for key in own)
-    }
-
-
 def choices(rows: list[Row], ours: str = AUTO) -> dict[str, str]:
     """By table, what `auto` has chosen, and how often, over all splits and asks."""
     found: dict[str, Counter[str]] = {}
@@ -117,8 +108,7 @@ def summary(rows: list[Row], sizes: dict[str, Row], methods: tuple[str, ...] = (
         "planned": {"tables": len(sizes), "splits": splits},
         "not run": [name for name in (*sizes, *methods) if name not in known],
         "sizes": {cell["table"]: sizes[cell["table"]] for cell in found},
-        "chosen": choices(rows), "cells": found, "counts": counts(found), "times": times(rows),
-        "earlier": earlier(rows),
+        "chosen": choices(rows), "cells": found, "counts": counts(found), "earlier": earlier(rows),
     }  # fmt: skip
 
 
