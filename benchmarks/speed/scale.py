@@ -151,7 +151,7 @@ def as_processes(place: Path, rows: int, repeats: int) -> dict[str, Any]:
         for solver in ("cross-entropy", "implicit")
     }
     return {
-        "rows": rows, "batch_size": int(batch_size), "ratios": ratios, "target": 1.5,
+        "rows": rows, "batch_size": int(batch_size), "ratios": ratios, "target": 1.0,
         "seconds": {name: [round(one, 2) for one in found] for name, found in times.items()},
     }  # fmt: skip
 
