@@ -17,7 +17,7 @@ from setpoint.problem.problem import Problem
 from setpoint.solve.ascent import Ascent, Climb, Numbers
 from setpoint.solve.at_one import RowsAtOne
 from setpoint.solve.memory import Memory, memory_size
-from setpoint.solve.plan import Plan, counted, plan_of
+from setpoint.solve.plan import StepPlan, counted, plan_of
 from setpoint.solve.price import Damping, Expansion, count_at, count_pace, expand_around, solve_prices
 from setpoint.solve.refuse import check_problem, finite_start, with_groups
 from setpoint.solve.solver import Solver, settle_temperature, temperature_buffer
@@ -138,7 +138,7 @@ class Lagrangian(Solver):
             self.ascent.climb(true)
         return loss
 
-    def _planned_loss(self, plan: Plan, batch: Sample, reference: Sample) -> Tensor:
+    def _planned_loss(self, plan: StepPlan, batch: Sample, reference: Sample) -> Tensor:
         """The same loss on the processor, of problems that have a plan."""
         own, rows = counted(plan, batch, reference)
         if not (own.mass > 0 and rows.has_both_classes):

@@ -49,7 +49,7 @@ class Counted(Protocol):
     ) -> Tensor: ...
 
 
-class Plan(Protocol):
+class StepPlan(Protocol):
     """A problem at one threshold, or at many."""
 
     @property
@@ -66,7 +66,7 @@ class Plan(Protocol):
     ) -> tuple[float, Any, Any]: ...
 
 
-def plan_of(problem: Problem, step: Callable[[Tensor], SmoothStep], *, learned: bool = False) -> Plan | None:
+def plan_of(problem: Problem, step: Callable[[Tensor], SmoothStep], *, learned: bool = False) -> StepPlan | None:
     """The plan of a problem under a step; None if `price.py` has to do it.
 
     Where prices and thresholds are `learned`, one threshold may be learned by the convex steps too.
@@ -79,7 +79,7 @@ def plan_of(problem: Problem, step: Callable[[Tensor], SmoothStep], *, learned: 
     return PlanAtMany(problem) if known else None
 
 
-def counted(plan: Plan, batch: Sample, reference: Sample) -> tuple[Counted, Counted]:
+def counted(plan: StepPlan, batch: Sample, reference: Sample) -> tuple[Counted, Counted]:
     """The rows of a batch, and those of the batch together with the memory: the same ones if it stands alone."""
     own: Counted = plan.rows(batch)
     return own, own if reference.scores.data_ptr() == batch.scores.data_ptr() else plan.rows(reference)
