@@ -33,13 +33,14 @@ class Images:
 
 @dataclass(frozen=True)
 class Plan:
-    """How long a net is trained, at what pace, and by how many pixels at most its images are moved."""
+    """How long a net is trained, at what pace, by how many pixels at most its images are moved, and if mirrored."""
 
     epochs: int = 20
     width: int = 8
     batch: int = 64
     rate: float = 6e-3
     moved: int = 2
+    mirrored: bool = True
 
 
 @cache
@@ -78,7 +79,7 @@ def train(
 ) -> float:
     """Adam on a cosine; the net is left at the epoch that `judge` likes best, whose figure is returned.
 
-    Images are mirrored, each by chance, and moved, all of a batch alike.
+    Images are mirrored, each by chance, and moved, all of a batch alike, as far as the plan says so.
     """
     net.to(memory_format=torch.channels_last)
     optimizer = torch.optim.Adam(net.parameters(), lr=plan.rate, weight_decay=1e-4)
@@ -89,7 +90,7 @@ def train(
     for _ in range(plan.epochs):
         net.train()
         for rows in torch.randperm(len(images.labels), generator=draw).split(plan.batch):
-            mirrored = torch.rand(len(rows), generator=draw) < 0.5
+            mirrored = (torch.rand(len(rows), generator=draw) < 0.5) & plan.mirrored
             down, right = torch.randint(2 * plan.moved + 1, (2,), generator=draw).tolist() if plan.moved else (0, 0)
             seen = both[:, down : down + side, right : right + side]
             x = seen[rows + len(images.labels) * mirrored].permute(0, 3, 1, 2)

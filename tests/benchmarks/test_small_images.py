@@ -41,8 +41,12 @@ def test_mirror_images_come_after_the_images():
     torch.testing.assert_close(both[:4] * 64 + 127.5, x.float())
 
 
-@pytest.mark.parametrize("moved", [0, 2])
-def test_a_batch_is_moved_as_one_by_no_more_than_the_plan_says(moved):
+def is_among(one, images):
+    return any(torch.equal(one, own) for own in images)
+
+
+@pytest.mark.parametrize(("moved", "mirrored"), [(0, True), (2, True), (2, False)])
+def test_a_batch_is_moved_as_one_by_no_more_than_the_plan_says_and_mirrored_if_it_says_so(moved, mirrored):
     data, seen = binary(12), []
 
     class Watched(torch.nn.Linear):
@@ -51,22 +55,24 @@ def test_a_batch_is_moved_as_one_by_no_more_than_the_plan_says(moved):
                 seen.append(x)
             return super().forward(x.flatten(1))
 
-    plan = Plan(epochs=9, batch=12, moved=moved)
+    plan = Plan(epochs=9, batch=12, moved=moved, mirrored=mirrored)
     train(Watched(3 * 32 * 32, 1), data, data.x, sp.CrossEntropy(), lambda scores: float(scores[0]), plan, seed=0)
     framed = torch.nn.functional.pad(channels_last(data.x), [moved] * 4, mode="reflect")
-    places = set()
+    shown = {False: framed, True: framed.flip(-1)}
+    places, sides = set(), set()
     for batch in seen:
         found = {
             (down, right) for down in range(2 * moved + 1) for right in range(2 * moved + 1)
-            if all(
-                any(torch.equal(one, own) for own in framed[:, :, down : down + 32, right : right + 32])
-                or any(torch.equal(one, own) for own in framed.flip(-1)[:, :, down : down + 32, right : right + 32])
-                for one in batch
-            )
+            if all(any(is_among(one, own[:, :, down : down + 32, right : right + 32]) for own in shown.values())
+                   for one in batch)
         }  # fmt: skip
         assert len(found) == 1
         places |= found
+        ((down, right),) = found
+        sides |= {side for one in batch for side, own in shown.items()
+                  if is_among(one, own[:, :, down : down + 32, right : right + 32])}  # fmt: skip
     assert (len(places) > 1) == (moved > 0)
+    assert (True in sides) == mirrored
 
 
 def test_the_epoch_that_was_judged_best_is_kept():
