@@ -82,10 +82,10 @@ def of_images(figures: Figures, fashion: Figures) -> list[Entry]:
     return [
         Entry("000", "Table 2: FNR at FPR, CelebA", elsewhere(direction(gains("implicit", False))), "paper_images",
               f"{told_of['implicit']} {sets}{there}{as_published[0]}",
-              (*paper_images.reasons(figures), *paper_fashion.more_time(fashion, False))),
+              (*paper_images.reasons(figures), *paper_fashion.reasons(fashion, False))),
         Entry("000", "Table 3: partial ROC area, CelebA", elsewhere(direction(area)), "paper_fashion",
               f"{told(area)} {sets}, one of five ranges{there}{as_published[1]}, three ranges",
-              (*paper_fashion.more_time(fashion, True),
+              (*paper_fashion.reasons(fashion, True),
                f"The paper's pairwise baseline is behind cross-entropy as well on Fashion-MNIST: {pairs}.")),
         Entry("000", "Table 4: partial ROC area, BigEarthNet", NO_DATA),
         Entry("004", "Table 1: FNR at FPR, CelebA, last layer", elsewhere(direction(gains("method 2", False))),
@@ -152,7 +152,7 @@ def of_programs(figures: Figures, solved: Figures) -> list[Entry]:
     margin, threshold = paper_programs.found_out(figures["rows"])
     return [
         entry("Table 1: AUC of halves (CIFAR-10; the other three sets are not here)", "halves", "AUC",
-              (paper_programs.as_weak(figures), *rates["halves", 91])),
+              (paper_programs.as_weak(figures), *paper_programs.no_choice(), *rates["halves", 91])),
         Entry("001", "Table 2: Newton's epsilon, Cat&Dog", elsewhere(DIRECTION if best == 0.01 else NOT),
               "lp_training", f"AUC through the solver by epsilon, CIFAR-10 at 91 % positive: {listed}",
               (lp_training.of_epsilon(solved),

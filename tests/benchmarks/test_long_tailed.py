@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from benchmarks.common.small_images import Images
+from benchmarks.studies.long_tailed import ladder
 from benchmarks.studies.long_tailed import study as long_tailed
 
 
@@ -44,3 +45,32 @@ def test_held_out_images_are_not_trained_on():
     assert not train_rows & held_out
     assert parts[0].labels.bincount().tolist() == [40, 30, 20, 10, 5, 5, 5, 5, 5, 5]
     assert parts[1].labels.bincount().tolist() == [50] * 10
+
+
+def test_constraints_are_tried_on_the_net_that_held_out_images_say_is_the_strongest(monkeypatch, tmp_path):
+    monkeypatch.setattr("benchmarks.common.harness.results_folder", lambda quick: tmp_path)
+    monkeypatch.setattr(ladder, "cifar10", lambda data: (None, None))
+    monkeypatch.setattr(ladder, "draw", lambda whole, counts, seed: (None, None))
+    error = {long_tailed.ALONE: 0.5, "constraint (6)": 0.4, "constraint (7)": 0.6}
+
+    def run(parts, base, demand, charge, seed, plan):
+        accuracy = plan.epochs / 100
+        # The test accuracy falls where the held-out one rises: it has no say.
+        return {
+            "validation": accuracy,
+            "accuracy": -accuracy,
+            ladder.COLUMN: error[demand],
+            "images": 100,
+            "seconds": 0,
+        }
+
+    monkeypatch.setattr(ladder, "run", run)
+    tried = ladder.Ladder("", quick=False)
+    for rung in tried.rungs:
+        tried.run(rung, long_tailed.ALONE, 720)
+    assert tried.strongest == "60 epochs"
+    for demand in (long_tailed.ALONE, *long_tailed.DEMANDS):
+        for seed in (720, 721):
+            tried.run(tried.strongest, demand, seed)
+    tried.run("width 16", "constraint (6)", 720)
+    assert [row[ladder.COLUMN]["minus alone"]["mean"] for row in tried.cells()] == pytest.approx([-10, 10])

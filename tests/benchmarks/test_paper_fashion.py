@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import pytest
 import torch
 from benchmarks.common.data import Parts
+from benchmarks.studies.paper_fashion import page, training
 from benchmarks.studies.paper_fashion import study as fashion
-from benchmarks.studies.paper_fashion import training
 from torch import nn
 
 import setpoint as sp
@@ -151,3 +152,31 @@ def test_nine_times_the_steps_are_held_against_cross_entropy_of_as_many():
     found = {one["method"]: one["gain"] for one in fashion.summary(rows, [ask], [20, 21])}
     assert found[fashion.LONG][fashion.LONGEST]["mean"] == pytest.approx(-0.05)
     assert fashion.LONGEST not in found[fashion.PUBLISHED]
+
+
+def test_one_change_at_a_time_goes_from_the_published_form_to_the_anchored_one_and_names_the_largest():
+    ask = fashion.TIMED[0]
+    values = dict(zip((fashion.LONGER, *fashion.STEPWISE), (0.4, 0.9, 0.7, 0.65, 0.6, 0.35)))
+    rows = Rows(row(ask, fashion.TUNED, "1", seed, 0.5, 0.5, fpr=0.0, **{"at threshold": 0.5}) for seed in (20, 21))
+    for (method, test), seed in itertools.product(values.items(), (20, 21)):
+        rows |= [row(ask, method, "1", seed, test, test, fpr=0.0, **{"at threshold": test})]
+    figures = {"rows": fashion.summary(rows, [ask], [20, 21])}
+    (told,) = page.one_change_at_a_time(figures, area=False)
+    gains = [float(found) for found in re.findall(r"([+-]\d+\.\d\d) ±", told)]
+    assert gains == [-40, -20, -15, -10, 15]
+    assert told.endswith("Worth most: cross-entropy kept beside it, +25.0 of +55.0 points.")
+    assert page.one_change_at_a_time(figures, area=True) == []
+    figures["rows"] = [one for one in figures["rows"] if one["method"] != fashion.WARM_TENTH]
+    assert page.one_change_at_a_time(figures, area=False) == []
+
+
+def test_the_published_form_is_corrected_as_often_as_its_name_says():
+    plan = training.Plan()
+    for ask in fashion.TIMED:
+        plans = {method: plan for method, _, _, plan in fashion.published_ways(ask, plan)}
+        for method in (fashion.TENTH, fashion.WARM_TENTH):
+            made = training.as_published(sp.ask(ask), 1.0, plans[method])
+            net = nn.Sequential(nn.Linear(2, 1))
+            assert made(net, torch.optim.Adam(net.parameters())).correction.every == 10
+        assert plans[fashion.WARM_TENTH].warm == plan.steps // 4
+        assert plans[fashion.TENTH].warm == 0

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 from benchmarks.common.harness import Journal
 from benchmarks.common.small_images import Images, Plan
+from benchmarks.studies.paper_programs import no_choice
 from benchmarks.studies.paper_programs import study as paper_programs
 from benchmarks.studies.paper_programs import verdict as program_verdicts
 from sklearn.metrics import f1_score
@@ -79,3 +82,34 @@ def test_a_run_at_another_rate_is_another_run(monkeypatch, tmp_path):
         list(paper_programs.runs(task, 0, Plan(width=2, rate=0.01), 20, journal, "", pace))
     assert rates == [0.01, 0.04]
     assert [row["pace"] for row in journal.rows.values()] == [1.0, 4.0]
+
+
+def test_without_a_choice_the_state_at_the_end_is_judged_and_every_pass_is_kept(monkeypatch):
+    whole = images(4000, 10)
+    monkeypatch.setattr(paper_programs, "cifar10", lambda data: (whole, whole))
+    seen, at_end = [], []
+
+    def scored(kept):
+        return lambda net, x: (
+            kept.append(copy.deepcopy(net.state_dict())) or torch.arange(len(x)).float() * len(kept) % 7
+        )
+
+    monkeypatch.setattr("benchmarks.common.small_images.scores_of", scored(seen))
+    monkeypatch.setattr(no_choice, "scores_of", scored(at_end))
+    found = no_choice.run("", "cross-entropy", 703, Plan(epochs=3, width=2, moved=0, mirrored=False), 60)
+    assert len(set(found["passes"])) == 3
+    assert found["images"] == 66
+    assert all(torch.equal(value, seen[-1][name]) for state in at_end for name, value in state.items())
+    assert not all(torch.equal(value, seen[-2][name]) for name, value in at_end[0].items())
+
+
+def test_what_a_long_training_costs_is_counted_from_one_pass_for_all_seeds():
+    curves = {703: [60.0, 80.0, 70.0], 704: [70.0, 75.0, 65.0]}
+    rows = [{"method": "cross-entropy", "seed": seed, "AUC": 66.0, "passes": passes, "images": 66, "training AUC": 99.0}
+            for seed, passes in curves.items()]  # fmt: skip
+    rows += [{**row, "method": "ramp, margin 0.01", "AUC": 70.0 + row["seed"] - 703} for row in rows]
+    plain, ramp = no_choice.summary(rows)
+    assert (plain["best pass"], plain["held-out AUC there"]) == (2, 77.5)
+    assert plain["end minus best"]["mean"] == -10
+    assert ramp["minus cross-entropy"]["mean"] == pytest.approx(4.5)
+    assert plain["minus cross-entropy"]["mean"] == 0
