@@ -83,7 +83,8 @@ def test_the_correction_keeps_the_error_rate_on_splits_of_one_table():
 def made(name, shipped):
     """The standing of a solver with these results."""
     every = tuple(True for _ in shipped)
-    return Standing(name, tuple(shipped), every, every, tuple(shipped), tuple(1.0 for _ in shipped))
+    shipped = tuple(shipped)
+    return Standing(name, shipped, every, every, shipped, shipped, tuple(1.0 for _ in shipped))
 
 
 def is_clear(differences, noise):

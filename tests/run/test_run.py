@@ -298,7 +298,7 @@ def test_a_run_is_read_back_as_it_was_written(tmp_path, kind):
 def test_what_setpoint_json_and_the_history_hold(tmp_path, run):
     save_run(tmp_path / "run", run)
     about = json.loads((tmp_path / "run" / "setpoint.json").read_text())
-    assert about["format"] == "3.4"
+    assert about["format"] == "3.5"
     assert about["data"] == fingerprint(loans())
     assert about["data"]["rows"] == 400
     for name, written in about["files"].items():

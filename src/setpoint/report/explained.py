@@ -241,6 +241,12 @@ def legend(found: Comparison) -> list[str]:
             f"Stopped: means over the splits that ran; nothing in the others could have told "
             f"{'this method' if stopped == 1 else 'these methods'} from cross-entropy. --all-trials runs all splits."
         )
+    unequal = sum(standing.bare_splits for standing in found.standings)
+    if unequal:
+        lines.append(
+            f"Difference: {unequal} {'time' if unequal == 1 else 'times'} only one of a method and cross-entropy could "
+            "be certified; both are then compared at their bare cuts."
+        )
     if found.problem.constraints:
         lines.append(f"Bounds held: on the test rows, at the shipped threshold, {_certified(found)}.")
     lost = sum(value is None for standing in found.standings for value in standing.best)

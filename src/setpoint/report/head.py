@@ -11,7 +11,7 @@ from setpoint.problem.point import OperatingPoint
 from setpoint.report.by_label import bounds_held
 from setpoint.report.material import Material
 from setpoint.report.question import question
-from setpoint.report.verdict import against, best_cuts, shipped_instead
+from setpoint.report.verdict import against, best_cuts, compared_at, shipped_instead
 from setpoint.report.words import (
     GROUP,
     answer,
@@ -155,9 +155,10 @@ def verdict(material: Material) -> list[str]:
     part, found = material.parts[0], material.against(material.parts[0])
     if found is None:
         return [answer(material)]
-    both = material.contenders[0], material.contenders[-1]
-    points = material.judge(both[0], part), material.judge(both[1], part)
-    numbers, size = against(found, (both[0].name, both[1].name), points, part)
+    both, equal = (material.contenders[0], material.contenders[-1]), material.on_equal_terms()
+    names, certified = (both[0].name, both[1].name), [one.bare is not None for one in both]
+    points = [material.judge(one, part) for one in equal]
+    numbers, size = against(found, names, points, compared_at(certified, names), part)
     rule = answer(material) if material.problem.over is not None else f"{both[0].thresholds.rule(GROUP)}."
     return [rule, f"{numbers} {size}"]
 

@@ -43,6 +43,7 @@ class Contender:
     Attributes:
         name: The name that the report shows.
         thresholds: The thresholds that the model runs at.
+        bare: The bare cut of the calibration rows, where `thresholds` have a certificate.
         scores: One score per row, by part.
         judged: `objective`, `feasible` and `rates`, by part.
         history: One row per epoch, with `soft`, `train` and `held_out`.
@@ -67,6 +68,7 @@ class Contender:
     best_epoch: int = 0
     seconds: float | None = None
     tried: Sequence[TriedMethod] = ()
+    bare: Thresholds | None = None
 
 
 @dataclass(frozen=True)
@@ -182,11 +184,19 @@ class Material:
         given = {"weights": self._weights(part), "groups": self._compared(part), "lists": self._lists(part)}
         return evaluate(self.problem, contender.scores[part], self.labels[part], **given)
 
+    def on_equal_terms(self) -> tuple[Contender, Contender]:
+        """The first and the last contender as they ship, or both at bare cuts where only one has a certificate."""
+        both = self.contenders[0], self.contenders[-1]
+        if (both[0].bare is None) == (both[1].bare is None):
+            return both
+        ours, theirs = (replace(one, thresholds=one.bare or one.thresholds, bare=None) for one in both)
+        return ours, theirs
+
     def against(self, part: str) -> Difference | None:
-        """The difference of the first contender from the last, each at its own thresholds on the rows of a part."""
+        """The difference of the first contender from the last on the rows of a part, on equal terms."""
         if len(self.contenders) < 2:
             return None
-        both = self.contenders[0], self.contenders[-1]
+        both = self.on_equal_terms()
         points, scores = [self.judge(one, part) for one in both], [one.scores[part] for one in both]
         values = None if self.values is None else self.values[part]
         groups, lists = self._compared(part), self._lists(part)

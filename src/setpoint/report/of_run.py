@@ -23,7 +23,9 @@ from setpoint.measure.labels import LABELS
 from setpoint.plain import number, reason, text, whole_number
 from setpoint.problem.caution import Caution
 from setpoint.problem.point import OperatingPoint
+from setpoint.problem.problem import Problem
 from setpoint.problem.read_thresholds import read_thresholds
+from setpoint.problem.thresholds import Thresholds
 from setpoint.problem.watch import Watch
 from setpoint.report.class_page import make_class_page
 from setpoint.report.figure import draw_figure
@@ -112,6 +114,7 @@ def read_material(run: str | os.PathLike[str], data: Frame | None = None) -> Mat
             Contender(
                 name=shown_as,
                 thresholds=read_thresholds(result["threshold"], saved.point.problem),
+                bare=_bare(result, saved.point.problem),
                 scores={part: kept.scores[name][part] for part in SHOWN},
                 judged={part: result[part] for part in ("train", "held_out", "test")},
                 history=[row for row in rows if row.get("trained") == name],
@@ -145,6 +148,12 @@ def _different(results: dict[str, Any], kept: SavedScores) -> dict[str, Any]:
     if same and all(torch.equal(kept.scores[first][part], kept.scores[last][part]) for part in SHOWN):
         return {name: result for name, result in results.items() if name != last}
     return results
+
+
+def _bare(result: dict[str, Any], problem: Problem) -> Thresholds | None:
+    """The bare cut of a model whose thresholds have a certificate."""
+    stored = result.get("bare_threshold")
+    return None if stored is None else read_thresholds(stored, problem)
 
 
 def _insight(saved: SavedRun, kept: SavedScores, data: Frame | None) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 
 from setpoint.data.label_columns import AnyTarget, LabelColumns
@@ -159,24 +161,32 @@ def _rival(run: TableRun) -> list[str]:
     if not run.chosen.point.feasible:
         noun = run.chosen.point.thresholds.noun
         return [f"No {noun} meets the bounds on the calibration rows, so there is nothing to compare."]
-    both, names = (run.chosen, run.rival), shown_runs(run)[1]
-    points = both[0].judged("test"), both[1].judged("test")
-    lines = against(run.against, (names[0], names[-1]), points)
+    both, (first, *_, last) = (run.chosen, run.rival), shown_runs(run)[1]
+    points = tuple(one.judged("test") for one in run.chosen.on_equal_terms(run.rival))
+    certified = [one.point.certificate is not None for one in both]
+    lines = against(run.against, (first, last), points, compared_at(certified, (first, last)))
     best = [one.best("test") for one in both]
     if has_best_cut(run.problem) and all(point.feasible for point in best):
         lines.append(best_cuts(best[0], best[1]))
     return lines
 
 
+def compared_at(certified: Sequence[bool], names: tuple[str, str]) -> str:
+    """The thresholds at which two models are compared, as the beginning of a sentence."""
+    if certified[0] == certified[1]:
+        return "As shipped"
+    return f"Both at bare cuts, since only {names[certified.index(True)]} could be certified"
+
+
 def against(
-    found: Difference, names: tuple[str, str], points: tuple[OperatingPoint, OperatingPoint], part: str = "test"
+    found: Difference, names: tuple[str, str], points: Sequence[OperatingPoint], at: str, part: str = "test"
 ) -> list[str]:
-    """Two sentences on a rival: the numbers of both models as they ship, and whether they differ beyond noise."""
+    """Two sentences on a rival: the numbers of both models on equal terms, and whether they differ beyond noise."""
     problem, objective = found.problem, found.problem.objective
     over = "" if problem.over is None else f" over {problem.over.rate}"
     each = [f"{show_value(objective, point.objective)} for {name}{_at(point)}" for name, point in zip(names, points)]
     rows = f"on the same {found.rows:,} {part_name(part)} rows"
-    numbers = f"As shipped, {rows}: {objective}{over} {each[0]}, against {each[1]}."
+    numbers = f"{at}, {rows}: {objective}{over} {each[0]}, against {each[1]}."
     value, low, high = (show_points(objective, end, signed=True) for end in (found.value, found.low, found.high))
     unit = " points" if objective.is_share else ""
     size = f"The difference is {value}{unit} ({percent(found.confidence)} interval {low} to {high}, paired)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -135,11 +135,25 @@ class Run:
             self._judged[part] = self.point.judge(sample.scores, sample.labels, **given)
         return self._judged[part]
 
+    @property
+    def uncertified(self) -> Run:
+        """The same run at the bare cut of the calibration rows."""
+        return self if self.bare is None else replace(self, point=self.bare, bare=None)
+
+    def on_equal_terms(self, other: Run) -> tuple[Run, Run]:
+        """Both runs as they ship, or both at bare cuts where only one has a certificate.
+
+        A certificate costs objective: with one and without, thresholds would be compared and not models.
+        """
+        if (self.point.certificate is None) == (other.point.certificate is None):
+            return self, other
+        return self.uncertified, other.uncertified
+
     def against(self, other: Run, part: str = "test") -> Difference:
-        """The difference from another run on the same rows, each at the thresholds that it ships with."""
-        mine, theirs, groups = self.sample(part), other.sample(part), self.groups(part)
-        points = self.judged(part), other.judged(part)
-        both = mine.scores, theirs.scores
+        """The difference from another run on the same rows, on equal terms."""
+        ours, theirs = self.on_equal_terms(other)
+        mine, groups = self.sample(part), self.groups(part)
+        points, both = (ours.judged(part), theirs.judged(part)), (mine.scores, other.sample(part).scores)
         return difference(*points, both, mine.labels, groups=groups, values=mine.values, lists=mine.lists)
 
     def best(self, part: str) -> OperatingPoint:

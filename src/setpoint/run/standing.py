@@ -25,9 +25,13 @@ class Standing:
         shipped: The objective on the test rows at the threshold that the model ships with.
         held: Whether the bounds hold on the test rows at that threshold.
         certified: Whether that threshold has a certificate.
+        bare: The objective on the test rows at the bare cut of the calibration rows, which is the shipped threshold
+            where that has no certificate.
         best: The objective at the best threshold of the test rows; None where no threshold meets the bounds.
         seconds: The time of the training.
-        differences: `shipped` less that of plain cross-entropy on the same split.
+        differences: `shipped` less that of plain cross-entropy on the same split; `bare` less `bare` where only one of
+            both has a certificate.
+        bare_splits: The number of splits where that was so.
         standard_error: The standard error of the mean difference; None below two splits.
         margin: The half-width of the interval of the mean difference; None below two splits.
         hidden: The margin that all planned splits would have with the same spread: the size of the differences that
@@ -37,7 +41,8 @@ class Standing:
     Example:
         >>> from setpoint.run.standing import Standing
         >>> both = (True, True)
-        >>> Standing("auto", (0.3, 0.2), both, both, (0.3, 0.2), (1.0, 1.0), (-0.1, -0.1), 0.0, 0.01).is_clear
+        >>> fnr = (0.3, 0.2)
+        >>> Standing("auto", fnr, both, both, fnr, fnr, (1.0, 1.0), (-0.1, -0.1), 0, 0.0, 0.01).is_clear
         True
     """
 
@@ -45,9 +50,11 @@ class Standing:
     shipped: tuple[float, ...]
     held: tuple[bool, ...]
     certified: tuple[bool, ...]
+    bare: tuple[float, ...]
     best: tuple[float | None, ...]
     seconds: tuple[float, ...]
     differences: tuple[float, ...] = ()
+    bare_splits: int = 0
     standard_error: float | None = None
     margin: float | None = None
     hidden: float | None = None
@@ -87,10 +94,12 @@ class Standing:
             "held": list(self.held),
             "share_held": sum(self.held) / len(self.held),
             "share_certified": sum(self.certified) / len(self.certified),
+            "bare_on_test": list(self.bare),
             "best_on_test": list(self.best),
             "mean_best_on_test": self.mean_best,
             "seconds": [round(value, 3) for value in self.seconds],
             "differences": list(self.differences),
+            "splits_at_bare_cuts": self.bare_splits,
             "difference": self.difference,
             "standard_error": self.standard_error,
             "margin": self.margin,
@@ -158,20 +167,27 @@ def standing_of(name: str, runs: Sequence[Run]) -> Standing:
         tuple(point.objective for point in judged),
         tuple(point.feasible for point in judged),
         tuple(point.certificate is not None for point in judged),
+        tuple(run.uncertified.judged("test").objective for run in runs),
         tuple(point.objective if point.feasible else None for point in best),
         tuple(run.seconds for run in runs),
     )
 
 
 def held_against(standing: Standing, plain: Standing, noise: Noise) -> Standing:
-    """The results beside those of plain cross-entropy on the same splits."""
-    differences = tuple(ours - theirs for ours, theirs in zip(standing.shipped, plain.shipped))
+    """The results beside those of plain cross-entropy on the same splits, on equal terms (`Run.on_equal_terms`)."""
+    unequal = [ours != theirs for ours, theirs in zip(standing.certified, plain.certified)]
+    differences = tuple(
+        bare - plain_bare if odd else shipped - plain_shipped
+        for odd, bare, plain_bare, shipped, plain_shipped in zip(
+            unequal, standing.bare, plain.bare, standing.shipped, plain.shipped
+        )
+    )
+    standing = replace(standing, differences=differences, bare_splits=sum(unequal))
     if len(differences) < 2:
-        return replace(standing, differences=differences)
+        return standing
     spread, ran = statistics.stdev(differences), len(differences)
     return replace(
         standing,
-        differences=differences,
         standard_error=spread * noise.error(ran),
         margin=spread * noise.reach(ran),
         hidden=spread * noise.reach(noise.trials),

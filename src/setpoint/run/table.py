@@ -103,7 +103,7 @@ class TableRun:
 
     @cached_property
     def against(self) -> Difference | None:
-        """The difference from the rival on the test rows, each at the thresholds that it ships with."""
+        """The difference from the rival on the test rows, on equal terms (`Run.on_equal_terms`)."""
         return None if self.rival is None else self.chosen.against(self.rival)
 
     @cached_property
@@ -146,6 +146,7 @@ def _result(run: Run) -> dict[str, Any]:
     return {
         "method": run.method,
         "threshold": run.point.thresholds.stored(),
+        "bare_threshold": None if run.bare is None else run.bare.thresholds.stored(),
         "best_on_test": run.best("test").objective,
         "best_epoch": run.trained.best,
         "seconds": round(run.seconds, 3),

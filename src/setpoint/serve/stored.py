@@ -15,7 +15,7 @@ from setpoint.errors import BadFile
 from setpoint.plain import brief, named, read_json, text
 
 #: The first number grows when older versions cannot read the artefact, the second when something is added.
-FORMAT = "3.4"
+FORMAT = "3.5"
 MODEL, ABOUT, HISTORY, SCORES = "model.safetensors", "setpoint.json", "history.jsonl", "scores.safetensors"
 #: The files whose hashes are in setpoint.json.
 HASHED = (MODEL, HISTORY, SCORES)
