@@ -144,10 +144,10 @@ def one_change_at_a_time(figures: dict[str, Any], area: bool) -> list[str]:
         if (ask in AREAS) != area or not rows.keys() >= set(STEPWISE):
             continue
         first, *rest = steps = [rows[method] for method in STEPWISE]
-        changes = "; ".join(f"{CHANGES[row['method']]} {written(row['gain'][PLAIN])}" for row in rest)
+        changes = "; and ".join(f"{CHANGES[row['method']]} {written(row['gain'][PLAIN])}" for row in rest)
         told.append(
             f"*One change at a time*, {short(ask)}, Fashion-MNIST, {min(row['seeds'] for row in steps)} seeds, "
-            f"over cross-entropy of the same steps: as published {written(first['gain'][PLAIN])}; {changes}. "
+            f"over cross-entropy of the same steps: as published {written(first['gain'][PLAIN])}; with {changes}. "
             + largest_change([row["gain"][PLAIN]["mean"] for row in steps])
         )
     return told
