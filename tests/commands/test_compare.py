@@ -187,6 +187,10 @@ def test_the_verdict_admits_noise(compared):
         "As shipped, compared with cross-entropy on 3 splits, cross-entropy with balanced classes was better and "
         "cross-entropy with tuned class weights was worse beyond noise."
     )
+    told = with_differences(compared, weighted=noisy, tuned=noisy)
+    assert verdict(told).endswith("points: give 5 --trials or more, since so few splits say little.")
+    told = dataclasses.replace(told, seeds=(1, 2, 3, 4, 5))
+    assert verdict(told).endswith("points: take the simplest, or give more --trials or more rows.")
     assert "One split says nothing" in verdict(dataclasses.replace(compared, seeds=(1,)))
 
 

@@ -32,6 +32,8 @@ from setpoint.run.compare import Comparison
 from setpoint.run.standing import Standing
 
 CONFIDENCES = (0.9, 0.95, 0.99)
+#: With fewer splits a comparison does not advise to take the simplest method: Student's t hides large differences.
+ENOUGH_TRIALS = 5
 #: How rows are decided, by the kind of question: without bounds, and before the bounds.
 _FREE = {
     CUT: "; the threshold is free, and the best one is part of the answer",
@@ -274,7 +276,7 @@ def verdict(found: Comparison) -> str:
     if not others:
         return "Nothing was compared with cross-entropy."
     if trials < 2:
-        return "One split says nothing about noise; give --trials 5 or more."
+        return f"One split says nothing about noise; give --trials {ENOUGH_TRIALS} or more."
     parts = []
     for word, better in (("better", True), ("worse", False)):
         names = [word for s, word in others if s.is_clear and (worth(problem, s.difference or 0.0) > 0) is better]
@@ -287,9 +289,11 @@ def verdict(found: Comparison) -> str:
         if not margins:
             return "As shipped, no method differs from cross-entropy on any of these splits: take the simplest."
         size = _points(problem, margins[0], margins[-1])
+        simplest = "take the simplest, or give more --trials or more rows"
+        few = f"give {ENOUGH_TRIALS} --trials or more, since so few splits say little"
         return (
             f"As shipped, no method differs from cross-entropy by more than the noise of {trials} splits, which hides "
-            f"differences up to {size}: take the simplest, or give more --trials or more rows."
+            f"differences up to {size}: {few if trials < ENOUGH_TRIALS else simplest}."
         )
     text = f"As shipped, compared with cross-entropy on {trials} splits, {' and '.join(parts)} beyond noise"
     if rest:
