@@ -497,7 +497,7 @@ def told_of_the_rival(low, high, ours=0.3, theirs=0.2, *, names=("default", "cro
     points = [
         OperatingPoint(problem, 0.0, value, rates, held, 0.0) for value, held in ((ours, True), (theirs, feasible))
     ]
-    return against(found, names, tuple(points))
+    return against(found, names, points, "As shipped")
 
 
 def test_the_verdict_is_about_the_shipped_models_and_honest_about_cross_entropy(run):
