@@ -220,7 +220,8 @@ def main() -> None:
         cells += [("mlp", name, ask, seed) for seed in seeds for name in NETWORK_SETS if name in sets for ask in ASKS]
     rows = summary(run_all(cells, options.data, journal))
     show(rows)
-    if not options.quick and not options.sets:
-        notes = {} if lightgbm is not None else {"LightGBM": "not installed"}
+    if not options.sets:
+        notes: dict[str, str] = {} if lightgbm is not None else {"LightGBM": "not installed"}
         journal.fold()
-        write_result("auto", {"rows": rows, "seeds": list(seeds), "most training rows": MOST, "notes": notes})
+        told = {"rows": rows, "seeds": list(seeds), "most training rows": MOST, "notes": notes}
+        write_result("auto", told, options.quick)

@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks.common.forest import Line, Panel
 from benchmarks.common.telling import Claim
-from benchmarks.common.words import share, table
+from benchmarks.common.words import share, table, wide
 
 TITLE = "Several classes"
 
@@ -54,4 +54,13 @@ def section(figures: dict[str, Any]) -> str:
          "" if cell["way"] == figures["rival"] else f"{100 * cell['gain']:+.2f} ± {100 * cell['standard_error']:.2f}"]
         for cell in figures["cells"]
     ]  # fmt: skip
-    return f"{table(['table', 'ask', 'way', 'splits', 'objective', 'held', 'gain'], rows)}"
+    cells = {(cell["table"], cell["ask"], cell["way"]): row for cell, row in zip(figures["cells"], rows)}
+    ways = [way for way in dict.fromkeys(cell["way"] for cell in figures["cells"]) if way != figures["rival"]]
+    brief = []
+    for name, ask in dict.fromkeys(place[:2] for place in cells):
+        own = [cells.get((name, ask, way)) for way in ways]
+        brief.append([name, f"`{ask}`", cells[name, ask, figures["rival"]][5],
+                      *(f"{row[6]}, {row[5]}" if row else "" for row in own)])  # fmt: skip
+    head = ["table", "ask", f"{figures['rival']}: held", *(f"{way}: gain, held" for way in ways)]
+    full = wide("cells", table(["table", "ask", "way", "splits", "objective", "held", "gain"], rows))
+    return f"{table(head, brief)}\n\n{full}"

@@ -165,7 +165,7 @@ def dense_programs(count: int) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a tenth of the cases; nothing is written")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the cases")
     quick = parser.parse_args().quick
     torch.set_num_threads(1)
     payload = {
@@ -173,5 +173,4 @@ def main() -> None:
         "F-score batches of 64": f_score_batches(10 if quick else 100),
         "dense programs with one solution": dense_programs(10 if quick else 100),
     }
-    if not quick:
-        write_result("lp_gradients", payload)
+    write_result("lp_gradients", payload, quick)

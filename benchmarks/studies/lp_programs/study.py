@@ -215,7 +215,7 @@ def reduction(sizes: list[int], directions: int = 40) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a tenth of the programs; nothing is written")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the programs")
     parser.add_argument("--seed", type=int, default=20261115)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
@@ -235,5 +235,4 @@ def main() -> None:
         "beyond": beyond,
         "reduction": reduction([60] if arguments.quick else [60, 300]),
     }
-    if not arguments.quick:
-        write_result("lp_programs", payload)
+    write_result("lp_programs", payload, arguments.quick)

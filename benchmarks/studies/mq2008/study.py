@@ -34,6 +34,7 @@ K = 5
 SEEDS = 5
 BATCH = 32
 EPOCHS = 40
+QUICK_SEEDS, QUICK_EPOCHS = 2, 10
 LEARNING_RATES = (0.01, 0.03, 0.1)
 WEIGHT_DECAYS = (0.0, 1e-3, 1e-2, 3e-2)
 
@@ -116,7 +117,7 @@ def choose(method: str, part: Lists, judge: Lists, seed: int, quick: bool):
     grid = itertools.product(LEARNING_RATES[:2] if quick else LEARNING_RATES, WEIGHT_DECAYS[: 1 if quick else None])
     runs = []
     for rate, decay in grid:
-        model, reached, epoch = train(method, part, judge, rate, decay, seed, 10 if quick else EPOCHS)
+        model, reached, epoch = train(method, part, judge, rate, decay, seed, QUICK_EPOCHS if quick else EPOCHS)
         runs.append((reached, {"learning_rate": rate, "weight_decay": decay, "epoch": epoch}, model))
     return max(runs, key=lambda run: run[0])
 
@@ -129,7 +130,7 @@ def study(parts: dict[str, Lists], bootstrap: bool, quick: bool) -> dict[str, ob
     test = parts["test"]
     judged: dict[str, list[Tensor]] = {method: [] for method in METHODS}
     chosen: dict[str, list[dict[str, float]]] = {method: [] for method in METHODS}
-    for seed in range(2 if quick else SEEDS):
+    for seed in range(QUICK_SEEDS if quick else SEEDS):
         part = parts["train"]
         if bootstrap:
             draw = torch.Generator().manual_seed(seed)
@@ -156,7 +157,7 @@ def study(parts: dict[str, Lists], bootstrap: bool, quick: bool) -> dict[str, ob
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder that holds mq2008.npz")
-    parser.add_argument("--quick", action="store_true", help="two seeds, a small grid, ten epochs; nothing is written")
+    parser.add_argument("--quick", action="store_true", help="two seeds, a small grid, ten epochs")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     parts = read(arguments.data / "mq2008.npz")
@@ -173,5 +174,5 @@ def main() -> None:
                 f"+- {row['difference over seeds']['standard_error']:.4f} over seeds",
                 flush=True,
             )
-    if not arguments.quick:
-        write_result("mq2008", {"k": K, "seeds": SEEDS, "epochs": EPOCHS, "studies": figures})
+    seeds, epochs = (QUICK_SEEDS, QUICK_EPOCHS) if arguments.quick else (SEEDS, EPOCHS)
+    write_result("mq2008", {"k": K, "seeds": seeds, "epochs": epochs, "studies": figures}, arguments.quick)

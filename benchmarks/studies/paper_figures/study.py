@@ -96,7 +96,7 @@ def of_images(beta: int, seeds: range, folders: Folders, rows: int, plan: Steps)
     problem, found = sp.ask(ask), []
     plain: Make = lambda net, _: sp.CrossEntropy()  # noqa: E731
     price: Make = lambda net, _: sp.Lagrangian(problem)  # noqa: E731
-    pairs = next(make for method, _, make in fashion.other_ways(ask, plan) if method == fashion.PAIRS)
+    pairs = next(make for method, make, _ in fashion.other_ways(ask, plan) if method == fashion.PAIRS)
     ways: dict[str, list[Make]] = {PLAIN: [plain], fashion.PAIRS: [pairs], "Lagrangian": [price]}
     ways[IMPLICIT] = [as_published(problem, temperature, plan) for temperature in (0.1, 1.0)]
     for seed in seeds:

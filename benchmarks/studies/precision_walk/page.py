@@ -39,8 +39,12 @@ def design(figures: dict[str, Any]) -> str:
 
 
 def section(figures: dict[str, Any]) -> str:
-    rows = [
-        [cell["world"], f"{cell['n']:,}", share(cell["broken"]), share(cell["refused"]), verdict(cell["met"])]
-        for cell in figures["cells"]
-    ]
-    return table(["world", "n", "broken", "refused", "met"], rows)
+    """A row per world: both sizes of the sample."""
+    sizes = sorted({cell["n"] for cell in figures["cells"]})
+    cells = {(cell["world"], cell["n"]): cell for cell in figures["cells"]}
+    rows = []
+    for world in dict.fromkeys(cell["world"] for cell in figures["cells"]):
+        own = [cells[world, n] for n in sizes]
+        shares = [share(cell[what]) for cell in own for what in ("broken", "refused")]
+        rows.append([world, *shares, verdict(all(cell["met"] for cell in own))])
+    return table(["world", *(f"{what}, n = {n:,}" for n in sizes for what in ("broken", "refused")), "met"], rows)

@@ -83,16 +83,18 @@ def claims(figures: dict[str, Any]) -> list[Claim]:
 
 
 def count_table(figures: dict[str, Any]) -> str:
+    """A row per rival: how many cells are won and lost at the best cut and as shipped."""
     rows = []
-    for name, counts in figures["counts"].items():
-        rival, judged, error = name.split(" | ")
-        if error == "standard_error":
-            corrected = found(figures, rival, judged, "corrected_standard_error")
-            own = [str(counts[key]) for key in ("cells", "better", "worse")]
-            pairs = [f"{corrected['better']} / {corrected['worse']}", f"{counts['ahead']} / {counts['behind']}"]
-            rows.append([rival, JUDGED[judged], *own, *pairs])
-    head = ["against", "judged at", "cells", "better", "worse", "better / worse, corrected", "ahead / behind at all"]
-    return table(head, rows)
+    for rival in dict.fromkeys(name.split(" | ")[0] for name in figures["counts"]):
+        row = [rival, str(found(figures, rival)["cells"])]
+        for judged in JUDGED:
+            plain, corrected = (found(figures, rival, judged, error) for error in ERRORS)
+            row += [f"{plain['better']} / {plain['worse']} ({corrected['better']} / {corrected['worse']})",
+                    f"{plain['ahead']} / {plain['behind']}"]  # fmt: skip
+        rows.append(row)
+    head = [f"{what}, {place}" for place in ("best cut", "as shipped")
+            for what in ("better / worse (corrected)", "ahead / behind at all")]  # fmt: skip
+    return table(["against", "cells", *head], rows)
 
 
 def by_table(figures: dict[str, Any]) -> str:
@@ -217,7 +219,8 @@ def stack_screened(found: dict[str, Any]) -> list[str]:
 def section(figures: dict[str, Any]) -> str:
     parts = [
         "Cells won and lost by two standard errors of the paired difference over the splits; a cell with fewer than "
-        f"{LEAST_SPLITS} splits is shown in the table of cells, but not counted:",
+        f"{LEAST_SPLITS} splits is shown in the table of cells, but not counted. At the {JUDGED['test']}, and as "
+        f"shipped, at the {JUDGED['at threshold']}:",
         count_table(figures),
         "By table; figures by ask are means at the best cut of the test curve, in percent (errors for the first three "
         "asks, precision for the last two):",
