@@ -47,8 +47,8 @@ class Parts:
     def of(cls, three: Split, most: int | None = None) -> Parts:
         """Of a split whose validation rows are halved, each class apart; at most so many rows in a half."""
         x, labels = three.validation
-        halves = [half[:most] for half in halves_of(labels)]
-        return cls(three.train, *((x[half], labels[half]) for half in halves), three.test)
+        held_out, calibration = ((x[half[:most]], labels[half[:most]]) for half in halves_of(labels))
+        return cls(three.train, held_out, calibration, three.test)
 
     @property
     def is_image(self) -> bool:

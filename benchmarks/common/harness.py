@@ -63,7 +63,8 @@ class Journal:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         if quick:
             # Rows of another version may lie there, and new ones take no time.
-            self.folded.unlink(missing_ok=True), self.path.unlink(missing_ok=True)
+            self.folded.unlink(missing_ok=True)
+            self.path.unlink(missing_ok=True)
         self.rows = self._written()
 
     def _written(self) -> dict[str, dict[str, Any]]:

@@ -19,12 +19,12 @@ with atheris.instrument_imports(
     include=["setpoint.problem", "setpoint.data", "setpoint.run.artefact", "setpoint.measure.rate"]
 ):
     import setpoint as sp
-    from setpoint import artefact  # noqa: F401
+    from setpoint.run import artefact  # noqa: F401
 
 from fuzz.laws import LIMIT
 from fuzz.of_files import reads, saved, scheme
 from fuzz.of_problem import judged
-from setpoint.run.artefact import ABOUT, MODEL
+from setpoint.serve.stored import ABOUT, MODEL
 
 
 def ask(data: bytes) -> None:

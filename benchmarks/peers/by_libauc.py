@@ -13,9 +13,10 @@ from benchmarks.peers.exchange import Task
 # It imports torchvision for one isinstance; a torch without a matching torchvision needs a stand-in.
 for name in ("torchvision", "torchvision.datasets", "torchvision.transforms"):
     sys.modules.setdefault(name, types.ModuleType(name))
-sys.modules["torchvision"].datasets = sys.modules["torchvision.datasets"]
-sys.modules["torchvision"].transforms = sys.modules["torchvision.transforms"]
-sys.modules["torchvision.datasets"].ImageFolder = type("ImageFolder", (), {})
+vars(sys.modules["torchvision"]).update(
+    {name: sys.modules[f"torchvision.{name}"] for name in ("datasets", "transforms")}
+)
+vars(sys.modules["torchvision.datasets"])["ImageFolder"] = type("ImageFolder", (), {})
 
 from libauc.losses.auc import pAUC_CVaR_Loss  # noqa: E402
 from libauc.optimizers.sopa import SOPA  # noqa: E402

@@ -37,8 +37,8 @@ import setpoint as sp
 from benchmarks.common.harness import load_figures, write_result
 from benchmarks.speed.step_cost import convolutional_net
 from setpoint.measure.pairs import Hinge
-from setpoint.run.artefact import UNFINISHED, load_run
-from setpoint.train.checkpoint import STATE
+from setpoint.run.artefact import load_run
+from setpoint.serve.stored import STATE, UNFINISHED
 
 ASK = "minimize fnr where fpr <= 1%"
 CLOSE, OVERHEAD = 1e-6, 1.10

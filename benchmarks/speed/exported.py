@@ -110,7 +110,7 @@ def session(content: bytes, threads: int = 1) -> Any:
     return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
 
 
-def compared(place: Path, saved: ServedRun, rows: int) -> dict[str, int]:
+def compared(place: Path, saved: ServedRun, rows: int) -> dict[str, Any]:
     """How many rows differ in a decision or a score between Python, ONNX and the streamed command."""
     exported = export_graph(with_module(saved))
     run, draw = session(exported.content), np.random.default_rng(1)

@@ -10,6 +10,8 @@ of the whole net against an epoch of its head on cached features, same samples, 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import nn
@@ -62,7 +64,9 @@ def last_layers(model: nn.Sequential, problem: sp.Problem) -> dict[str, sp.losse
 
 def step_rows(x: torch.Tensor, labels: torch.Tensor, repeats: int) -> list[dict[str, object]]:
     """The cost of a step under each criterion, as a ratio to cross-entropy on the same net."""
-    makers = {name: lambda model, ask=ask: sp.ImplicitThreshold(sp.ask(ask)) for name, ask in ASKS.items()}
+    makers: dict[str, Callable[[nn.Module], Any]] = {
+        name: lambda model, ask=ask: sp.ImplicitThreshold(sp.ask(ask)) for name, ask in ASKS.items()
+    }
     problem = sp.ask("minimize fnr where fpr <= 1%")
     for name in last_layers(convolutional_net(), problem):
         makers[name] = lambda model, name=name: last_layers(model, problem)[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 
@@ -11,6 +12,7 @@ import torch
 
 import setpoint as sp
 from fuzz.of_files import saved
+from setpoint import lp
 from setpoint.data.schema import Schema
 from setpoint.errors import BadAsk, BadFile, BadProblem, BadProgram, BadScores, BadSetting, BadWeights
 from setpoint.measure.classes import check_classes
@@ -19,6 +21,7 @@ from setpoint.measure.multiclass import auc_mu
 from setpoint.measure.pairs import SquaredHinge, pair_sum
 from setpoint.measure.sample import check_sample
 from setpoint.run.artefact import MODEL, load_run
+from setpoint.solve.proxy import stationary
 
 FNR = sp.ask("minimize fnr where fpr <= 50%")
 SCORES, LABELS = [0.1, 0.4, 0.5, 0.9], [0, 1, 0, 1]
@@ -353,3 +356,27 @@ def test_rows_beside_which_the_ridge_of_the_penalty_is_lost():
     )
     with pytest.raises(BadProgram, match="too large beside a ridge of 1e-06"):
         sp.lp.solve(program, sp.lp.ExteriorPenalty())
+
+
+@pytest.mark.parametrize("scores", [[1e33, 1e34], [-3e38, 3e38]], ids=["squares overflow", "differences overflow"])
+def test_large_scores_are_checked_without_a_word_of_numpy(scores, recwarn):
+    with contextlib.suppress(BadScores):
+        sp.CrossEntropy()(torch.tensor(scores), torch.tensor([0.0, 1.0]))
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize("value", [[], [0.0]], ids=["no entries", "entries of zero"])
+def test_a_sparse_matrix_of_zeros_bounds_nothing(value):
+    index = torch.zeros(2, len(value), dtype=torch.int64)
+    matrix = lp.Entries(index, torch.tensor(value, dtype=torch.float64), (2, 1))
+    free = lp.LinearProgram(torch.tensor([-2.0]).double(), matrix, torch.tensor([1.0, 1.0]).double())
+    assert lp.solve(free).status is lp.Status.UNBOUNDED
+    least = lp.LinearProgram(torch.tensor([2.0]).double(), matrix, torch.tensor([1.0, 1.0]).double())
+    assert lp.solve(least).value.item() == pytest.approx(0, abs=1e-6)
+
+
+def test_shares_of_a_game_that_has_moved_far_stay_numbers():
+    logs = np.array([[0.0, -700.0, -1e5], [-1e5, -1e5, 0.0], [-700.0, 0.0, -745.0]])
+    shares = stationary(np.exp(logs - np.log(np.exp(logs).sum(0))))
+    assert np.isfinite(shares).all()
+    assert shares.sum() == pytest.approx(1)

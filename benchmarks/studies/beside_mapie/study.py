@@ -93,7 +93,7 @@ def main() -> None:
     rows = []
     for ask, n, kind in itertools.product(ASKS, sizes, ("continuous", "tied", "heavy-tailed")):
         key = f"{ask} | {kind} | {n} | {repeats}"
-        row = journal.row(key, lambda one=(ask, kind, n): cell(*one, repeats, options.mapie))  # type: ignore[misc]
+        row = journal.row(key, lambda one=(ask, kind, n): cell(*one, repeats, options.mapie))  # type: ignore[misc, call-arg]
         rows.append({name: value for name, value in row.items() if name not in ("key", "torch")})
         told = {name: f"{row[name]['refused']:.2f} {row[name]['objective']:.3f}" for name in (OURS, *WAYS)}
         print(f"{key}: refused and objective {told}", flush=True)

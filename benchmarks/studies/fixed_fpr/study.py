@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from typing import Any
 
 import torch
 
@@ -82,7 +83,8 @@ def main() -> None:
                 start = time.perf_counter()
                 figures[method].append(run(problem, parts))
                 seconds[method].append(time.perf_counter() - start)
-        cell = {"set": name, "ask": ask, "splits": list(range(FIRST_SEED, FIRST_SEED + splits)), "figures": figures}
+        cell: dict[str, Any] = {"set": name, "ask": ask, "splits": [*range(FIRST_SEED, FIRST_SEED + splits)]}
+        cell["figures"] = figures
         cell["seconds"] = {method: statistics.mean(times) for method, times in seconds.items()}
         for rival, promised in (("best of 21 weights", below_weights), ("cross-entropy", below_plain)):
             gains = [a - b for a, b in zip(figures[rival], figures["default"])]

@@ -96,7 +96,7 @@ def train(method: str, part: Lists, judge: Lists, rate: float, decay: float, see
     model, criterion = nn.Linear(part.x.shape[-1], 1), METHODS[method]()
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=decay / rate)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs)
-    best = (-1.0, -1, {})
+    best: tuple[float, int, dict[str, torch.Tensor]] = (-1.0, -1, {})
     for epoch in range(epochs):
         for rows in torch.randperm(len(part.labels)).split(BATCH):
             batch = part.take(rows)

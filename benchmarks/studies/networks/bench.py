@@ -44,13 +44,15 @@ class Scores:
 
     @classmethod
     def of(cls, model: nn.Module, parts: Parts, seconds: float) -> Scores:
-        return cls(*(score(model, part[0]) for part in (parts.held_out, parts.calibration, parts.test)), seconds)
+        three = (parts.held_out, parts.calibration, parts.test)
+        held_out, calibration, test = (score(model, part[0]) for part in three)
+        return cls(held_out, calibration, test, seconds)
 
     @classmethod
     def mean(cls, several: list[Scores]) -> Scores:
-        parts = (torch.stack([getattr(one, part) for one in several]).mean(0) for part in
-                 ("held_out", "calibration", "test"))  # fmt: skip
-        return cls(*parts, sum(one.seconds for one in several))
+        held_out, calibration, test = (torch.stack([getattr(one, part) for one in several]).mean(0) for part in
+                                       ("held_out", "calibration", "test"))  # fmt: skip
+        return cls(held_out, calibration, test, sum(one.seconds for one in several))
 
 
 class Bench:

@@ -65,8 +65,8 @@ def draw_wide(seed: int, columns: int) -> Parts:
         noise = torch.randn(size, generator=draw, dtype=torch.float64)
         return x, (x[:, :INFORMATIVE] @ torch.linspace(2, 0.5, INFORMATIVE).double() + noise > 2).double()
 
-    sizes = (round(ROWS * share) for share in (0.7, 0.3, 0.3))
-    return Parts(*(part(size) for size in sizes), part(TEST_ROWS))
+    train, held_out, calibration = (part(round(ROWS * share)) for share in (0.7, 0.3, 0.3))
+    return Parts(train, held_out, calibration, part(TEST_ROWS))
 
 
 def by_setpoint(problem: sp.Problem, parts: Parts, solver: Any) -> Any:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import statistics
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -45,7 +46,7 @@ def run_once(table: Table, rounds: int) -> dict[str, object]:
     return {"figures": figures, "loss": loss, "wall": wall, "processor": processor}
 
 
-def gains_of(rows: dict[int, list[dict[str, object]]]) -> dict[str, dict[str, float]]:
+def gains_of(rows: dict[int, list[dict[str, Any]]]) -> dict[str, dict[str, float]]:
     """For each ask of a table the mean gain of the fewer rounds over the splits, its error, and that of the loss."""
     found = {}
     for ask in rows[ROUNDS[0]][0]["figures"]:
@@ -71,7 +72,8 @@ def main() -> None:
     journal, folders = Journal("tables_patience", options.quick), Folders(options.data, options.packages)
     seeds, found = SCREENING_SEEDS[: 2 if options.quick else None], {}
     for name in names:
-        frame, rows = TABLES[name](folders), {rounds: [] for rounds in ROUNDS}
+        frame = TABLES[name](folders)
+        rows: dict[int, list[dict[str, Any]]] = {rounds: [] for rounds in ROUNDS}
         for seed in seeds:
             for rounds in ROUNDS:
                 key, table = f"{name} | {seed} | {rounds}", Table(name, frame, seed)

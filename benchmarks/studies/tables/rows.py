@@ -13,7 +13,8 @@ import torch
 
 import setpoint as sp
 from setpoint.data.split import split
-from setpoint.run.settings import PARTS, Settings
+from setpoint.run.settings import Settings
+from setpoint.serve.description import PARTS
 
 ASKS = (
     "minimize fnr where fpr <= 0.1%",

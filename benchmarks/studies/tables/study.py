@@ -43,6 +43,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -58,6 +59,7 @@ from setpoint.run.table import TableRun, fit_table
 from setpoint.train import full_batch
 from setpoint.train.boosting import Boosting
 from setpoint.train.fold_networks import FoldNetworks
+from setpoint.train.penalty import choose_penalty
 
 SCREENING_SEEDS, SEEDS = range(3), range(20, 30)
 MODELS = ("linear", "trees", "auto")
@@ -135,7 +137,7 @@ def fitted(table: Table, model: str, ask: str) -> TableRun:
 def fits_shared() -> Iterator[None]:
     """Do once for all asks of a table and split what does not depend on the ask: trees, networks, penalties."""
     known: dict[str, Any] = {}
-    first = (Boosting.train, FoldNetworks.state, full_batch.choose_penalty)
+    first = (Boosting.train, FoldNetworks.state, choose_penalty)
 
     def once(train: Callable[..., Any], self: Any, problem: Any, data: Any, work: Any) -> Any:
         key = f"{self} of {data.train.rows} rows"
@@ -158,11 +160,12 @@ def fits_shared() -> Iterator[None]:
     def trees(self: Any, problem: Any, data: Any, work: Any) -> Any:
         return once(first[0], self, problem, data, work)
 
-    Boosting.train, FoldNetworks.state, full_batch.choose_penalty = trees, state, penalty
-    try:
+    with (
+        patch.object(Boosting, "train", trees),
+        patch.object(FoldNetworks, "state", state),
+        patch.object(full_batch, "choose_penalty", penalty),
+    ):
         yield
-    finally:
-        Boosting.train, FoldNetworks.state, full_batch.choose_penalty = first
 
 
 def run_ours(bench: Bench, table: Table, model: str) -> None:

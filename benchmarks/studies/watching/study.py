@@ -18,7 +18,6 @@ import argparse
 import json
 import resource
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -257,4 +256,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

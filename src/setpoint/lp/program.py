@@ -254,7 +254,8 @@ def _every_place(rows: int, columns: int) -> Array:
 def scaled(rows: Listed) -> tuple[Array, Array]:
     """The length of every row (1 for rows of zeros), and the entries of the rows divided by it."""
     shape, index, value = rows
-    squares = (value * value).reshape(-1, value.shape[-1])
+    # Not -1: a matrix without entries has no size from which it could be told.
+    squares = (value * value).reshape(math.prod(value.shape[:-1]), value.shape[-1])
     norms = np.sqrt(np.stack([np.bincount(index[0], own, shape[0]) for own in squares]))
     norms[norms == 0] = 1.0
     norms = norms.reshape(*value.shape[:-1], shape[0])

@@ -174,7 +174,9 @@ def _is_plain(scores: Any, labels: Any, groups: Any) -> bool:
     if codes is not None and (codes.shape != numbers.shape or codes.min() < 0):
         return False
     # One score that is NaN or too large makes the sum of squares so; 0 and 1 are their own truth values.
-    return bool(numbers.dot(numbers) <= _MODERATE) and not np.count_nonzero(classes.astype(bool) != classes)
+    with np.errstate(over="ignore"):
+        moderate = bool(numbers.dot(numbers) <= _MODERATE)
+    return moderate and not np.count_nonzero(classes.astype(bool) != classes)
 
 
 def check_scores(given: Any, *, look: bool = True, to_train: bool = False) -> Tensor:

@@ -13,6 +13,10 @@ from setpoint.solve.ascent import Climb, Numbers, room
 from setpoint.solve.lagrangian import Lagrangian
 
 
+#: Shares are scaled down beyond this, so that the next one cannot overflow.
+LARGE = 1e6
+
+
 def stationary(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     """The distribution that a left-stochastic matrix (columns of sum 1) leaves as it is.
 
@@ -28,6 +32,8 @@ def stationary(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     shares = np.ones(len(left))
     for place in range(1, len(left)):
         shares[place] = shares[:place].dot(left[:place, place])
+        if shares[place] > LARGE:
+            shares[: place + 1] /= shares[place]
     found: NDArray[np.float64] = shares / shares.sum()
     return found
 
