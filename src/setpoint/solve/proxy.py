@@ -12,7 +12,6 @@ from setpoint.measure.constraint import Constraint
 from setpoint.solve.ascent import Climb, Numbers, room
 from setpoint.solve.lagrangian import Lagrangian
 
-
 #: Shares are scaled down beyond this, so that the next one cannot overflow.
 LARGE = 1e6
 
