@@ -14,12 +14,12 @@ import setpoint as sp
 from fuzz.of_files import saved
 from setpoint import lp
 from setpoint.data.schema import Schema
-from setpoint.errors import BadAsk, BadFile, BadProblem, BadProgram, BadScores, BadSetting, BadWeights
+from setpoint.errors import BadAsk, BadFile, BadProblem, BadProgram, BadScores, BadSetting, BadWeights, ShapeMismatch
 from setpoint.measure.classes import check_classes
 from setpoint.measure.count import count
 from setpoint.measure.multiclass import auc_mu
 from setpoint.measure.pairs import SquaredHinge, pair_sum
-from setpoint.measure.sample import check_sample
+from setpoint.measure.sample import Sample, check_sample
 from setpoint.run.artefact import MODEL, load_run
 from setpoint.solve.proxy import stationary
 
@@ -378,3 +378,28 @@ def test_a_sparse_matrix_of_zeros_bounds_nothing(value):
 def test_shares_of_a_game_whose_last_state_is_never_left_stay_numbers():
     moves = np.array([[0.3, 0.3, 0.4], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]])
     assert stationary(moves.T).tolist() == pytest.approx([0, 0, 1])
+
+
+@pytest.mark.parametrize("price", [1.0, 2.0])
+def test_prices_that_the_dtype_of_a_bound_cannot_hold_prove_nothing(price):
+    least = torch.tensor([-1e-45], requires_grad=True)
+    program = lp.LinearProgram(torch.tensor([price]).double(), torch.tensor([[-1e-45]]), least)
+    found = lp.solve(program)
+    (slope,) = torch.autograd.grad(found.value, least)
+    assert found.status is lp.Status.STALLED
+    assert torch.isfinite(slope).all()
+
+
+def test_scores_that_overflow_under_the_step_pass_without_a_word(recwarn):
+    solver = sp.ImplicitThreshold(FNR, temperature=1e6)
+    scores = torch.tensor([1e34, -1e34, 1.0, -9e34], requires_grad=True)
+    loss = solver(scores, torch.tensor([1.0, 0.0, 1.0, 0.0]))
+    (slope,) = torch.autograd.grad(loss, scores)
+    assert torch.isfinite(slope).all()
+    assert not [one for one in recwarn.list if one.category is RuntimeWarning]
+
+
+def test_the_area_of_held_out_rows_that_are_no_sample_is_refused():
+    one = Sample(torch.tensor(1.0), torch.tensor(1.0))
+    with pytest.raises(ShapeMismatch, match="one number per sample"):
+        sp.losses.ByArea()(one, 0.0)

@@ -11,7 +11,7 @@ from torch import Tensor
 from setpoint.errors import ShapeMismatch
 from setpoint.lp.gradient import Envelope, Gradient
 from setpoint.lp.newton import Newton
-from setpoint.lp.program import LinearProgram
+from setpoint.lp.program import Entries, LinearProgram, matrices
 from setpoint.lp.solution import OptimalityProof, RawSolution, Solution, Status, certify
 
 
@@ -71,7 +71,7 @@ def solve(
             f"start has x {tuple(start.x.shape)} and dual {tuple(start.dual.shape)}, the program cost "
             f"{tuple(program.cost.shape)} and bound {tuple(program.bound.shape)}; leave it out"
         )
-    raw = _in_range(engine.run(program, start), program.dtype)
+    raw = _in_range(engine.run(program, start), program)
     proof = certify(program, raw.x, raw.dual, raw.equality_dual)
     raw = _believe(raw, proof, engine.tolerance, program)
     attached = gradient.attach(program, raw)
@@ -88,9 +88,14 @@ def solve(
     )
 
 
-def _in_range(raw: RawSolution, dtype: torch.dtype) -> RawSolution:
-    """Numbers that the dtype of the program can hold; what has overflowed is then no proof of anything."""
-    most = torch.finfo(dtype).max
+def _in_range(raw: RawSolution, program: LinearProgram) -> RawSolution:
+    """Numbers that every dtype of the program can hold; what has overflowed is then no proof of anything.
+
+    Prices are gradients of the bounds, whose dtype may be narrower than that of the cost.
+    """
+    values = [matrix.value if isinstance(matrix, Entries) else matrix for matrix in matrices(program)]
+    parts = [program.cost, program.bound, program.equality_bound, *values]
+    most = min(torch.finfo(part.dtype).max for part in parts if isinstance(part, Tensor))
     x, dual, equality_dual = (
         part.nan_to_num(0.0, most, -most).clamp(-most, most) for part in (raw.x, raw.dual, raw.equality_dual)
     )

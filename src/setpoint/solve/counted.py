@@ -57,8 +57,10 @@ class CountedRows:
 
 def passing(scores: Array, levels: Array, heat: float, out: Array) -> Array:
     """How far scores pass the levels under the sigmoid step."""
-    np.subtract(scores, levels, out=out)
-    out *= heat
+    # What overflows here has passed, or has not.
+    with np.errstate(over="ignore"):
+        np.subtract(scores, levels, out=out)
+        out *= heat
     torch.from_numpy(out).sigmoid_()
     return out
 

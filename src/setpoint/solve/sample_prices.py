@@ -15,7 +15,7 @@ from torch import Tensor
 from setpoint.errors import BadIndex, BadSetting, DivergedPrices
 from setpoint.measure.curve import roc_area
 from setpoint.measure.looks import may_look
-from setpoint.measure.sample import Sample
+from setpoint.measure.sample import Sample, check_sample
 from setpoint.solve.refuse import whole_number
 from setpoint.solve.solver import Solver
 
@@ -53,7 +53,8 @@ class ByArea:
     """
 
     def __call__(self, held_out: Sample, merit: float) -> float:
-        return float(roc_area(held_out.scores, held_out.labels, held_out.weights))
+        sample = check_sample(held_out.scores, held_out.labels, held_out.weights)
+        return float(roc_area(sample.scores, sample.labels, sample.weights))
 
 
 @dataclass(frozen=True)
