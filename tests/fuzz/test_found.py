@@ -20,6 +20,7 @@ from setpoint.measure.count import count
 from setpoint.measure.multiclass import auc_mu
 from setpoint.measure.pairs import SquaredHinge, pair_sum
 from setpoint.measure.sample import Sample, check_sample
+from setpoint.measure.step import SigmoidStep, SoftplusStep
 from setpoint.run.artefact import MODEL, load_run
 from setpoint.solve.proxy import stationary
 
@@ -390,13 +391,23 @@ def test_prices_that_the_dtype_of_a_bound_cannot_hold_prove_nothing(price):
     assert torch.isfinite(slope).all()
 
 
-def test_scores_that_overflow_under_the_step_pass_without_a_word(recwarn):
-    solver = sp.ImplicitThreshold(FNR, temperature=1e6)
+@pytest.mark.parametrize("step", [SigmoidStep, SoftplusStep])
+@pytest.mark.parametrize("solver", [sp.ImplicitThreshold, sp.Lagrangian])
+def test_scores_that_overflow_under_the_step_are_counted_or_refused_without_a_word_of_numpy(solver, step, recwarn):
     scores = torch.tensor([1e34, -1e34, 1.0, -9e34], requires_grad=True)
-    loss = solver(scores, torch.tensor([1.0, 0.0, 1.0, 0.0]))
-    (slope,) = torch.autograd.grad(loss, scores)
-    assert torch.isfinite(slope).all()
+    refused = contextlib.nullcontext() if step is SigmoidStep else pytest.raises(BadScores, match="too large to count")
+    with refused:
+        loss = solver(FNR, temperature=1e6, step=step)(scores, torch.tensor([1.0, 0.0, 1.0, 0.0]))
+        assert torch.isfinite(torch.autograd.grad(loss, scores)[0]).all()
     assert not [one for one in recwarn.list if one.category is RuntimeWarning]
+
+
+def test_an_operator_that_gives_inf_is_refused():
+    held = torch.tensor([[2.0, -1.0], [-1.0, torch.inf]], dtype=torch.float64)
+    matrix = lp.Operator((2, 2), lambda x: held @ x, lambda r: held.T @ r)
+    program = lp.LinearProgram(torch.ones(2).double(), matrix, torch.tensor([2.0, 3.0]).double())
+    with pytest.raises(BadProgram, match="gave nan or inf"):
+        lp.solve(program)
 
 
 def test_the_area_of_held_out_rows_that_are_no_sample_is_refused():

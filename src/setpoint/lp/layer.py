@@ -8,10 +8,10 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from setpoint.errors import ShapeMismatch
+from setpoint.errors import BadProgram, ShapeMismatch
 from setpoint.lp.gradient import Envelope, Gradient
 from setpoint.lp.newton import Newton
-from setpoint.lp.program import Entries, LinearProgram, matrices
+from setpoint.lp.program import Entries, LinearProgram, Operator, matrices
 from setpoint.lp.solution import OptimalityProof, RawSolution, Solution, Status, certify
 
 
@@ -53,6 +53,7 @@ def solve(
 
     Raises:
         ShapeMismatch: If `start` does not have the shape of the program.
+        BadProgram: If an operator of the program gives what is not finite.
 
     Example:
         >>> import torch
@@ -73,6 +74,8 @@ def solve(
         )
     raw = _in_range(engine.run(program, start), program)
     proof = certify(program, raw.x, raw.dual, raw.equality_dual)
+    if not bool(torch.isfinite(proof.worst).all()) and any(isinstance(part, Operator) for part in matrices(program)):
+        raise BadProgram("an Operator of the program gave nan or inf for finite numbers; check what it multiplies by")
     raw = _believe(raw, proof, engine.tolerance, program)
     attached = gradient.attach(program, raw)
     return Solution(

@@ -25,6 +25,7 @@ from setpoint.measure.pairs import Hinge, pairs_per_negative, pairs_per_positive
 from setpoint.measure.rate import Gap, Rate
 from setpoint.measure.sample import Sample
 from setpoint.problem.problem import Problem
+from setpoint.solve.counted import overflows
 from setpoint.solve.sample_prices import Growth, SamplePriced
 from setpoint.solve.solver import Solver
 from setpoint.solve.with_slopes import with_slopes
@@ -159,6 +160,7 @@ class AugmentedLagrangian(SamplePriced):
         paid = self.side.pays(values.index_select(0, own), values.index_select(0, others), w, self.margin)
         return base + self.charge(paid, index, v, float(len(others)) if w is None else w.sum())
 
+    @overflows
     def _planned_loss(self, base: Tensor, values: Tensor, batch: Sample, index: Tensor | None) -> Tensor:
         """The same loss on the processor, of the sides that are known here, with its slopes written out."""
         per_negative = isinstance(self.side, PerNegative)

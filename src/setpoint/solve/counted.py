@@ -6,7 +6,9 @@ rows are counted in NumPy, on the memory of the tensors, and slopes are written 
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import torch
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 from setpoint.measure.sample import Sample
 
 Array = NDArray[Any]
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class CountedRows:
@@ -55,12 +58,21 @@ class CountedRows:
         return weighed
 
 
+def overflows(step: F) -> F:
+    """Take numbers too large to count with without a word: a loss that is not finite is refused in one sentence."""
+
+    @functools.wraps(step)
+    def quiet(*given: Any) -> Any:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return step(*given)
+
+    return cast(F, quiet)
+
+
 def passing(scores: Array, levels: Array, heat: float, out: Array) -> Array:
     """How far scores pass the levels under the sigmoid step."""
-    # What overflows here has passed, or has not.
-    with np.errstate(over="ignore"):
-        np.subtract(scores, levels, out=out)
-        out *= heat
+    np.subtract(scores, levels, out=out)
+    out *= heat
     torch.from_numpy(out).sigmoid_()
     return out
 

@@ -19,6 +19,7 @@ from setpoint.measure.sample import Sample
 from setpoint.measure.step import SigmoidStep, SmoothStep
 from setpoint.problem.problem import Problem
 from setpoint.solve.correction import Correction, Follower, find_soft, find_with_slack, most_slack, refuse_slack
+from setpoint.solve.counted import overflows
 from setpoint.solve.memory import Memory, memory_size
 from setpoint.solve.plan import StepPlan, counted, plan_of
 from setpoint.solve.price import (
@@ -212,6 +213,7 @@ class ImplicitThreshold(Solver):
             self.follower.watch(implicit, self.processes)
         return _where(usable, loss, nothing.to(loss.dtype))
 
+    @overflows
     def _planned_loss(self, plan: StepPlan, batch: Sample, reference: Sample, corrected: Sample | None) -> Tensor:
         """The same loss on the processor, of problems that have a plan."""
         own, rows = counted(plan, batch, reference)

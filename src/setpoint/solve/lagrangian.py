@@ -16,6 +16,7 @@ from setpoint.measure.step import HardStep, SigmoidStep, SmoothStep, Step, adds_
 from setpoint.problem.problem import Problem
 from setpoint.solve.ascent import Ascent, Climb, Numbers
 from setpoint.solve.at_one import RowsAtOne
+from setpoint.solve.counted import overflows
 from setpoint.solve.memory import Memory, memory_size
 from setpoint.solve.plan import StepPlan, counted, plan_of
 from setpoint.solve.price import Damping, Expansion, count_at, count_pace, expand_around, solve_prices
@@ -138,6 +139,7 @@ class Lagrangian(Solver):
             self.ascent.climb(true)
         return loss
 
+    @overflows
     def _planned_loss(self, plan: StepPlan, batch: Sample, reference: Sample) -> Tensor:
         """The same loss on the processor, of problems that have a plan."""
         own, rows = counted(plan, batch, reference)
