@@ -22,6 +22,8 @@ from setpoint.data.spelling import (
     DAY_FIRST,
     DOTTED,
     MONTH_FIRST,
+    NAMED,
+    YEAR_FIRST,
     is_word,
     odd_numbers,
     parse_boolean,
@@ -304,7 +306,39 @@ def test_a_column_of_few_different_words_is_no_column_of_odd_numbers():
 
 #: Parts of numbers and of dates, as they come.
 _PIECES = [*"0.,' -+()€%x_\u2212", "1", "12", "123", "EUR", "e5", "inf"]
-_OF_DATES = ["1", "12", "31", "2024", ".", "/", "-", " ", "T", "10:30", "01.02.2024", "1/2/2024", "2024-03-01"]
+_OF_DATES = [
+    "1",
+    "12",
+    "31",
+    "2024",
+    ".",
+    "/",
+    "-",
+    " ",
+    "T",
+    "10:30",
+    "01.02.2024",
+    "1/2/2024",
+    "2024-03-01",
+    ",",
+    "1-2-2024",
+    "2024/3/01",
+    "2024.3.1",
+    "Dec",
+    "sept",
+    "May",
+    "may.",
+    "1 Feb 2024",
+    "SEPTEMBER 3, 2024",
+    "9:05",
+    " 5:45 PM",
+    " 12:00 am",
+    " 12:30:15.5 p.m.",
+    " 0:30 PM",
+    " 13:00pm",
+    "AM",
+    "10:30-0530",
+]
 
 
 @given(
@@ -330,7 +364,7 @@ def test_patterns_for_other_programs_read_numbers_as_training_does(texts, form, 
 
 @given(
     st.lists(st.lists(st.sampled_from(_OF_DATES), max_size=5).map("".join), min_size=1),
-    st.sampled_from([DAY_FIRST, MONTH_FIRST, DOTTED]),
+    st.sampled_from([DAY_FIRST, MONTH_FIRST, DOTTED, YEAR_FIRST, NAMED]),
 )
 @cases(300)
 def test_patterns_for_other_programs_read_dates_as_training_does(texts, form):

@@ -7,6 +7,7 @@ the day first. Each value is read by itself.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import polars as pl
 
@@ -60,6 +61,17 @@ _MONTH_OF = {
 }  # fmt: skip
 #: A time of day, with hours up to 12 and am or pm behind them or not.
 _CLOCK = r"^(\d{1,2}):(\d{2})(:\d{2}(?:\.\d+)?)?\s*(?:([AaPp])\.?[Mm]\.?)?$"
+_MINUTES = r"(:\d\d(?::\d\d(?:\.\d+)?)?)"
+#: What makes dates of `_plain_dates` plain: two digits, hours up to 24, no space at the end.
+_PLAIN_TIMES = (
+    (r"^(\d{4})-0(\d\d)-", r"\1-\2-"),
+    (r"^(\d{4}-\d\d)-0(\d\d)", r"\1-\2"),
+    (rf"^(.{{10}} )(\d{_MINUTES}\s*(?:[AaPp]\.?[Mm]\.?)?)$", r"\g<1>0\2"),
+    *((rf"^(.{{10}} ){hour:02d}{_MINUTES}\s*[Pp]\.?[Mm]\.?$", rf"\g<1>{hour + 12}\2") for hour in range(1, 12)),
+    (rf"^(.{{10}} )12{_MINUTES}\s*[Aa]\.?[Mm]\.?$", r"\g<1>00\2"),
+    (rf"^(.{{10}} (?:0[1-9]|1[0-2])){_MINUTES}\s*[AaPp]\.?[Mm]\.?$", r"\1\2"),
+    (r" $", ""),
+)
 _ZONE = r"(?:Z|[+-]\d{2}:?\d{2})$"
 _LIKE_A_NUMBER = r"^[-+(]?[$€£]?\s?\d[\d.,'\s]*[%$€£]?\)?$"
 
@@ -190,10 +202,8 @@ def plain_spelling(form: str, unit: str) -> tuple[tuple[str, str], ...]:
     text that spells none at all, in numbers with "_"; words for missing values and for infinity stay. For programs
     that have no setpoint.
     """
-    if form in (DAY_FIRST, MONTH_FIRST, DOTTED):
-        month, day = (r"\1", r"\2") if form == MONTH_FIRST else (r"\2", r"\1")
-        dated = _DATED.replace("SEPARATOR", r"\." if form == DOTTED else "/")
-        return (r"^\d{4}-.*", r"no date: \g<0>"), (dated, rf"\3-0{month}-0{day} \4"), (r"-0(\d\d)", r"-\1"), (r" $", "")
+    if form in (*_DATES, NAMED):
+        return (r"^\d{4}-.*", r"no date: \g<0>"), *_plain_dates(form), *_PLAIN_TIMES
     thousands, decimal = (",", r"\.") if form == POINT else (r"\.", ",")
     digits, sign = _shape(thousands, decimal)[1:-1], r"[-+]?\s*"
     digits = rf"(?:(?!{decimal}\d+[eE][-+]?\d){digits})"
@@ -209,6 +219,18 @@ def plain_spelling(form: str, unit: str) -> tuple[tuple[str, str], ...]:
         (r"^[^_\d.,]*[-(][^\d.,]*(?=[\d.,])", "-"), (r"^[^-_\d.,][^\d.,]*(?=[\d.,])", ""),
         (r"(?<=[\d.,])[^\d.,]+$", ""), (rf"[{thousands}'\s]", ""), (",", "."),
     )  # fmt: skip
+
+
+def _plain_dates(form: str) -> Iterator[tuple[str, str]]:
+    """Days and months with a zero before them, however many digits they have, and a space before the time."""
+    if form == NAMED:
+        for number in sorted(set(_MONTH_OF.values())):
+            names = "|".join(name for name, own in _MONTH_OF.items() if own == number)
+            for pattern in _NAMED:
+                yield pattern.replace("([A-Za-z]{3,9})", f"(?i:{names})"), rf"\2-{number}-0\1 \3"
+    else:
+        orders = {MONTH_FIRST: r"\3-0\1-0\2 \4", YEAR_FIRST: r"\1-0\2-0\3 \4"}
+        yield _DATES[form], orders.get(form, r"\3-0\2-0\1 \4")
 
 
 def odd_numbers(column: Column, codes: int) -> tuple[int, str] | None:
