@@ -462,7 +462,7 @@ def test_the_sentences_say_whether_the_bound_held(run):
     assert "The bound did not hold on test, where 80 rows have noise of their own." in sentences(broken)
     bare = fit_table(loans(), "default", ask(ASK), Settings(epochs=2, confidence=None))
     unlucky = with_test(bare, 0, feasible=False)
-    assert "The bound did not hold on test, as happens to about half of all bare cuts." in sentences(unlucky)
+    assert "The bound did not hold on test, as happens at bare cuts about half the time." in sentences(unlucky)
     equal = fit_table(loans(), "default", ask("maximize precision where flagged == 20%"), Settings(epochs=2))
     assert any("no data can certify such a bound" in line for line in sentences(equal))
     assert first_line(equal) == []

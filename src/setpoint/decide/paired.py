@@ -73,6 +73,7 @@ class Difference:
     confidence: float
     rows: int
     method: str
+    bare: bool = False
 
     @property
     def value(self) -> float:
@@ -102,6 +103,7 @@ class Difference:
             "clear": self.is_clear,
             "better": self.is_better,
             "method": self.method,
+            "at_bare_cuts": self.bare,
         }
 
 

@@ -27,7 +27,7 @@ from setpoint.problem.labels import LabelProblem
 from setpoint.problem.problem import Problem
 from setpoint.report.meaning import meaning_of
 from setpoint.report.names import compared_names
-from setpoint.report.words import has_best_cut, show_bound
+from setpoint.report.words import has_best_cut, often_broken, show_bound
 from setpoint.run.compare import Comparison
 from setpoint.run.standing import Standing
 
@@ -260,7 +260,7 @@ def legend(found: Comparison) -> list[str]:
 def _certified(found: Comparison) -> str:
     """How often the thresholds of a comparison have a certificate, in words."""
     every = [certified for standing in found.standings for certified in standing.certified]
-    bare = "a bare cut breaks its bound about half the time"
+    bare = f"a bare cut breaks its bound {often_broken(found.problem)}"
     if not any(every):
         return f"uncertified{f' ({found.refusal})' if found.refusal else ''}; {bare}"
     sure = f"{100 * (demanded(found.settings.confidence) or USUAL):g}%"
@@ -277,7 +277,8 @@ def verdict(found: Comparison) -> str:
         return "Nothing was compared with cross-entropy."
     if trials < 2:
         return f"One split says nothing about noise; give --trials {ENOUGH_TRIALS} or more."
-    parts = []
+    parts, bare = [], any(standing.bare_splits for standing in found.standings)
+    at = "As shipped, or at bare cuts where only one was certified" if bare else "As shipped"
     for word, better in (("better", True), ("worse", False)):
         names = [word for s, word in others if s.is_clear and (worth(problem, s.difference or 0.0) > 0) is better]
         if names:
@@ -287,15 +288,15 @@ def verdict(found: Comparison) -> str:
         # A method that decides as cross-entropy does on every split shows no noise, and proves nothing of it.
         margins = sorted(s.hidden for s, _ in others if s.hidden)
         if not margins:
-            return "As shipped, no method differs from cross-entropy on any of these splits: take the simplest."
+            return f"{at}, no method differs from cross-entropy on any of these splits: take the simplest."
         size = _points(problem, margins[0], margins[-1])
         simplest = "take the simplest, or give more --trials or more rows"
         few = f"give {ENOUGH_TRIALS} --trials or more, since so few splits say little"
         return (
-            f"As shipped, no method differs from cross-entropy by more than the noise of {trials} splits, which hides "
+            f"{at}, no method differs from cross-entropy by more than the noise of {trials} splits, which hides "
             f"differences up to {size}: {few if trials < ENOUGH_TRIALS else simplest}."
         )
-    text = f"As shipped, compared with cross-entropy on {trials} splits, {' and '.join(parts)} beyond noise"
+    text = f"{at}, compared with cross-entropy on {trials} splits, {' and '.join(parts)} beyond noise"
     if rest:
         text += f"; {_listed(rest)} cannot be told from it"
     return f"{text}."

@@ -110,7 +110,7 @@ def tiles(material: Material) -> str:
         word = "beyond noise" if found.is_clear else "within noise"
         size = f"{show_points(problem.objective, found.value, signed=True)}{unit}"
         kind = ("better" if found.is_better else "worse") if found.is_clear else ""
-        note = f"95% interval {low} to {high}: {word}"
+        note = f"95% interval {low} to {high}: {word}{', both at bare cuts' if found.bare else ''}"
         shown.append(_tile(f"{name} against {material.contenders[-1].name}", size, note, kind))
     return f'<div class="tiles">{"".join(shown)}</div>'
 
@@ -155,12 +155,12 @@ def verdict(material: Material) -> list[str]:
     part, found = material.parts[0], material.against(material.parts[0])
     if found is None:
         return [answer(material)]
-    both, equal = (material.contenders[0], material.contenders[-1]), material.on_equal_terms()
+    both = material.contenders[0], material.contenders[-1]
     names, certified = (both[0].name, both[1].name), [one.bare is not None for one in both]
-    points = [material.judge(one, part) for one in equal]
-    numbers, size = against(found, names, points, compared_at(certified, names), part)
+    points, shipped = ([material.judge(one, part) for one in pair] for pair in (material.on_equal_terms(), both))
+    lines = against(found, names, points, compared_at(certified, names), part, shipped)
     rule = answer(material) if material.problem.over is not None else f"{both[0].thresholds.rule(GROUP)}."
-    return [rule, f"{numbers} {size}"]
+    return [rule, " ".join(lines)]
 
 
 def behind(material: Material) -> str:

@@ -200,7 +200,8 @@ class Material:
         points, scores = [self.judge(one, part) for one in both], [one.scores[part] for one in both]
         values = None if self.values is None else self.values[part]
         groups, lists = self._compared(part), self._lists(part)
-        return difference(points[0], points[1], scores, self.labels[part], groups=groups, values=values, lists=lists)
+        found = difference(points[0], points[1], scores, self.labels[part], groups=groups, values=values, lists=lists)
+        return replace(found, bare=both[0] is not self.contenders[0])
 
     def read(self, contender: Contender, part: str) -> Sample:
         """The rows of a part, as the kind of the problem reads them."""

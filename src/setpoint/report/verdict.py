@@ -20,6 +20,7 @@ from setpoint.report.words import (
     has_best_cut,
     holds_on,
     listed_classes,
+    often_broken,
     part_name,
     show_bound,
     show_estimate,
@@ -55,7 +56,7 @@ def first_line(run: TableRun) -> list[str]:
     bare = f"{decision_of(point).bare} of the {rows:,} calibration rows"
     # An equality holds on nearly no other rows; the sentence on the test rows speaks of their noise.
     if not any(c.relation == "==" for c in point.problem.constraints):
-        bare += f", and such cuts break {broken} about half the time"
+        bare += f", and such cuts break {broken} {often_broken(point.problem)}"
     if own.refusal is not None:
         return [f"Not certified: {own.refusal}; {bare}."]
     if not is_certifiable(point.problem):
@@ -139,7 +140,7 @@ def _held(run: TableRun) -> list[str]:
         return [f"{verdict}."]
     noise = f"where {run.sizes['test']['rows']:,} rows have noise of their own"
     chance = own.point.certificate or own.problem.kind == LISTS
-    return [f"{verdict}, {noise if chance else 'as happens to about half of all bare cuts'}."]
+    return [f"{verdict}, {noise if chance else f'as happens at bare cuts {often_broken(own.problem)}'}."]
 
 
 def shown_runs(run: TableRun) -> tuple[list[Run], list[str]]:
@@ -162,9 +163,9 @@ def _rival(run: TableRun) -> list[str]:
         noun = run.chosen.point.thresholds.noun
         return [f"No {noun} meets the bounds on the calibration rows, so there is nothing to compare."]
     both, (first, *_, last) = (run.chosen, run.rival), shown_runs(run)[1]
-    points = tuple(one.judged("test") for one in run.chosen.on_equal_terms(run.rival))
+    points, shipped = ([one.judged("test") for one in pair] for pair in (both[0].on_equal_terms(both[1]), both))
     certified = [one.point.certificate is not None for one in both]
-    lines = against(run.against, (first, last), points, compared_at(certified, (first, last)))
+    lines = against(run.against, (first, last), points, compared_at(certified, (first, last)), shipped=shipped)
     best = [one.best("test") for one in both]
     if has_best_cut(run.problem) and all(point.feasible for point in best):
         lines.append(best_cuts(best[0], best[1]))
@@ -179,25 +180,38 @@ def compared_at(certified: Sequence[bool], names: tuple[str, str]) -> str:
 
 
 def against(
-    found: Difference, names: tuple[str, str], points: Sequence[OperatingPoint], at: str, part: str = "test"
+    found: Difference,
+    names: tuple[str, str],
+    points: Sequence[OperatingPoint],
+    at: str,
+    part: str = "test",
+    shipped: Sequence[OperatingPoint] | None = None,
 ) -> list[str]:
-    """Two sentences on a rival: the numbers of both models on equal terms, and whether they differ beyond noise."""
+    """Sentences on a rival: the numbers of both models on equal terms, whether they differ beyond noise, as shipped."""
     problem, objective = found.problem, found.problem.objective
-    over = "" if problem.over is None else f" over {problem.over.rate}"
-    each = [f"{show_value(objective, point.objective)} for {name}{_at(point)}" for name, point in zip(names, points)]
-    rows = f"on the same {found.rows:,} {part_name(part)} rows"
-    numbers = f"{at}, {rows}: {objective}{over} {each[0]}, against {each[1]}."
+    over, shipped = "" if problem.over is None else f" over {problem.over.rate}", shipped or points
+
+    def numbers_of(pair: Sequence[OperatingPoint]) -> str:
+        each = [f"{show_value(objective, one.objective)} for {name}{_at(one)}" for name, one in zip(names, pair)]
+        return f"{objective}{over} {each[0]}, against {each[1]}."
+
+    numbers = f"{at}, on the same {found.rows:,} {part_name(part)} rows: {numbers_of(points)}"
     value, low, high = (show_points(objective, end, signed=True) for end in (found.value, found.low, found.high))
     unit = " points" if objective.is_share else ""
     size = f"The difference is {value}{unit} ({percent(found.confidence)} interval {low} to {high}, paired)"
+    lines = [numbers, f"{size}: {_in_favour(found, names, shipped)}."]
+    return [*lines, f"As they ship: {numbers_of(shipped)}"] if found.bare else lines
+
+
+def _in_favour(found: Difference, names: tuple[str, str], shipped: Sequence[OperatingPoint]) -> str:
     if not found.is_clear:
-        return [numbers, f"{size}: within the noise of these rows."]
+        return "within the noise of these rows"
     if found.is_better:
-        return [numbers, f"{size}: beyond noise, in favour of {names[0]}."]
-    broken = points[0].feasible and not points[1].feasible
-    breaks = ", though it breaks its bound there" if broken else ""
+        return f"beyond noise, in favour of {names[0]}"
+    broken = shipped[0].feasible and not shipped[1].feasible
+    breaks = f", though it breaks its bound {'as it ships' if found.bare else 'there'}" if broken else ""
     ships = f"; --solver {BASELINE} ships it" if names[1] == BASELINE else "; these rows judge, they do not choose"
-    return [numbers, f"{size}: beyond noise, in favour of {names[1]}{breaks}{ships}."]
+    return f"beyond noise, in favour of {names[1]}{breaks}{ships}"
 
 
 def _at(point: OperatingPoint) -> str:

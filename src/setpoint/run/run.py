@@ -154,7 +154,8 @@ class Run:
         ours, theirs = self.on_equal_terms(other)
         mine, groups = self.sample(part), self.groups(part)
         points, both = (ours.judged(part), theirs.judged(part)), (mine.scores, other.sample(part).scores)
-        return difference(*points, both, mine.labels, groups=groups, values=mine.values, lists=mine.lists)
+        found = difference(*points, both, mine.labels, groups=groups, values=mine.values, lists=mine.lists)
+        return replace(found, bare=ours is not self or theirs is not other)
 
     def best(self, part: str) -> OperatingPoint:
         """The best cut of one part itself. It compares models independently of their thresholds."""
