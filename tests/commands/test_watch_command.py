@@ -21,7 +21,9 @@ from marks import slow
 from setpoint import files
 from setpoint.cli import main
 from setpoint.data.scan import scan_table
+from setpoint.decide.drift import Drifted
 from setpoint.problem.watch import Watch
+from setpoint.report.watching import drift_words
 from setpoint.run.artefact import load_run
 from setpoint.serve.stored import RECORD
 from tables import loans
@@ -106,6 +108,11 @@ def test_drift_alone_and_labels_that_come_late(place, capsys):
     table.select("id", "default").sample(200, seed=1).write_csv("labels.csv")
     code, found = answer(capsys, "watch", "run", "scored.csv", "--scores", "--key", "id")
     assert (code, found["looks"], found["waiting"]) == (0, 0, 300)
+    # Only the scores have rows from before to be compared with.
+    tested = [one["name"] for one in found["drift"] if one["looks"]]
+    (words,) = drift_words([Drifted(**{k: v for k, v in one.items() if k != "drifts"}) for one in found["drift"]])
+    assert tested == ["scores"]
+    assert words.startswith("No drift is found in 1 test. These rows are the reference of ")
     # The reference is the calibration rows at the threshold that ships.
     rates = load_run("run").point.rates
     assert {one["rate"]: one["estimate"] for one in found["without_labels"]} == pytest.approx(

@@ -256,6 +256,8 @@ def test_the_positive_class_may_be_named_carelessly():
     [
         (["a", "b", None, "NA"], None, "'target' is missing in 2 of 4 rows"),
         ([0.0, 1.0, math.nan, 1.0], None, "'target' is missing in 1 of 4 rows"),
+        ([0.0, math.inf, math.inf, 0.0], None, "'target' is inf or -inf in 2 of 4 rows"),
+        (["0", "-inf", "0", "0"], None, "'target' is inf or -inf in 1 of 4 rows"),
         (["a"] * 4, None, "two classes, but holds 1: 'a'"),
         (["a", "b", "c", "d"], None, "two classes, but holds 4"),
         (["a", "b", "a", "b"], "c", "no class 'c' in target 'target', which holds 'a' and 'b'"),

@@ -10,7 +10,7 @@ import numpy as np
 
 from setpoint.data.column import typed
 from setpoint.data.counts import LevelCounts, Levels
-from setpoint.data.frame import Frame, holds_levels, holds_numbers, level_codes, levels, nearest
+from setpoint.data.frame import Column, Frame, holds_levels, holds_numbers, level_codes, levels, nearest
 from setpoint.data.reading import Reading, learn_readings
 from setpoint.errors import BadTable
 from setpoint.on_use import torch
@@ -92,6 +92,7 @@ class Target:
         """
         refuse_odd_target(frame, name)
         readings, read = learn_readings(frame.select(name))
+        _refuse_infinite(name, read[name])
         found, reading = Levels().add(read[name]).found(MOST_CLASSES), readings[name]
         if found.missing:
             raise missing_labels(name, found.missing, frame.height)
@@ -119,6 +120,7 @@ class Target:
         """
         refuse_odd_target(frame, name)
         readings, read = learn_readings(frame.select(name))
+        _refuse_infinite(name, read[name])
         found = Levels().add(read[name]).found(MOST_CLASSES)
         if found.missing:
             raise missing_labels(name, found.missing, frame.height)
@@ -186,6 +188,7 @@ class Target:
             if absent := int((grades.is_null() | grades.is_nan()).sum()):
                 raise missing_labels(self.name, absent, frame.height)
             return torch.from_numpy((grades >= self.cut).to_numpy().astype(np.float32))
+        _refuse_infinite(self.name, read)
         known = self.classes or (self.negative, self.positive, *self.rest)
         codes = level_codes(read, known)
         if missing := int((codes == len(known)).sum()):
@@ -197,6 +200,13 @@ class Target:
         if self.classes:
             return torch.from_numpy(codes.astype(np.int64))
         return torch.from_numpy((codes == 1).astype(np.float32))
+
+
+def _refuse_infinite(name: str, column: Column) -> None:
+    """Levels have no place for infinity; taken for missing, all rows of a class could be dropped."""
+    infinite = int(column.is_infinite().sum()) if column.dtype.is_float() else 0
+    if infinite:
+        raise BadTable(f"target {name!r} is inf or -inf in {infinite} of {len(column)} rows; write a class there")
 
 
 def missing_labels(name: str, missing: int, rows: int) -> BadTable:

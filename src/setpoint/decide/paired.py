@@ -53,6 +53,7 @@ class Difference:
         confidence: The share of such intervals that hold the true difference.
         rows: The number of rows.
         method: The way the interval was made.
+        bare: Whether both were taken at bare cuts, since only one of them has a certificate.
 
     Example:
         >>> import setpoint as sp, torch

@@ -63,11 +63,12 @@ def drift_words(drift: Sequence[Drifted]) -> list[str]:
     """A sentence on the drift that was found, or that none was."""
     found = [one for one in drift if one.drifts]
     if not found:
-        return [
-            f"No drift is found in {len(drift):,} test{'s' * (len(drift) != 1)}."
-            if drift and drift[0].looks
-            else "No rows to test drift by."
-        ]
+        tests = sum(one.looks > 0 for one in drift)
+        if not tests:
+            return ["No rows to test drift by."]
+        first = len(drift) - tests
+        own = f" These rows are the reference of {first:,} features; later rows are tested by them." if first else ""
+        return [f"No drift is found in {tests:,} test{'s' * (tests != 1)}.{own}"]
     names = [one.name for one in sorted(found, key=lambda one: (one.name != SCORES, -one.most))]
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return [
