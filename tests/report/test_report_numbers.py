@@ -316,7 +316,7 @@ def test_the_sentences_of_a_band_name_two_cuts():
             None,
             "Not certified: the pair of cuts merely meets its bounds on the calibration rows, and on new rows",
         ),
-        (BAND, None, "such a pair of cuts breaks each of them about half the time"),
+        (BAND, None, "such a pair of cuts breaks each of them half the time or more"),
         ("minimize review where precision >= 60% and npv >= 70%", 0.9, "Certified: precision >= 60% and npv >= 70%"),
         ("minimize review where precision >= 60% and npv >= 70%", 0.9, "(two walks that share the error probability: "),
         (
