@@ -24,7 +24,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 #: Where `--quick` writes, so that rough figures never stand beside real ones.
 QUICK_RESULTS = Path(tempfile.gettempdir()) / "setpoint-quick"
 #: The most lines of a summary, and the width below which a value is not spread over lines.
-MOST_LINES, WIDTH = 120, 110
+MOST_LINES, WIDTH = 110, 110
 
 
 def seconds(work: Callable[[], object]) -> float:
