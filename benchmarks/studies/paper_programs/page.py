@@ -222,8 +222,8 @@ def no_choice() -> list[str]:
         f"{TABLE_1[91]['cross-entropy']:.1f}, and on held-out images "
         f"{lost['mean']:+.1f} ± {lost['standard_error']:.1f} less its best pass, number {plain['best pass']}; the "
         f"others: {gains}. By the rule fixed before, over-training {shown} shown to be the reason"
-        f"{', though not by corrected errors' if ahead and not sure else ''}. What else differs, a ResNet-18 and nine "
-        "times the images, was not tried, for time."
+        f"{', though not by corrected errors' if ahead and not sure else ''}. A ResNet-18 and nine times the images, "
+        "which differ too, were not tried, for time."
     ]
 
 
