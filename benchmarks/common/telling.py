@@ -3,8 +3,10 @@
 The module `page` of a study declares what is its own, and nothing else:
 
 - `TITLE` and `QUESTION`;
+- `answer(figures)`, if a page has one: a few plain sentences that answer the question;
 - `claims(figures)`: what was asked for, as `Claim`s;
 - `forest(figures)`: the panels of its figure, none for a study without one (or `figure(figures)`, drawn otherwise);
+- `CAPTION`, if a page has one: what its figure shows beyond what every forest plot does;
 - `section(figures)`: its short table, and the full ones marked by `words.wide`, which become CSV files;
 - `design(figures)`: what was fixed before looking, and `THREATS`: reasons to doubt the result.
 """
@@ -26,6 +28,10 @@ from benchmarks.common.words import WIDE, table
 STATES = {True: "met", False: "not met", None: "not tried"}
 #: The columns of claims, on the page of a study and in the index.
 HEAD = ["claim", "effect ± standard error", "against", "on"]
+OF_FOREST = (
+    "Blue is better, orange worse, grey neither, by two of the wider errors. Thick lines reach two standard "
+    "errors to either side, thin lines two corrected ones (Nadeau and Bengio's, for splits that overlap)."
+)
 
 
 @dataclass(frozen=True)
@@ -69,20 +75,22 @@ class Claim:
 def page_text(study: str, page: ModuleType, result: dict[str, Any]) -> str:
     """The page of one study, with its full tables still in it."""
     figures = result["figures"]
-    told = page.claims(figures)
     parts = [f"# {page.TITLE}", f"**Question.** {page.QUESTION}"]
-    if told:
-        parts.append(table([*HEAD, "state"], [[*claim.cells, claim.state] for claim in told]))
+    if hasattr(page, "answer") and (answer := page.answer(figures)):
+        parts.append(f"**Answer.** {answer}")
+    if told := page.claims(figures):
+        parts.append(table_of(told))
     if figure_of(page, figures) is not None:
         parts.append(f"![{page.TITLE}: the figure](../images/evidence/{study}.svg)")
-        parts.append(
-            "Blue is better, orange worse, grey neither, by two of the wider errors. Thick lines reach two standard "
-            "errors to either side, thin lines two corrected ones (Nadeau and Bengio's, for splits that overlap)."
-            if hasattr(page, "forest") else ""
-        )  # fmt: skip
+        captions = [OF_FOREST if hasattr(page, "forest") else "", getattr(page, "CAPTION", "")]
+        parts.append(" ".join(filter(None, captions)))
     parts += [page.section(figures), "## Design", page.design(figures), "## Threats to validity"]
     parts += ["\n".join(f"- {threat}" for threat in page.THREATS), f"Made by {made_by(result)}"]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def table_of(claims: list[Claim]) -> str:
+    return table([*HEAD, "state"], [[*claim.cells, claim.state] for claim in claims])
 
 
 def figure_of(page: ModuleType, figures: dict[str, Any]) -> str | Any | None:

@@ -42,6 +42,11 @@ def gain(found: dict[str, float], scale: float = 100) -> str:
     return f"{scale * found['mean']:+.2f} ± {errors[0]:.2f} ({errors[1]:.2f})"
 
 
+def gain_or_loss(mean: float, unit: str = " points") -> str:
+    """'gain 2.1 points' or 'lose 2.1 points', by the sign of a mean gain in points."""
+    return f"{'gain' if mean > 0 else 'lose'} {abs(mean):.1f}{unit}"
+
+
 def mean_and_error(gains: list[dict[str, float]], scale: float = 100) -> tuple[float, float]:
     """The mean over cells, and the standard error of this mean."""
     means = [scale * found["mean"] for found in gains]

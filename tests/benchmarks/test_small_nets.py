@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 import torch
 from benchmarks.common.data import Parts
+from benchmarks.common.harness import load_figures
 from benchmarks.studies.paper_images.sets import Folders
+from benchmarks.studies.small_nets import page, page_figure
 from benchmarks.studies.small_nets import study as small_nets
 from benchmarks.studies.small_nets.training import Run
 from benchmarks.studies.small_nets.worlds import IMAGES, PIXELS, SHIRT, load
@@ -97,3 +99,49 @@ def test_lengths_are_compared_on_seeds_that_have_all_of_them():
     assert row["seeds"] == 1
     assert row["implicit"] == {str(cell.steps): pytest.approx(1.1) for cell in cells}
     assert row["cross-entropy"] == {"1167": 0.5, "2000": 0.4, "4667": 0.5, "8000": 0.4, "20000": 0.2}
+
+
+def test_the_figure_has_a_panel_per_rival_and_bound_with_every_network_in_it():
+    figures = load_figures("small_nets")
+    panels = page.figure(figures).axes
+    assert [panel.get_title(loc="left").split(":")[0] for panel in panels] == ["FPR 0.1 %", "FPR 1 %"] * 2
+    for panel, (rival, ask) in zip(panels, [(rival, ask) for rival in page.SHOWN for ask in small_nets.ASKS]):
+        means = [100 * row["gain"][rival]["mean"] for row in page.of_ask(figures, ask, rival)]
+        shown = [
+            float(line.get_ydata()[0])
+            for line in panel.lines
+            if line.get_marker() in "os^D" and line.get_markersize() == 6
+        ]
+        assert sorted(shown) == pytest.approx(sorted(means))
+        low, high = panel.get_ylim()
+        assert low < min(means) <= max(means) < high
+    few = [line for line in panels[0].lines if line.get_markerfacecolor() == "white"]
+    assert len(few) == 2, "ijcnn1 with 5,000 rows and the mixture with 20,000"
+
+
+def test_points_of_nearly_the_same_steps_stand_side_by_side_and_others_at_their_steps():
+    rows = [{"set": name, "steps": steps} for name, steps in (("mixture", 500), (IMAGES, 400), ("ijcnn1", 500),
+                                                              (PIXELS, 2000))]  # fmt: skip
+    points = page_figure.placed(rows)
+    assert [point.row["set"] for point in points] == ["ijcnn1", "mixture", IMAGES, PIXELS]
+    assert points[1].place / points[0].place == pytest.approx(page_figure.APART)
+    assert points[-1].place == pytest.approx(2000)
+
+
+def gained(**means):
+    gain = {rival: {"mean": mean, "standard_error": 0.01, "corrected_standard_error": 0.01}
+            for rival, mean in zip((page.TUNED, page.LONGER), means.values())}  # fmt: skip
+    told = {"set": "ijcnn1", "widths": [4], "rows": 70, "seeds": 4, "gain": gain, "time": {page.LONGER: 1.5}}
+    return {"rows": [{**told, "ask": ask, "steps": steps} for ask in small_nets.ASKS for steps in (500, 2000)]}
+
+
+@pytest.mark.parametrize(("tuned", "longer", "words"), [
+    (0.1, -0.1, ("gain 10.0 points", "lose 10.0 points", "the stronger rival", "train cross-entropy longer first")),
+    (0.1, 0.2, ("gain 10.0 points", "gain 20.0 points", "no stronger rival", "worth their time")),
+    (-0.1, -0.2, ("lose 10.0 points", "lose 20.0 points", "the stronger rival", "no rule")),
+])  # fmt: skip
+def test_the_answer_follows_the_signs(tuned, longer, words):
+    told = page.answer(gained(tuned=tuned, longer=longer))
+    assert all(one in told for one in words)
+    assert page.answer({"rows": []}) == ""
+    assert page.figure({"rows": []}) is None

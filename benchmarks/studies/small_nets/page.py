@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from benchmarks.common.forest import Line, Panel
-from benchmarks.common.telling import Claim
-from benchmarks.common.words import counted, mean_and_error, share, short, table, wide
+from matplotlib.figure import Figure
+
+from benchmarks.common.telling import Claim, table_of
+from benchmarks.common.words import counted, gain_or_loss, mean_and_error, share, short, table, wide
 from benchmarks.common.words import gain as written
 from benchmarks.studies.default_study.verdict import sides
+from benchmarks.studies.small_nets.page_figure import MARKERS, SHAPES, Row, drawn, few, shape_of
 from benchmarks.studies.small_nets.study import ASKS, OURS, RIVALS
 from benchmarks.studies.small_nets.worlds import IMAGES, PIXELS
 
 TITLE = "Implicit thresholds in small networks: width, steps, rows and bound"
 LEAST_SEEDS = 4
-#: A rival in words that need no explanation, and what it means to beat it.
+TUNED, LONGER, _, EQUAL = RIVALS
+#: A rival in words that need no explanation.
 PLAINLY = {
-    RIVALS[0]: ("best of 7 weights", "beats 7 weights"),
-    RIVALS[1]: ("cross-entropy, 7/3 as many steps", "beats training longer"),
-    RIVALS[3]: ("cross-entropy, more steps, as long", "beats equal time"),
+    TUNED: "best of 7 weights",
+    LONGER: "cross-entropy, 7/3 as many steps",
+    EQUAL: "cross-entropy, more steps, as long",
 }
-#: The rivals of the short table.
-SHORT = RIVALS[:2]
+#: The rivals of the figure and of the short table.
+SHOWN = (TUNED, LONGER)
 #: Rivals whose time of the processor is told, as a multiple of that of implicit thresholds.
-TIMED = (*RIVALS[:2], RIVALS[3])
+TIMED = (TUNED, LONGER, EQUAL)
+CAPTION = (
+    "One point per network: the gain of implicit thresholds over the rival named above the panel, with two standard "
+    "errors to either side, corrected where splits overlap. Networks with the same number of steps stand side by side. "
+    "Above zero implicit thresholds are better."
+)
 QUESTION = (
     "Does training through the threshold beat tuned class weights in networks that are too small, or trained too "
     "briefly, to fit the data; and where does the gain end?"
@@ -42,7 +52,7 @@ THREATS = (
 )
 
 
-def of_ask(figures: dict[str, Any], ask: str, rival: str = RIVALS[0]) -> list[dict[str, Any]]:
+def of_ask(figures: dict[str, Any], ask: str, rival: str = TUNED) -> list[dict[str, Any]]:
     """The cells that count and have this rival; those with fewer seeds stand in the table alone."""
     return [
         row for row in figures["rows"] if row["ask"] == ask and row["seeds"] >= LEAST_SEEDS and rival in row["gain"]
@@ -57,42 +67,123 @@ def of_images(row: dict[str, Any]) -> bool:
     return row["set"] in (PIXELS, IMAGES)
 
 
-def claim_of(says: str, rows: list[dict[str, Any]], rival: str, index: bool = False) -> Claim:
+def claim_of(says: str, rows: list[Row], rival: str, index: bool = False) -> Claim:
     gains = [row["gain"][rival] for row in rows]
-    found = [sides(gain, "corrected_standard_error") for gain in gains]
+    better, worse = sides_of(gains)
     on = f"{len(rows)} cells, {min(row['seeds'] for row in rows)} seeds"
-    against, beats = PLAINLY[rival]
-    return Claim(f"{says}: implicit {beats} in every cell",
-                 counted(gains, found.count(1), found.count(-1)) + " (corrected)", found.count(1) == len(rows), against,
-                 on, index, mean_and_error(gains))  # fmt: skip
+    return Claim(f"{says}: implicit better in every cell", counted(gains, better, worse) + " (corrected)",
+                 better == len(rows), PLAINLY[rival], on, index, mean_and_error(gains))  # fmt: skip
+
+
+def sides_of(gains: list[dict[str, float]]) -> tuple[int, int]:
+    """In how many cells there is a gain and in how many a loss, beyond two corrected errors."""
+    found = [sides(gain, "corrected_standard_error") for gain in gains]
+    return found.count(1), found.count(-1)
 
 
 def claims(figures: dict[str, Any]) -> list[Claim]:
-    """Over all cells, and over those of images alone; the rivals with the same weight show the loss by itself."""
+    """Over all cells; and for images against cross-entropy that trains longer."""
+    return [
+        *(claim_of(f"small networks, FPR {bound_of(ask)}", rows, rival, ask == ASKS[0])
+          for ask in ASKS for rival in SHOWN if (rows := of_ask(figures, ask, rival))),
+        *of_image_cells(figures, (LONGER, EQUAL)),
+    ]  # fmt: skip
+
+
+def of_image_cells(figures: dict[str, Any], rivals: tuple[str, ...]) -> list[Claim]:
+    return [
+        claim_of(f"images, FPR {bound_of(ask)}", rows, rival)
+        for ask in ASKS for rival in rivals
+        if (rows := [row for row in of_ask(figures, ask, rival) if of_images(row)])
+    ]  # fmt: skip
+
+
+def answer(figures: dict[str, Any]) -> str:
+    """The answer in a few sentences; none before both rivals have cells."""
+    gains = {
+        rival: {ask: [row["gain"][rival] for row in of_ask(figures, ask, rival)] for ask in ASKS}
+        for rival in (*SHOWN, EQUAL)
+    }
+    if not all(gains[rival][ask] for rival in SHOWN for ask in ASKS):
+        return ""
+    means = {rival: [mean_and_error(own)[0] for own in gains[rival].values()] for rival in SHOWN}
+    stronger = all(longer < tuned for longer, tuned in zip(means[LONGER], means[TUNED]))
+    told = [
+        "Against the best of 7 class weights with the same number of steps, implicit thresholds "
+        f"{found(gains[TUNED])}.",
+        f"Cross-entropy that trains longer is {'the stronger rival' if stronger else 'no stronger rival'}: against 7/3 "
+        f"as many steps, in {times(figures, LONGER)} times the time, implicit thresholds {found(gains[LONGER])}.",
+    ]
+    if all(gains[EQUAL].values()):
+        told.append(
+            f"On images, against cross-entropy that trains for {times(figures, EQUAL)} times the time, they "
+            f"{found(gains[EQUAL])}."
+        )
+    return " ".join([*told, *with_steps(figures), advice(means)])
+
+
+def times(figures: dict[str, Any], rival: str) -> str:
+    """The time of a rival as a multiple of that of implicit thresholds, from the least to the most."""
+    own = [row["time"][rival] for ask in ASKS for row in of_ask(figures, ask, rival)]
+    return f"{min(own):.1f} to {max(own):.1f}"
+
+
+def found(gains: dict[str, list[dict[str, float]]]) -> str:
+    """The mean gain or loss at every bound in words, and in how many networks there is one."""
+    told: list[str] = []
+    for ask, own in gains.items():
+        better, worse = sides_of(own)
+        mean = mean_and_error(own)[0]
+        if told:
+            told.append(f"{gain_or_loss(mean, '')} at {bound_of(ask)} ({better} and {worse})")
+        else:
+            told.append(f"{gain_or_loss(mean, ' points of FNR')} at an FPR of {bound_of(ask)} (better in {better} of "
+                        f"{len(own)} networks, worse in {worse})")  # fmt: skip
+    return " and ".join(told)
+
+
+def with_steps(figures: dict[str, Any]) -> list[str]:
+    """Whether the gain over class weights shrinks where the same networks train longest."""
     told = []
     for ask in ASKS:
-        for rival in RIVALS[:2]:
-            if rows := of_ask(figures, ask, rival):
-                told.append(claim_of(f"small networks, FPR {bound_of(ask)}", rows, rival, ask == ASKS[0]))
-    for ask in ASKS:
-        for rival in (RIVALS[0], *RIVALS[1:2], RIVALS[3]):
-            if rows := [row for row in of_ask(figures, ask, rival) if of_images(row)]:
-                told.append(claim_of(f"images, FPR {bound_of(ask)}", rows, rival))
-    return told
-
-
-def label(row: dict[str, Any]) -> str:
-    shape = "-".join(map(str, row["widths"])) or "linear"
-    return f"{row['set']}, {shape}, {row['steps']:,} steps, {row['rows']:,} rows"
-
-
-def forest(figures: dict[str, Any]) -> list[Panel]:
-    """A panel per bound and rival: the gain against width, steps and rows."""
+        rows = of_ask(figures, ask)
+        last = [row for row in rows if row["steps"] == max(row["steps"] for row in rows)]
+        same = [row for row in rows if any(alike(row, other, ("set", "widths", "rows")) for other in last)]
+        first = [row for row in same if row["steps"] == min(row["steps"] for row in same)]
+        ends = [mean_and_error([row["gain"][TUNED] for row in own])[0] for own in (first, last)]
+        told.append((ends, f"from {ends[0]:+.1f} after {first[0]['steps']:,} steps to {ends[1]:+.1f} after "
+                     f"{last[0]['steps']:,} at {bound_of(ask)}"))  # fmt: skip
+    shrinks = all(after < before for (before, after), _ in told)
     return [
-        Panel(f"{short(ask)}: implicit thresholds against {rival}", "points of FNR",
-              [Line.of(label(row), row["gain"][rival]) for row in of_ask(figures, ask, rival)])
-        for ask in ASKS for rival in (*RIVALS[:2], RIVALS[3])
-    ]  # fmt: skip
+        f"The gain over class weights {'shrinks with training' if shrinks else 'does not always shrink with training'}"
+        f", in the networks that train longest {' and '.join(words for _, words in told)}."
+    ]
+
+
+def alike(row: Row, other: Row, names: tuple[str, ...]) -> bool:
+    return all(row[name] == other[name] for name in names)
+
+
+def advice(means: dict[str, list[float]]) -> str:
+    if min(means[TUNED]) > 0 > max(means[LONGER]):
+        return (
+            "So train cross-entropy longer first; implicit thresholds help where the number of steps is fixed and "
+            "class weights are the alternative."
+        )
+    if min(means[TUNED] + means[LONGER]) > 0:
+        return "So implicit thresholds are worth their time in small networks."
+    return "So no rule for all small networks follows from these figures."
+
+
+def label(row: Row) -> str:
+    return f"{row['set']}, {shape_of(row)}, {row['steps']:,} steps, {row['rows']:,} rows"
+
+
+def figure(figures: dict[str, Any]) -> Figure | None:
+    """The gain against steps, by rival and bound, of the cells that count."""
+    rows = [row for ask in ASKS for row in of_ask(figures, ask)]
+    titles = {TUNED: "best of 7 class weights", LONGER: "cross-entropy, 7/3 the steps"}
+    return drawn(rows, titles, {ask: bound_of(ask) for ask in ASKS})
 
 
 def design(figures: dict[str, Any]) -> str:
@@ -109,17 +200,6 @@ def design(figures: dict[str, Any]) -> str:
     )
 
 
-def found_out(figures: dict[str, Any]) -> list[str]:
-    """The cells of images, rival by rival: the gain, and how much time the rival takes for it."""
-    told = [
-        f"- {row['set']}, {row['steps']:,} steps, {short(row['ask'])}: "
-        + "; ".join(f"{written(row['gain'][rival])} over {rival}, which takes {row['time'][rival]:.1f} times the time"
-                    for rival in TIMED)
-        for row in figures["rows"] if of_images(row) and row["seeds"] >= LEAST_SEEDS
-    ]  # fmt: skip
-    return ["Images, implicit thresholds in points of FNR:\n\n" + "\n".join(told)] if told else []
-
-
 def section(figures: dict[str, Any]) -> str:
     rows = [
         [label(row), short(row["ask"]), str(row["seeds"]),
@@ -131,30 +211,74 @@ def section(figures: dict[str, Any]) -> str:
     head = ["network", "ask", "seeds", OURS, *RIVALS, *(f"over {rival}" for rival in RIVALS),
             *(f"time of {rival}" for rival in TIMED)]  # fmt: skip
     parts = [
-        *found_out(figures),
-        "Gains of implicit thresholds in points of FNR, in brackets the corrected error:",
-        by_network(figures),
+        *by_kind(figures),
+        "Every network with every rival, and the claims on images against class weights:",
         wide("cells", table(head, rows)),
     ]
+    if left := of_image_cells(figures, (TUNED,)):
+        parts.append(wide("claims", table_of([*claims(figures), *left])))
+    parts += of_time(figures)
     if figures.get("by steps"):
         parts += [
-            "Is cross-entropy flat? FNR of shirts by its steps, the weight chosen on held-out rows, means over the "
-            "seeds that have all lengths:",
+            "Do more steps of cross-entropy stop helping? FNR of shirts by its steps, the weight chosen on held-out "
+            "rows, means over the seeds that have all lengths:",
             by_steps(figures),
         ]
     return "\n\n".join(parts)
 
 
-def by_network(figures: dict[str, Any]) -> str:
-    """A row per network: the gains at both bounds."""
-    asks = list(dict.fromkeys(row["ask"] for row in figures["rows"]))
-    cells = {(label(row), row["ask"]): row for row in figures["rows"]}
+def by_kind(figures: dict[str, Any]) -> list[str]:
+    """Where the gain is: the mean by steps, by network and by rows."""
+    whole = of_ask(figures, ASKS[0])
+    fewer = [row for row in whole if few(row, whole)]
+    kinds: dict[str, Callable[[Row], bool]] = {
+        "at most 500 steps": lambda row: row["steps"] <= 500,
+        "1,000 to 2,000 steps": lambda row: 500 < row["steps"] <= 2_000,
+        "8,000 steps": lambda row: row["steps"] > 2_000,
+        **{SHAPES.get(name, f"two layers, {name} units"): partial(has_shape, name) for name in MARKERS},
+        "few training rows": lambda row: few(row, whole),
+        "the same networks, all rows": lambda row: (
+            not few(row, whole) and any(alike(row, other, ("set", "widths", "steps")) for other in fewer)),
+    }  # fmt: skip
     rows = []
-    for name in dict.fromkeys(label(row) for row in figures["rows"]):
-        own = [cells[name, ask] for ask in asks if (name, ask) in cells]
-        gains = [written(row["gain"][rival]) if rival in row["gain"] else "" for row in own for rival in SHORT]
-        rows.append([name, str(own[0]["seeds"]), *gains, *[""] * (len(SHORT) * (len(asks) - len(own)))])
-    return table(["network", "seeds", *(f"{bound_of(ask)}: over {rival}" for ask in asks for rival in SHORT)], rows)
+    for name, holds in kinds.items():
+        cells = []
+        for ask in ASKS:
+            for rival in SHOWN:
+                gains = [row["gain"][rival] for row in of_ask(figures, ask, rival) if holds(row)]
+                cells.append(
+                    f"{mean_and_error(gains)[0]:+.1f} ({', '.join(map(str, sides_of(gains)))})" if gains else ""
+                )
+        number = sum(map(holds, whole))
+        rows += [[name, str(number), *cells]] if number else []
+    if not rows:
+        return []
+    head = ["networks", "number", *(f"{bound_of(ask)}: over {rival}" for ask in ASKS for rival in SHOWN)]
+    return [
+        "Mean gain of implicit thresholds in points of FNR; in brackets the number of networks that are better and "
+        "worse beyond two corrected errors:",
+        table(head, rows),
+    ]
+
+
+def has_shape(name: str, row: Row) -> bool:
+    return shape_of(row) == name
+
+
+def of_time(figures: dict[str, Any]) -> list[str]:
+    """The cells of images, rival by rival: the gain, and how much time the rival takes for it."""
+    rows = [
+        [f"{row['set']}, {row['steps']:,} steps", bound_of(row["ask"]),
+         *(f"{written(row['gain'][rival])}; {row['time'][rival]:.1f}" for rival in TIMED)]
+        for row in figures["rows"] if of_images(row) and row["seeds"] >= LEAST_SEEDS
+    ]  # fmt: skip
+    if not rows:
+        return []
+    return [
+        "Images: the gain in points of FNR, in brackets the corrected error, and after it the rival's time as a "
+        "multiple of that of implicit thresholds:",
+        table(["network", "FPR", *(f"over {rival}; time" for rival in TIMED)], rows),
+    ]
 
 
 def by_steps(figures: dict[str, Any]) -> str:
