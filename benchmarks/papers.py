@@ -7,12 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks import papers_why as why
 from benchmarks.common.harness import load_figures
-from benchmarks.common.words import counted, table, turned
+from benchmarks.common.words import counted, repeated, table, turned
 from benchmarks.studies.critical_class import page as critical_class
 from benchmarks.studies.long_tailed import page as long_tailed
 from benchmarks.studies.lp_training import page as lp_training
-from benchmarks.studies.paper_fashion import page as paper_fashion
+from benchmarks.studies.paper_fashion.page_changes import gains as fashion_gains
+from benchmarks.studies.paper_fashion.study import PAIRS, PUBLISHED
 from benchmarks.studies.paper_figures import page as paper_figures
 from benchmarks.studies.paper_images import page as paper_images
 from benchmarks.studies.paper_programs import page as paper_programs
@@ -34,7 +36,7 @@ class Entry:
     state: str
     study: str = ""
     found: str = ""
-    why: tuple[str, ...] = ()
+    why: why.Why | None = None
 
     @property
     def cells(self) -> list[str]:
@@ -43,8 +45,8 @@ class Entry:
 
     @property
     def reasons(self) -> str:
-        """Why it differs, a sentence or a few per line, under the name of the table."""
-        return "\n".join([f"**{self.paper}, {self.what.split(':')[0]}**", "", *(f"- {reason}" for reason in self.why)])
+        """Why it differs, under the name of the table."""
+        return f"### {self.paper}, {self.what.split(':')[0]}\n\n{self.why.text if self.why else ''}"
 
 
 def direction(gains: list[dict[str, float]]) -> str:
@@ -76,20 +78,17 @@ def of_images(figures: Figures, fashion: Figures) -> list[Entry]:
     told_of = {name: told(gains(name, area)) for name, area in (("implicit", False), ("method 2", False))}
     area = gains("implicit", True)
     sets = "over cross-entropy on five other sets"
-    as_published = [told(paper_fashion.gains(fashion, paper_fashion.PUBLISHED, area), 100) for area in (False, True)]
+    as_published = [told(fashion_gains(fashion, PUBLISHED, area), 100) for area in (False, True)]
     there = "; as published on Fashion-MNIST "
-    pairs = told(paper_fashion.gains(fashion, paper_fashion.PAIRS, True), 100)
     return [
         Entry("000", "Table 2: FNR at FPR, CelebA", elsewhere(direction(gains("implicit", False))), "paper_images",
-              f"{told_of['implicit']} {sets}{there}{as_published[0]}",
-              (*paper_images.reasons(figures), *paper_fashion.reasons(fashion, False))),
+              f"{told_of['implicit']} {sets}{there}{as_published[0]}", why.of_fnr(figures, fashion)),
         Entry("000", "Table 3: partial ROC area, CelebA", elsewhere(direction(area)), "paper_fashion",
               f"{told(area)} {sets}, one of five ranges{there}{as_published[1]}, all five ranges",
-              (*paper_fashion.reasons(fashion, True),
-               f"The paper's pairwise baseline is behind cross-entropy as well on Fashion-MNIST: {pairs}.")),
+              why.of_area(fashion, told(fashion_gains(fashion, PAIRS, True), 100))),
         Entry("000", "Table 4: partial ROC area, BigEarthNet", NO_DATA),
         Entry("004", "Table 1: FNR at FPR, CelebA, last layer", elsewhere(direction(gains("method 2", False))),
-              "paper_images", f"{told_of['method 2']} {sets}", ("As for Table 2 of 000.",)),
+              "paper_images", f"{told_of['method 2']} {sets}", why.Why("The reasons are those of Table 2 of 000.")),
     ]  # fmt: skip
 
 
@@ -102,9 +101,9 @@ def of_figures(figures: Figures) -> list[Entry]:
         good = REPRODUCED if number == "003, 1" else DIRECTION
         state = good if figures["true"][number] else NOT
         state = elsewhere(state) if "CelebA" in name or "STL10" in name else state
-        why = () if figures["true"][number] else (paper_figures.differs(figures, number),)
+        reason = None if figures["true"][number] else why.of_picture(figures, number)
         listed.append(Entry(number[:3], f"Figure {number[-1]}: {name}", state, "paper_figures",
-                            paper_figures.found(figures, number), why))  # fmt: skip
+                            paper_figures.found(figures, number), reason))  # fmt: skip
     return [*listed, Entry("004", "Figure 1: the last layer of a network", NO_RESULT)]
 
 
@@ -118,15 +117,9 @@ def of_areas(figures: Figures, ranges: Figures) -> list[Entry]:
             for name in sets]  # fmt: skip
     state = DIRECTION if all(row["beta"] >= 0.95 for row in most) else NOT
     at = "; ".join(f"{row['set']}: most ahead from {row['beta']:g}" for row in most)
-    lost = [row["set"] for row in ours if row["minus cross-entropy"]["mean"] <= 0]
-    why = (
-        f"The gain over cross-entropy is there on {len(ours) - len(lost)} of {len(ours)} sets. Tuned class weights, "
-        "which the paper does not try, have it too.",
-        "Where the level of cross-entropy itself is not the published one, [one change at a time](paper_levels.md) "
-        "shows which change moves it.",
-    )
     return [
-        Entry("000", "Table 5: partial PR area, five tables", direction(plain), "paper_tabular", found, why),
+        Entry("000", "Table 5: partial PR area, five tables", direction(plain), "paper_tabular", found,
+              why.of_precision(ours)),
         Entry("000", "Figure 3: the gain by the start of the range", state, "paper_ranges",
               f"{at}; the paper prints a plot without figures, so that only the direction compares"),
     ]  # fmt: skip
@@ -135,12 +128,10 @@ def of_areas(figures: Figures, ranges: Figures) -> list[Entry]:
 def of_programs(figures: Figures, solved: Figures) -> list[Entry]:
     """Tables 1 to 4 of 001, by the closed forms of its programs and by a network trained through the solver."""
 
-    def entry(what: str, name: str, figure: str, why: tuple[str, ...]) -> Entry:
+    def entry(what: str, name: str, figure: str, reason: why.Why) -> Entry:
         gains = [row["minus cross-entropy"] for row in paper_programs.of_program(figures["rate chosen"], name, figure)]
-        return Entry("001", what, direction(gains), "paper_programs", f"{figure} {told(gains)}, rates chosen", why)
+        return Entry("001", what, direction(gains), "paper_programs", f"{figure} {told(gains)}, rates chosen", reason)
 
-    rates = {place: tuple(paper_programs.at_one_rate(figures, *place))
-             for place in (("halves", 91), ("groups", 90), ("f-score", 50))}  # fmt: skip
     sweep = {
         epsilon: lp_training.of(solved, "AUC")[f"penalty, epsilon {epsilon:g}"]["AUC"]["mean"]
         for epsilon in lp_training.EPSILONS
@@ -149,39 +140,34 @@ def of_programs(figures: Figures, solved: Figures) -> list[Entry]:
     listed = ", ".join(f"{epsilon:g}: {value:.1f}" for epsilon, value in sweep.items())
     peers = ", ".join(f"{name} {row['F at zero']['mean']:.1f}"
                       for name, row in lp_training.of(solved, "F at zero").items())  # fmt: skip
-    margin, threshold = paper_programs.found_out(figures["rows"])
     return [
         entry("Table 1: AUC of halves (CIFAR-10; the other three sets are not here)", "halves", "AUC",
-              (paper_programs.as_weak(figures), *paper_programs.no_choice(), *rates["halves", 91])),
+              why.of_halves(figures)),
         Entry("001", "Table 2: Newton's epsilon, Cat&Dog", elsewhere(DIRECTION if best == 0.01 else NOT),
               "lp_training", f"AUC through the solver by epsilon, CIFAR-10 at 91 % positive: {listed}",
-              (lp_training.of_epsilon(solved),
-               f"The margin, which the paper calls epsilon too, does matter. {margin}")),
+              why.of_newton(figures, solved, sweep)),
         entry("Table 3: AUC of three groups (CIFAR-10 for STL10, CIFAR-100)", "groups", "AUC-mu",
-              ("The margin of 0.01 alone costs more than the gain (full table of the study), and the rate of the "
-               "baseline counts:", *rates["groups", 90])),
-        entry("Table 4: F-score of halves (CIFAR-10)", "f-score", "F at zero",
-              (f"A threshold that only the program tunes. {threshold}", *rates["f-score", 50],
-               f"Through solvers, F at zero ([study](lp_training.md)): {peers}.")),
+              why.of_groups(figures)),
+        entry("Table 4: F-score of halves (CIFAR-10)", "f-score", "F at zero", why.of_f_score(figures, peers)),
     ]  # fmt: skip
 
 
 def of_critical(pair: Figures, tail: Figures, ladder: Figures) -> list[Entry]:
-    cells = critical_class.repeated([row for row in pair["tuned"] if row["way"] == critical_class.CONSTRAINED])
+    cells = repeated([row for row in pair["tuned"] if row["way"] == critical_class.CONSTRAINED])
     areas = turned(cells, "AUC", 1)
     nine = load_figures("critical_class_nine")
     whole = critical_class.together(critical_class.constrained(nine), "AUC")[0]
-    rows = long_tailed.repeated([row for row in tail["rows"] if row["demand"] != long_tailed.ALONE])
+    rows = repeated([row for row in tail["rows"] if row["demand"] != long_tailed.ALONE])
     errors = turned(rows, long_tailed.COLUMNS[0], -1)
     return [
         Entry("003", "Table 1: a pair of CIFAR-10, 1:100 and 1:200", direction(whole), "critical_class",
               f"AUC {told(whole)}, base losses at the rate where BCE alone is as published at 1:100; three of them at "
-              f"the first rate {told(areas)}", (critical_class.why_lower(ladder), critical_class.nine_told(nine))),
+              f"the first rate {told(areas)}", why.of_pair(nine, ladder)),
         Entry("003", "Table 2: CIFAR-100", NO_DATA),
         Entry("003", "Table 3: MRI of a hospital", NO_DATA),
         Entry("003", "Table 4: long-tailed CIFAR-10", direction(errors), "long_tailed",
               f"{long_tailed.COLUMNS[0]}, lowered by {told(errors)}{long_tailed.not_run(tail['rows'])}",
-              tuple(long_tailed.found_out(tail["rows"])[1:])),
+              why.of_tail(tail["rows"])),
     ]  # fmt: skip
 
 

@@ -21,18 +21,22 @@ STYLE = """text{font:12px system-ui,-apple-system,"Segoe UI",sans-serif;fill:#1f
 
 @dataclass(frozen=True)
 class Line:
-    """A mean with its standard errors: the plain one, and the one corrected for overlapping splits if there is one."""
+    """A mean with its standard errors: the plain one, and the one corrected for overlapping splits if there is one.
+
+    `beside` is a second figure without an error, such as the published one: a hollow diamond.
+    """
 
     label: str
     mean: float
     error: float
     corrected: float | None = None
+    beside: float | None = None
 
     @classmethod
-    def of(cls, label: str, gain: dict[str, float], scale: float = 100) -> Line:
+    def of(cls, label: str, gain: dict[str, float], scale: float = 100, beside: float | None = None) -> Line:
         corrected = gain.get("corrected_standard_error")
         return cls(label, scale * gain["mean"], scale * gain["standard_error"],
-                   None if corrected is None else scale * corrected)  # fmt: skip
+                   None if corrected is None else scale * corrected, beside)  # fmt: skip
 
     @property
     def errors(self) -> list[float]:
@@ -94,7 +98,9 @@ def _panel(panel: Panel, top: float) -> tuple[list[str], float]:
     usual = sorted(abs(mean - panel.mark) + reach for mean, reach in reaches)
     most = 1.6 * usual[int(0.9 * (len(usual) - 1))] or 1.0
     ends = [edge for mean, reach in reaches for edge in (mean - reach, mean + reach)]
-    marks = ticks(max(min(*ends, panel.mark), panel.mark - most), min(max(*ends, panel.mark), panel.mark + most))
+    beside = [line.beside for line in panel.lines if line.beside is not None]
+    marks = ticks(min(max(min(*ends, panel.mark), panel.mark - most), *beside, panel.mark),
+                  max(min(max(*ends, panel.mark), panel.mark + most), *beside, panel.mark))  # fmt: skip
     low, high = marks[0], marks[-1]
 
     def x(value: float) -> float:
@@ -115,6 +121,8 @@ def _panel(panel: Panel, top: float) -> tuple[list[str], float]:
 
 def _line(panel: Panel, line: Line, label: str, y: float, x: Any, ends: tuple[float, float]) -> Iterator[str]:
     yield f'<text x="8" y="{y + 4:g}">{escape(label)}</text>'
+    if line.beside is not None:
+        yield f'<path class="ground mark" d="M{x(line.beside) - 6:.1f} {y:g}l6 -6 6 6 -6 6z"/>'
     yield f'<g class="{panel.side(line)}">'
     for error, width in zip(line.errors, (3, 1)):
         yield f'<path stroke-width="{width}" d="M{x(line.mean - 2 * error):.1f} {y:g}H{x(line.mean + 2 * error):.1f}"/>'

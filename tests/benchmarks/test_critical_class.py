@@ -8,7 +8,7 @@ import torch
 from benchmarks.common import words as gains
 from benchmarks.common.harness import RESULTS
 from benchmarks.common.small_images import Images
-from benchmarks.studies.critical_class import ladder, nine_losses
+from benchmarks.studies.critical_class import ladder, nine_losses, page
 from benchmarks.studies.critical_class import study as critical_class
 from benchmarks.studies.critical_class.published import COLUMNS
 from benchmarks.studies.critical_class.verdict import ALONE, CONSTRAINED, STARTS, pack, table_row, tuned_rows
@@ -133,3 +133,35 @@ def test_the_charge_is_chosen_on_validation_rows_of_one_seed_and_the_gain_is_of_
     assert (cell["alone"]["together"]["AUC"], cell["constrained"]["together"]["AUC"]) == (75.0, 100.0)
     assert cell["gain"]["AUC"]["together"]["mean"] == 25.0
     assert cell["gain"]["AUC"]["published"] == pytest.approx(93.1 - 91.2)
+
+
+def main_row(ratio, loss, alone, published, gain, told):
+    both = {"together": {**dict.fromkeys(COLUMNS, 50.0), "AUC": alone},
+            "published": {**dict.fromkeys(COLUMNS, 50.0), "AUC": published}}  # fmt: skip
+    own = {"together": {"mean": gain, "standard_error": 0.1}, "published": told}
+    return {"ratio": ratio, "loss": loss, "models": 10, "setting": "a", ALONE: both, CONSTRAINED: both,
+            "gain": dict.fromkeys(COLUMNS, own)}  # fmt: skip
+
+
+def test_the_figure_has_every_base_loss_at_both_ratios_with_the_published_gain_beside_it():
+    panels = page.forest({})
+    assert [len(panel.lines) for panel in panels] == [16, 16]
+    assert panels[0].lines[0].label == "1:100, BCE"
+    assert panels[0].lines[0].beside == pytest.approx(93.1 - 91.2)
+    assert panels[1].lines[0].beside == pytest.approx(56.0 - 52.0), "a lower FPR is a gain"
+    assert all(line.beside is not None for panel in panels for line in panel.lines)
+
+
+def test_the_answer_follows_the_signs_and_names_weak_base_losses(monkeypatch):
+    weak, level = main_row(100, "CB-BCE", 91.0, 78.0, 0.0, 10.0), main_row(100, "BCE", 91.0, 91.0, 0.05, 1.0)
+    figures = {"rows": [weak, level]}
+    monkeypatch.setattr(page, "load_figures", lambda name: figures)
+    assert page.answer({}).startswith("No gain was found")
+    assert "(1 cells), the mean gain is +10.0 as published and +0.0 here; in the other 1 it is +1.0" in page.answer({})
+    assert "weaker there than they need to be" in page.answer({})
+    figures["rows"] = [main_row(100, loss, 91.0, 91.0, 1.0, 1.0) for loss in ("BCE", "S-ML")]
+    assert page.answer({}).startswith("Yes")
+    assert "weaker" not in page.answer({})
+    figures["rows"] = []
+    assert page.answer({}) == ""
+    assert [panel.lines for panel in page.forest({})] == [[], []]

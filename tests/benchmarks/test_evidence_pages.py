@@ -8,6 +8,7 @@ import importlib
 import itertools
 import json
 import math
+import re
 import threading
 
 import pytest
@@ -88,7 +89,7 @@ def test_the_list_of_the_papers_has_all_tables_and_figures():
     kinds = [entry.what.split(" ")[0] for entry in papers.entries()]
     assert (kinds.count("Table"), kinds.count("Figure")) == (13, 7)
     assert all(entry.found for entry in papers.entries() if entry.state not in (papers.NO_DATA, papers.NO_RESULT))
-    assert all(entry.why for entry in papers.entries() if papers.NOT in entry.state)
+    assert all(entry.why and entry.why.lead.endswith(".") for entry in papers.entries() if papers.NOT in entry.state)
 
 
 def test_a_line_of_a_forest_plot_is_ahead_only_beyond_two_of_its_wider_errors():
@@ -96,6 +97,30 @@ def test_a_line_of_a_forest_plot_is_ahead_only_beyond_two_of_its_wider_errors():
     assert [panel.side(Line("", mean, 1.0, 2.0)) for mean in (3.9, 4.1, -4.1)] == ["level", "ahead", "behind"]
     assert Panel("", "", [], mark=5.0, higher=False).side(Line("", 2.0, 1.0)) == "ahead"
     assert panel.side(Line("", 3.0, math.nan)) == "level"
+
+
+def test_a_second_figure_of_a_line_is_a_hollow_mark_on_an_axis_that_reaches_it():
+    lines = [Line("", 0.1 * place, 0.2) for place in range(10)]
+    plain, marked = (
+        forest.draw([Panel("", "", [*lines, Line("", 0.0, 0.2, beside=beside)])], "") for beside in (None, 40.0)
+    )
+    assert ("ground mark" in plain, marked.count("ground mark")) == (False, 1)
+    assert ">40</text>" in marked
+
+
+def test_answers_and_captions_stand_above_claims_and_below_the_figure():
+    page = importlib.import_module("benchmarks.studies.critical_class.page")
+    text = telling.page_text("critical_class", page, harness.load_result("critical_class"))
+    places = [text.index(part) for part in ("**Question.**", "**Answer.**", "| claim |", "![", page.CAPTION)]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("study", ["small_nets", "critical_class", "paper_fashion"])
+def test_pages_with_an_answer_have_it_in_three_to_five_sentences_beside_their_figure(study):
+    text = evidence.pages()[f"{study}.md"]
+    answer = text.split("**Answer.** ")[1].split("\n\n")[0]
+    assert 3 <= len(re.findall(r"[.?!](?: |$)", answer)) <= 5
+    assert f"../images/evidence/{study}.svg" in text
 
 
 def test_a_wide_table_becomes_csv_with_a_link_in_its_place():

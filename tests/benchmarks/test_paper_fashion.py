@@ -8,7 +8,7 @@ import re
 import pytest
 import torch
 from benchmarks.common.data import Parts
-from benchmarks.studies.paper_fashion import page, training
+from benchmarks.studies.paper_fashion import page, page_changes, training
 from benchmarks.studies.paper_fashion import study as fashion
 from torch import nn
 
@@ -161,13 +161,13 @@ def test_one_change_at_a_time_goes_from_the_published_form_to_the_anchored_one_a
     for (method, test), seed in itertools.product(values.items(), (20, 21)):
         rows |= [row(ask, method, "1", seed, test, test, fpr=0.0, **{"at threshold": test})]
     figures = {"rows": fashion.summary(rows, [ask], [20, 21])}
-    (told,) = page.one_change_at_a_time(figures, area=False)
+    (told,) = page_changes.one_change_at_a_time(figures, area=False)
     gains = [float(found) for found in re.findall(r"([+-]\d+\.\d\d) ±", told)]
     assert gains == [-40, -20, -15, -10, 15]
     assert told.endswith("Worth most: cross-entropy kept beside it, +25.0 of +55.0 points.")
-    assert page.one_change_at_a_time(figures, area=True) == []
+    assert page_changes.one_change_at_a_time(figures, area=True) == []
     figures["rows"] = [one for one in figures["rows"] if one["method"] != fashion.WARM_TENTH]
-    assert page.one_change_at_a_time(figures, area=False) == []
+    assert page_changes.one_change_at_a_time(figures, area=False) == []
 
 
 def test_the_published_form_is_corrected_as_often_as_its_name_says():
@@ -180,3 +180,29 @@ def test_the_published_form_is_corrected_as_often_as_its_name_says():
             assert made(net, torch.optim.Adam(net.parameters())).correction.every == 10
         assert plans[fashion.WARM_TENTH].warm == plan.steps // 4
         assert plans[fashion.TENTH].warm == 0
+
+
+def made_up(method, ask, mean):
+    gain = {"mean": mean, "standard_error": 0.001, "corrected_standard_error": 0.001}
+    return {"ask": ask, "method": method, "gain": dict.fromkeys(fashion.RIVALS, gain)}
+
+
+def test_the_lines_of_the_figure_go_by_method_and_then_by_range():
+    methods = (fashion.LONGER, fashion.PUBLISHED, fashion.PAIRS, fashion.ANCHORED)
+    rows = [made_up(method, ask, 0.0) for ask in fashion.ORDER for method in methods]
+    of_fnr, of_area = page.forest({"rows": rows})
+    assert [line.label for line in of_fnr.lines[:5]] == [
+        *(f"{fashion.PUBLISHED}, FPR {percent} %" for percent in (1, 2, 5, 10)), f"{fashion.ANCHORED}, FPR 1 %",
+    ]  # fmt: skip
+    assert [line.label for line in of_area.lines[-5:]] == [
+        f"{fashion.LONGER}, 0 to {percent} %" for percent in (1, 2, 5, 10, 20)
+    ]
+    assert len(of_area.lines) == 15
+
+
+@pytest.mark.parametrize(("last", "words"), [(0.02, "gain 2.0 points of FNR"), (-0.02, "lose 2.0 points of FNR")])
+def test_the_answer_says_gain_or_loss_by_the_sign(last, words):
+    ways = [(method, ask) for ask in fashion.TIMED for method in fashion.STEPWISE]
+    rows = [made_up(method, ask, last) for method, ask in ways]
+    assert words in page.answer({"rows": rows})
+    assert page.answer({"rows": rows[:-1]}) == ""

@@ -6,31 +6,33 @@ import statistics
 from typing import Any
 
 from benchmarks.common.forest import Line, Panel
-from benchmarks.common.telling import Claim
-from benchmarks.common.words import counted, mean_and_error, share, short, table, wide
+from benchmarks.common.telling import Claim, table_of
+from benchmarks.common.words import counted, gain_or_loss, mean_and_error, share, short, table, wide
 from benchmarks.common.words import gain as written
-from benchmarks.studies.default_study.verdict import sides
+from benchmarks.studies.paper_fashion.page_changes import (
+    asked,
+    changes_table,
+    gains,
+    more_time,
+    rows_of,
+    sides_of,
+    stepwise,
+    time_closes,
+    worth_of,
+)
 from benchmarks.studies.paper_fashion.study import (
     ANCHORED,
     AREAS,
     FNR_ASKS,
-    LONG,
     LONGER,
-    LONGEST,
     METHODS,
     OFTEN,
     OURS,
-    OURS_WARM,
-    PAIRS,
     PLAIN,
     PUBLISHED,
     RIVALS,
-    STEPWISE,
-    TENTH,
-    TIMED,
     TUNED,
     WARM,
-    WARM_TENTH,
 )
 
 TITLE = "Tables 2 and 3 of the implicit-thresholds paper as published, on Fashion-MNIST"
@@ -48,46 +50,79 @@ THREATS = (
     "Splits overlap; the corrected errors say by how much. Few seeds make these errors uncertain.",
 )
 Row = dict[str, Any]
-
-
-def rows_of(figures: dict[str, Any], method: str, area: bool = False) -> list[Row]:
-    return [row for row in figures["rows"] if row["method"] == method and (row["ask"] in AREAS) == area]
-
-
-def gains(figures: dict[str, Any], method: str, area: bool) -> list[dict[str, float]]:
-    """Over cross-entropy of the same steps."""
-    return [row["gain"][PLAIN] for row in rows_of(figures, method, area)]
+#: Pairs of a method and a rival: those of the page, and those that stand in the full table of claims alone.
+ASKED = ((PUBLISHED, PLAIN), (PUBLISHED, TUNED), (ANCHORED, PLAIN), (ANCHORED, LONGER))
+ASKED_TOO = ((PUBLISHED, LONGER), (OURS, PLAIN))
+#: The lines of the figure, in this order.
+DRAWN = (PUBLISHED, ANCHORED, TUNED, LONGER)
 
 
 def claims(figures: dict[str, Any]) -> list[Claim]:
-    told, pairs = [], [(PUBLISHED, PLAIN), (PUBLISHED, TUNED), (PUBLISHED, LONGER), (OURS, PLAIN), (ANCHORED, PLAIN),
-                       (ANCHORED, LONGER)]  # fmt: skip
+    return claims_of(figures, ASKED)
+
+
+def claims_of(figures: dict[str, Any], pairs: tuple[tuple[str, str], ...]) -> list[Claim]:
+    told = []
     for method, rival in pairs:
         for area in (False, True):
             if rows := rows_of(figures, method, area):
                 gains = [row["gain"][rival] for row in rows]
-                found = [sides(one, "corrected_standard_error") for one in gains]
+                better, worse = sides_of(gains)
                 what = "3, area" if area else "2, FNR"
                 says = f"paper 000, Table {what}: {method.removeprefix('implicit, ')}, better in every cell"
-                effect = counted(gains, found.count(1), found.count(-1)) + " (corrected)"
+                effect = counted(gains, better, worse) + " (corrected)"
                 on = f"Fashion-MNIST, {min(row['seeds'] for row in rows)} seeds"
-                first = (method, rival, area) == (*pairs[0], False)
-                told.append(Claim(says, effect, found.count(1) == len(rows), rival, on, first, mean_and_error(gains)))
+                first = (method, rival, area) == (*ASKED[0], False)
+                told.append(Claim(says, effect, better == len(rows), rival, on, first, mean_and_error(gains)))
     return told
 
 
+def answer(figures: dict[str, Any]) -> str:
+    """Whether the published form gains, and why not, in a few sentences; none before the changes have been run."""
+    steps = [rows for area in (False, True) if (rows := stepwise(figures, area))]
+    if len(steps) < 2:
+        return ""
+    first = " and ".join(lost_or_gained(figures, area) for area in (False, True))
+    worth = "; ".join(f"{worth_of(rows)} ({asked(rows[0]['ask'])})" for rows in steps)
+    return (
+        f"Run as the paper runs them, implicit thresholds {first}, against cross-entropy of the same steps. Changed "
+        f"one thing at a time into our anchored form, they gain most by: {worth}. {time_closes(figures)}"
+        f"{over_all(figures)}"
+    )
+
+
+def lost_or_gained(figures: dict[str, Any], area: bool) -> str:
+    own = gains(figures, PUBLISHED, area)
+    better, worse = sides_of(own)
+    what, places = ("area", "ranges") if area else ("FNR", "bounds")
+    told = gain_or_loss(mean_and_error(own)[0])
+    return f"{told} of {what} (better in {better} of {len(own)} {places}, worse in {worse})"
+
+
+def over_all(figures: dict[str, Any]) -> str:
+    """The anchored form over cross-entropy of the same steps, and of three times as many."""
+    means = {rival: [mean_and_error([row["gain"][rival] for row in rows_of(figures, ANCHORED, area)])[0]
+                     for area in (False, True)] for rival in (PLAIN, LONGER)}  # fmt: skip
+    (fnr, area), (fnr_longer, area_longer) = means[PLAIN], means[LONGER]
+    return (
+        f"Over all bounds and ranges the anchored form has {fnr:+.1f} points of FNR and {area:+.1f} of area over "
+        f"cross-entropy of the same steps, but over cross-entropy with three times the steps {fnr_longer:+.1f} and "
+        f"{area_longer:+.1f}."
+    )
+
+
 def forest(figures: dict[str, Any]) -> list[Panel]:
-    """The gain over cross-entropy of the same steps, by bound."""
-    shown = (PUBLISHED, OURS, ANCHORED, TUNED, LONGER)
-    panels = [
-        Panel(f"FNR at an FPR of at most {bound} %: against cross-entropy of the same steps", "points of FNR",
-              [Line.of(row["method"], row["gain"][PLAIN]) for method in shown for row in rows_of(figures, method)
-               if row["ask"] == ask])
-        for ask, bound in FNR_ASKS.items()
-    ]  # fmt: skip
-    areas = [Line.of(f"{row['method']}, FPR to {AREAS[row['ask']]} %", row["gain"][PLAIN])
-             for method in (PUBLISHED, OURS, PAIRS, LONGER) for row in rows_of(figures, method, True)]  # fmt: skip
-    return [*panels, Panel("ROC area: against cross-entropy of the same steps", "points of area", areas)]
+    """The gain over cross-entropy of the same steps, by method and then by bound or range."""
+    panels = []
+    for area, title, axis in ((False, "FNR at a bound of the FPR", "points of FNR"),
+                              (True, "ROC area over a range of the FPR", "points of area")):  # fmt: skip
+        places = AREAS if area else FNR_ASKS
+        lines = [
+            Line.of(f"{row['method']}, {'0 to ' if area else 'FPR '}{places[row['ask']]} %", row["gain"][PLAIN])
+            for method in DRAWN for row in sorted(rows_of(figures, method, area), key=lambda row: places[row["ask"]])
+        ]  # fmt: skip
+        panels.append(Panel(f"{title}: against cross-entropy of the same steps", axis, lines))
+    return panels
 
 
 def design(figures: dict[str, Any]) -> str:
@@ -103,96 +138,32 @@ def design(figures: dict[str, Any]) -> str:
     )
 
 
-def more_time(figures: dict[str, Any], area: bool) -> list[str]:
-    """Does the published form only need more steps? Both with nine times as many."""
-    told = []
-    for row in rows_of(figures, LONG, area):
-        if LONGEST in row["gain"]:
-            short_run = next(one for one in rows_of(figures, PUBLISHED, area) if one["ask"] == row["ask"])
-            before, after = short_run["gain"][PLAIN], row["gain"][LONGEST]
-            told.append(
-                f"*More time.* {short(row['ask'])}, Fashion-MNIST: the published form has {written(before)} points "
-                f"over cross-entropy of the same steps; with nine times the steps for both, {row['seeds']} seeds, "
-                f"{written(after)}. {closed(before['mean'], after['mean'])}"
-            )
-    return told
-
-
-def closed(before: float, after: float) -> str:
-    """What is left of a gap, in words."""
-    left = after / before
-    if left <= 0:
-        return "With time it catches up: the gap was one of training time."
-    return f"So time closes {100 * (1 - left):.0f} % of the gap."
-
-
-#: What each row of `STEPWISE` changes in the row before it.
-CHANGES = {
-    TENTH: "thresholds corrected every 10 steps",
-    WARM_TENTH: "cross-entropy for the first quarter of the steps",
-    OURS_WARM: "our form, thresholds found in every step on remembered scores, one temperature",
-    ANCHORED: "cross-entropy kept beside it",
-}
-
-
-def one_change_at_a_time(figures: dict[str, Any], area: bool) -> list[str]:
-    """From the published form to the anchored one: the gain over cross-entropy after each change."""
-    told = []
-    for ask in TIMED:
-        rows = {row["method"]: row for row in figures["rows"] if row["ask"] == ask}
-        if (ask in AREAS) != area or not rows.keys() >= set(STEPWISE):
-            continue
-        first, *rest = steps = [rows[method] for method in STEPWISE]
-        changes = "; and ".join(f"{CHANGES[row['method']]} {written(row['gain'][PLAIN])}" for row in rest)
-        told.append(
-            f"*One change at a time*, {short(ask)}, Fashion-MNIST, {min(row['seeds'] for row in steps)} seeds, "
-            f"over cross-entropy of the same steps: as published {written(first['gain'][PLAIN])}; with {changes}. "
-            + largest_change([row["gain"][PLAIN]["mean"] for row in steps])
-        )
-    return told
-
-
-def reasons(figures: dict[str, Any], area: bool) -> list[str]:
-    """Why the published form is behind cross-entropy: more time, and one change at a time."""
-    return [*more_time(figures, area), *one_change_at_a_time(figures, area)]
-
-
-def largest_change(gains: list[float]) -> str:
-    """Which change is worth most, as a sentence."""
-    worth = {change: 100 * (after - before) for change, before, after in zip(CHANGES.values(), gains, gains[1:])}
-    most = max(worth, key=lambda change: worth[change])
-    return f"Worth most: {most}, {worth[most]:+.1f} of {100 * (gains[-1] - gains[0]):+.1f} points."
-
-
 def found_out(figures: dict[str, Any]) -> list[str]:
     """Where a gain comes from, counted."""
-    told = []
-    if own := rows_of(figures, PUBLISHED):
-        chosen = [setting for row in own for setting in row["settings"]]
-        counts = ", ".join(f"{setting} in {chosen.count(setting)}" for setting in sorted(set(chosen), key=float))
-        gains = {rival: statistics.mean(100 * row["gain"][rival]["mean"] for row in own) for rival in RIVALS}
-        shipped = statistics.mean(100 * row["shipped gain"][PLAIN]["mean"] for row in own)
-        told += [
-            f"*{PUBLISHED}* in the mean of {len(own)} bounds: {gains[PLAIN]:+.2f} points over cross-entropy of the "
-            f"same steps, {gains[TUNED]:+.2f} over the best of 7 weights, {gains[LONGER]:+.2f} over cross-entropy with "
-            f"three times the steps. Temperatures chosen: {counts}.",
-            f"At the threshold set on calibration rows, as shipped, its gain over cross-entropy is {shipped:+.2f}.",
-        ]
+    told = [line for area in (False, True) for line in more_time(figures, area)]
     for method in (OFTEN, WARM):
         for row in rows_of(figures, method):
             told.append(
-                f"Why? *{method}*, added after the results above, {row['seeds']} seeds, {short(row['ask'])}: "
-                f"{written(row['gain'][PLAIN])} over cross-entropy; {share(row['test'])}."
+                f"*{method[0].upper()}{method[1:]}* ({asked(row['ask'])}, {row['seeds']} seeds, added after the "
+                f"results): {written(row['gain'][PLAIN])} over cross-entropy; FNR {share(row['test'])}."
             )
-    told += [*reasons(figures, False), *reasons(figures, True)]
-    for method in (OURS, ANCHORED):
-        if rows := rows_of(figures, method):
-            gains = {rival: statistics.mean(100 * row["gain"][rival]["mean"] for row in rows) for rival in RIVALS}
-            told.append(f"*{method}*: {', '.join(f'{value:+.2f} over {rival}' for rival, value in gains.items())}.")
+    for method in (PUBLISHED, OURS, ANCHORED):
+        if own := rows_of(figures, method):
+            gains = {rival: statistics.mean(100 * row["gain"][rival]["mean"] for row in own) for rival in RIVALS}
+            means = ", ".join(f"{value:+.2f} over {rival}" for rival, value in gains.items())
+            told.append(f"*{method[0].upper()}{method[1:]}*, FNR in the mean of {len(own)} bounds: {means}.")
+    if own := rows_of(figures, PUBLISHED):
+        chosen = [setting for row in own for setting in row["settings"]]
+        counts = ", ".join(f"{setting} in {chosen.count(setting)}" for setting in sorted(set(chosen), key=float))
+        shipped = statistics.mean(100 * row["shipped gain"][PLAIN]["mean"] for row in own)
+        told.append(
+            f"*As shipped*, at the threshold set on calibration rows, the published form has {shipped:+.2f} over "
+            f"cross-entropy. Temperatures chosen for FNR: {counts}."
+        )
     if rows := rows_of(figures, LONGER):
         told.append(
-            "More steps: cross-entropy with three times the steps gains "
-            f"{statistics.mean(100 * row['gain'][PLAIN]['mean'] for row in rows):+.2f} points over itself."
+            "*More steps*: cross-entropy with three times the steps gains "
+            f"{statistics.mean(100 * row['gain'][PLAIN]['mean'] for row in rows):+.2f} points of FNR over itself."
         )
     return told
 
@@ -211,12 +182,14 @@ def section(figures: dict[str, Any]) -> str:
             "over cross-entropy there", "chosen", "seconds"]  # fmt: skip
     return "\n\n".join(
         [
+            *changes_table(figures),
             "\n".join(f"- {line}" for line in found_out(figures)),
-            "Over cross-entropy of the same steps, in points: FNR at the best cut of the test curve, as published, and "
-            "the area by McClish; the mean over bounds or ranges ± its error. Methods of a single bound, "
-            "figures as shipped, temperatures and other rivals stand in the full table.",
+            "**All methods** over cross-entropy of the same steps, in points: FNR at the best cut of the test curve, "
+            "as published, and the area by McClish; the mean over bounds or ranges ± its error. Methods of a single "
+            "bound, figures as shipped, temperatures and other rivals stand in the full tables:",
             by_method(figures),
             wide("cells", table(head, full)),
+            wide("claims", table_of(claims_of(figures, (*ASKED, *ASKED_TOO)))),
         ]
     )
 
