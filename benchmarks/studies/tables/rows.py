@@ -13,6 +13,7 @@ import torch
 
 import setpoint as sp
 from setpoint.data.split import split
+from setpoint.errors import SetpointError
 from setpoint.run.settings import Settings
 from setpoint.serve.description import PARTS
 
@@ -26,6 +27,7 @@ ASKS = (
 #: The fewest test rows of a class with which an ask is judged: one over the bound of a rate, at least ten positives.
 FEWEST = dict(zip(ASKS, ({0: 1000, 1: 10}, {0: 100, 1: 10}, {0: 20, 1: 10}, {0: 10, 1: 20}, {0: 10, 1: 10})))
 
+CONFIDENCE = 0.95
 #: Scores on held-out, calibration and test rows, by part.
 Scores = dict[str, np.ndarray]
 
@@ -90,7 +92,10 @@ class Table:
 
 
 def judge(ask: str, table: Table, scores: Scores, point: sp.OperatingPoint | None = None) -> dict[str, float]:
-    """Scores by one ask: at the best cut of the test rows, and at the threshold that calibration rows set."""
+    """Scores by one ask: at the best cut of the test rows, and at the thresholds that calibration rows set.
+
+    The certified threshold is the bare one where the ask or the number of rows allows no certificate.
+    """
     problem = sp.ask(ask)
     point = point or sp.calibrate(problem, scores["calibration"], table.labels("calibration"))
     there = point.judge(scores["test"], table.labels("test"))
@@ -99,9 +104,22 @@ def judge(ask: str, table: Table, scores: Scores, point: sp.OperatingPoint | Non
         "at threshold": there.objective,
         "bounds hold": float(there.feasible),
     }
+    if "calibration" in scores:
+        certified = certify(problem, scores["calibration"], table.labels("calibration")) or point
+        there = certified.judge(scores["test"], table.labels("test"))
+        found |= {"certified": there.objective, "certified holds": float(there.feasible)}
+        found["has a certificate"] = float(certified is not point)
     if "held_out" in scores:
         found["held out"] = sp.evaluate(problem, scores["held_out"], table.labels("held_out")).objective
     return found
+
+
+def certify(problem: sp.Problem, scores: np.ndarray, labels: np.ndarray) -> sp.OperatingPoint | None:
+    """The threshold with a certificate of 95 %, or None."""
+    try:
+        return sp.calibrate(problem, scores, labels, confidence=CONFIDENCE)
+    except SetpointError:
+        return None
 
 
 def better(ask: str, a: dict[str, Any], b: dict[str, Any], by: str) -> bool:

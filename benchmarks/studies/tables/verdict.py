@@ -38,12 +38,12 @@ def gains(ours: dict[tuple[str, int], Row], theirs: dict[tuple[str, int], Row], 
     found = [
         sign * (row["figures"][ask][by] - theirs[key]["figures"][ask][by])
         for key, row in ours.items()
-        if key[0] == table and key in theirs and ask in row["figures"] and ask in theirs[key]["figures"]
+        if key[0] == table and key in theirs and all(by in one["figures"].get(ask, ()) for one in (row, theirs[key]))
     ]
     return {"splits": len(found), **paired(found, TEST_SHARE, TRAIN_SHARE)} if found else None
 
 
-def cells(rows: list[Row], ours: str = AUTO) -> list[Row]:
+def cells(rows: list[Row], ours: str = AUTO, judged: tuple[str, ...] = JUDGED) -> list[Row]:
     """One row per table and ask: means of all methods, and the gains of ours over each other method."""
     methods = by_method(rows)
     own = methods.get(ours, {})
@@ -51,18 +51,18 @@ def cells(rows: list[Row], ours: str = AUTO) -> list[Row]:
     for table in dict.fromkeys(key[0] for key in own):
         for ask in ASKS:
             cell: Row = {"table": table, "ask": ask, "gain": {}, "mean": {}}
-            for judged in JUDGED:
+            for by in judged:
                 against = {
                     rival: gain
                     for rival, theirs in methods.items()
-                    if rival != ours and (gain := gains(own, theirs, ask, table, judged)) is not None
+                    if rival != ours and (gain := gains(own, theirs, ask, table, by)) is not None
                 }
-                cell["gain"][judged] = against
-                cell["mean"][judged] = {
+                cell["gain"][by] = against
+                cell["mean"][by] = {
                     name: statistics.mean(values)
                     for name, kept in methods.items()
-                    if (values := [r["figures"][ask][judged] for k, r in kept.items() if k[0] == table and k in own
-                                   and ask in r["figures"]])
+                    if (values := [r["figures"][ask][by] for k, r in kept.items() if k[0] == table and k in own
+                                   and by in r["figures"].get(ask, ())])
                 }  # fmt: skip
             if ours in cell["mean"]["test"]:
                 found.append(cell)
@@ -75,15 +75,15 @@ def counted_gains(found: list[Row], rival: str, judged: str) -> list[Row]:
     return [gain for gain in gains if gain["splits"] >= LEAST_SPLITS]
 
 
-def counts(found: list[Row]) -> dict[str, Row]:
+def counts(found: list[Row], judged: tuple[str, ...] = JUDGED) -> dict[str, Row]:
     """How many cells ours wins and loses against each rival, by plain and by corrected standard errors."""
     told: dict[str, Row] = {}
-    for judged in JUDGED:
-        for rival in dict.fromkeys(name for cell in found for name in cell["gain"][judged]):
-            gains = counted_gains(found, rival, judged)
+    for by in judged:
+        for rival in dict.fromkeys(name for cell in found for name in cell["gain"][by]):
+            gains = counted_gains(found, rival, by)
             for error in ("standard_error", "corrected_standard_error"):
                 outcomes = [sides(gain, error) for gain in gains]
-                told[f"{rival} | {judged} | {error}"] = {
+                told[f"{rival} | {by} | {error}"] = {
                     "cells": len(gains), "better": outcomes.count(1), "worse": outcomes.count(-1),
                     "ahead": sum(gain["mean"] > 0 for gain in gains),
                     "behind": sum(gain["mean"] < 0 for gain in gains),
