@@ -106,7 +106,7 @@ def of_picture(figures: Figures, number: str) -> Why:
         return Why(lead, (paper_figures.differs(figures, number),))
     ours, place = paper_figures.PROGRAM if number == "001, 1" else paper_figures.IMPLICIT, paper_figures.PLACES[number]
     behind = sum(row["curves"][paper_figures.PLAIN][place] >= row["curves"][ours][place] for row in rows)
-    return Why(f"As in its table: cross-entropy has the larger area in {behind} of {len(rows)} panels.",
+    return Why(f"Cross-entropy has the larger area in {behind} of {len(rows)} panels; its table has the reasons.",
                (paper_figures.differs(figures, number),))  # fmt: skip
 
 
