@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from benchmarks.common.chance import chance_told
 from benchmarks.common.forest import Line, Panel
 from benchmarks.common.harness import load_figures
 from benchmarks.common.telling import Claim
@@ -17,7 +18,7 @@ QUESTION = (
 )
 THREATS = (
     "Splits of one table overlap, so plain errors are too small; corrected ones stand beside them.",
-    "With seventy cells, three or four differ by chance beyond two standard errors.",
+    chance_told(5, 10),
     "A test part has as few as 39 positives; FNR then moves in steps of 2 points.",
     "Six of the tables were used before, to develop the recipe of the trees.",
 )
