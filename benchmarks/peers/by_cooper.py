@@ -1,7 +1,12 @@
-"""Cooper by hand: sigmoid rates to learn by, the true rate to move the multiplier, a bias as the threshold."""
+"""Cooper by hand: smooth rates to learn by, the true rate to move the multiplier, a bias as the threshold.
+
+Each of the three smooth forms has the nine settings, as for TFCO and for ours.
+"""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from importlib.metadata import version
 
 import cooper
@@ -9,14 +14,17 @@ import torch
 from torch import Tensor
 
 from benchmarks.peers.exchange import Task, pace
+from benchmarks.peers.passing import PASSING
 
 
 class Asked(cooper.ConstrainedMinimizationProblem):
     """FNR where FPR is bounded, of a linear model on whole tables."""
 
-    def __init__(self, x: Tensor, labels: Tensor, theta: Tensor, bound: float) -> None:
+    def __init__(
+        self, x: Tensor, labels: Tensor, theta: Tensor, bound: float, passing: Callable[[Tensor], Tensor]
+    ) -> None:
         super().__init__()
-        self.x, self.positive, self.theta, self.bound = x, labels > 0, theta, bound
+        self.x, self.positive, self.theta, self.bound, self.passing = x, labels > 0, theta, bound, passing
         multiplier = cooper.multipliers.DenseMultiplier(num_constraints=1, dtype=torch.float64)
         self.fpr = cooper.Constraint(cooper.ConstraintType.INEQUALITY, multiplier=multiplier)
 
@@ -24,19 +32,19 @@ class Asked(cooper.ConstrainedMinimizationProblem):
         scores = self.x @ self.theta[:-1] + self.theta[-1]
         negatives = scores[~self.positive]
         state = cooper.ConstraintState(
-            violation=(torch.sigmoid(negatives).mean() - self.bound).reshape(1),
+            violation=(self.passing(negatives).mean() - self.bound).reshape(1),
             strict_violation=((negatives > 0).double().mean() - self.bound).reshape(1),
         )
-        return cooper.CMPState(torch.sigmoid(-scores[self.positive]).mean(), {self.fpr: state})
+        return cooper.CMPState(self.passing(-scores[self.positive]).mean(), {self.fpr: state})
 
 
 def main() -> None:
     torch.set_num_threads(1)
     task = Task()
     x, labels = torch.tensor(task.x), torch.tensor(task.labels)
-    for rate, price_rate in task.settings():
+    for (name, passing), (rate, price_rate) in itertools.product(PASSING.items(), task.settings()):
         theta = torch.nn.Parameter(torch.tensor(task.start))
-        problem = Asked(x, labels, theta, task.bound)
+        problem = Asked(x, labels, theta, task.bound, passing)
         adam = torch.optim.Adam([theta], lr=rate)
         schedule = torch.optim.lr_scheduler.LambdaLR(adam, pace)
         climb = torch.optim.SGD(problem.dual_parameters(), lr=price_rate, maximize=True)
@@ -46,7 +54,7 @@ def main() -> None:
             schedule.step()
             if step % task.look_every == 0:
                 weights = theta.detach().numpy().copy()
-                task.add(f"{rate:g}, {price_rate:g}, step {step}", weights[:-1], weights[-1])
+                task.add(f"{name}, {rate:g}, {price_rate:g}, step {step}", weights[:-1], weights[-1])
     task.answer(version("cooper-optim"))
 
 
