@@ -120,7 +120,7 @@ def claims_of(found: dict[str, dict[str, Any]]) -> list[tuple[str, Claim]]:
 
 def index_of(found: dict[str, dict[str, Any]]) -> str:
     rows = [
-        [*claim.cells, f"[`{module_of(study).removeprefix('benchmarks.')}`]({study}.md)", claim.state]
+        [*claim.cells, f"[`{claim.command or module_of(study).removeprefix('benchmarks.')}`]({study}.md)", claim.state]
         for study, claim in claims_of(found)
     ]
     named = {study for study, _ in claims_of(found)}

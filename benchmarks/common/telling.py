@@ -47,6 +47,7 @@ class Claim:
         index: Whether it stands in the index and in its picture; the others stand on the page of the study alone.
         gain: Mean and standard error in points, ours less the rival's, for the picture.
         broken: Share of broken promises and its standard error in percent, for the picture.
+        command: The module behind `benchmarks.` that makes these figures; empty is the study's own.
     """
 
     says: str
@@ -57,6 +58,7 @@ class Claim:
     index: bool = False
     gain: tuple[float, float] | None = None
     broken: tuple[float, float] | None = None
+    command: str = ""
 
     @property
     def subject(self) -> str:

@@ -47,11 +47,22 @@ def gain_or_loss(mean: float, unit: str = " points") -> str:
     return f"{'gain' if mean > 0 else 'lose'} {abs(mean):.1f}{unit}"
 
 
-def mean_and_error(gains: list[dict[str, float]], scale: float = 100) -> tuple[float, float]:
-    """The mean over cells, and the standard error of this mean."""
+def mean_and_error(gains: list[Row], scale: float = 100) -> tuple[float, float]:
+    """The mean over cells, and the standard error of this mean.
+
+    Cells of one data set, which `of` names, share rows and models: the error then counts data sets, not cells.
+    """
     means = [scale * found["mean"] for found in gains]
-    error = statistics.stdev(means) / len(means) ** 0.5 if len(means) > 1 else scale * gains[0]["standard_error"]
-    return statistics.mean(means), error
+    mean = statistics.mean(means)
+    away: dict[Any, float] = {}
+    for place, (found, value) in enumerate(zip(gains, means)):
+        own = found.get("of", place)
+        away[own] = away.get(own, 0.0) + value - mean
+    if len(away) == 1:
+        return mean, statistics.stdev(means) / len(means) ** 0.5 if len(means) > 1 else scale * gains[0][
+            "standard_error"
+        ]
+    return mean, (sum(one**2 for one in away.values()) * len(away) / (len(away) - 1)) ** 0.5 / len(means)
 
 
 def counted(gains: list[dict[str, float]], better: int, worse: int, scale: float = 100) -> str:

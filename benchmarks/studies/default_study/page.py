@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
+from benchmarks import looks
 from benchmarks.common.forest import Line, Panel
 from benchmarks.common.telling import Claim
 from benchmarks.common.words import ERRORS, counted, gain, mean_and_error, table, verdict, wide
@@ -53,7 +54,7 @@ def claims(figures: dict[str, Any], models: str = "linear models") -> list[Claim
     told: list[Claim] = []
     for rival in (TUNED, BASELINE):
         plain, corrected = (figures["counts"][f"{DEFAULT} | {rival + AGAIN} | test | {error}"] for error in ERRORS)
-        gains = [cell["gain, test"][DEFAULT][rival + AGAIN] for cell in figures["cells"]]
+        gains = [{**cell["gain, test"][DEFAULT][rival + AGAIN], "of": cell["set"]} for cell in figures["cells"]]
         effect = counted(gains, plain["better"], plain["worse"])
         effect += f" (corrected {corrected['better']}, {corrected['worse']})"
         # The index has room for the asks with bounds alone.
@@ -124,7 +125,8 @@ def design(figures: dict[str, Any]) -> str:
         "of the 21 class weights (2^-10 to 2^10) is trained to convergence, and the weight is chosen on held-out rows "
         "by the exact metric. The default chooses nothing, so it trains on held-out rows as well. To be fair, *again* "
         "trains the rivals once more on those rows too, under the weight that was chosen; the claims are against "
-        "these. FNR is better when lower, precision when higher; gains are positive when ours is better."
+        "these. FNR is better when lower, precision when higher; gains are positive when ours is better.\n\n"
+        + "\n\n".join(looks.told("default_study"))
     )
 
 

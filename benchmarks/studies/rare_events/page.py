@@ -32,11 +32,12 @@ def claims(figures: dict[str, Any]) -> list[Claim]:
                           found.count(1) == len(cells), rival, on,
                           rival == RIVALS[-1], mean_and_error(gains)))  # fmt: skip
     if cells:
-        tried = sum(cell["splits"] for cell in cells)
+        # A certificate that was refused ships a cut that flags nothing and cannot break a bound.
+        tried = round(sum(cell["splits"] * (1 - cell[OURS]["refused"]) for cell in cells))
         broken = sum(cell["splits"] * cell[OURS]["broken"] for cell in cells) / tried
         told.append(Claim("rare events (0.2 %): certified bounds hold on test rows", f"broken in {share(broken)}",
                           broken <= 0.05 + 2 * (0.05 * 0.95 / tried) ** 0.5, "the promised 5 %",
-                          f"{len(cells)} cells, {tried} certificates"))  # fmt: skip
+                          f"{len(cells)} cells, {tried} cuts that flag any row"))  # fmt: skip
     return told
 
 

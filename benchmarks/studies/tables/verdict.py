@@ -70,8 +70,8 @@ def cells(rows: list[Row], ours: str = AUTO, judged: tuple[str, ...] = JUDGED) -
 
 
 def counted_gains(found: list[Row], rival: str, judged: str) -> list[Row]:
-    """The gains over a rival in all cells with enough splits."""
-    gains = [cell["gain"][judged][rival] for cell in found if rival in cell["gain"][judged]]
+    """The gains over a rival in all cells with enough splits, each with its table."""
+    gains = [{**cell["gain"][judged][rival], "of": cell["table"]} for cell in found if rival in cell["gain"][judged]]
     return [gain for gain in gains if gain["splits"] >= LEAST_SPLITS]
 
 
