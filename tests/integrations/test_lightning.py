@@ -61,6 +61,8 @@ def test_a_run_keeps_its_best_epoch_and_calibrates_on_data_of_its_own():
 
     held_out = [row["held_out"] for row in callback.history]
     assert [row["solver"] for row in callback.history] == ["CrossEntropy"] * 2 + ["ImplicitThreshold"] * 4
+    # The warm epochs filled the memory: more batches are in it than the solver was trained on.
+    assert int(trained.solver.memory.batches) > int(trained.solver.steps) > 0
     assert [row["epoch"] for row in callback.history] == list(range(6))
     assert callback.best_epoch == held_out.index(min(held_out))
     assert held_out[0] > min(held_out)

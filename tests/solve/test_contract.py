@@ -121,6 +121,18 @@ def test_eval_changes_no_state(make):
     assert same(before, state(solver))
 
 
+def test_what_is_remembered_is_what_a_step_would_have_remembered(make):
+    told, stepped = make().double(), make().double()
+    before = state(told)
+    told.remember(*batch(1))
+    stepped(*batch(1))
+    after, wanted = state(told), state(stepped)
+    in_memory = {name for name in before if "memory." in name}
+    assert all(torch.equal(after[name], wanted[name] if name in in_memory else before[name]) for name in before)
+    told.eval().remember(*batch(2))
+    assert same(after, state(told))
+
+
 def test_the_order_of_samples_does_not_matter(make):
     scores, labels = batch()
     order = torch.randperm(len(scores), generator=torch.Generator().manual_seed(3))

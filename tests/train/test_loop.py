@@ -114,6 +114,26 @@ def test_cross_entropy_needs_no_warm_start():
     assert {row["solver"] for row in result.history} == {"CrossEntropy"}
 
 
+def test_the_warm_start_fills_the_memory_and_an_anchor_is_its_loss():
+    found = []
+
+    class Spy(sp.ImplicitThreshold):
+        def loss(self, batch, index=None):
+            found.append((float(self.memory.weights.sum()), self.memory.scores.clone()))
+            return super().loss(batch, index)
+
+    anchored = sp.losses.WithAnchor(Spy(sp.ask(ASK), memory=128), sp.losses.ClassCrossEntropy())
+    result = run(solver=anchored, epochs=4, warm_start=0.5)
+    names = [row["solver"] for row in result.history]
+    assert names == ["ClassCrossEntropy"] * 2 + ["WithAnchor"] * 2
+    weight, scores = found[0]
+    assert weight == 128
+    # Scores of the last batches, whose model is trained, not of the first, which is not.
+    assert scores.std() > 0.5
+    run(solver=Spy(sp.ask(ASK), memory=128), epochs=4, warm_start=0.0)
+    assert found[-20][0] == 0
+
+
 def test_every_epoch_is_reported():
     seen = []
     run(on_epoch=seen.append, epochs=3)

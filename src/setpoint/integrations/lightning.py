@@ -38,7 +38,8 @@ class SetpointModule(LightningModule):
     Args:
         model: The network, which gives one score per row.
         solver: The solver.
-        warm_epochs: The number of first epochs that are trained by balanced cross-entropy.
+        warm_epochs: The number of first epochs, which are trained by `solver.warm_up`, balanced cross-entropy for most
+            solvers, and fill the memory of the solver.
         optimizer: Makes, from the parameters of model and solver, whatever Lightning accepts from
             `configure_optimizers`; if None, Adam with a learning rate of 0.001.
 
@@ -60,7 +61,7 @@ class SetpointModule(LightningModule):
         super().__init__()
         self.model = model
         self.solver = solver
-        self.warm = CrossEntropy(pos_weight="balanced")
+        self.warm = solver.warm_up or CrossEntropy(pos_weight="balanced")
         self.warm_epochs = warm_epochs
         self.make_optimizer = optimizer or _adam
 
@@ -76,6 +77,8 @@ class SetpointModule(LightningModule):
         batch = read_batch(batch)
         scores = scores_of(self.model, batch)
         loss = self.criterion(scores, batch.labels, weights=batch.weights, groups=batch.groups, index=batch.index)
+        if self.criterion is self.warm:
+            self.solver.remember(scores.detach(), batch.labels, weights=batch.weights, groups=batch.groups)
         self.log("loss", loss, on_step=False, on_epoch=True, batch_size=len(scores))
         return {"loss": loss, **_judged(scores, batch)}
 

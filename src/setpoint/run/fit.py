@@ -132,9 +132,9 @@ def fit(
             there and ends, on one thread, with the very parameters of a run that was not killed; then the directory is
             removed. The state of another call is refused.
         epochs: The largest number of passes over the training rows; 30 by default. Recipes ignore it.
-        warm_start: The share of the epochs, 0.3 by default, in which balanced cross-entropy comes before the solver, so
-            that the solver does not start from meaningless thresholds. Losses that need none, such as `CrossEntropy`,
-            skip it.
+        warm_start: The share of the epochs, 0.3 by default, that come before the solver, so that it starts with a full
+            memory and not from meaningless thresholds. They are trained by balanced cross-entropy, those of
+            `WithAnchor` by its anchor. Losses that need none, such as `CrossEntropy`, skip it.
         patience: Stop after this many epochs without a better one. None never stops early, except where the library
             chooses the solver: there it is a quarter of the epochs, and at least 5.
         optimizer: A function that makes the optimizer from the parameters. None is Adam on a cosine schedule, at 0.01

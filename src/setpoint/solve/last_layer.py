@@ -137,6 +137,10 @@ class ImplicitLastLayer(Solver):
         own = replace(batch, scores=for_head.reshape(batch.scores.shape))
         return self.below.joined_loss(body, index) + self.above.joined_loss(own, index)
 
+    def keep(self, batch: Sample) -> None:
+        for solver in (self.below, self.above):
+            solver.keep(batch)
+
     def _refuse_other_scores(self, own: Tensor, scores: Tensor) -> None:
         """Refuse a head that was found here, if its numbers are not the scores of the model."""
         same = own.numel() == scores.numel()

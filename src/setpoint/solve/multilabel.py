@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -87,11 +87,18 @@ class OneVsRest(Solver):
         return Sample(flat.scores.view(scores.shape), flat.labels.view(scores.shape), known)
 
     def loss(self, batch: Sample, index: Tensor | None = None) -> Tensor:
-        losses = []
+        losses = [solver.loss(own, index) for solver, own in self._columns(batch)]
+        return torch.stack(losses).mean()
+
+    def keep(self, batch: Sample) -> None:
+        for solver, own in self._columns(batch):
+            solver.keep(own)
+
+    def _columns(self, batch: Sample) -> Iterator[tuple[ImplicitThreshold, Sample]]:
+        """Each label's solver, with the column of the batch that is its own."""
         for column, solver in enumerate(self._each()):
             weights = None if batch.weights is None else batch.weights[:, column]
-            losses.append(solver.loss(Sample(batch.scores[:, column], batch.labels[:, column], weights), index))
-        return torch.stack(losses).mean()
+            yield solver, Sample(batch.scores[:, column], batch.labels[:, column], weights)
 
     def _each(self) -> list[ImplicitThreshold]:
         return [solver for solver in self.solvers if isinstance(solver, ImplicitThreshold)]

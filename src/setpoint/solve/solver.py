@@ -17,6 +17,7 @@ from setpoint.measure.joined import joined
 from setpoint.measure.looks import may_look
 from setpoint.measure.sample import DOUBTS, Sample, check_sample, doubts_of
 from setpoint.processes import Processes, ProcessGroup
+from setpoint.solve.memory import Memory
 from setpoint.solve.refuse import above_zero
 
 S = TypeVar("S", bound="Solver")
@@ -176,6 +177,43 @@ class Solver(nn.Module, ABC):
     @abstractmethod
     def loss(self, batch: Sample, index: Tensor | None) -> Tensor:
         """The loss of a checked batch."""
+
+    @property
+    def warm_up(self) -> Solver | None:
+        """The loss that trains the model before this one; None is balanced cross-entropy."""
+        return None
+
+    @torch.no_grad()
+    def remember(
+        self, scores: Tensor, labels: Tensor, *, weights: Tensor | None = None, groups: Tensor | None = None
+    ) -> None:
+        """Take a batch into the memory, without a step. Solvers without a memory ignore it.
+
+        Call it while another loss trains the model, so that this solver begins with a full memory.
+
+        Args:
+            scores: Score of each sample, as for `forward`.
+            labels: Label of each sample.
+            weights: Weight of each sample; None is 1 each.
+            groups: Group number of each sample.
+
+        Example:
+            >>> import torch, setpoint as sp
+            >>> solver = sp.ImplicitThreshold(sp.ask("minimize fnr where fpr <= 5%"))
+            >>> solver.remember(torch.tensor([2.0, -1.0]), torch.tensor([1.0, 0.0]))
+            >>> int(solver.memory.weights.sum())
+            2
+        """
+        if self.training and any(isinstance(part, Memory) for part in self.modules()):
+            with full_precision(scores):
+                part = replace(self.check(scores, labels, weights, groups), processes=self.processes).widened()
+                self.keep(joined(part)[0])
+
+    def keep(self, batch: Sample) -> None:
+        """Keep a checked batch of all processes in the memory, if there is one."""
+        memory = getattr(self, "memory", None)
+        if isinstance(memory, Memory):
+            memory.push(batch)
 
     def inside(self, model: nn.Module) -> contextlib.AbstractContextManager[object]:
         """The time in which this solver trains a model, for solvers that look into it; most need nothing of it."""

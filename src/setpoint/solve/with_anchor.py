@@ -67,6 +67,14 @@ class WithAnchor(Solver):
             self.balance.copy_(balance)
         return balance
 
+    @property
+    def warm_up(self) -> Solver:
+        """The anchor trains the model before both do."""
+        return self.anchor
+
+    def keep(self, batch: Sample) -> None:
+        self.solver.keep(batch)
+
     def progress(self, held_out: Sample, merit: float) -> float:
         return self.solver.progress(held_out, merit)
 

@@ -27,7 +27,7 @@ from setpoint.train.adam import Adam
 from setpoint.train.average import RunningAverage
 from setpoint.train.correct import correct_if_due, correctable
 from setpoint.train.draws import Draws
-from setpoint.train.history import device_of, join_all, record, score
+from setpoint.train.history import device_of, join, join_all, record, score
 from setpoint.train.identity import identity_of
 from setpoint.train.method import Trained
 from setpoint.train.progress import Progress
@@ -47,8 +47,8 @@ class ByEpochs:
         make: Gives the model to train, at its initial parameters.
         solver: The loss to train with.
         epochs: The largest number of passes over the training rows.
-        warm_start: The share of the epochs in which balanced cross-entropy comes before the solver; solvers with
-            `starts_cold` skip it.
+        warm_start: The share of the epochs that come before the solver and fill its memory; they are trained by
+            `solver.warm_up`, balanced cross-entropy for most. Solvers with `starts_cold` skip it.
         patience: Stop after this many epochs without a better one; None never stops early.
         optimizer: Makes the optimizer from the parameters; None is Adam on a cosine schedule.
         accumulate: The number of batches that count as one.
@@ -110,7 +110,8 @@ class ByEpochs:
         else:
             stepper = self.optimizer([*model.parameters(), *solver.parameters()])
         warm_epochs = 0 if solver.starts_cold else round(self.warm_start * self.epochs)
-        warm = CrossEntropy(pos_weight="balanced" if problem.kind not in (CLASSES, LABELS) else None).to(device)
+        plain = problem.kind in (CLASSES, LABELS)
+        warm = (solver.warm_up or CrossEntropy(pos_weight=None if plain else "balanced")).to(device)
 
         processes, store = work.processes, work.store
         for criterion in (solver, warm):
@@ -130,7 +131,8 @@ class ByEpochs:
             if isinstance(sampler, DistributedSampler):
                 sampler.set_epoch(epoch)
             batches = progress.batches(train, device, store, self.accumulate)
-            loss, seen = _train_epoch(model, criterion, stepper, batches, progress, average)
+            waiting = solver if criterion is warm else None
+            loss, seen = _train_epoch(model, criterion, stepper, batches, progress, average, waiting)
             if isinstance(stepper, Adam):
                 stepper.end_epoch()
             share_state(model, processes, parameters=False)
@@ -168,14 +170,18 @@ def _train_epoch(
     batches: Iterable[list[Rows]],
     progress: Progress,
     average: RunningAverage | None,
+    waiting: Solver | None,
 ) -> tuple[float, Sample]:
-    """Train for one pass; give the mean loss, and the scores that each batch had in its step."""
+    """Train for one pass; give the mean loss, and the scores that each batch had in its step.
+
+    The solver that waits for the end of the warm start remembers these scores.
+    """
     model.train()
     criterion.train()
     batch: Rows | None = None
-    waiting = correctable(criterion)
+    corrected = correctable(criterion)
     for parts in batches:
-        correct_if_due(model, waiting, parts, progress.ahead)
+        correct_if_due(model, corrected, parts, progress.ahead)
         batch = parts[-1] if parts else nothing_of(batch)
         optimizer.zero_grad()
         if len(parts) > 1:
@@ -188,7 +194,11 @@ def _train_epoch(
         optimizer.step()
         if average is not None:
             average.update_parameters(model)
-        progress.saw(loss, of_parts(scores, parts or [batch]))
+        samples = of_parts(scores, parts or [batch])
+        if waiting is not None:
+            own = join(samples)
+            waiting.remember(own.scores, own.labels, weights=own.weights, groups=own.groups)
+        progress.saw(loss, samples)
     seen = join_all(progress.seen, progress.processes)
     return float(progress.loss or 0.0) / max(progress.steps, 1), seen
 

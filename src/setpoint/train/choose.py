@@ -51,7 +51,7 @@ class How:
 
     Args:
         epochs: The largest number of passes over the training rows.
-        warm_start: The share of the epochs in which balanced cross-entropy comes before the solver.
+        warm_start: The share of the epochs that come before the solver, by balanced cross-entropy for most solvers.
         patience: Stop after this many epochs without a better one.
         optimizer: Makes the optimizer from the parameters; None is Adam on a cosine schedule.
         accumulate: The number of batches that count as one.
