@@ -12,5 +12,5 @@ def by_chance(repeats: int) -> float:
 
 def chance_told(*repeats: int) -> str:
     """The same as a sentence for the threats of a page."""
-    shares = " and ".join(f"{100 * by_chance(number):.0f} % with {number}" for number in repeats)
-    return f"By chance alone a cell without any effect is called better or worse in {shares} repeats (Student's t)."
+    shares = " and ".join(f"{100 * by_chance(number):.0f} % of them with {number} repeats" for number in repeats)
+    return f"By chance alone cells without any effect are beyond two standard errors: {shares} (Student's t)."

@@ -15,4 +15,4 @@ def test_as_many_draws_without_an_effect_pass_the_bar_as_is_said(repeats):
 
 
 def test_the_sentence_has_a_share_for_every_number_of_repeats():
-    assert "12 % with 5 and 8 % with 10 repeats" in chance_told(5, 10)
+    assert "12 % of them with 5 repeats and 8 % of them with 10 repeats" in chance_told(5, 10)
