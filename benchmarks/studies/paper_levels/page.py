@@ -83,7 +83,7 @@ def claims(figures: dict[str, Any]) -> list[Claim]:
     distance = [f"{name} {rows[0]['levels'][name]['area']['mean'] - figures['published'][name][0]:+.2f} ± "
                 f"{rows[0]['levels'][name]['area']['standard_error']:.2f}" for name in missed]  # fmt: skip
     return [
-        Claim("Table 5: what the paper leaves open explains every level that is off",
+        Claim("Table 5: what the paper leaves open can explain every level that is off",
               f"off: {told(distance)}; {fitting} of {len(rows)} pairs of a training and an area fit all sets",
               fitting > 0, "published levels", f"{len(rows[0]['levels'])} sets")
     ]  # fmt: skip

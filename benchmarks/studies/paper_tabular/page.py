@@ -12,12 +12,19 @@ from benchmarks.studies.paper_tabular.study import AS_PUBLISHED, FOLLOWING
 
 TITLE = "Table 5 of the implicit-thresholds paper"
 
-QUESTION = "Does Table 5 of the implicit-thresholds paper hold: implicit thresholds above cross-entropy on every set?"
+QUESTION = (
+    "Does Table 5 of the implicit-thresholds paper hold, linear models and mean precision over recall 95 % to 100 %: "
+    "implicit thresholds above cross-entropy where classes are severely imbalanced?"
+)
+#: The sets on which the paper says that its method is significantly better.
+CLAIMED = ("letter", "ijcnn1")
 THREATS = (
     "At most 10,000 training rows; the paper takes all. It binds on ijcnn1 and adult.",
     "The level of cross-entropy differs from the published one on two sets; [why](paper_levels.md) is a study of its "
     "own.",
     "Splits of one set overlap.",
+    "Cross-entropy is a ridge fit to convergence here and Adam at the best of four rates in the paper. Its TFCO "
+    "column, with cross-entropy for the rates, stands beside our Lagrangian, with sigmoids for them.",
 )
 
 
@@ -26,23 +33,50 @@ def claims(figures: dict[str, Any]) -> list[Claim]:
     levels = [row for row in rows if "published" in row and row["method"] == "cross-entropy"]
     agree = sum(row["published"]["within both errors"] for row in levels)
     ours = [row for row in rows if row["method"] == AS_PUBLISHED]
-    on, told = f"{len(levels)} sets, {len(figures['seeds'])} splits", []
+    on, told = f"{len(levels)} sets, {len(figures['seeds'])} splits", published_claim(figures)
     for rival in ("cross-entropy", "best of 21 weights") if ours else ():
         gains = [row[f"minus {rival}"] for row in ours]
         better, worse = (sum(sides(one, "standard_error") == side for one in gains) for side in (1, -1))
-        told.append(
-            Claim(
-                "paper 000, Table 5: implicit better on every set",
-                counted(gains, better, worse, 1),
-                better == len(gains),
-                rival,
-                on,
-                rival != "cross-entropy",
-                mean_and_error(gains, 1),
-            )
-        )
+        told.append(Claim("implicit as published, linear, sets of paper 000: better on every set",
+                          counted(gains, better, worse, 1), better == len(gains), rival, on, rival != "cross-entropy",
+                          mean_and_error(gains, 1)))  # fmt: skip
     level = f"{agree} of {len(levels)} sets, within two of both errors"
     return [*told, Claim("Table 5: cross-entropy has the published level", level, agree == len(levels), "paper", on)]
+
+
+def published_claim(figures: dict[str, Any]) -> list[Claim]:
+    """The paper's own claim, of the two sets with severe imbalance."""
+    gains = {row["set"]: row["minus cross-entropy"] for row in figures["rows"] if row["method"] == AS_PUBLISHED}
+    if not set(CLAIMED) <= set(gains):
+        return []
+    own = [gains[name] for name in CLAIMED]
+    return [
+        Claim("paper 000, Table 5: implicit better than cross-entropy on Letter and ijcnn1",
+              "; ".join(f"{name} {gain(gains[name], 1)}" for name in CLAIMED),
+              all(sides(one, "standard_error") == 1 for one in own), "cross-entropy",
+              f"{len(own)} sets, {len(figures['seeds'])} splits", True, mean_and_error(own, 1))
+    ]  # fmt: skip
+
+
+def answer(figures: dict[str, Any]) -> str:
+    """Where the paper claims a gain, where it claims none, and what it does not try."""
+    ours = [row for row in figures["rows"] if row["method"] == AS_PUBLISHED]
+    if not ours or not published_claim(figures):
+        return ""
+    rest = ", ".join(f"{row['set']} {gain(row['minus cross-entropy'], 1)}" for row in ours if row["set"] not in CLAIMED)
+    areas = {(row["set"], row["method"]): row["area"]["mean"] for row in figures["rows"]}
+    second = ", ".join(
+        f"{name} {areas[name, AS_PUBLISHED]:.1f} and {areas[name, 'Lagrangian']:.1f}"
+        for name in CLAIMED if (name, "Lagrangian") in areas
+    )  # fmt: skip
+    return (
+        "The paper says that implicit thresholds are significantly better on Letter and ijcnn1, which are severely "
+        "imbalanced, that all methods are similar on reasonably balanced sets, and that on Communities its method does "
+        f"not generalise as well. Here the first is {'' if published_claim(figures)[0].met else 'not '}found over "
+        f"cross-entropy; beside our Lagrangian, in the place of the paper's other baseline, the areas are {second}. On "
+        f"the other sets the gains over cross-entropy are: {rest}. The paper tries no class weights: tuned ones are "
+        "the second rival here."
+    )
 
 
 def forest(figures: dict[str, Any]) -> list[Panel]:
