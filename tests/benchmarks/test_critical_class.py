@@ -8,7 +8,7 @@ import torch
 from benchmarks.common import words as gains
 from benchmarks.common.harness import RESULTS
 from benchmarks.common.small_images import Images
-from benchmarks.studies.critical_class import ladder, nine_losses, page
+from benchmarks.studies.critical_class import ladder, nine_losses, page, page_ladder, page_limits
 from benchmarks.studies.critical_class import study as critical_class
 from benchmarks.studies.critical_class.published import COLUMNS
 from benchmarks.studies.critical_class.verdict import ALONE, CONSTRAINED, STARTS, pack, table_row, tuned_rows
@@ -152,16 +152,47 @@ def test_the_figure_has_every_base_loss_at_both_ratios_with_the_published_gain_b
     assert all(line.beside is not None for panel in panels for line in panel.lines)
 
 
+def test_most_cells_are_more_than_half_and_none_worse():
+    assert [page.most(*counts, 16) for counts in ((9, 0), (8, 0), (9, 1))] == [True, False, False]
+
+
+def test_ten_models_see_about_as_many_rare_images_as_draws_of_their_own_give():
+    """Draws as the study makes them, from 5,000 images per class."""
+    pair = Images(torch.arange(10_000), (torch.arange(10_000) % 2).float())
+    seen = {image for seed in range(10) for image in rare_of(critical_class.draw(pair, seed, 100)[0])}
+    assert len(rare_of(critical_class.draw(pair, 0, 100)[0])) == page_limits.rare_images(100)
+    assert len(seen) == pytest.approx(page_limits.distinct(100, 10), abs=15)
+
+
+def rare_of(images):
+    return images.x[images.labels == 1].tolist()
+
+
+def test_runs_count_as_capped_where_mu_ends_at_32_times_itself():
+    charge = critical_class.CHARGES[0]
+    rows = [{"way": CONSTRAINED, "setting": str(charge), "mu": times * charge.mu} for times in (8, 16, 32)]
+    assert "in 1 of 3 constrained runs" in page_limits.capped([*rows, {"way": ALONE}])
+
+
+def test_four_starts_of_one_draw_stand_beside_four_models(monkeypatch):
+    row = {"change": ladder.ONE_DRAW, "runs": 4, "first rung": 80.0, "together": {"AUC": 82.0},
+           "first rung together": {"AUC": 80.0}}  # fmt: skip
+    assert page_ladder.beside(row, {"by number": {"1": 80.0, "4": 85.0}}) == 85.0
+    assert page_ladder.beside({**row, "change": ladder.FIRST}, {}) == 80.0
+
+
 def test_the_answer_follows_the_signs_and_names_weak_base_losses(monkeypatch):
     weak, level = main_row(100, "CB-BCE", 91.0, 78.0, 0.0, 10.0), main_row(100, "BCE", 91.0, 91.0, 0.05, 1.0)
     figures = {"rows": [weak, level]}
     monkeypatch.setattr(page, "load_figures", lambda name: figures)
     assert page.answer({}).startswith("No gain was found")
     assert "(1 cells), the mean gain is +10.0 as published and +0.0 here; in the other 1 it is +1.0" in page.answer({})
-    assert "weaker there than they need to be" in page.answer({})
+    assert "The former is one cell, CB-BCE at 1:100 (+10.0)." in page.answer({})
+    figures["rows"] = [weak, main_row(200, "W-BCE", 91.0, 78.0, 0.0, 2.0), level]
+    assert "Most of the former is one cell, CB-BCE at 1:100 (+10.0); the other 1 have +2.0" in page.answer({})
     figures["rows"] = [main_row(100, loss, 91.0, 91.0, 1.0, 1.0) for loss in ("BCE", "S-ML")]
     assert page.answer({}).startswith("Yes")
-    assert "weaker" not in page.answer({})
+    assert "the former" not in page.answer({})
     figures["rows"] = []
     assert page.answer({}) == ""
     assert [panel.lines for panel in page.forest({})] == [[], []]

@@ -44,7 +44,7 @@ from benchmarks.studies.critical_class.verdict import pack, together
 RATIO = 100
 NAMES = ["aeroplane", "car", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
 DRAWN = torch.randperm(10, generator=torch.Generator().manual_seed(26)).tolist()
-FIRST, PAIR, TOGETHER = "as in this study", " against ", "all gains"
+FIRST, PAIR, TOGETHER, ONE_DRAW = "as in this study", " against ", "all gains", "one draw, four starts"
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ RUNGS = {
     FIRST: Rung(runs=tuple((seed, 0) for seed in range(10))),
     **{f"{NAMES[a]}{PAIR}{NAMES[b]}": Rung(classes=(a, b), runs=((0, 0),))
        for a, b in zip(DRAWN[0:6:2], DRAWN[1:6:2])},
-    "one draw, four starts": Rung(runs=tuple((0, start) for start in range(4))),
+    ONE_DRAW: Rung(runs=tuple((0, start) for start in range(4))),
     "ResNet-10": Rung(net=resnet10),
     "rate 0.001": Rung(Plan(rate=1e-3), runs=tuple((seed, 0) for seed in range(10))),
     "no shifts": Rung(Plan(moved=0)),

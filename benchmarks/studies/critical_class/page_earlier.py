@@ -6,6 +6,7 @@ from typing import Any
 
 from benchmarks.common.telling import Claim
 from benchmarks.common.words import beyond, changed, counted, mean_and_error, ratios, repeated, table, turned, wide
+from benchmarks.studies.critical_class.page_limits import most
 from benchmarks.studies.critical_class.published import COLUMNS, TABLE_1
 from benchmarks.studies.critical_class.verdict import ALONE, CONSTRAINED, LISTED, STARTS
 
@@ -23,10 +24,10 @@ def claims(figures: dict[str, Any], index: bool) -> list[Claim]:
     for column, side in ((WORST, -1), ("AUC", 1)) if cells else ():
         better, worse = (beyond(cells, column, side * of) for of in (1, -1))
         gains = turned(cells, column, side)
-        told.append(Claim(f"earlier, smaller study: constraint improves {column} in every cell",
-                          counted(gains, better, worse, 1), better == len(cells), "the base loss alone",
-                          f"1 pair, {len(cells)} cells, 1 model per seed", index and column == "AUC",
-                          mean_and_error(gains, 1)))  # fmt: skip
+        told.append(Claim(f"earlier, smaller study: constraint improves {column} in most cells",
+                          counted(gains, better, worse, 1), most(better, worse, len(cells)),
+                          "the base loss alone", f"1 pair, {len(cells)} cells, 1 model per seed",
+                          index and column == "AUC", mean_and_error(gains, 1)))  # fmt: skip
     return told
 
 

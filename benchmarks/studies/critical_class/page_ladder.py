@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.common.words import table
-from benchmarks.studies.critical_class.ladder import FIRST, PAIR, TOGETHER
+from benchmarks.studies.critical_class.ladder import FIRST, ONE_DRAW, PAIR, TOGETHER
 
 
 def rungs(ladder: dict[str, Any]) -> str:
     rows = [
         [row["change"], str(row["runs"]), f"{row['AUC']:.1f}", f"{row['first rung']:.1f}",
          f"{row['AUC'] - row['first rung']:+.1f}", f"{row['validation AUC']:.1f}", f"{row['together']['AUC']:.1f}",
-         f"{row['first rung together']['AUC']:.1f}"]
+         f"{beside(row, ladder):.1f}"]
         for row in ladder["rows"]
     ]  # fmt: skip
     numbers = "; ".join(f"{count}: {area:.1f}" for count, area in ladder["by number"].items())
@@ -24,9 +24,26 @@ def rungs(ladder: dict[str, Any]) -> str:
             table(["change", "models", "AUC of one", "first row", "difference", "validation", "together",
                    "first row together"], rows),
             "Two of the ten seeds at a rate of 0.001 picked this change out; the other eight were added after it. AUC "
-            f"by the number of models whose logits are averaged: {numbers}.",
+            f"by the number of models whose logits are averaged: {numbers}.{of_one_draw(ladder)}",
         ]
     )  # fmt: skip
+
+
+def beside(row: dict[str, Any], ladder: dict[str, Any]) -> float:
+    """The first row's models together: as many of them, also where the change has one draw and so one such model."""
+    if row["change"] == ONE_DRAW:
+        return float(ladder["by number"][str(row["runs"])])
+    return float(row["first rung together"]["AUC"])
+
+
+def of_one_draw(ladder: dict[str, Any]) -> str:
+    """Whether models together help by their starts or by their other rare images; a space before it."""
+    own = [row for row in ladder["rows"] if row["change"] == ONE_DRAW]
+    return "".join(
+        f" *{ONE_DRAW[0].upper()}{ONE_DRAW[1:]}* have {row['together']['AUC']:.1f} together, as many models that draw "
+        f"their rare images anew {beside(row, ladder):.1f}; the first of either, alone, has {row['first rung']:.1f}."
+        for row in own
+    )
 
 
 def why_lower(ladder: dict[str, Any]) -> str:
