@@ -8,7 +8,7 @@ import pytest
 import torch
 from benchmarks.common.harness import Journal
 from benchmarks.common.small_images import Images, Plan
-from benchmarks.studies.paper_programs import no_choice
+from benchmarks.studies.paper_programs import no_choice, page, page_no_choice, published
 from benchmarks.studies.paper_programs import study as paper_programs
 from benchmarks.studies.paper_programs import verdict as program_verdicts
 from sklearn.metrics import f1_score
@@ -113,3 +113,42 @@ def test_what_a_long_training_costs_is_counted_from_one_pass_for_all_seeds():
     assert plain["end minus best"]["mean"] == -10
     assert ramp["minus cross-entropy"]["mean"] == pytest.approx(4.5)
     assert plain["minus cross-entropy"]["mean"] == 0
+
+
+def test_the_published_steps_are_103_passes_at_91_percent_positive():
+    assert published.images_at(91) == pytest.approx(24_750)
+    assert [round(published.passes_at(level)) for level in (91, 50)] == [103, 57]
+
+
+def ended(best, end, gain=0.0, error=0.5):
+    change = {"mean": gain, "standard_error": error, "corrected_standard_error": 3 * error}
+    return {"seeds": [703, 704, 705], "AUC": {"mean": 65.0}, "best pass": 7, "held-out AUC there": best,
+            "end minus best": {"mean": end - best, "standard_error": 0.5, "corrected_standard_error": 0.5},
+            "minus cross-entropy": change}  # fmt: skip
+
+
+@pytest.mark.parametrize(("gain", "end"), [(2.0, 64.0), (2.0, 66.0), (0.5, 64.0)])
+def test_one_form_of_two_that_is_ahead_is_not_the_whole_reason(gain, end):
+    others = {"hinge, margin 0.01": ended(64.0, 62.0, -1.0), "ramp, margin 0.01": ended(end, end, gain)}
+    found = page_no_choice.Trained(ended(67.0, 65.0), others)
+    assert found.harmed
+    assert found.ahead == (["ramp, margin 0.01"] if gain > 1 else [])
+    assert found.held_out("ramp, margin 0.01") == end - 65
+    assert ("1 of 2 forms" in page_no_choice.lead(found)) == (gain > 1)
+    assert ("not on held-out images" in page_no_choice.lead(found)) == (gain > 1 and end < 65)
+    assert "not shown to be the whole" in page_no_choice.by_the_rule(found)
+
+
+def test_table_1_is_judged_where_the_paper_claims_a_gain_and_the_own_form_is_not_published():
+    change = {"mean": 1.0, "standard_error": 0.1, "corrected_standard_error": 0.2}
+    row = {"figure": "AUC", "table": "halves", "method": "hinge, margin 0.01", "published": {"column": "program"},
+           "minus cross-entropy": change}  # fmt: skip
+    own = {**row, "table": "f-score", "figure": "F at zero", "level": 50, "method": page.OWN_FORM}
+    lost = {**row, "level": 50, "minus cross-entropy": {**change, "mean": -1.0}}
+    rows = [{**row, "level": 91}, lost, own, {**own, "method": "program, margin 0 as published"}]
+    first, fourth = page.claims({"rows": rows, "seeds": [0, 1, 2]})
+    assert (first.met, first.effect) == (True, "91 % positive +1.00 ± 0.10 (0.20)")
+    assert "Table 1" in first.says
+    assert "Table 4" in fourth.says
+    assert len(page.of_program(rows, "f-score", "F at zero")) == 1
+    assert "50 % positive -1.00" in page.where_it_loses(rows)

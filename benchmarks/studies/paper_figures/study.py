@@ -58,7 +58,8 @@ POINTS = 40
 RECALLS = {"whole": np.linspace(0.05, 1, POINTS), "range": np.linspace(0.9, 1, POINTS)}
 PLAIN, IMPLICIT, PROGRAM = "cross-entropy", AS_PUBLISHED, "class pairs, margin 1"
 LINEAR = (PLAIN, "best of 21 weights", "Lagrangian", IMPLICIT)
-OF_PAIRS = (PLAIN, PROGRAM, "class pairs, margin 0.01")
+NARROW = "class pairs, margin 0.01"
+OF_PAIRS = (PLAIN, PROGRAM, NARROW)
 BETAS = (20, 5)
 Curves = dict[str, dict[str, list[float]]]
 

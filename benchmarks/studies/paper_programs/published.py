@@ -6,6 +6,10 @@ All in percent, one seed, without errors. "Ours" of the paper is `program` here.
 
 from __future__ import annotations
 
+#: Its split of CIFAR-10 has so many training images, half of them in each half of the classes; 40,000 steps of 64.
+TRAINING_IMAGES, SAMPLES_SEEN = 45_000, 40_000 * 64
+#: Negatives per positive, by the percentage of positives that the paper names them by.
+HALVES = {91: 0.1, 83: 0.2, 71: 0.4, 50: 1.0}
 #: Table 1, AUC on halves of CIFAR-10, by the share of positives; PPD are the two algorithms of Liu et al.
 TABLE_1 = {
     91: {"cross-entropy": 65.2, "PPD-SG": 69.8, "PPD-AdaGrad": 69.7, "program": 72.5},
@@ -28,3 +32,13 @@ TABLE_3 = {
 }
 #: Table 4, F-score on halves of CIFAR-10, as many positives as negatives.
 TABLE_4 = {"cross-entropy": 70.3, "CVXPY-SCS": 66.6, "AP-Perf": 66.7, "program": 72.6}
+
+
+def images_at(level: int) -> float:
+    """How many images are left to train on at a share of positives."""
+    return TRAINING_IMAGES / 2 * (1 + HALVES[level])
+
+
+def passes_at(level: int) -> float:
+    """How many passes over these images the published steps are."""
+    return SAMPLES_SEEN / images_at(level)

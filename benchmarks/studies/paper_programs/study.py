@@ -26,14 +26,13 @@ from benchmarks.common.data import arguments
 from benchmarks.common.harness import Journal, write_result
 from benchmarks.common.image_nets import five_convolutions
 from benchmarks.common.small_images import Images, Judge, Plan, cifar10, scores_of, shuffled, train
+from benchmarks.studies.paper_programs.published import HALVES
 from benchmarks.studies.paper_programs.verdict import at_every_pace, by_rate, summary
 from setpoint.measure.curve import roc_area
 from setpoint.measure.multiclass import auc_mu, auc_one_vs_rest
 from setpoint.solve.losses import ClassBalanced, ClassCrossEntropy
 from setpoint.solve.solver import Solver
 
-#: Negatives a positive, by the percentage of positives that the paper names them by.
-HALVES = {91: 0.1, 83: 0.2, 71: 0.4, 50: 1.0}
 SEEDS, HELD_OUT = range(700, 703), 1000
 F_SCORE = sp.maximize(sp.f_score(1))
 #: A setting's name and its loss, given the training images of each class.
