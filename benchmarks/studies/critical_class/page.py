@@ -12,7 +12,7 @@ from benchmarks.common.words import counted, mean_and_error, table, wide
 from benchmarks.studies.critical_class import page_earlier as earlier
 from benchmarks.studies.critical_class.ladder import FIRST
 from benchmarks.studies.critical_class.page_ladder import largest, rungs, some
-from benchmarks.studies.critical_class.page_limits import capped, most, of_choice, of_draws
+from benchmarks.studies.critical_class.page_limits import capped, most, of_choice, of_claim, of_draws
 from benchmarks.studies.critical_class.published import COLUMNS, TABLE_1
 from benchmarks.studies.critical_class.verdict import ALONE, CONSTRAINED
 
@@ -261,8 +261,9 @@ def design(figures: dict[str, Any]) -> str:
     )  # fmt: skip
     return (
         "Published: Sangalli, Erdil, Hoetker, Donati and Konukoglu, NeurIPS 2021, Table 1: the ensemble of ten "
-        "ResNet-10 on two classes drawn at random, without errors. Here: ship against aeroplane, aeroplanes being "
-        "rare, all ships but the 100 of validation, a net of five convolutions. In percent; lower FPR and higher AUC "
+        f"ResNet-10 on two classes drawn at random, without errors. {of_claim()} Here: ship against aeroplane, "
+        "aeroplanes being rare, all ships but the 100 of validation, a net of five convolutions. In percent; lower FPR "
+        "and higher AUC "
         f"are better. The FPR is at the cut that the test labels give, as published. {of_whole}*Earlier study*: "
         f"`{figures['plan']}`, one model per seed, {len(figures['seeds'])} planned, {figures['seeds'][0]} to "
         f"{figures['seeds'][-1]}; after the mean the paired change against the base loss alone, its standard error "
