@@ -58,7 +58,7 @@ def claims(figures: Row) -> list[Claim]:
         Claim("paper 001, trained through the LP solver: AUC and F rise",
               "; ".join(f"{figure} {gain(one, 1)}" for figure, one in raised.items()),
               all(one["mean"] > 2 * one["standard_error"] for one in raised.values()), "cross-entropy",
-              on.replace(",", ", pairs at margin 1 (published 0.01),"), index=True)
+              on.replace(",", ", margin 1,"), index=True)
     ]  # fmt: skip
     for figure in FIGURES:
         rows = of(figures, figure)

@@ -55,7 +55,7 @@ def section(figures: dict[str, Any]) -> str:
 def claims(figures: dict[str, Any]) -> list[Claim]:
     """With the rate of the plan, and with the rate of every method chosen."""
     told: list[Claim] = []
-    for kind, rows in (("", figures["rows"]), (", the rate chosen", figures.get("rate chosen", []))):
+    for kind, rows in (("", figures["rows"]), (", rate chosen", figures.get("rate chosen", []))):
         for name, figure, number, levels in CLAIMED:
             own = of_program(rows, name, figure, levels)
             if own:
@@ -63,9 +63,9 @@ def claims(figures: dict[str, Any]) -> list[Claim]:
                 best = max(gains, key=lambda one: one["mean"])
                 at = " at 91 % positive" if name == "halves" else ""
                 # The picture has the form that does best.
-                told.append(Claim(f"paper 001, Table {number}: program as loss raises {figure}{at}{kind}",
+                told.append(Claim(f"paper 001, Table {number}: program raises {figure}{at}{kind}",
                                   effect_of(own), all(one["mean"] > 2 * one["standard_error"] for one in gains),
-                                  "cross-entropy", f"CIFAR-10, small net, {len(figures['seeds'])} seeds",
+                                  "cross-entropy", f"CIFAR-10, {len(figures['seeds'])} seeds",
                                   bool(kind) and figure == "AUC", (best["mean"], best["standard_error"])))  # fmt: skip
     return told
 
