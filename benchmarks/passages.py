@@ -24,6 +24,7 @@ from benchmarks.studies.mq2008 import page as mq2008
 from benchmarks.studies.networks.page import over_sets
 from benchmarks.studies.promises.page import tries_and_looks
 from benchmarks.studies.small_nets import page as small_nets
+from benchmarks.studies.small_nets import page_auto
 from benchmarks.studies.tables.page import found as counts_of
 from benchmarks.studies.tables.tables import MADE
 from benchmarks.studies.tables.verdict import JUDGED, counted_gains
@@ -405,6 +406,7 @@ PASSAGES: dict[str, Callable[[], str]] = {
     "kept": kept,
     "weights_grid": weights_grid,
     "networks": networks,
+    "small_nets_auto": page_auto.answer,
     "certificates": certificates,
     "promises": lambda: tries_and_looks(load_figures("promises")),
     "estimates": estimates,

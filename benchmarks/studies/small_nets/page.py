@@ -13,6 +13,7 @@ from benchmarks.common.telling import Claim, table_of
 from benchmarks.common.words import counted, gain_or_loss, mean_and_error, share, short, table, wide
 from benchmarks.common.words import gain as written
 from benchmarks.studies.default_study.verdict import sides
+from benchmarks.studies.small_nets import page_auto
 from benchmarks.studies.small_nets.page_figure import MARKERS, SHAPES, Row, drawn, few, shape_of
 from benchmarks.studies.small_nets.study import ASKS, OURS, RIVALS
 from benchmarks.studies.small_nets.worlds import IMAGES, PIXELS
@@ -88,6 +89,7 @@ def claims(figures: dict[str, Any]) -> list[Claim]:
         *(claim_of(f"small networks, FPR {bound_of(ask)}", rows, rival, ask == ASKS[0])
           for ask in ASKS for rival in SHOWN if (rows := of_ask(figures, ask, rival))),
         *of_image_cells(figures, (LONGER, EQUAL)),
+        *page_auto.claims(),
     ]  # fmt: skip
 
 
@@ -225,6 +227,7 @@ def section(figures: dict[str, Any]) -> str:
     if left := of_image_cells(figures, (TUNED,)):
         parts.append(wide("claims", table_of([*claims(figures), *left])))
     parts += of_time(figures)
+    parts += page_auto.section()
     if figures.get("by steps"):
         parts += [
             "Do more steps of cross-entropy stop helping? FNR of shirts by its steps, the weight chosen on held-out "

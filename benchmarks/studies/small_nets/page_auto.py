@@ -17,14 +17,19 @@ def figures_of() -> dict[str, Any]:
     return load_figures(NAME)
 
 
+def of_rival(rows: list[dict[str, Any]], rival: str) -> list[dict[str, Any]]:
+    """The gains over a rival, each with its set."""
+    return [{**row["gain"][rival], "of": row["set"]} for row in rows]
+
+
 def claims() -> list[Claim]:
     """`Auto` as it is against `Auto` with class weights alone, and against more epochs of the latter."""
     rows, told = figures_of().get("rows", []), []
     for rival, against in ((WITHOUT, "class weights alone"), (LONGER, "the same, 7/3 as many epochs")) if rows else ():
-        gains = [row["gain"][rival] for row in rows]
+        gains = of_rival(rows, rival)
         found = [sides(one, "corrected_standard_error") for one in gains]
         mean, error = mean_and_error(gains)
-        says = "`Auto` on small networks, FPR 0.1 %: gains by implicit thresholds, worse in no cell"
+        says = "`Auto` on small networks, FPR 0.1 %: gains by implicit thresholds and prices, worse in no cell"
         effect = counted(gains, found.count(1), found.count(-1)) + " (corrected)"
         met, on = mean > 2 * error and found.count(-1) == 0, f"{len(rows)} cells, {min(r['seeds'] for r in rows)} seeds"
         told.append(Claim(says, effect, met, against, on, False, (mean, error), command=COMMAND))
@@ -36,8 +41,7 @@ def answer() -> str:
     rows = figures_of().get("rows", [])
     if not rows:
         return ""
-    gains = {rival: [row["gain"][rival] for row in rows] for rival in (WITHOUT, LONGER)}
-    means = {rival: mean_and_error(own) for rival, own in gains.items()}
+    means = {rival: mean_and_error(of_rival(rows, rival)) for rival in (WITHOUT, LONGER)}
     names = [name for row in rows for name, times in row["chosen"].items() for _ in range(times)]
     ours = sum(not name.startswith("CrossEntropy") for name in names)
     return (
