@@ -434,6 +434,25 @@ def other_keys(frame):
 
 
 SCORED = ("--scores", "--key", "id")
+
+
+def report_scores(*more, fourth=None, scores=None):
+    """Good rows are rarer, and bad rows have the higher scores; the score of the fourth row may be another."""
+    bad = np.arange(300) % 5 < 3
+    text = list(map(str, np.random.default_rng(0).normal(size=300) + 2 * bad)) if scores is None else scores
+    text[3] = text[3] if fourth is None else fourth
+    pl.DataFrame({"score": text, "label": np.where(bad, "bad", "good")}).write_csv("s.csv")
+    return ["report", "--scores", "s.csv", "--ask", ASK, *more]
+
+
+command("scores whose positive class is not named", report_scores)
+command("scores that are higher for the other class", report_scores)
+command("a positive class that the labels do not have", lambda: report_scores("--positive", "worst"))
+command("a score that is missing", lambda: report_scores(fourth=""))
+command("a score that is infinite", lambda: report_scores(fourth="inf"))
+command("a score that is a word", lambda: report_scores(fourth="none yet"))
+command("scores that are true or false", lambda: report_scores(scores=["true", "false", "true"] * 100))
+
 command("no run to watch", lambda: loans().write_csv("new.csv") or ["watch", "nowhere", "new.csv"])
 watch("a watch of rows without labels", change=lambda frame: frame.drop("default"))
 watch("scores and labels at once", "--scores", "--labels")
@@ -539,7 +558,7 @@ def test_on_the_command_line(name, said, code, here, monkeypatch, trained, capsy
     assert str(ended.value.code) == code.split()[0]
     assert says(said, heard.out + heard.err)
     if code in ("0", "3"):
-        made = {"run"} if arguments[0] == "fit" else set()
+        made = {"fit": {"run"}, "report": {"report.html"}}.get(arguments[0], set())
         assert {path.name for path in here.iterdir()} == made | {Path(path).name for path, _ in before}
         return
     assert everything(here) == before

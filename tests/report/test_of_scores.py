@@ -72,6 +72,32 @@ def test_the_command_takes_a_file_of_scores(rows, tmp_path, monkeypatch, capsys)
         assert said in capsys.readouterr().err
 
 
+def test_the_page_names_the_positive_class_and_doubts_scores_that_are_higher_for_the_other(
+    rows, tmp_path, monkeypatch, capsys
+):
+    """Of good and bad rows the rarer good ones are positive unless somebody says otherwise."""
+    scores, labels = rows
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{score},{'good' if label else 'bad'}" for score, label in zip(-scores, labels)]
+    (tmp_path / "scores.csv").write_text("\n".join(["score,label", *lines]))
+    wrong = "scores are higher for negatives than for positives"
+    main_ok("report", "--scores", "scores.csv", "--ask", ASK)
+    heard, page = capsys.readouterr().err, (tmp_path / "report.html").read_text()
+    assert "note: Positive is 'good' in 'label', the rarer class; --positive changes it" in heard
+    assert wrong in heard
+    assert wrong in unescape(page).lower()
+    assert "higher-for-negatives" in page
+    assert "label = good (the rarer class)" in unescape(page)
+    assert 'class="verdict holds"' not in page
+    main_ok("report", "--scores", "scores.csv", "--ask", ASK, "--positive", "bad")
+    heard, page = capsys.readouterr().err, (tmp_path / "report.html").read_text()
+    assert heard == "note: Positive is 'bad' in 'label', as asked\n"
+    assert "higher-for-negatives" not in page
+    assert "label = bad (as asked)" in unescape(page)
+    assert [one.code for one in sp.report(ASK, -scores, labels).material.cautions] == ["higher-for-negatives"]
+    assert sp.report(ASK, scores, labels).material.cautions == ()
+
+
 def test_points_runs_and_tuned_models_show_themselves(rows):
     scores, labels = rows
     point = sp.calibrate(ASK, scores, labels, confidence=0.95)

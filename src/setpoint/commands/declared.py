@@ -336,6 +336,14 @@ def report(
         typer.Option(help="With --scores: the goal and its bounds, such as 'minimize fnr where fpr <= 1%'."),
     ] = None,
     target: Annotated[str, typer.Option(help="With --scores: the column of the labels.")] = "label",
+    positive: Annotated[
+        str | None,
+        typer.Option(
+            help="With --scores: the class that high scores stand for. If not given, of two classes: the larger "
+            "number, the word for yes, or the rarer class.",
+            metavar="CLASS",
+        ),
+    ] = None,
     confidence: Annotated[
         str, typer.Option(help="With --scores: as in setpoint fit; auto, none, or a probability such as 0.95.")
     ] = "auto",
@@ -347,13 +355,14 @@ def report(
     ] = False,
     show: Annotated[bool, typer.Option("--open", help="Open the report in the browser.")] = False,
 ) -> None:
-    """Write the report of a run, or of any model's scores: one HTML file with curves, numbers and a slider.
+    r"""Write the report of a run, or of any model's scores: one HTML file with curves, numbers and a slider.
 
     setpoint report run
 
     setpoint report run --png --open
 
-    setpoint report --scores scores.csv --ask "minimize fnr where fpr <= 1%"
+    setpoint report --scores scores.csv --positive bad \
+      --ask "minimize fnr where fpr <= 1%"
 
     With --scores half of the rows set the threshold and its certificate, and the
     other half judge it.

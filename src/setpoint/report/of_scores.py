@@ -17,9 +17,10 @@ from setpoint.errors import BadProblem, ShapeMismatch
 from setpoint.files import write_whole
 from setpoint.measure.band import BAND
 from setpoint.measure.constraint import CUT
-from setpoint.measure.sample import check_sample
+from setpoint.measure.pairs import concordance
+from setpoint.measure.sample import Sample, check_sample
 from setpoint.measure.worth import WORTH
-from setpoint.problem.caution import cautions_of_ask
+from setpoint.problem.caution import Caution, cautions_of_ask
 from setpoint.problem.certificate import AUTO
 from setpoint.problem.language import read_problem
 from setpoint.problem.point import OperatingPoint
@@ -27,6 +28,7 @@ from setpoint.problem.problem import Problem
 from setpoint.report.material import Contender, Material
 from setpoint.report.notebook import framed
 from setpoint.report.page import make_page
+from setpoint.run.sanity import HIGHER_FOR_NEGATIVES
 
 
 @dataclass(frozen=True)
@@ -91,12 +93,14 @@ def report(
     groups: Any = None,
     name: str = "your model",
     data: str = "",
+    positive: str = "",
     seed: int = 0,
 ) -> Report:
     """Make the report of a model that you have already, from its scores and labels.
 
     The rows must be new to the model. Half of them, drawn at random from each class, set the threshold and its
-    certificate; the other half judge it. Curves, slider, counts, rates and warnings are those of `setpoint report`.
+    certificate; the other half judge it. Curves, slider, counts, rates and warnings are those of `setpoint report`. A
+    warning says so where scores are higher for negatives than for positives.
 
     Args:
         ask: The question: the text of an ask, or a problem.
@@ -106,6 +110,7 @@ def report(
         groups: One group per row, for asks that compare groups.
         name: The name of the model on the page.
         data: The name of the data on the page.
+        positive: The name of the positive class on the page.
         seed: The seed of the split.
 
     Returns:
@@ -146,20 +151,48 @@ def report(
         [mine],
         {part: sample.labels[rows] for part, rows in parts.items()},
         groups=None if named is None else {part: named[rows.numpy()] for part, rows in parts.items()},
-        facts=_facts(sample.labels, parts, name, data, seed),
+        facts=_facts(sample.labels, parts, name, data, positive, seed),
         refusal=settled.refusal or "",
         cost=settled.cost,
-        cautions=cautions_of_ask(problem),
+        cautions=(*cautions_of_ask(problem), *upside_down(sample)),
     )
     return Report(settled.point, material.judge(mine, "test"), make_page(material), material)
 
 
-def _facts(labels: Tensor, parts: dict[str, Tensor], name: str, data: str, seed: int) -> list[tuple[str, str]]:
+def upside_down(sample: Sample) -> list[Caution]:
+    """A caution where negatives have the higher score more often than positives: their area under the curve is < 1/2.
+
+    Args:
+        sample: Scores and labels, with rows of both classes.
+
+    Returns:
+        The caution, or nothing.
+
+    Example:
+        >>> from setpoint.measure.sample import check_sample
+        >>> from setpoint.report.of_scores import upside_down
+        >>> [caution.code for caution in upside_down(check_sample([0.1, 0.9], [1, 0]))]
+        ['higher-for-negatives']
+    """
+    positives, negatives = (sample.scores[sample.labels == label].double() for label in (1, 0))
+    area = float(concordance(positives, negatives))
+    if area >= 0.5:
+        return []
+    said = f"scores are higher for negatives than for positives: only {100 * area:.3g}% of pairs of a positive and a "
+    said += "negative row have the higher score at the positive one; "
+    said += "take the other class as positive, or change the sign of the scores"
+    return [Caution(HIGHER_FOR_NEGATIVES, said)]
+
+
+def _facts(
+    labels: Tensor, parts: dict[str, Tensor], name: str, data: str, positive: str, seed: int
+) -> list[tuple[str, str]]:
     sizes = [f"{len(rows):,} {part} ({int(labels[rows].sum()):,} positive)" for part, rows in parts.items()]
     rows = f"{len(labels):,} rows, {int(labels.sum()):,} positive"
     return [
         ("Data", f"{data}, {rows}" if data else rows),
         ("Rows", f"{', '.join(sizes)}, drawn at random from each class"),
+        *([("Positive class", positive)] if positive else []),
         ("Model", name),
         ("Seed", str(seed)),
     ]

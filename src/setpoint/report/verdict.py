@@ -82,7 +82,7 @@ def sentences(run: TableRun) -> list[str]:
     estimates = [] if own.point.certificate else [show_estimate(one, own.problem) for one in own.point.estimates]
     return [
         f"Rows: {rows}{star if constraints else ''}.",
-        _goal(target),
+        goal(target),
         *shipped_instead(own.why_shipped),
         *_kept(own),
         f"{own.point.thresholds.rule()}: {show_objective(test)} on test{''.join(bounds)}.",
@@ -92,7 +92,7 @@ def sentences(run: TableRun) -> list[str]:
     ]
 
 
-def _goal(target: AnyTarget) -> str:
+def goal(target: AnyTarget) -> str:
     """The target in words: the positive class, all classes, or several labels."""
     if isinstance(target, LabelColumns):
         each = [f"{one.name!r} {one.positive!r}" for one in target.targets[:LISTED]]

@@ -31,8 +31,10 @@ NEARLY = 0.05
 GAP = 0.1
 #: The two intervals that must not overlap hold the true values so often.
 SURE = 0.99
+#: The scores of a model may stand for the other class.
+HIGHER_FOR_NEGATIVES = "higher-for-negatives"
 #: A bound that holds is no good news beside one of these.
-IN_DOUBT = ("cannot-bind", "trivial", "flags-nearly-nothing", "flags-nearly-everything")
+IN_DOUBT = ("cannot-bind", "trivial", "flags-nearly-nothing", "flags-nearly-everything", HIGHER_FOR_NEGATIVES)
 
 #: The number of `rows` and of `positives` (or of each of its `classes` or `labels`) of each part.
 Sizes = Mapping[str, Mapping[str, Any]]
