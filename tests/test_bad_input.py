@@ -433,6 +433,33 @@ def other_keys(frame):
     return frame.with_columns(id=pl.format("other {}", "id"))
 
 
+def over(name, written, given, *, command="predict", more=()):
+    """A command that writes to `written`, of a run and 20 loans in the files that `given` makes."""
+
+    def make(monkeypatch, trained):
+        read = given(loans(20, seed=1).drop("default"))
+        return [command, trained / "run", read, "--out", written, *more]
+
+    on_the_command_line(name)(make)
+
+
+def parts_with_a_link(frame):
+    frame.write_csv("part-1.csv")
+    frame.write_csv("part-2.csv")
+    os.link("part-1.csv", "hard.csv")
+    os.symlink("hard.csv", "linked.csv")
+    return "part-*.csv"
+
+
+def as_new(frame):
+    frame.write_csv("new.csv")
+    return "new.csv"
+
+
+over("decisions over the table they are about", "new.csv", as_new)
+over("decisions over one of many tables, by a link", "linked.csv", parts_with_a_link, more=("--stream",))
+over("rows to label over the rows they are drawn from", "new.csv", as_new, command="watch", more=("--plan", "9"))
+command("a report over its scores", lambda: report_scores("--out", "./s.csv"))
 SCORED = ("--scores", "--key", "id")
 
 
