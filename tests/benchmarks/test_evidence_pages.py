@@ -151,15 +151,21 @@ SUMMED = {
     **dict.fromkeys(("default_study", "free_asks", "scalings", "auto", "peers", "certificates"), ()),
     **dict.fromkeys(("networks", "paper_tabular", "paper_levels", "paper_ranges", "paper_images"), ("--so-far",)),
     **dict.fromkeys(("long_tailed", "paper_programs", "small_nets", "lp_training", "paper_figures"), ("--so-far",)),
+    "small_nets_auto": ("--so-far",),
+    "tables_fresh": ("--sum-up",),
+}
+#: The modules of summaries that are not those of a study of the same name.
+MODULES = {
+    "peers": "benchmarks.peers.__main__",
+    "small_nets_auto": "benchmarks.studies.small_nets.as_candidate",
+    "tables_fresh": "benchmarks.studies.tables.fresh",
 }
 
 
 @pytest.mark.parametrize("study", SUMMED)
 def test_a_summary_says_what_its_rows_say(study, monkeypatch):
     told = {}
-    module = importlib.import_module(
-        "benchmarks.peers.__main__" if study == "peers" else f"benchmarks.studies.{study}.study"
-    )
+    module = importlib.import_module(MODULES.get(study, f"benchmarks.studies.{study}.study"))
     monkeypatch.setattr(module, "write_result", lambda name, figures, quick=False: told.update({name: figures}))
     monkeypatch.setattr("sys.argv", [study, *SUMMED[study]])
     monkeypatch.chdir(harness.RESULTS)

@@ -133,12 +133,13 @@ def main() -> None:
     counted = SEEDS[:2] if options.quick else SEEDS
     seeds = SCREENING if options.screen else counted[: options.seeds]
     journal, folders = Journal(NAME, options.quick), Folders(options.data, options.fashion)
-    if absent := missing("Fashion-MNIST, shirt", folders):
-        print(absent)
-        cells = [cell for cell in cells if cell.set not in (PIXELS, IMAGES)]
+    absent = missing("Fashion-MNIST, shirt", folders)
     for seed, cell in itertools.product(seeds, cells if not options.so_far else []):
         key = f"{cell.name} | {seed}"
         if key in journal:
+            continue
+        if absent and cell.set in (PIXELS, IMAGES):
+            print(f"{key}: {absent}")
             continue
         row = journal.add(key, {"seed": seed, **run_cell(cell, load(cell.set, seed, cell.rows, folders), seed)})
         told = ", ".join(f"{name}: {100 * row[name]['test']:.2f} by {row[name]['chosen']}, {row[name]['seconds']:.0f} s"

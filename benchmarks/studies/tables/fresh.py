@@ -39,12 +39,16 @@ METHODS = (AUTO, PLAIN, *(name for name in BOOSTED if name != "best of 7 weights
 
 
 def held(rows: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
-    """By method and threshold: the share of cells and splits in which the bound holds on test rows; areas have none."""
+    """By method and threshold: the share of cells and splits in which the bound holds on test rows.
+
+    Areas have no bound; of certified thresholds only those with a certificate count.
+    """
     found: dict[str, dict[str, list[float]]] = {}
     for row in rows:
         for ask, own in row["figures"].items():
             for judged, name in HELD.items() if " over " not in ask else ():
-                found.setdefault(row["method"], {}).setdefault(judged, []).append(own[name])
+                if judged != CERTIFIED or own.get("has a certificate", 1.0):
+                    found.setdefault(row["method"], {}).setdefault(judged, []).append(own[name])
     return {method: {judged: statistics.mean(values) for judged, values in own.items()}
             for method, own in found.items()}  # fmt: skip
 
