@@ -149,6 +149,10 @@ def forest(figures: dict[str, Any]) -> list[Panel]:
     return [Panel(title, "points", sorted(lines, key=lambda line: -line.mean))]
 
 
+def answer(figures: dict[str, Any]) -> str:
+    return page_fresh.answer()
+
+
 def design(figures: dict[str, Any]) -> str:
     seeds = figures["seeds"]
     return (
