@@ -81,10 +81,11 @@ def main(
             labels, scores = saved.schema.labels(frame), saved.scores(frame, ignore_extra=ignore_extra, notes=notes)
             groups = None if problem.group is None else saved.schema.groups(frame, problem.group)
             values = saved.schema.values(frame, problem.columns)
-            given = {"groups": groups, "lists": saved.lists(frame)}
+            given, clusters = {"groups": groups, "lists": saved.lists(frame)}, saved.clusters(frame)
             plain = values if heavy is None else heavy.weights
             here = point.judge(scores, labels, weights=plain, **given)
-            check = point.check(scores, labels, weights=values if heavy is None else heavy, **given, level=level)
+            tested = values if heavy is None else heavy
+            check = point.check(scores, labels, weights=tested, **given, clusters=clusters, level=level)
             best = evaluate(problem, scores, labels, weights=plain, **given, classes=point.classes or None)
             size = (len(labels), 0 if several else int(labels.sum()))
     if strict and unlike_training(notes.alarms()):
@@ -117,9 +118,20 @@ def main(
     points = [point, here, *([best] if has_best_cut(problem) else [])]
     screen.print(grid(["rate", "when set", "here", "best cut\nhere"][: 1 + len(points)], rates_of(*points)))
     if check.bounds:
-        screen.print(grid(["bound", "here", units(problem), "p-value"], [_bound(problem, row) for row in check.bounds]))
+        counted = check.bounds[0].units if check.by_clusters else units(problem)
+        screen.print(grid(["bound", "here", counted, "p-value"], [_bound(problem, row) for row in check.bounds]))
+    if check.by_clusters:
+        say(screen, clusters_words(saved.cluster))
     say(screen, *checked(point, check, best), *(f"warning: {caution.sentence}" for caution in cautions))
     return code
+
+
+def clusters_words(column: str | None) -> str:
+    """A sentence on what a test by clusters counts."""
+    return (
+        f"Rows of one {column!r} depend on each other, so each {column!r} counts once: a tested rate is that of a "
+        f"random row of a random {column!r}."
+    )
 
 
 def _labelled(frames: Iterable[Frame], targets: Sequence[str]) -> tuple[Iterable[Frame], int]:

@@ -92,12 +92,20 @@ def _take(watched: WatchedRun, batch: Batch, notes: Any, *, scores: bool, labels
     if labels:
         matched, strange = watched.late(batch)
         note = f"; {strange} labels have no scored row that waits for them" if strange else ""
-        return [f"{matched} scored rows got their labels{note}"]
+        return [f"{matched} scored rows got their labels{note}", *_left_out(watched)]
     target = watched.saved.schema.target.name
     if not scores and target not in next(iter(batch.frames)).columns:
         raise BadTable(f"{batch.name} has no column {target!r}; to watch rows without labels, add --scores")
     watched.look(batch, notes, labelled=not scores)
-    return []
+    return _left_out(watched)
+
+
+def _left_out(watched: WatchedRun) -> list[str]:
+    """A note on the clusters of the last look that an earlier look has counted."""
+    times, column = watched.watch.entries[-1].get("left_out", 0), watched.saved.cluster
+    known = "was counted before" if times == 1 else "were counted before"
+    rule = f"each {column!r} counts once, since its rows depend on each other"
+    return [f"{times} values of {column!r} {known} and are left out: {rule}"] if times else []
 
 
 def _plan(watched: WatchedRun, batch: Batch, labels: int, out: Path, *, as_json: bool, quiet: bool) -> int:
@@ -164,8 +172,11 @@ def _answer(run: Path, watched: WatchedRun, *, as_json: bool, quiet: bool) -> in
         return code
     screen = console(quiet=quiet)
     say(screen, f"{watch.problem}, after {len(watch.looks)} labelled look{'s' * (len(watch.looks) != 1)}:")
-    screen.print(grid(["bound", "rate", "interval", "rows", "e against", "e for"], evidence_words(watch)))
-    say(screen, watch_words(watch), *drift_words(drift), *unlabelled_words(unlabelled, last))
+    counted, column = "clusters" if watch.by_clusters else "rows", watched.saved.cluster
+    screen.print(grid(["bound", "rate", "interval", counted, "e against", "e for"], evidence_words(watch)))
+    untested = [f"Drift is not tested, since rows of one {column!r} depend on each other."]
+    said = drift_words(drift) if column is None else untested
+    say(screen, watch_words(watch), *said, *unlabelled_words(unlabelled, last))
     if watched.rows_waiting:
         say(screen, f"{watched.rows_waiting} scored rows wait for their labels.")
     say(screen, *advice(watch, str(run), drifted))

@@ -15,7 +15,7 @@ from setpoint.data.exchange import writing
 from setpoint.data.frame import Frame, nearest
 from setpoint.errors import BadFile, BadTable
 
-_KEY, _GROUP, _SCORE = "key", "group", "score"
+_KEY, _GROUP, _CLUSTER, _SCORE = "key", "group", "cluster", "score"
 
 
 def keys_of(frame: Frame, column: str) -> list[str]:
@@ -36,11 +36,13 @@ class Keyed:
         keys: The key of each row.
         scores: The scores, `(n,)` or `(n, K)`.
         groups: The group of each row, if groups matter.
+        clusters: The cluster of each row, if rows of one cluster depend on each other.
     """
 
     keys: list[str]
     scores: NDArray[np.float64]
     groups: list[str] | None = None
+    clusters: list[str] | None = None
 
     @classmethod
     def joined(cls, parts: Sequence[Keyed]) -> Keyed:
@@ -52,12 +54,15 @@ class Keyed:
         if twice:
             raise BadTable(f"{twice} rows have a key that another waiting row has; each row needs a key of its own")
         groups = None if parts[0].groups is None else [name for part in parts for name in part.groups or []]
-        return cls(keys, np.concatenate([part.scores for part in parts]), groups)
+        clusters = None if parts[0].clusters is None else [name for part in parts for name in part.clusters or []]
+        return cls(keys, np.concatenate([part.scores for part in parts]), groups, clusters)
 
     def take(self, rows: Any) -> Keyed:
         """Some of the rows, by their places."""
-        groups = None if self.groups is None else [self.groups[row] for row in rows]
-        return Keyed([self.keys[row] for row in rows], self.scores[rows], groups)
+        groups, clusters = (
+            None if names is None else [names[row] for row in rows] for names in (self.groups, self.clusters)
+        )
+        return Keyed([self.keys[row] for row in rows], self.scores[rows], groups, clusters)
 
     def find(self, keys: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The places here, and among `keys`, of the rows that both have."""
@@ -72,6 +77,7 @@ class Keyed:
         """Write to a Parquet file, which appears once it is whole."""
         columns: dict[str, Any] = {_KEY: pl.Series(self.keys, dtype=pl.String)}
         columns |= {} if self.groups is None else {_GROUP: pl.Series(self.groups, dtype=pl.String)}
+        columns |= {} if self.clusters is None else {_CLUSTER: pl.Series(self.clusters, dtype=pl.String)}
         wide = self.scores.reshape(len(self.keys), -1) if len(self.keys) else np.zeros((0, 1))
         columns |= {f"{_SCORE}{place}": own for place, own in enumerate(wide.T)}
         with writing(path) as write:
@@ -83,7 +89,8 @@ class Keyed:
         try:
             frame = pl.read_parquet(path, glob=False)
             scores = frame.select(pl.col(f"^{_SCORE}[0-9]+$")).to_numpy().astype(np.float64)
-            groups = frame[_GROUP].to_list() if _GROUP in frame.columns else None
-            return cls(frame[_KEY].to_list(), scores[:, 0] if scores.shape[1] == 1 else scores, groups)
+            groups, clusters = (frame[name].to_list() if name in frame.columns else None for name in (_GROUP, _CLUSTER))
+            own = scores[:, 0] if scores.shape[1] == 1 else scores
+            return cls(frame[_KEY].to_list(), own, groups, clusters)
         except (OSError, pl.exceptions.PolarsError, ValueError, IndexError) as cause:
             raise BadFile(f"{path}, the rows that wait for their labels, is missing or damaged") from cause

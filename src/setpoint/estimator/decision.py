@@ -188,7 +188,9 @@ class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self.operating_point_.judge(**self._asked(X, y, sample_weight, groups, lists, values))
 
-    def check(self, X: Any, y: Any, groups: Any = None, lists: Any = None, values: Any = None) -> Check:
+    def check(
+        self, X: Any, y: Any, groups: Any = None, lists: Any = None, values: Any = None, clusters: Any = None
+    ) -> Check:
         """Test the bounds on these rows at the threshold of `predict`.
 
         Args:
@@ -198,11 +200,12 @@ class DecidesAtPoint(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             lists: One list per row, for asks about lists; each list must be whole.
             values: The values of the columns that the ask names, such as amounts, by name: a dict or a frame. None
                 takes them from X, if that is a frame with those columns.
+            clusters: One cluster per row, such as the patient, where rows of a cluster depend on each other.
 
         Returns:
             The result of the test, with a p-value per bound.
         """
-        return self.operating_point_.check(**self._asked(X, y, None, groups, lists, values))
+        return self.operating_point_.check(**self._asked(X, y, None, groups, lists, values), clusters=clusters)
 
     def _asked(self, X: Any, y: Any, sample_weight: Any, groups: Any, lists: Any, values: Any) -> dict[str, Any]:
         check_is_fitted(self)

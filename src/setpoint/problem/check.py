@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +17,16 @@ from setpoint.measure.constraint import Constraint, percent
 from setpoint.measure.labels import LABELS, OfLabel
 from setpoint.measure.rate import Gap
 from setpoint.on_use import torch
+from setpoint.problem.clusters import ClusterCounts, Seen, grown
 from setpoint.problem.evidence import is_testable, of_trials, p_if_kept, trials
 from setpoint.problem.problem import Problem
-from setpoint.problem.weighted import log_weighted, losing
+from setpoint.problem.weighted import log_weighted, losing, mixed
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+#: The units that a test counts, in words.
+SAMPLES, OF_CLUSTERS, ONE_OF_EACH = "samples", "clusters", "rows, one of each cluster"
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,7 @@ class BoundCheck:
         p_value: The probability of a rate this bad if the bound were kept; None where no exact test is known.
         group: The group that the bound was tested in, if each group has its own test.
         unseen: The groups without a sample to judge the bound by; nothing is known about them.
+        units: The independent units that `samples` counts, in words: samples, or clusters of rows.
 
     Example:
         >>> import setpoint as sp
@@ -50,10 +56,11 @@ class BoundCheck:
     p_value: float | None
     group: str | None = None
     unseen: tuple[str, ...] = ()
+    units: str = SAMPLES
 
     def __str__(self) -> str:
         where = f" in {self.group}" if self.group else ""
-        of = " and ".join(map(str, self.samples))
+        of = " and ".join(map(str, self.samples)) + (f" {self.units}" if self.units != SAMPLES else "")
         test = "no exact test" if self.p_value is None else f"p = {self.p_value:.3g}"
         return f"{self.bound}{where}: {percent(round(self.rate, 6))} of {of} ({test})"
 
@@ -87,6 +94,11 @@ class Check:
     def p_value(self) -> float:
         known = [row.p_value for row in self.bounds if row.p_value is not None]
         return min(1.0, len(known) * min(known)) if known else 1.0
+
+    @property
+    def by_clusters(self) -> bool:
+        """Whether the tests count clusters of rows."""
+        return any(row.units != SAMPLES for row in self.bounds)
 
     @property
     def holds(self) -> bool:
@@ -154,10 +166,62 @@ def check_weighted(
         higher, lower = losing(constraint, flagged_share)
         above = log_weighted(heavy / higher, part, whole, constraint.bound)
         below = log_weighted(heavy / lower, whole - part, whole, 1 - constraint.bound)
-        both = float(np.logaddexp(above, below)) - math.log(2)
-        evidence = {"<=": above, ">=": below, "==": both}[constraint.relation]
-        rows.append(BoundCheck(str(constraint), rate, (int(whole.sum()),), min(1.0, math.exp(-max(evidence, 0.0)))))
+        rows.append(BoundCheck(str(constraint), rate, (int(whole.sum()),), _p_of(constraint, above, below)))
     return Check(tuple(rows), level)
+
+
+def check_clusters(
+    problem: Problem, each: Tensor, clusters: ClusterCounts, groups: Collection[str] = (), *, level: float = 0.05
+) -> Check:
+    """All bounds against the counts of clusters of rows; bounds without a test by clusters get no p-value.
+
+    A rate is tested by bets on all clusters, and a gap between groups by the exact test of one random row of each.
+
+    Args:
+        problem: The problem.
+        each: The true counts of all rows at the threshold, `(4,)`, or in each of the groups, `(G, 4)`.
+        clusters: The same counts by cluster.
+        groups: The names of the groups, if each has its own threshold.
+        level: The level of the test.
+    """
+    _refuse_level(level)
+    rows, apart = [], list(groups) if groups and problem.group is None else [None]
+    for constraint in problem.constraints:
+        for place, name in enumerate(apart):
+            seen: Seen = partial(_of_group, place) if name else partial(problem.seen_by, constraint)
+            if not is_testable(constraint):
+                own = seen(each.numpy())
+                rows.append(check_bound(constraint, own, float(constraint.quantity(torch.from_numpy(own))), name))
+            elif isinstance(constraint.quantity, Gap):
+                drawn = clusters.drawn.sum(0)
+                value = float(constraint.quantity(torch.from_numpy(drawn)))
+                rows.append(replace(check_bound(constraint, drawn, value, names=groups), units=ONE_OF_EACH))
+            else:
+                rows.append(_check_by_clusters(constraint, clusters, seen, name))
+    return Check(tuple(rows), level)
+
+
+def _of_group(place: int, counts: Any) -> Any:
+    return counts[..., place, :]
+
+
+def _check_by_clusters(constraint: Constraint, clusters: ClusterCounts, seen: Seen, group: str | None) -> BoundCheck:
+    profiles = clusters.profiles()
+    part, whole = profiles.shares(constraint, seen)
+    times, bound = profiles.times, constraint.bound
+    above = mixed(grown(part, whole, times, bound))
+    below = mixed(grown(whole - part, whole, times, 1 - bound))
+    rate = float(constraint.quantity(torch.from_numpy(seen(profiles.standing))))
+    size = int(times[whole > 0].sum())
+    unseen = (group,) if group is not None and not size else ()
+    return BoundCheck(str(constraint), rate, (size,), _p_of(constraint, above, below), group, unseen, units=OF_CLUSTERS)
+
+
+def _p_of(constraint: Constraint, above: float, below: float) -> float:
+    """The p-value that the evidence on both sides of a bound gives: 1 / evidence against the bound."""
+    both = float(np.logaddexp(above, below)) - math.log(2)
+    evidence = {"<=": above, ">=": below, "==": both}[constraint.relation]
+    return min(1.0, math.exp(-max(evidence, 0.0)))
 
 
 def _refuse_level(level: float) -> None:

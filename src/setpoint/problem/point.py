@@ -18,7 +18,8 @@ from setpoint.measure.sample import Sample, check_scores
 from setpoint.on_use import is_tensor, torch
 from setpoint.plain import brief, listed, named, number, read_json, reason, truth
 from setpoint.problem.certificate import Certificate, Estimate, read_certificate, read_estimate
-from setpoint.problem.check import Check, check_counts, check_weighted
+from setpoint.problem.check import Check, check_clusters, check_counts, check_weighted
+from setpoint.problem.clusters import ClusterCounts
 from setpoint.problem.per_label import PerLabel
 from setpoint.problem.population import PopulationWeights
 from setpoint.problem.problem import Problem
@@ -29,7 +30,7 @@ from setpoint.problem.shifts import Shifts
 from setpoint.problem.shown_rates import rates_by_class, rates_by_group, rates_by_label, shown_quantities
 from setpoint.problem.thresholds import Threshold, Thresholds, heaviest_of
 from setpoint.problem.watch import Watch
-from setpoint.problem.weighted import count_by_weight
+from setpoint.problem.weighted import count_by_weight, refuse_with_clusters
 from setpoint.shown import html_of
 
 if TYPE_CHECKING:
@@ -186,18 +187,21 @@ class OperatingPoint:
 
     def check(
         self, scores: Any, labels: Any, *, weights: Any = None, groups: Any = None, lists: Any = None,
-        level: float = 0.05,
+        clusters: Any = None, level: float = 0.05,
     ) -> Check:  # fmt: skip
         """Test whether the bounds still hold on a later batch, each bound exactly, and all of them together.
 
         A promise that is kept is called broken with probability `level` at most per look. Twelve looks at a level of
         0.05 are twelve chances of a false alarm: for twelve looks together use level=0.05 / 12. `weights` are the
         values of the columns that the ask names, if it does, or `sp.PopulationWeights`, whose p-values hold for any
-        number of rows and are 1 / evidence; other weights are not tested.
+        number of rows and are 1 / evidence; other weights are not tested. `clusters` name the cluster of each row, such
+        as the patient, where rows of one cluster depend on each other: a rate is then that of a random row of a random
+        cluster, and its p-value is 1 / evidence, too.
         """
         self.problem.refuse_rows()
         if self.problem.over is not None:
             return check_counts(self.problem, torch.zeros(4), level=level)
+        refuse_with_clusters(self.problem, clusters, weights)
         if isinstance(weights, PopulationWeights):
             sample = read_sample(self.problem, scores, labels)
             counts, shares = count_by_weight(self.problem, self.thresholds, sample, weights)
@@ -209,7 +213,11 @@ class OperatingPoint:
             )
         belongs = belonging(self.problem, groups, lists)
         sample = self._sample(scores, labels, weights, belongs, [c.quantity for c in self.problem.bounds])
-        return check_counts(self.problem, self.thresholds.count(sample)[0], self.thresholds.by_group, level=level)
+        true, names = self.thresholds.count(sample)[0], self.thresholds.by_group
+        if clusters is None or self.labels:
+            return check_counts(self.problem, true, names, level=level)
+        by_cluster = ClusterCounts.of(self.thresholds, sample, clusters)
+        return check_clusters(self.problem, true, by_cluster, names, level=level)
 
     def watch(self, level: float = 0.05) -> Watch:
         """Watch the bounds over time: any number of looks, in any batches, with one level for all of them together.

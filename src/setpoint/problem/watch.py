@@ -19,10 +19,19 @@ from setpoint.measure.band import BAND
 from setpoint.measure.classes import CLASSES
 from setpoint.measure.constraint import CUT
 from setpoint.measure.rate import Metric
+from setpoint.measure.sample import Sample
 from setpoint.measure.worth import WORTH
 from setpoint.on_use import torch
 from setpoint.plain import brief, listed, number, read_json, reason, share, text
 from setpoint.problem.chain import Entry, check_links, linked
+from setpoint.problem.clusters import (
+    ClusterCounts,
+    Keys,
+    keys_of_clusters,
+    read_keys,
+    read_profiles,
+    stored_keys,
+)
 from setpoint.problem.evidence import is_testable
 from setpoint.problem.label_plan import LabelPlan, plan_labels
 from setpoint.problem.population import PopulationWeights
@@ -31,7 +40,7 @@ from setpoint.problem.read_decision import read_decision
 from setpoint.problem.read_sample import read_sample
 from setpoint.problem.thresholds import Thresholds
 from setpoint.problem.watched_bound import Followed, WatchedBound, follow
-from setpoint.problem.weighted import count_by_weight
+from setpoint.problem.weighted import count_by_weight, refuse_with_clusters
 
 FORMAT = 1
 #: The kinds of entries that change the evidence; others are kept beside them.
@@ -80,6 +89,10 @@ class Watch:
         self.stored = self.first = dict(stored)
         self.entries: list[Entry] = []
         self._followed = self._begin()
+        #: The keys of the clusters that were counted since the last restart.
+        self._keys: Keys = np.zeros(0, dtype=np.uint64)
+        #: Whether the looks since the last restart count clusters of rows; None before the first.
+        self._by_clusters: bool | None = None
 
     def _begin(self) -> list[Followed]:
         """Evidence without a look, of every bound, in every group if each group has bounds of its own."""
@@ -91,8 +104,9 @@ class Watch:
         return follow(self.problem, list(self.thresholds.by_group), self.level)
 
     def update(
-        self, scores: Any, labels: Any, *, weights: Any = None, groups: Any = None, name: str = "", again: bool = False
-    ) -> Watch:
+        self, scores: Any, labels: Any, *, weights: Any = None, groups: Any = None, clusters: Any = None,
+        name: str = "", again: bool = False,
+    ) -> Watch:  # fmt: skip
         """Take one more look: count a batch of labelled rows, of any size.
 
         Args:
@@ -101,6 +115,8 @@ class Watch:
             weights: The values of the columns that the ask names, if it does; or `sp.PopulationWeights` of rows that
                 were labelled by a plan or stand for another population.
             groups: The group of each row, where each group has its own threshold.
+            clusters: The cluster of each row, such as the patient, where rows of one cluster depend on each other. Each
+                cluster is counted once: rows of clusters that an earlier look has counted are left out.
             name: A name of the batch, such as "July".
             again: Count a batch although the same scores and labels were counted before.
 
@@ -108,10 +124,11 @@ class Watch:
             This watch.
 
         Raises:
-            BadSetting: If the batch was counted before.
+            BadSetting: If the batch was counted before, or some looks have clusters and others have none.
             BadWeights: If rows have other weights, or weights where they cannot be watched.
         """
-        found, shares = hashlib.sha256(), None
+        found, shares, by_cluster = hashlib.sha256(), None, None
+        refuse_with_clusters(self.problem, clusters, weights)
         if isinstance(weights, PopulationWeights):
             total, shares = self.count_weighted(scores, labels, weights, found)
         elif weights is not None and not self.problem.columns:
@@ -121,14 +138,44 @@ class Watch:
             )
         else:
             total = sum(self.count(*part, found) for part in _chunks(scores, labels, weights, groups))
+            if clusters is not None:
+                found.update(keys_of_clusters(clusters, len(scores)).tobytes())
+                seed = int(found.hexdigest()[:16], 16)
+                by_cluster = self.count_clusters(scores, labels, clusters, weights, groups, seed)
         known, rows = self.place_of(found.hexdigest()), len(scores)
         if known and rows >= _FEWEST and not again:
             raise BadSetting(
                 f"these {rows} rows were counted at look {known} already; leave them out, or pass again=True if they "
                 "are other rows with the same scores and labels"
             )
+        if by_cluster is not None:
+            return self.look_at_clusters(by_cluster, batch=found.hexdigest(), name=name)
         more = {} if shares is None else {"shares": shares, "flagged_share": weights.flagged_share}
         return self.look(total, batch=found.hexdigest(), name=name, **more)
+
+    def count_clusters(
+        self, scores: Any, labels: Any, clusters: Any, weights: Any = None, groups: Any = None, seed: Any = 0
+    ) -> ClusterCounts:
+        """The true counts of labelled rows by cluster as `look_at_clusters` takes them; `seed` draws one row per cluster."""
+        return ClusterCounts.of(self.thresholds, self._sample(scores, labels, weights, groups), clusters, seed)
+
+    def look_at_clusters(self, found: ClusterCounts, *, batch: str = "", name: str = "", **more: Any) -> Watch:
+        """Take one more look at clusters of rows that are counted already; those of earlier looks are left out.
+
+        Args:
+            found: The counts by cluster, as `count_clusters` gives them.
+            batch: A fingerprint of the rows, by which the batch is known when it comes again.
+            name: A name of the batch.
+            **more: Further plain data to keep with the entry.
+
+        Returns:
+            This watch.
+        """
+        new = found.without(self._keys)
+        by_cluster = {"clusters": new.profiles().stored(), "keys": stored_keys(new.keys)}
+        left_out = len(found.keys) - len(new.keys)
+        more |= {"left_out": left_out} if left_out else {}
+        return self.look(new.drawn.sum(0), batch=batch, name=name, **by_cluster, **more)
 
     def count_weighted(self, scores: Any, labels: Any, weights: PopulationWeights, found: Any = None) -> Any:
         """The true counts of the rows of each weight as `look` takes them, and the weights as shares of the largest."""
@@ -136,9 +183,7 @@ class Watch:
 
     def count(self, scores: Any, labels: Any, weights: Any = None, groups: Any = None, found: Any = None) -> Any:
         """The true counts of labelled rows as `look` takes them; adds the rows to a hash, if one is given."""
-        sample = read_sample(
-            self.problem, scores, labels, weights, self.thresholds.places(groups), self.names if self.of_classes else ()
-        )
+        sample = self._sample(scores, labels, weights, groups)
         if found is not None:
             for values in (sample.scores, sample.labels, sample.groups):
                 if values is not None:
@@ -148,6 +193,10 @@ class Watch:
             # The sums of values are no counts of rows.
             counts = counts * torch.tensor([1.0] + [0.0] * (len(counts) - 1), dtype=counts.dtype).unsqueeze(-1)
         return np.rint(counts.numpy())
+
+    def _sample(self, scores: Any, labels: Any, weights: Any, groups: Any) -> Sample:
+        names = self.names if self.of_classes else ()
+        return read_sample(self.problem, scores, labels, weights, self.thresholds.places(groups), names)
 
     @property
     def of_classes(self) -> bool:
@@ -210,16 +259,26 @@ class Watch:
     def _take(self, entry: Entry) -> None:
         if entry["kind"] == LOOK:
             counts = np.asarray(entry["counts"], dtype=np.float64)
-            shares = listed(entry["shares"], _above_0) if "shares" in entry else None
+            shares = np.array(listed(entry["shares"], _above_0)) if "shares" in entry else None
+            clusters = read_profiles(entry["clusters"], counts.shape) if "clusters" in entry else None
+            if self._by_clusters not in (None, clusters is not None):
+                known = "clusters of rows; pass clusters=" if self._by_clusters else "rows; leave out clusters="
+                raise BadSetting(f"this watch counts {known} in every look, or begin another watch")
+            self._by_clusters = clusters is not None
             for followed in self._followed:
-                followed.look(
-                    counts, None if shares is None else np.array(shares), _above_0(entry.get("flagged_share", 1.0))
-                )
+                followed.look(counts, shares, _above_0(entry.get("flagged_share", 1.0)), clusters)
+            self._keys = np.union1d(self._keys, read_keys(entry.get("keys", "")))
         elif entry["kind"] == CALIBRATED:
             self.stored = dict(entry["point"])
             self.problem, self.thresholds = read_decision(self.stored)
-            self._followed = self._begin()
+            self._followed, self._keys = self._begin(), read_keys(entry.get("keys", ""))
+            self._by_clusters = None
         self.entries.append(entry)
+
+    @property
+    def by_clusters(self) -> bool:
+        """Whether the looks since the last restart count clusters of rows."""
+        return bool(self._by_clusters)
 
     @property
     def hash(self) -> str:
@@ -291,11 +350,14 @@ class Watch:
             raise BadSetting("two watches are merged if they are of one point and one level; these are not")
         own = {entry["hash"] for entry in self.entries}
         rest = [entry for entry in other.entries if entry["hash"] not in own]
+        rest = [entry for entry in rest if not entry.get("batch") or self.place_of(entry["batch"]) is None]
         if any(entry["kind"] == CALIBRATED for entry in rest) or self.stored != other.stored:
             raise BadSetting("one of the two watches was restarted after a recertification, so they do not add up")
+        shared = sum(int(np.isin(read_keys(entry.get("keys", "")), self._keys).sum()) for entry in rest)
+        if shared:
+            raise BadSetting(f"both watches have counted {shared} clusters, so they do not add up")
         for entry in rest:
-            if not entry.get("batch") or self.place_of(entry["batch"]) is None:
-                self.add({name: value for name, value in entry.items() if name != "hash"})
+            self.add({name: value for name, value in entry.items() if name != "hash"})
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -14,9 +14,10 @@ from setpoint.measure.constraint import Constraint, percent
 from setpoint.measure.rate import Gap
 from setpoint.on_use import torch
 from setpoint.problem.anytime import RateEvidence, average_interval, gap_evidence
+from setpoint.problem.clusters import Profiles, grown
 from setpoint.problem.evidence import is_testable, of_trials
 from setpoint.problem.problem import Problem
-from setpoint.problem.weighted import WeightedEvidence, losing, weighted_interval
+from setpoint.problem.weighted import WeightedEvidence, betting_interval, losing, weighted_interval
 
 Counts = NDArray[np.float64]
 #: The logarithm of the largest e-value that is shown as a number.
@@ -30,7 +31,7 @@ class WatchedBound:
     Attributes:
         bound: The bound in words, such as `fpr <= 1%`.
         rate: The rate over all rows.
-        samples: The number of rows that the rate is a share of; for a gap, one number per group.
+        samples: The number of rows, or of clusters of rows, that the rate is a share of; one per group for a gap.
         low: The lower end of the interval of the average rate.
         high: The upper end. The interval holds at all looks together with probability 1 - level.
         against: The e-value against the bound; None where the bound cannot be tested.
@@ -96,14 +97,25 @@ class Followed:
         self.above_weighted, self.below_weighted = WeightedEvidence(bound), WeightedEvidence(1 - bound)
         #: The rows of each weight, as a share of the largest one, and the largest share of flagged rows.
         self.by_share: dict[tuple[float, float], Counts] = {}
+        #: The shares of the rows of clusters, on the wrong side and of all that count, and how many clusters have them.
+        self.by_cluster: list[tuple[Counts, Counts, Counts]] = []
         self.now, self.peak = (0.0, 0.0), (0.0, 0.0)
 
-    def look(self, counts: Counts, shares: Counts | None = None, flagged_share: float = 1.0) -> None:
+    def look(
+        self,
+        counts: Counts,
+        shares: Counts | None = None,
+        flagged_share: float = 1.0,
+        clusters: Profiles | None = None,
+    ) -> None:
         """Take the counts of one look: `(4,)`, or those of each group or class, `(G, 4)`.
 
         Rows with weights are counted for each share of the largest weight, `(S, 4)`; flagged rows may have none above
-        `flagged_share`.
+        `flagged_share`. Beside clusters, the counts are those of one random row of each, which decide on gaps alone.
         """
+        if clusters is not None and not isinstance(self.constraint.quantity, Gap):
+            self._look_at(clusters)
+            return
         if shares is None:
             counts = self.seen(counts)
         for share, own in zip([1.0] if shares is None else shares.tolist(), [counts] if shares is None else counts):
@@ -124,14 +136,31 @@ class Followed:
                 higher, lower = losing(self.constraint, flagged_share)
                 self.above_weighted.look(shares / higher, part, whole)
                 self.below_weighted.look(shares / lower, whole - part, whole)
-            # A look changes one of the two factors, so that their product is a fair bet too.
-            above, below = (
-                float(plain.last[0]) + weighted.now
-                for plain, weighted in ((self.above, self.above_weighted), (self.below, self.below_weighted))
-            )
-            both = (float(np.logaddexp(above, below)) - math.log(2), 0.0)
-            self.now = {"<=": (above, below), ">=": (below, above), "==": both}[relation]
+            self._weigh()
         self.peak = (max(self.peak[0], self.now[0]), max(self.peak[1], self.now[1]))
+
+    def _look_at(self, clusters: Profiles) -> None:
+        """Take a look at clusters of rows, each of which is one bet."""
+        standing = self.seen(clusters.standing)
+        self.total = standing if self.total is None else self.total + standing
+        if not self.tested:
+            return
+        part, whole = clusters.shares(self.constraint, self.seen)
+        bound, size = self.constraint.bound, float(clusters.times[whole > 0].sum())
+        self.by_cluster.append((part, whole, clusters.times))
+        self.above_weighted.grow(size, grown(part, whole, clusters.times, bound))
+        self.below_weighted.grow(size, grown(whole - part, whole, clusters.times, 1 - bound))
+        self._weigh()
+        self.peak = (max(self.peak[0], self.now[0]), max(self.peak[1], self.now[1]))
+
+    def _weigh(self) -> None:
+        """The evidence of all looks: a look changes one of two factors, so that their product is a fair bet too."""
+        above, below = (
+            float(plain.last[0]) + weighted.now
+            for plain, weighted in ((self.above, self.above_weighted), (self.below, self.below_weighted))
+        )
+        both = (float(np.logaddexp(above, below)) - math.log(2), 0.0)
+        self.now = {"<=": (above, below), ">=": (below, above), "==": both}[self.constraint.relation]
 
     @property
     def state(self) -> WatchedBound:
@@ -142,22 +171,37 @@ class Followed:
         rate = float(quantity(torch.from_numpy(self.total)))
         if not self.tested:
             return WatchedBound(name, rate, (int(self.total.sum()),), 0.0, 1.0, None, 1.0, 1.0, False, False, group)
-        part, whole = of_trials(self.constraint, sum(self.by_share.values()))
+        clusters = sum(int(times[whole > 0].sum()) for _, whole, times in self.by_cluster)
+        rows = sum(self.by_share.values()) if self.by_share else np.zeros_like(self.total)
+        part, whole = of_trials(self.constraint, rows)
         (low, high), broken = self._interval(part, whole), self.peak[0] >= -math.log(self.level)
+        if self.by_cluster:
+            low, high = self._interval_by_clusters()
+        samples = tuple(map(int, np.atleast_1d(whole + clusters)))
         return WatchedBound(
-            name, rate, tuple(map(int, np.atleast_1d(whole))), low, high, _shown(self.now[0]), _shown(self.now[1]),
-            _shown(self.peak[0]), broken, not broken and self.peak[1] >= -math.log(self.whole_level),
-            group,
+            name, rate, samples, low, high, _shown(self.now[0]), _shown(self.now[1]), _shown(self.peak[0]), broken,
+            not broken and self.peak[1] >= -math.log(self.whole_level), group,
         )  # fmt: skip
 
     def _interval(self, part: Counts, whole: Counts) -> tuple[float, float]:
-        if not self.above_weighted.starts:
+        if not self.by_share or not self.above_weighted.starts:
             return _interval(part, whole, self.whole_level)
         each = [of_trials(self.constraint, counts) for counts in self.by_share.values()]
         parts, wholes = (np.array(values, dtype=np.float64) for values in zip(*each))
         shares, flagged = (np.array(values) for values in zip(*self.by_share))
         higher, lower = (np.array(each) for each in zip(*(losing(self.constraint, f) for f in flagged.tolist())))
         return weighted_interval(shares, (higher, lower), parts, wholes, self.whole_level)
+
+    def _interval_by_clusters(self) -> tuple[float, float]:
+        part, whole, times = (np.concatenate(values) for values in zip(*self.by_cluster))
+        counted = float(times @ whole)
+        if not counted:
+            return 0.0, 1.0
+        return betting_interval(
+            lambda rate: grown(part, whole, times, rate),
+            lambda rate: grown(whole - part, whole, times, rate),
+            float(times @ part) / counted, self.whole_level,
+        )  # fmt: skip
 
 
 def _as_many(counts: Counts, shares: Counts) -> Counts:
@@ -187,6 +231,6 @@ def follow(problem: Problem, groups: Sequence[str], level: float) -> list[Follow
     tested = sum(is_testable(constraint) for constraint, _, _ in each)
 
     def seen(constraint: Constraint, place: int, name: str | None) -> Callable[[Counts], Counts]:
-        return lambda counts: counts[place] if name else problem.seen_by(constraint, counts)
+        return lambda counts: counts[..., place, :] if name else problem.seen_by(constraint, counts)
 
     return [Followed(c, level / tested, level, seen(c, place, name), name) for c, place, name in each]

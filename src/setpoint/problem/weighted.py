@@ -14,14 +14,16 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from setpoint.errors import BadWeights
+from setpoint.errors import BadSetting, BadWeights
 from setpoint.measure.constraint import CUT, Constraint
+from setpoint.measure.in_first import LISTS
 from setpoint.measure.rate import Rate
 from setpoint.measure.sample import Sample
 from setpoint.problem.evidence import of_trials
@@ -37,10 +39,21 @@ _SHARE = 1 / 32
 _HALVINGS = 60
 
 
+def bets(bound: float) -> tuple[float, Numbers]:
+    """A bound between 0 and 1, and the sizes of the bets against it."""
+    bound = min(max(bound, 1e-12), 1 - 1e-12)
+    return bound, np.geomspace(min(0.2 * bound, 0.1), _LARGEST, _SIZES)
+
+
+def mixed(growth: Numbers) -> float:
+    """The logarithm of the evidence of one look, from what the capital of each size of bet grows by."""
+    return float(scipy.special.logsumexp(growth) - math.log(_SIZES))
+
+
 def _growth(shares: Numbers, part: Numbers, whole: Numbers, bound: float) -> Numbers:
     """The logarithm by which the capital of each size of bet grows, from the counts of rows of each share."""
-    bound = min(max(bound, 1e-12), 1 - 1e-12)
-    each = np.geomspace(min(0.2 * bound, 0.1), _LARGEST, _SIZES)[:, None]
+    bound, sizes = bets(bound)
+    each = sizes[:, None]
     # A share above 1 is that of rows that cannot lose, so that none is counted there.
     won, lost = np.log1p(each * shares * (1 - bound) / bound), np.log1p(-np.minimum(each * shares, _LARGEST))
     return np.asarray((part * won + (whole - part) * lost).sum(-1))
@@ -48,11 +61,11 @@ def _growth(shares: Numbers, part: Numbers, whole: Numbers, bound: float) -> Num
 
 def log_weighted(shares: Numbers, part: Numbers, whole: Numbers, bound: float) -> float:
     """The logarithm of the evidence of one look that a rate is above a bound."""
-    return float(scipy.special.logsumexp(_growth(shares, part, whole, bound)) - math.log(_SIZES))
+    return mixed(_growth(shares, part, whole, bound))
 
 
 class WeightedEvidence:
-    """The evidence that one rate is above a bound, from looks at weighted rows.
+    """The evidence that one rate is above a bound, from looks at weighted rows or at clusters of rows.
 
     Args:
         bound: The bound, a share.
@@ -66,13 +79,16 @@ class WeightedEvidence:
 
     def look(self, shares: Numbers, part: Numbers, whole: Numbers) -> None:
         """Take the counts of the rows of each share."""
-        rows = float(whole.sum())
+        self.grow(float(whole.sum()), _growth(shares, part, whole, self.bound))
+
+    def grow(self, rows: float, growth: Numbers) -> None:
+        """Take a look by the number of its rows or clusters, and by what the capital of each size of bet grows by."""
         if rows and self.since >= _SHARE * self.rows:
             self.starts, self.since = self.starts + 1, 0.0
             begun = math.log(self.starts**-0.5 - (self.starts + 1) ** -0.5) - math.log(_SIZES)
             self.capital = np.logaddexp(self.capital, begun)
         self.rows, self.since = self.rows + rows, self.since + rows
-        self.capital = self.capital + _growth(shares, part, whole, self.bound)
+        self.capital = self.capital + growth
         kept = -math.log(self.starts + 1) / 2
         self.now = float(np.logaddexp(scipy.special.logsumexp(self.capital), kept))
 
@@ -86,18 +102,34 @@ def weighted_interval(
     """
     if not whole.sum():
         return 0.0, 1.0
-    enough, here = math.log(2 / level), float((shares * part).sum() / max((shares * whole).sum(), 1e-300))
+    here = float((shares * part).sum() / max((shares * whole).sum(), 1e-300))
+    return betting_interval(
+        lambda rate: _growth(shares / largest[0], part, whole, rate),
+        lambda rate: _growth(shares / largest[1], whole - part, whole, rate),
+        here, level,
+    )  # fmt: skip
 
-    def end(counted: Numbers, estimate: float, most: Numbers) -> float:
+
+def betting_interval(
+    above: Callable[[float], Numbers], below: Callable[[float], Numbers], here: float, level: float
+) -> tuple[float, float]:
+    """The rates that bets do not speak against at a level, half of it on each side, around the rate `here`.
+
+    `above` gives what the capital of each size of bet grows by that bets on rates above a rate. `below` gives the same
+    for the opposite rate.
+    """
+    enough = math.log(2 / level)
+
+    def end(growth: Callable[[float], Numbers], estimate: float) -> float:
         """The largest rate that the rows speak against from below."""
         low, high = 0.0, estimate
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
-            against = middle > 0 and log_weighted(shares / most, counted, whole, middle) >= enough
+            against = middle > 0 and mixed(growth(middle)) >= enough
             low, high = (middle, high) if against else (low, middle)
         return low
 
-    return end(part, here, largest[0]), 1 - end(whole - part, 1 - here, largest[1])
+    return end(above, here), 1 - end(below, 1 - here)
 
 
 def losing(constraint: Constraint, flagged_share: float) -> tuple[float, float]:
@@ -119,6 +151,16 @@ def refuse_weights(problem: Problem, thresholds: Thresholds) -> None:
             f"weights are tested for one threshold and bounds on plain rates, which '{problem}' does not have; label "
             "rows at random and leave the weights out"
         )
+
+
+def refuse_with_clusters(problem: Problem, clusters: Any, weights: Any) -> None:
+    """Refuse clusters beside lists, which are clusters themselves, and beside weights of rows."""
+    if clusters is None:
+        return
+    if problem.kind == LISTS:
+        raise BadSetting("lists are tested whole, so they stand beside no clusters; leave out clusters")
+    if isinstance(weights, PopulationWeights):
+        raise BadWeights("weights of rows are not tested beside clusters; leave out the weights or the clusters")
 
 
 def count_by_weight(

@@ -32,6 +32,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from setpoint.data.cluster_column import column_of_clusters
 from setpoint.data.frame import Frame
 from setpoint.data.schema import Schema
 from setpoint.data.seen import Notes
@@ -145,6 +146,16 @@ class SavedRun:
     def lists(self, frame: Frame) -> NDArray[np.str_] | None:
         """The list of every row, as text, if the ask is about lists."""
         return self.served.lists(frame)
+
+    @property
+    def cluster(self) -> str | None:
+        """The column whose rows of one value depend on each other; None where rows are independent."""
+        column: str | None = self.about["settings"].get("cluster")
+        return column
+
+    def clusters(self, frame: Frame) -> NDArray[np.str_] | None:
+        """The cluster of every row, as text, if the run was fitted with `--cluster`."""
+        return None if self.cluster is None else column_of_clusters(frame, self.cluster)
 
     def answer(self, data: Any, *, ignore_extra: bool = False) -> Answer:
         """`ServedRun.answer`."""

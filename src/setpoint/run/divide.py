@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from setpoint.data.frame import Column, Frame, levels
+from setpoint.data.cluster_column import column_of_clusters, refuse_missing
+from setpoint.data.frame import Column, Frame
 from setpoint.data.split import split, split_by_time, split_clusters
 from setpoint.errors import BadSetting, BadTable
 from setpoint.measure.sample import name_groups
@@ -38,7 +39,7 @@ def divide(
     if labels.dim() == 2 and (settings.cluster or settings.time):
         raise BadSetting("--cluster and --time split rows of one target; leave them out for several labels")
     if settings.cluster is not None:
-        codes = _clusters(frame, settings.cluster)
+        codes = name_groups(column_of_clusters(frame, settings.cluster))[0]
         rows = _named(split_clusters(labels, settings.shares, settings.seed, codes, classes))
         sizes = ", ".join(f"{len(codes[own].unique())} {_word(part)}" for part, own in rows.items())
         note = f"rows of one {settings.cluster!r} stay in one part: {sizes}"
@@ -64,22 +65,10 @@ def _word(part: str) -> str:
     return part.replace("_", "-")
 
 
-def _clusters(frame: Frame, name: str) -> Tensor:
-    _refuse_missing(frame, name, "each row needs its cluster")
-    return name_groups(levels(frame[name]).to_numpy().astype(str))[0]
-
-
 def _times(frame: Frame, name: str) -> Tensor:
-    _refuse_missing(frame, name, "each row needs its time")
+    refuse_missing(frame, name, "each row needs its time")
     column = frame[name]
     if not (column.dtype.is_numeric() or column.dtype.is_temporal()):
         raise BadTable(f"--time {name!r} holds {column.dtype}; rows are split by dates, times or numbers")
     values = column.to_physical().to_numpy()
     return torch.from_numpy(values.copy())
-
-
-def _refuse_missing(frame: Frame, name: str, why: str) -> None:
-    column = frame[name]
-    missing = int(column.is_null().sum()) + (int(column.is_nan().sum()) if column.dtype.is_float() else 0)
-    if missing:
-        raise BadTable(f"column {name!r} is missing in {missing} of {len(column)} rows, but {why}; drop those rows")

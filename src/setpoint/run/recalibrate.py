@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -14,6 +15,8 @@ from setpoint.data.frame import Frame
 from setpoint.data.seen import Notes
 from setpoint.decide.settle import Confidence, Settled, settle
 from setpoint.decide.settle_tally import settle_tally
+from setpoint.errors import BadSetting
+from setpoint.problem.clusters import keys_of_clusters, stored_keys
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.population import PopulationWeights
 from setpoint.problem.watch import CALIBRATED
@@ -36,6 +39,7 @@ class Fresh:
         labels: The labels of these scores.
         notes: Values that training never saw.
         told: Sentences on rows that were seen before.
+        keys: The clusters of the rows, as the record of the run keeps them.
     """
 
     old: OperatingPoint
@@ -46,6 +50,7 @@ class Fresh:
     labels: Tensor
     notes: Notes
     told: tuple[str, ...] = ()
+    keys: str = ""
 
 
 def recalibrate(run: Path, batch: Batch, sure: Confidence, *, in_chunks: bool) -> Fresh:
@@ -75,6 +80,7 @@ def recalibrate(run: Path, batch: Batch, sure: Confidence, *, in_chunks: bool) -
         fresh = _whole(saved, old, frame, weights, sure, batch.ignore_extra)
     if not again:
         more = {"name": batch.name, "batch": batch.fingerprint, "rows": fresh.rows, "before": old.to_dict()}
+        more |= {"keys": fresh.keys} if fresh.keys else {}
         watched.restart(fresh.settled.point, fresh.scores, fresh.labels, more)
         watched.write()
     return replace(fresh, told=tuple(told))
@@ -99,20 +105,28 @@ def _whole(
     sure: Confidence,
     ignore_extra: bool,
 ) -> Fresh:
-    problem, notes = old.problem, saved.schema.notes()
+    problem, notes, clusters = old.problem, saved.schema.notes(), saved.clusters(frame)
     scores = saved.scores(frame, ignore_extra=ignore_extra, notes=notes)
     labels = saved.schema.labels(frame)
     groups = None if problem.group is None else saved.schema.groups(frame, problem.group)
     values = saved.schema.values(frame, problem.columns) if weights is None else weights
-    settled = settle(problem, scores, labels, sure, weights=values, groups=groups, classes=old.classes or None)
+    settled = settle(
+        problem, scores, labels, sure, weights=values, groups=groups, classes=old.classes or None, clusters=clusters
+    )
     here = old.judge(scores, labels, weights=values if weights is None else weights.weights, groups=groups)
-    return Fresh(old, settled, here, len(labels), *_as_drawn(scores, labels, weights), notes)
+    keys = "" if clusters is None else stored_keys(np.unique(keys_of_clusters(clusters, len(labels))))
+    return Fresh(old, settled, here, len(labels), *_as_drawn(scores, labels, weights), notes, keys=keys)
 
 
 def _in_chunks(
     saved: SavedRun, old: OperatingPoint, frames: Iterable[Frame], sure: Confidence, ignore_extra: bool
 ) -> Fresh:
     """The same without estimates, from tallies of all scores, in two passes over the table."""
+    if saved.cluster is not None:
+        raise BadSetting(
+            f"the run was fitted with --cluster {saved.cluster}, and a threshold is certified over clusters in memory; "
+            "leave out --stream and --workers"
+        )
     look = first_look(saved, frames, ignore_extra=ignore_extra)
     again = partial(second_look, saved, frames, ignore_extra=ignore_extra)
     settled = settle_tally(old.problem, look.tally, again, sure)

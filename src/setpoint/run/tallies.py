@@ -19,8 +19,10 @@ from setpoint.decide.tally import ScoreTally, sample_of
 from setpoint.errors import BadSetting
 from setpoint.measure.count import count
 from setpoint.measure.in_first import LISTS
-from setpoint.problem.check import Check, check_counts
+from setpoint.problem.check import Check, check_clusters, check_counts
+from setpoint.problem.clusters import ClusterCounts
 from setpoint.problem.point import OperatingPoint
+from setpoint.problem.read_sample import read_sample
 from setpoint.run.artefact import SavedRun
 
 #: Scores of each chunk that are kept, as a sample.
@@ -39,6 +41,7 @@ class Look:
         hashes: Hashes of the rows, if the run has a sketch to compare them with.
         scores: Some scores of each chunk.
         labels: Their labels.
+        clusters: The counts of the rows of each cluster, if the run has clusters.
     """
 
     tally: ScoreTally
@@ -47,6 +50,7 @@ class Look:
     hashes: list[Hashes]
     scores: list[Tensor]
     labels: list[Tensor]
+    clusters: ClusterCounts | None = None
 
     def merge(self, other: Look) -> None:
         """Take the rows of another look into account."""
@@ -55,6 +59,8 @@ class Look:
         self.notes.merge(other.notes)
         for name in ("hashes", "scores", "labels"):
             getattr(self, name).extend(getattr(other, name))
+        if self.clusters is not None and other.clusters is not None:
+            self.clusters = self.clusters.merge(other.clusters)
 
     @property
     def rows(self) -> int:
@@ -87,8 +93,11 @@ def _first(saved: SavedRun, threshold: float, ignore_extra: bool, first: int, fr
         hashes.append(row_hashes(schema.encode(frame, ignore_extra=True), schema.labels(frame)))
     scores, labels = saved.scores(frame, ignore_extra=ignore_extra, notes=notes), schema.labels(frame)
     counts = count(scores.double(), labels, threshold) + torch.zeros(4, dtype=torch.float64)
-    every = max(-(-len(labels) // SAMPLED), 1)
-    return Look(ScoreTally().update(scores, labels), counts, notes, hashes, [scores[::every]], [labels[::every]])
+    every, names = max(-(-len(labels) // SAMPLED), 1), saved.clusters(frame)
+    kept = [scores[::every]], [labels[::every]]
+    sample = read_sample(saved.point.problem, scores, labels)
+    clusters = None if names is None else ClusterCounts.of(saved.point.thresholds, sample, names, first)
+    return Look(ScoreTally().update(scores, labels), counts, notes, hashes, *kept, clusters)
 
 
 def second_look(
@@ -140,7 +149,12 @@ def judged_in_chunks(
     point, problem = saved.point, saved.point.problem
     look = first_look(saved, frames, ignore_extra=ignore_extra)
     (closer,) = second_look(saved, frames, [look.tally.around(problem).windows], ignore_extra=ignore_extra)
-    check, positives = check_counts(problem, look.counts, level=level), int(look.counts[0] + look.counts[2])
+    positives = int(look.counts[0] + look.counts[2])
+    check = (
+        check_counts(problem, look.counts, level=level)
+        if look.clusters is None
+        else check_clusters(problem, look.counts, look.clusters, level=level)
+    )
     here = judged_counts(point, look.counts)
     return JudgedRun(here, check, closer.calibrate(problem), look.rows, positives, look.notes, look.hashes)
 

@@ -29,6 +29,7 @@ from setpoint.data.seen import Notes
 from setpoint.decide.drift import SCORES, Reference, read_reference
 from setpoint.errors import BadFile, BadSetting, BadTable
 from setpoint.files import make_directory
+from setpoint.problem.clusters import ClusterCounts
 from setpoint.problem.label_plan import LabelPlan
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.thresholds import Thresholds
@@ -105,8 +106,9 @@ class WatchedRun:
 
     def refer(self, scores: Tensor, labels: Tensor, places: Tensor | None = None) -> None:
         """Make these labelled rows the reference of new scores."""
-        draw = _draws(self.watch.hash)
-        found = {"kind": REFERENCE, "references": {SCORES: Reference.of(_one(scores), draw).stored()}}
+        found: dict[str, Any] = {"kind": REFERENCE}
+        if self.saved.cluster is None:
+            found["references"] = {SCORES: Reference.of(_one(scores), _draws(self.watch.hash)).stored()}
         if self.watch.thresholds.single is not None:
             values = [np.zeros(len(labels))] * len(self.watch.problem.columns)
             named = dict(zip(self.watch.problem.columns, values)) or None
@@ -127,7 +129,7 @@ class WatchedRun:
         references = {n: read_reference(r) for e in self.current for n, r in e.get("references", {}).items()}
         bins = {name: np.zeros(len(reference.ranks), dtype=int) for name, reference in references.items()}
         first: dict[str, Any] = {}
-        count = watch.count if labelled else None
+        count = None if not labelled else watch.count if self.saved.cluster is None else watch.count_clusters
         look = partial(_look_at_chunk, self.saved, watch.thresholds, count, replace(batch, frames=()), references)
         waiting = self._waiting() if batch.key is not None and not labelled else []
         rows, flagged, counts = 0, 0, None
@@ -137,18 +139,30 @@ class WatchedRun:
             for name, own in seen.bins.items():
                 bins[name] += own
             if seen.counts is not None:
-                counts = seen.counts if counts is None else counts + seen.counts
+                counts = seen.counts if counts is None else _added(counts, seen.counts)
             waiting += [seen.keyed] if seen.keyed is not None else []
         more: dict[str, Any] = {"rows": rows, "flagged": flagged, "bins": {k: v.tolist() for k, v in bins.items()}}
         more |= {"references": first} if first else {}
         if labelled:
-            watch.look(counts, batch=batch.fingerprint, name=batch.name, **more)
+            self._count(counts, batch, **more)
         else:
             more |= {"waiting": self._keep(Keyed.joined(waiting))} if batch.key is not None else {}
             watch.add({"kind": SCORED, "name": batch.name, "batch": batch.fingerprint, **more})
 
+    def _count(self, counts: Any, batch: Batch, **more: Any) -> None:
+        look = self.watch.look if self.saved.cluster is None else self.watch.look_at_clusters
+        look(counts, batch=batch.fingerprint, name=batch.name, **more)
+
+    def _refuse_clusters(self) -> None:
+        if self.saved.cluster is not None:
+            raise BadSetting(
+                f"the run was fitted with --cluster {self.saved.cluster}, and rows with weights are not tested by "
+                "clusters; label all rows of some clusters, and leave out --plan and --weight"
+            )
+
     def _weighted(self, batch: Batch, notes: Notes) -> None:
         """Count labelled rows with weights; they were not drawn at random, so they say nothing about drift."""
+        self._refuse_clusters()
         (frame,) = batch.frames
         rest, weights = read_weights(frame, batch.weight, batch.most, self.current)
         assert weights is not None
@@ -162,6 +176,7 @@ class WatchedRun:
 
         The same batch and number give the same rows, since the fingerprint of the batch is the seed.
         """
+        self._refuse_clusters()
         (frame,) = batch.frames
         scores = np.asarray(self.saved.scores(frame, ignore_extra=batch.ignore_extra, notes=notes), dtype=np.float64)
         if not 0 < labels <= len(scores):
@@ -191,9 +206,16 @@ class WatchedRun:
             raise BadTable(f"none of the {frame.height} labels has the {batch.key!r} of a row that waits for its label")
         matched = waiting.take(here)
         groups = None if matched.groups is None else np.array(matched.groups)
-        counts = self.watch.count(matched.scores, self.saved.schema.labels(frame)[there], None, groups)
+        labels = self.saved.schema.labels(frame)[there]
+        counts = (
+            self.watch.count(matched.scores, labels, None, groups)
+            if matched.clusters is None
+            else self.watch.count_clusters(
+                matched.scores, labels, matched.clusters, None, groups, _draws(batch.fingerprint)
+            )
+        )
         left = self._keep(waiting.take(np.setdiff1d(np.arange(len(waiting.keys)), here)))
-        self.watch.look(counts, batch=batch.fingerprint, name=batch.name, late=len(here), waiting=left)
+        self._count(counts, batch, late=len(here), waiting=left)
         return len(here), frame.height - len(here)
 
     def restart(self, point: OperatingPoint, scores: Tensor, labels: Tensor, more: dict[str, Any]) -> None:
@@ -271,7 +293,8 @@ def _look_at_chunk(
     scores = torch.from_numpy(saved.served.model.score(x.numpy()))
     groups = None if problem.group is None else schema.groups(frame, problem.group)
     flagged = int((thresholds.decide(scores.double(), groups) == 1).sum())
-    features = _features(x, schema.features)
+    clusters = saved.clusters(frame)
+    features = _features(x, schema.features) if clusters is None else {}
     made: dict[str, Any] = {}
     if len(references) == 1 and first == 0:
         made = {name: Reference.of(values, draw).stored() for name, values in features.items()}
@@ -281,11 +304,18 @@ def _look_at_chunk(
     }
     counts, keyed = None, None
     if count is not None:
-        counts = count(scores, schema.labels(frame), schema.values(frame, problem.columns), groups)
+        given = schema.values(frame, problem.columns), groups
+        own = (*given,) if clusters is None else (clusters, *given, _draws(batch.fingerprint, first))
+        counts = count(scores, schema.labels(frame), *own)
     elif batch.key is not None:
-        names = None if groups is None else groups.tolist()
-        keyed = Keyed(keys_of(frame, batch.key), scores.double().numpy(), names)
+        names, units = (None if each is None else each.tolist() for each in (groups, clusters))
+        keyed = Keyed(keys_of(frame, batch.key), scores.double().numpy(), names, units)
     return _Seen(len(scores), flagged, bins, made, counts, keyed, notes)
+
+
+def _added(one: Any, other: Any) -> Any:
+    """The counts of two chunks together."""
+    return one.merge(other) if isinstance(one, ClusterCounts) else one + other
 
 
 def _draws(text: str, first: int = 0) -> np.random.Generator:
