@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.common.words import table, wide
-from benchmarks.peers.page_rows import COST, Row, better_by, clearly, listed, percent, rows_table, scope
+from benchmarks.peers.page_rows import COST, Row, better_by, clearly, listed, percent, pivoted, rows_table, scope
 
 CLOSED, LAYER = "setpoint, the program in closed form", "cvxpylayers, the same program"
 
@@ -34,27 +34,38 @@ def verdict(rows: list[Row]) -> str:
 
 def f_section(figures: dict[str, Any]) -> str:
     rows = figures["rows"]
-    note = (
-        f"{scope(figures)} F-scores in percent: at the best cut of the test curve, and at the threshold set on "
-        "validation rows. cvxpylayers solves the linear program of the F-score for each batch and differentiates it; "
-        "our closed form has the value of that very program from the scores alone. Both start from plain "
-        "cross-entropy and take 150 steps of Adam on the same batches of 256 rows, for each of three rates and three "
-        "margins of the program; `ImplicitThreshold` as many, for three rates and three steps; ap-perf batches of 32 "
-        "for half a minute. The start is among the models of each. `default` is `sp.fit` with no solver, which "
-        "chooses nothing on validation rows but the threshold. A linear model each. Seconds are by the wall, of all "
-        "settings tried, on a machine that was busy with other work. `default` and `ImplicitThreshold` were run once "
-        "more after the first run: on training and validation rows of two other splits their scores had been seen to "
-        "drift where no bound holds the threshold, which was mended; `default` again once its anchor had been made "
-        "stronger, on other splits.\n\n"
-        f"The same program twice: {two_ways(rows)}.\n\n"
-        f"{verdict(rows)}"
-    )
     columns = {
         "F, best cut": percent("test"), "better than it by the closed form": better_by("test"),
         "F at threshold": percent("at threshold"), "better there by the closed form": better_by("at threshold"),
         **COST, "note": lambda row: row["note"],
     }  # fmt: skip
-    return f"{note} In short: [peers](../peers.md).\n\n{wide('f-score', rows_table(rows, columns))}"
+    brief = {"F": percent("test"), "our closed form better by": better_by("test")}
+    return "\n\n".join(
+        [
+            f"F-score in percent at the best cut of the test curve. {verdict(rows)}",
+            pivoted(rows, brief),
+            f"The same program solved in two ways: {two_ways(rows)}.",
+            wide("f-score", rows_table(rows, columns)),
+        ]
+    )
+
+
+def f_notes(figures: dict[str, Any]) -> list[str]:
+    """What was fixed, and what was changed after a look."""
+    return [
+        f"{scope(figures)} F-scores in percent: at the best cut of the test curve, and at the threshold set on "
+        "validation rows. A linear model each.",
+        "cvxpylayers solves the linear program of the F-score for each batch and differentiates it; our closed form "
+        "has the value of that very program from the scores alone. Both start from plain cross-entropy and take 150 "
+        "steps of Adam on the same batches of 256 rows, for each of three rates and three margins of the program; "
+        "`ImplicitThreshold` as many, for three rates and three steps; ap-perf batches of 32 for half a minute. The "
+        "start is among the models of each.",
+        "`default` is `sp.fit` with no solver, which chooses nothing on validation rows but the threshold.",
+        "Seconds are by the wall, of all settings tried, on a machine that was busy with other work.",
+        "`default` and `ImplicitThreshold` were run once more after the first run: on training and validation rows of "
+        "two other splits their scores had been seen to drift where no bound holds the threshold, which was mended; "
+        "`default` again once its anchor had been made stronger, on other splits.",
+    ]
 
 
 def f_table(figures: dict[str, Any]) -> str:

@@ -60,3 +60,20 @@ def clearly(rows: list[Row], figure: str, side: int) -> list[str]:
 
 def listed(names: list[str]) -> str:
     return "; ".join(names) if names else "none"
+
+
+def pivoted(rows: list[Row], columns: dict[str, Callable[[Row], str]]) -> str:
+    """The same in short: a row per method, and for each set these columns."""
+    found = {(row["set"], row["peer"]): row for row in rows}
+    sets = list(dict.fromkeys(name for name, _ in found))
+    lines = []
+    for peer in dict.fromkeys(peer for _, peer in found):
+        own = [found.get((name, peer)) for name in sets]
+        lines.append([peer, *(cell for row in own for cell in shown(row, columns))])
+    return table(["method", *(f"{name}: {what}" for name in sets for what in columns)], lines)
+
+
+def shown(row: Row | None, columns: dict[str, Callable[[Row], str]]) -> list[str]:
+    if row is None or "error" in row:
+        return ["did not run" if row else "", *[""] * (len(columns) - 1)]
+    return [show(row) for show in columns.values()]

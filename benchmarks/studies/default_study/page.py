@@ -1,4 +1,4 @@
-"""The section on the default for linear models and heads."""
+"""The page on the default for linear models and heads."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import statistics
 from typing import Any
 
 from benchmarks import looks
+from benchmarks.common.answers import counted_sides
 from benchmarks.common.forest import Line, Panel
 from benchmarks.common.telling import Claim
-from benchmarks.common.words import ERRORS, counted, gain, mean_and_error, table, verdict, wide
+from benchmarks.common.words import ERRORS, counted, gain, mean_and_error, short, table, verdict, wide
 from benchmarks.studies.default_study.study import SHARES
 from benchmarks.studies.default_study.verdict import AGAIN, BASELINE, DEFAULT, ONCE, SMALL, TUNED, sides
 
@@ -67,6 +68,50 @@ def claims(figures: dict[str, Any], models: str = "linear models") -> list[Claim
             met = plain["worse by half a point as well"] == 0
             told.append(Claim(f"{models}: worse by {100 * SMALL:g} points in no cell", effect, met, *more))
     return told
+
+
+def answer(figures: dict[str, Any]) -> str:
+    times = [cell["seconds"][DEFAULT] / cell["seconds"][TUNED + AGAIN] for cell in figures["cells"]]
+    over = [cell["gain, test"][DEFAULT][TUNED + AGAIN] for cell in figures["cells"]]
+    few = 2 * counted_sides(over, "corrected_standard_error")[0] < len(over)
+    return " ".join(
+        [
+            *beside_weights(figures),
+            f"The default takes {statistics.median(times):.1f} times the seconds of the whole grid, the median of all "
+            "cells.",
+            f"Not shown: {'a gain beyond corrected errors in most cells, and ' * few}other models than linear ones.",
+        ]
+    )
+
+
+def beside_weights(figures: dict[str, Any]) -> list[str]:
+    """The mean gain over both rivals, the counts over the stronger one, and where it is behind."""
+    cells = figures["cells"]
+    over = {
+        rival: [{**cell["gain, test"][DEFAULT][rival + AGAIN], "of": cell["set"]} for cell in cells]
+        for rival in (TUNED, BASELINE)
+    }
+    means = {rival: mean_and_error(gains) for rival, gains in over.items()}
+    mean, error = means[TUNED]
+    sure = "" if abs(mean) > 2 * error else ", which is within two standard errors"
+    better, worse = counted_sides(over[TUNED])
+    lost = [f"{cell['set']}, {short(cell['ask'])}, by {-100 * gain['mean']:.2f} points"
+            for cell, gain in zip(cells, over[TUNED]) if sides(gain, "standard_error") < 0]  # fmt: skip
+    strict = counted_sides(over[TUNED], "corrected_standard_error")
+    at = figures["counts"][f"{DEFAULT} | {TUNED + AGAIN} | at threshold | standard_error"]
+    return [
+        f"In the mean {'yes' if mean > 0 else 'no'}: over the strongest rival, the best of {TUNED.split()[2]} class "
+        f"weights trained on the same rows, the default has {gained(mean, error)}{sure}, and "
+        f"{gained(*means[BASELINE])} over plain cross-entropy.",
+        f"It beats the weights beyond two plain standard errors in {better} of {len(cells)} cells and is worse in "
+        f"{worse}{f' ({lost[0]})' if len(lost) == 1 else ''}; by corrected errors in {strict[0]} and {strict[1]}.",
+        f"At the threshold set on calibration rows it is better in {at['better']} and worse in {at['worse']} by plain "
+        "errors.",
+    ]
+
+
+def gained(mean: float, error: float) -> str:
+    return f"a {'gain' if mean > 0 else 'loss'} of {abs(mean):.1f} ± {error:.1f} points"
 
 
 def count_table(figures: dict[str, Any]) -> str:

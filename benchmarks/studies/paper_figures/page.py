@@ -84,6 +84,43 @@ def claims(figures: dict[str, Any]) -> list[Claim]:
     ]  # fmt: skip
 
 
+def answer(figures: dict[str, Any]) -> str:
+    """Which pictures look as the papers say, and how far the others are from it."""
+    told = claims(figures)
+    kept, missed = ([named(claim) for claim in told if claim.met == met] for met in (True, False))
+    if not told:
+        return ""
+    behind = [
+        f"In Figure {number[-1]} of {number.split(',')[0]} {ahead_in(figures, number)}."
+        for number in ("000, 1", "001, 1") if number in figures["true"] and not figures["true"][number]
+    ]  # fmt: skip
+    return " ".join(
+        [
+            f"{len(kept)} of {len(told)} do: {listed(kept) or 'none'}{', but not ' * bool(missed)}{listed(missed)}.",
+            *behind,
+            "A picture has one to three splits and no errors, so nothing here is a test; the studies of the papers' "
+            "tables have repeats and errors.",
+        ]
+    )
+
+
+def named(claim: Claim) -> str:
+    """The picture of a claim: 'Figure 2 of 000'."""
+    paper, number = claim.says.split(":")[0].removeprefix("paper ").split(", ")
+    return f"{number} of {paper}"
+
+
+def listed(names: list[str]) -> str:
+    return " and ".join(", ".join(names).rsplit(", ", 1))
+
+
+def ahead_in(figures: dict[str, Any], number: str) -> str:
+    """In how many panels ours has the larger area."""
+    rows, ours = of(figures, number), PROGRAM if number == "001, 1" else IMPLICIT
+    ahead = sum(row["curves"][ours][PLACES[number]] > row["curves"][PLAIN][PLACES[number]] for row in rows)
+    return f"{ours} has a larger area than cross-entropy, the rival, in {ahead} of {len(rows)} panels"
+
+
 def design(figures: dict[str, Any]) -> str:
     return (
         "Written down in `benchmarks/studies/paper_figures/study.py` before the first result: which panels, which "

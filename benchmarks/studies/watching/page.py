@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from benchmarks.common.answers import ranged
 from benchmarks.common.forest import Line, Panel
 from benchmarks.common.telling import Claim
 from benchmarks.common.words import share_error, table, verdict
@@ -54,6 +55,49 @@ def claims(figures: dict[str, Any]) -> list[Claim]:
         )
     )
     return found
+
+
+def answer(figures: dict[str, Any]) -> str:
+    """False alarms, the delay beside the rivals, and the price of the faster ones."""
+    kept, broken = figures["kept"], figures["broken"]
+    worst = max(kept, key=lambda row: row["alarms"])
+    found, error = share_error(worst["alarms"], worst["streams"])
+    few = "Few false alarms" if all(row["met"] for row in kept) else "Too many false alarms"
+    return " ".join(
+        [
+            f"{few}: a kept promise is ever called broken in {found:.1f} ± {error:.1f} % of streams in the worst of "
+            f"{len(kept)} cells, over {worst['looks']:,} looks, at a level of {100 * figures['level']:.0f} %.",
+            f"A broken one is noticed after {ranged([_mean(row['watch']) for row in broken])} months, the means of "
+            "the streams with an alarm.",
+            *_beside_mapie([row for row in broken if "MAPIE" in row]),
+            _beside_tests(figures),
+            "Not shown: real streams.",
+        ]
+    )
+
+
+def _beside_mapie(rows: list[dict[str, Any]]) -> list[str]:
+    if not rows:
+        return []
+    ours, theirs = (ranged([_mean(row[way]) for row in rows]) for way in ("watch on these", "MAPIE"))
+    later = sum(_mean(row["watch on these"]) > _mean(row["MAPIE"]) for row in rows)
+    return [
+        f"MAPIE's monitor takes {theirs} months on {rows[0]['MAPIE']['streams']} streams of each cell, ours on the "
+        f"same streams {ours}: later in {later} of {len(rows)} cells (means without errors)."
+    ]
+
+
+def _beside_tests(figures: dict[str, Any]) -> str:
+    """Tests whose looks are fixed beforehand: sooner in some cells, at their price."""
+    rows = figures["broken"]
+    sooner, later = (
+        sum(side * (_mean(row["Bonferroni"]) - _mean(row["watch"])) > 0 for row in rows) for side in (-1, 1)
+    )
+    return (
+        f"Bonferroni over 24 looks that are fixed beforehand, the strongest rival, is sooner in {sooner} and later in "
+        f"{later} of {len(rows)} cells; a monthly test takes {ranged([_mean(row['monthly test']) for row in rows])} "
+        f"months, and calls {100 * figures['monthly_alarms']:.0f} % of streams at the bound broken."
+    )
 
 
 def forest(figures: dict[str, Any]) -> list[Panel]:
