@@ -9,9 +9,10 @@ import torch
 import setpoint as sp
 from setpoint.errors import BadGroups
 from setpoint.measure.sample import Sample
+from setpoint.problem.per_label import PerLabel
 from setpoint.problem.read_thresholds import MOST_THRESHOLDS, as_thresholds, read_thresholds
 from setpoint.problem.shifts import Shifts
-from setpoint.problem.thresholds import OneThreshold, PerBound, PerGroup
+from setpoint.problem.thresholds import Band, OneThreshold, PerBound, PerGroup
 
 PLAIN = sp.ask("minimize fnr where fpr <= 10%")
 AREA = sp.ask("maximize recall over fpr in [0%, 30%] with 3 points")
@@ -113,11 +114,65 @@ def test_shifts_decide_count_and_store_themselves():
 
 
 def test_words():
-    assert OneThreshold(0.123456).describe() == OneThreshold(0.123456).describe("") == "0.1235"
+    assert OneThreshold(0.123456).describe() == OneThreshold(0.123456).describe("") == "0.123456"
+    assert OneThreshold(0.123456).legible([0.1, 0.2]).describe() == "0.1235"
     assert PerBound((0.5, -0.5, 0.25)).describe() == "-0.5 ... 0.5"
     assert GROUPS.describe() == "b 0.25, a -0.5"
-    assert GROUPS.describe("{value:.1f} ({group})") == "0.2 (b), -0.5 (a)"
+    assert GROUPS.describe("{value} ({group})") == "0.25 (b), -0.5 (a)"
     assert GROUPS.describe("") == "-0.5 ... 0.25"
+
+
+@pytest.mark.parametrize("value", [0.1 + 0.2, 0.9999999787123456, 999999999.9997498, -1e-300, 1e300, 5e-324, 0.0])
+def test_without_rows_the_text_of_a_threshold_is_the_very_number(value):
+    assert float(OneThreshold(value).describe()) == value
+    assert OneThreshold(value).rule() == f"Run at threshold {OneThreshold(value).describe()}"
+
+
+def read_back(kind, text):
+    """The thresholds of a kind as a person would copy them from their description."""
+    each = [float(part.rsplit(" ", 1)[-1]) for part in text.split(", ")]
+    if isinstance(kind, OneThreshold):
+        return OneThreshold(*each)
+    return Band(*map(float, text.split(" and "))) if isinstance(kind, Band) else made(kind, each)
+
+
+def made(kind, each):
+    return PerGroup(dict(zip(kind.plain, each))) if isinstance(kind, PerGroup) else type(kind)(kind.names, tuple(each))
+
+
+@pytest.mark.parametrize("squeezed", [0.0, 1.0, 1e-4, 1e-9, 1e-15])
+@pytest.mark.parametrize("kind", ["one", "band", "groups", "labels", "shifts"])
+def test_the_text_of_thresholds_decides_rows_as_they_do_with_as_few_digits_as_that_takes(kind, squeezed):
+    """Scores lie ever closer together; 0 stands for scores that are all tied."""
+    draw = np.random.default_rng(5)
+    scores = 0.7 + squeezed * draw.normal(size=(400, 2))
+    groups = draw.choice(["a", "b"], 400)
+    low, high = sorted(0.7 + squeezed * draw.normal(size=2))
+    found = {
+        "one": OneThreshold(low), "band": Band(low, high), "groups": PerGroup({"a": low, "b": high}),
+        "labels": PerLabel(("x", "y"), (low, high)), "shifts": Shifts(("x", "y"), (low / 3, high / 3)),
+    }[kind]  # fmt: skip
+    seen = scores if kind in ("labels", "shifts") else scores[:, 0]
+    shown = found.legible(seen)
+    assert shown == found
+    again = read_back(shown, shown.describe())
+    np.testing.assert_array_equal(again.decided(seen, groups), found.decided(seen, groups))
+    assert shown.digits <= 8 or squeezed < 1e-4
+    if shown.digits > 4 and kind == "one":
+        shorter = OneThreshold(float(f"{low:.{shown.digits - 1}g}"))
+        assert (shorter.decided(seen) != found.decided(seen)).any()
+
+
+def test_a_point_shows_a_threshold_that_separates_the_scores_it_was_set_on():
+    """Probabilities near 1 differ in the eighth digit."""
+    draw = np.random.default_rng(0)
+    labels = draw.random(3000) < 0.3
+    scores = 1 / (1 + np.exp(-15 - draw.normal(size=3000) - 2 * labels))
+    for point in (sp.calibrate(PLAIN, scores, labels), sp.evaluate(PLAIN, scores, labels)):
+        text = str(point).partition("threshold ")[2].partition(",")[0]
+        assert ((scores > float(text)) == (scores > point.threshold)).all()
+        assert ((scores > float(f"{point.threshold:.4g}")) != (scores > point.threshold)).any()
+        assert len(text) < 16
 
 
 def test_only_one_threshold_is_single():

@@ -14,6 +14,8 @@ from doors import main_ok
 from marks import slow
 from setpoint.cli import main
 from setpoint.errors import BadProblem, BadSetting, ShapeMismatch
+from setpoint.problem.legible import spelled
+from setpoint.report.data import page_data
 from setpoint.report.notebook import HEIGHT
 from setpoint.run.settings import Settings
 from setpoint.run.table import fit_table
@@ -96,6 +98,20 @@ def test_the_page_names_the_positive_class_and_doubts_scores_that_are_higher_for
     assert "label = bad (as asked)" in unescape(page)
     assert [one.code for one in sp.report(ASK, -scores, labels).material.cautions] == ["higher-for-negatives"]
     assert sp.report(ASK, scores, labels).material.cautions == ()
+
+
+def test_thresholds_on_the_page_decide_its_rows_when_they_are_copied(rows):
+    """Probabilities near 1 need more than four digits; the slider has as many at each of its places."""
+    scores, labels = rows
+    near = 1 / (1 + np.exp(-12 - scores))
+    page = sp.report(ASK, near, labels)
+    copied = float(re.search(r"Run at threshold (\S+)\. On", page.html)[1])
+    assert ((near > copied) == (near > page.point.threshold)).all()
+    found = page_data(page.material)["contenders"][0]["parts"]["test"]
+    test = page.material.contenders[0].scores["test"].numpy()
+    assert max(found["digits"]) > 6
+    for threshold, digits in zip(found["threshold"], found["digits"]):
+        assert ((test > float(spelled(threshold, digits))) == (test > threshold)).all()
 
 
 def test_points_runs_and_tuned_models_show_themselves(rows):

@@ -131,11 +131,12 @@ def label_table(run: TableRun) -> Table:
     objective, bounds = label_heads(problem)
     rivals = [] if run.rival is None else [label_rows(run.rival.judged("test"))]
     rows: list[list[str | Text]] = []
+    thresholds = run.chosen.point.thresholds
     for place, row in enumerate(label_rows(run.chosen.judged("test"))):
         marked = [Text(f"{text}*", style="red") if beyond else Text(text) for text, beyond in row.bounds]
         marked = marked if problem.is_uniform or not bounds else [Text("\n").join(marked)]
         others: list[str | Text] = [rival[place].objective for rival in rivals]
-        rows.append([row.label, row.objective, *others, *marked, f"{row.threshold:.4g}"])
+        rows.append([row.label, row.objective, *others, *marked, thresholds.shown(row.threshold)])
     named = [f"{objective}\n{run.rival.name}" for _ in rivals if run.rival is not None]
     return grid(["label", f"{objective}\ntest", *named, *(f"{bound}\ntest" for bound in bounds), "threshold"], rows)
 

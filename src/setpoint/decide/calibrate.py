@@ -76,7 +76,7 @@ def evaluate(
     belongs = belonging(problem, groups, lists)
     columns = _gathered(problem, known, scores, labels, weights, belongs, Processes.of(process_group))
     sample, names = _judged_sample(problem, known, *columns)
-    return OperatingPoint.at(problem, decider(problem).best(problem, sample, names), sample)
+    return _told(OperatingPoint.at(problem, decider(problem).best(problem, sample, names), sample), sample)
 
 
 def calibrate(
@@ -156,7 +156,8 @@ def calibrate(
     sample, names = _judged_sample(problem, known, *columns, by_group=per_group)
     ways, certificate = decider(problem), None
     if confidence is None:
-        return OperatingPoint.at(problem, ways.bounded(problem, sample, ways.best(problem, sample, names)), sample)
+        bare = ways.bounded(problem, sample, ways.best(problem, sample, names))
+        return _told(OperatingPoint.at(problem, bare, sample), sample)
     refuse_confidence(confidence)
     drawn = independent(sample, clusters, most)
     if not is_certifiable(problem) and not any(c.relation == "==" for c in problem.constraints):
@@ -167,8 +168,13 @@ def calibrate(
         except TooFewSamples as cause:
             raise drawn.said_of_refusal(cause) from cause
         certificate = drawn.said_of(certificate)
-    point = OperatingPoint.at(problem, thresholds, sample, certificate)
+    point = _told(OperatingPoint.at(problem, thresholds, sample, certificate), sample)
     return replace(point, estimates=estimate(point, drawn.sample, confidence))
+
+
+def _told(point: OperatingPoint, sample: Sample) -> OperatingPoint:
+    """The point, whose thresholds are shown with as few digits as decide the rows of the sample in the same way."""
+    return replace(point, thresholds=point.thresholds.legible(sample.scores.detach().cpu()))
 
 
 def _judged_sample(

@@ -13,6 +13,7 @@ from setpoint.measure.labels import count_labels
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import Step
 from setpoint.on_use import torch
+from setpoint.problem.legible import digits_between
 from setpoint.problem.thresholds import Thresholds
 
 if TYPE_CHECKING:
@@ -64,10 +65,14 @@ class PerLabel(Thresholds):
         shares = step.above(sample.scores.double() - self.tensor().to(sample.scores.device))
         return count_labels(shares, sample.labels, sample.weights).unsqueeze(0)
 
-    def describe(self, form: str = "{group} {value:.4g}") -> str:
+    def enough_digits(self, scores: NDArray[np.float64]) -> int:
+        each = [digits_between(cut, own) for cut, own in zip(self.cuts, scores.T)]
+        return max(each) if all(each) else 0
+
+    def describe(self, form: str = "{group} {value}") -> str:
         if not form or len(self.names) > _MOST_NAMED:
             return super().describe()
-        return ", ".join(form.format(group=name, value=value) for name, value in self.plain.items())
+        return ", ".join(form.format(group=name, value=self.shown(value)) for name, value in self.plain.items())
 
-    def rule(self, form: str = "{group} {value:.4g}") -> str:
+    def rule(self, form: str = "{group} {value}") -> str:
         return f"Run at thresholds {self.describe(form)}"

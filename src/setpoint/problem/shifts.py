@@ -14,6 +14,7 @@ from setpoint.measure.classes import confusion, count_classes
 from setpoint.measure.sample import Sample
 from setpoint.measure.step import Step
 from setpoint.on_use import torch
+from setpoint.problem.legible import DIGITS, spelled
 from setpoint.problem.thresholds import Thresholds
 
 if TYPE_CHECKING:
@@ -85,10 +86,15 @@ class Shifts(Thresholds):
         scores, shifts = sample.scores.double(), self.tensor().to(sample.scores.device)
         return count_classes(scores, sample.labels.long(), shifts, temperature, weights=sample.weights).unsqueeze(0)
 
-    def describe(self, form: str = "{group} {value:.4g}") -> str:
+    def enough_digits(self, scores: NDArray[np.float64]) -> int:
+        decided = self.decided(scores)
+        rounded = ((n, Shifts(self.names, tuple(float(spelled(one, n)) for one in self.shifts))) for n in DIGITS)
+        return next((n for n, other in rounded if np.array_equal(other.decided(scores), decided)), 0)
+
+    def describe(self, form: str = "{group} {value}") -> str:
         if not form or len(self.names) > _MOST_NAMED:
             return super().describe()
-        return ", ".join(form.format(group=name, value=value) for name, value in self.plain.items())
+        return ", ".join(form.format(group=name, value=self.shown(value)) for name, value in self.plain.items())
 
-    def rule(self, form: str = "{group} {value:.4g}") -> str:
+    def rule(self, form: str = "{group} {value}") -> str:
         return f"Run at shifts {self.describe(form)}"

@@ -7,6 +7,7 @@ class, and a line in `problem/read_thresholds.py`.
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -14,12 +15,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Self
 
 from setpoint.errors import BadGroups
 from setpoint.measure.count import count, count_sorted
 from setpoint.measure.sample import Sample, numbered
 from setpoint.measure.step import Step
 from setpoint.on_use import torch
+from setpoint.problem.legible import digits_between, spelled
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -37,6 +40,8 @@ class Thresholds(ABC):
     plain: Threshold
     #: What is set, in words.
     noun: ClassVar[str] = "threshold"
+    #: How many digits of a threshold are shown; 0 shows as many as read back as the very number.
+    digits: int = 0
     #: What is true where bounds are broken, before the bounds; by default, that no such thing as the noun meets them.
     fails: ClassVar[str] = ""
 
@@ -118,13 +123,30 @@ class Thresholds(ABC):
         """Scores that share thresholds, and those: scores less the thresholds of their groups, if any, share a 0."""
         return scores, self.tensor()
 
-    def describe(self, form: str = "{group} {value:.4g}") -> str:
-        """The thresholds in words: of groups each in the given form if there is one, else the lowest and highest."""
-        return f"{min(self.values):.4g} ... {max(self.values):.4g}"
+    def legible(self, scores: Any) -> Self:
+        """The same thresholds, shown with as few digits as decide each of these scores in the same way."""
+        shown, seen = copy.copy(self), np.asarray(scores, dtype=np.float64)
+        object.__setattr__(shown, "digits", self.enough_digits(seen) if seen.size else 0)
+        return shown
 
-    def rule(self, form: str = "{group} {value:.4g}") -> str:
+    def enough_digits(self, scores: NDArray[np.float64]) -> int:
+        """The digits that `legible` shows: those of the threshold that needs most, 0 if it needs all."""
+        each = [
+            digits_between(value, scores) for value in {min(self.values), max(self.values), *self.by_group.values()}
+        ]
+        return max(each) if all(each) else 0
+
+    def describe(self, form: str = "{group} {value}") -> str:
+        """The thresholds in words: of groups each in the given form if there is one, else the lowest and highest."""
+        return f"{self.shown(min(self.values))} ... {self.shown(max(self.values))}"
+
+    def rule(self, form: str = "{group} {value}") -> str:
         """The decision rule as an instruction, with the thresholds in the form of `describe`."""
         return f"Run at threshold {self.describe(form)}"
+
+    def shown(self, value: float) -> str:
+        """The text of one of the thresholds."""
+        return spelled(value, self.digits)
 
 
 @dataclass(frozen=True)
@@ -162,7 +184,7 @@ class OneThreshold(Thresholds):
         return _per_column(sample, lambda own: super(OneThreshold, self).soft_counts(own, step))
 
     def describe(self, form: str = "") -> str:
-        return f"{self.plain:.4g}"
+        return self.shown(self.plain)
 
 
 @dataclass(frozen=True)
@@ -237,8 +259,8 @@ class PerGroup(Thresholds):
         own = self.tensor()[0, places].to(scores.device)
         return scores - own, torch.zeros((), dtype=torch.float64, device=scores.device)
 
-    def describe(self, form: str = "{group} {value:.4g}") -> str:
-        each = [form.format(group=group, value=value) for group, value in self.plain.items()]
+    def describe(self, form: str = "{group} {value}") -> str:
+        each = [form.format(group=group, value=self.shown(value)) for group, value in self.plain.items()]
         return ", ".join(each) if form else super().describe()
 
 
@@ -290,12 +312,12 @@ class Band(Thresholds):
         return torch.stack([tp, fp, fn, tn, passed_tp - tp, passed_fp - fp], dim=-1).unsqueeze(0)
 
     def describe(self, form: str = "") -> str:
-        return f"{self.low:.4g} and {self.high:.4g}"
+        return f"{self.shown(self.low)} and {self.shown(self.high)}"
 
     def rule(self, form: str = "") -> str:
         if self.low == self.high:
-            return f"Flag above {self.high:.4g}, review nothing"
-        return f"Flag above {self.high:.4g}, review from {self.low:.4g} to {self.high:.4g}"
+            return f"Flag above {self.shown(self.high)}, review nothing"
+        return f"Flag above {self.shown(self.high)}, review from {self.shown(self.low)} to {self.shown(self.high)}"
 
 
 def _per_column(sample: Sample, count_of: Callable[[Sample], Tensor]) -> Tensor:

@@ -36,7 +36,9 @@ const plainTick = (step) => (v) => v.toFixed(Math.min(digits(step), 12));
 
 const ratio = (part, all) => (all > 0 ? part / all : 0);
 const whole = (v) => Math.round(v).toLocaleString('en-US');
-const number = (v) => (v === 0 ? '0' : Math.abs(v) >= 1e6 || Math.abs(v) < 1e-4 ? v.toExponential(3) : String(Number(v.toPrecision(4))));
+// With 4 digits; a threshold may need more to decide the same rows, and 0 stands for all digits.
+const number = (v, most = 4) => (most === 4 ? rounded(v) : String(most ? Number(v.toPrecision(most)) : v));
+const rounded = (v) => (v === 0 ? '0' : Math.abs(v) >= 1e6 || Math.abs(v) < 1e-4 ? v.toExponential(3) : String(Number(v.toPrecision(4))));
 const percent = (v) => `${v === 0 || Math.abs(v) >= 0.001 ? (100 * v).toFixed(2) : Number((100 * v).toPrecision(2))}%`;
 const shown = (share, v) => (share ? percent(v) : number(v));
 

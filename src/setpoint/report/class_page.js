@@ -22,7 +22,7 @@ function showClasses(table, shifts) {
     const [low, high] = clopperPearson(hits, rows);
     const row = element('tr', { 'data-class': name, ...(k === state.shifted ? { class: 'asked' } : {}) }, body);
     element('th', { scope: 'row' }, row, name);
-    const texts = [whole(rows), percent(ratio(hits, rows)), `${percent(low)} to ${percent(high)}`, percent(ratio(hits, given)), percent(ratio(given, all)), number(shifts[k])];
+    const texts = [whole(rows), percent(ratio(hits, rows)), `${percent(low)} to ${percent(high)}`, percent(ratio(hits, given)), percent(ratio(given, all)), number(shifts[k], data.digits)];
     texts.forEach((text) => element('td', { class: 'n' }, row, text));
   });
 }
@@ -48,9 +48,9 @@ function update() {
   showCounts(table);
   showBounds(cut);
   slider.value = state.place;
-  find('shift-value').textContent = number(shifts[state.shifted]);
+  find('shift-value').textContent = number(shifts[state.shifted], data.digits);
   find('objective-value').textContent = value;
-  slider.setAttribute('aria-valuetext', `${number(shifts[state.shifted])}, ${data.objective.name} ${value}`);
+  slider.setAttribute('aria-valuetext', `${number(shifts[state.shifted], data.digits)}, ${data.objective.name} ${value}`);
   find('back').disabled = state.place === cut.own;
 }
 

@@ -113,7 +113,7 @@ def _explore(material: Material, chosen: Contender, part: str) -> str:
     """The slider, the rates of each class on a part, and how often each class is given to rows of each class."""
     names, sample = material.point.classes, material.read(chosen, part)
     counts, table = chosen.thresholds.count(sample)[0], chosen.thresholds.kinds(sample).view(len(names), -1)
-    shifts = chosen.thresholds.values
+    shifts = map(chosen.thresholds.shown, chosen.thresholds.values)
     each = "".join(_row(name, own, shift) for name, own, shift in zip(names, counts, shifts))
     given = "".join(cells(name, [f"{int(n):,}" for n in own]) for name, own in zip(names, table.tolist()))
     columns = ["class", "rows", "recall", "95% interval", "precision", "coverage", "shift"]
@@ -125,11 +125,11 @@ def _explore(material: Material, chosen: Contender, part: str) -> str:
     )
 
 
-def _row(name: str, counts: Tensor, shift: float) -> str:
+def _row(name: str, counts: Tensor, shift: str) -> str:
     found, size = round(float(counts[0])), round(float(counts[0] + counts[2]))
     low, high = (show_share(float(end)) for end in interval(found, size, 0.95))
     rates = [show_share(float(rate(counts))) for rate in (recall, precision, flagged)]
-    texts = [f"{size:,}", rates[0], f"{low} to {high}", rates[1], rates[2], f"{shift:.4g}"]
+    texts = [f"{size:,}", rates[0], f"{low} to {high}", rates[1], rates[2], shift]
     return cells(name, texts)
 
 

@@ -87,6 +87,7 @@ def class_data(problem: Problem, own: Shifts, samples: dict[str, Sample], names:
     return {
         "classes": list(own.names),
         "own": list(own.shifts),
+        "digits": own.digits,
         "first": asked[0] if asked else 0,
         "objective": {"name": str(problem.objective), "share": problem.objective.is_share},
         "bounds": [{"text": str(c), "share": c.quantity.is_share} for c in problem.constraints],

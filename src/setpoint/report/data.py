@@ -43,7 +43,11 @@ def page_data(material: Material, most: int = MOST) -> dict[str, Any]:
                 "histogram": asdict(histogram(sample, own)),
                 "reliability": reliability(raw),
             }
-        named = {"name": contender.name, "thresholds": contender.thresholds.by_group}
+        named = {
+            "name": contender.name,
+            "thresholds": contender.thresholds.by_group,
+            "digits": contender.thresholds.digits,
+        }
         contenders.append({**named, "parts": judged, **history_data(contender)})
     return {
         "ask": str(problem),
@@ -122,6 +126,7 @@ def positions_data(positions: Positions, shown: Sequence[Quantity], group_names:
     }
     plain: dict[str, Any] = {
         "threshold": positions.thresholds.tolist(),
+        "digits": positions.digits,
         "tp": _whole(counts[:, 0]),
         "fp": _whole(counts[:, 1]),
         "positives": int(counts[0, 0] + counts[0, 2]),

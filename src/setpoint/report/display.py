@@ -129,7 +129,7 @@ class OperatingPointDisplay:
             _, ax = pyplot.subplots(figsize=(5, 4.2))
         here = self.point.rates["fpr"], self.point.rates["recall"]
         ax.step(self.fpr, self.recall, where="post", color="#0b6485", label=self.name or None)
-        told = f"threshold {self.point.threshold:.4g}: {show_objective(self.point)}"
+        told = f"threshold {self.point.thresholds.describe()}: {show_objective(self.point)}"
         ax.plot(*here, "o", color="black", label=told)
         for c in self.point.problem.constraints:
             if c.quantity == fpr and c.relation == "<=":

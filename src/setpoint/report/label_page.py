@@ -68,7 +68,7 @@ def _part(material: Material, chosen: Contender, part: str) -> str:
         marked = marked if problem.is_uniform or not bounds else ["<br>".join(marked)]
         own = [f"{tp + fn:,}", f"{fp + tn:,}", escape(row.objective)]
         own += [escape(rival[place].objective) for rival in rivals] + marked
-        body += cells(row.label, [*own, f"{low} to {high}", f"{row.threshold:.4g}"])
+        body += cells(row.label, [*own, f"{low} to {high}", chosen.thresholds.shown(row.threshold)])
     title = f"Each label, {part_name(part)} rows"
     note = '<p class="note">&#9888; beyond the bound on these rows.</p>' if "&#9888;" in body else ""
     return f"<section><h2>{title}</h2>{table_of(title, 'rates', heads, body)}{note}</section>"

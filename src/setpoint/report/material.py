@@ -42,7 +42,7 @@ class Contender:
 
     Attributes:
         name: The name that the report shows.
-        thresholds: The thresholds that the model runs at.
+        thresholds: The thresholds that the model runs at, shown with the digits that decide `scores`.
         bare: The bare cut of the calibration rows, where `thresholds` have a certificate.
         scores: One score per row, by part.
         judged: `objective`, `feasible` and `rates`, by part.
@@ -69,6 +69,11 @@ class Contender:
     seconds: float | None = None
     tried: Sequence[TriedMethod] = ()
     bare: Thresholds | None = None
+
+    def __post_init__(self) -> None:
+        if self.scores:
+            seen = torch.cat([torch.as_tensor(scores).detach().double().cpu() for scores in self.scores.values()])
+            object.__setattr__(self, "thresholds", self.thresholds.legible(seen))
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ function showGroups(rows) {
     element('th', { scope: 'row' }, row, group.name);
     element('td', { class: 'n' }, row, whole(group.positives + group.negatives));
     element('td', { class: 'n' }, row, whole(group.positives));
-    if (data.margins) element('td', { class: 'n' }, row, number(data.contenders[state.contender].thresholds[group.name] + rows.threshold[state.places[0]]));
+    if (data.margins) element('td', { class: 'n' }, row, number(...ofGroup(group.name, rows)));
     data.group_rates.forEach((q, j) => {
       const m = all[g][j], cell = element('td', { class: 'n', 'data-rate': q.name, 'data-value': m.value, 'data-low': m.low, 'data-high': m.high }, row, m.n > 0 ? percent(m.value) : 'no rows');
       if (!(m.n > 0)) return;
@@ -120,6 +120,15 @@ function showGroups(rows) {
     element('td', { class: 'n', 'data-rate': data.group_rates[j].name, 'data-value': gap }, last, percent(gap));
   });
 }
+
+// The threshold of a group when all are moved, and the digits that it needs: as many as the larger of both needs.
+function ofGroup(name, rows) {
+  const { thresholds, digits } = data.contenders[state.contender], place = state.places[0], moved = rows.digits[place];
+  return [thresholds[name] + rows.threshold[place], digits && moved && Math.max(digits, moved)];
+}
+
+// A threshold with as many digits as decide the rows in the same way.
+const spelled = (rows, place) => number(rows.threshold[place], rows.digits[place]);
 
 // The track of a slider with several handles: not flagged, reviewed, flagged.
 function showTrack() {
@@ -142,12 +151,12 @@ function update() {
   const asked = data.quantities.map((q, i) => (q.asked ? `, ${q.name} ${shown(q.share, measured[i].value)}` : '')).join('');
   sliders.forEach((slider, h) => {
     const threshold = rows.threshold[state.places[h]];
-    put(find(`${slider.id}-value`), number(threshold), threshold);
+    put(find(`${slider.id}-value`), spelled(rows, state.places[h]), threshold);
     slider.value = state.places[h];
-    slider.setAttribute('aria-valuetext', `${number(threshold)}${asked}`);
+    slider.setAttribute('aria-valuetext', `${spelled(rows, state.places[h])}${asked}`);
   });
   for (const button of find('own').querySelectorAll('button')) {
-    const there = button.value === String(state.places), own = ownPlaces(rows)[0].map((place) => number(rows.threshold[place]));
+    const there = button.value === String(state.places), own = ownPlaces(rows)[0].map((place) => spelled(rows, place));
     if (data.own_names.length) button.setAttribute('aria-pressed', there);
     else button.disabled = there;
     if (!data.own_names.length) button.textContent = there ? data.words.here : `Back to the run's ${data.words.own}, ${own.join(' and ')}`;

@@ -7,13 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from setpoint.measure.count import count_sorted
 from setpoint.measure.curve import curve
 from setpoint.measure.rate import fnr, fpr, precision, recall, tnr
 from setpoint.measure.sample import Sample
+from setpoint.problem.legible import digits_between
 from setpoint.problem.problem import Problem
 
 #: More cuts than this are thinned: a slider has no more steps than a screen has pixels.
@@ -27,13 +30,15 @@ AXES[str(precision)] = ("precision", False)
 class Positions:
     """Thresholds in rising order and the true counts at each, `(m, 4)`, also by group, `(m, G, 4)`.
 
-    `own` are the places of the run's own thresholds; `kept` of the `cuts` that the rows have are there.
+    `own` are the places of the run's own thresholds; `kept` of the `cuts` that the rows have are there. `digits` is how
+    many digits of each threshold decide the rows in the same way, 0 for all.
     """
 
     thresholds: Tensor
     counts: Tensor
     by_group: Tensor | None
     own: list[int]
+    digits: list[int]
     kept: int
     cuts: int
     #: Counts of the rows and of the values of each column, `(m, 1 + C, 4)`, where the ask names columns.
@@ -62,7 +67,15 @@ def find_positions(sample: Sample, own: Sequence[float], most: int = MOST) -> Po
     if sample.values is not None:
         each = [count_sorted(sample.scores, sample.labels, thresholds, own) for own in sample.values.unbind(1)]
         of_values = torch.stack([counts, *each], dim=1)
-    return Positions(thresholds, counts, by_group, places, len(kept), cuts, of_values)
+    ordered = everything.values.flip(0).double().numpy()
+    digits = [digits_between(value, near) for value, near in zip(thresholds.tolist(), _neighbours(ordered, thresholds))]
+    return Positions(thresholds, counts, by_group, places, digits, len(kept), cuts, of_values)
+
+
+def _neighbours(ordered: NDArray[np.float64], thresholds: Tensor) -> list[NDArray[np.float64]]:
+    """The score below each threshold, or at it, and the score above it, where there are such scores."""
+    places = np.searchsorted(ordered, thresholds.numpy(), side="right").tolist()
+    return [ordered[max(place - 1, 0) : place + 1] for place in places]
 
 
 def spread(cuts: int, centres: Tensor, most: int) -> Tensor:

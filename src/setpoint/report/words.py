@@ -28,7 +28,7 @@ from setpoint.report.material import Material
 from setpoint.run.sanity import IN_DOUBT
 
 #: The threshold of a group, as the page shows it.
-GROUP = "{value:.4g} ({group})"
+GROUP = "{value} ({group})"
 #: An equality holds on rows that cannot tell its rate from the bound by an exact test of this level.
 LEVEL = 0.05
 
