@@ -233,7 +233,7 @@ def test_rows_without_a_label_are_left_out_and_counted(table, capsys, monkeypatc
         monkeypatch.setattr(place, lambda path, **how: scan_table(path, 4000, **how))
     unlabelled(loans()).write_csv("gaps.csv")
     said = refused(capsys, "fit", "gaps.csv", *QUICK, *more)
-    assert "'default' is missing in 200 of 600 rows; fill it in, or use --drop-missing-target" in said
+    assert "'default' is missing in 200 of 600 rows; fill it in, or drop those rows, as setpoint fit does" in said
     # A column of positions tells the table with gaps from the one without; all else is the same.
     main_ok("fit", "gaps.csv", *QUICK, "--drop-missing-target", "--drop", "id", "--out", "gaps", *more)
     main_ok("fit", "loans.csv", *QUICK, "--drop", "id", "--out", "whole", *more)

@@ -11,7 +11,6 @@ from setpoint.commands.terminal import console, say, tell
 from setpoint.commands.watch import fingerprint_of
 from setpoint.data.exchange import frames_at
 from setpoint.data.text_format import TextFormat
-from setpoint.decide.settle import demanded
 from setpoint.errors import BadSetting
 from setpoint.lock import locked
 from setpoint.run.recalibrate import recalibrate
@@ -46,20 +45,23 @@ def main(
         fresh = recalibrate(run, batch, sure, in_chunks=in_chunks)
     found += fresh.told
     problem, old, settled, here = fresh.old.problem, fresh.old, fresh.settled, fresh.here
-    refused = settled.refusal is not None and demanded(sure) is not None
     tell(*(f"note: {note}" for note in [*found, *fresh.notes.sentences()]), stderr=True, quiet=quiet)
-    new = settled.point
+    point, code = fresh.point, 0 if fresh.is_set else UNCERTIFIED
     if as_json:
         write_json(
             {"ask": str(problem), "rows": fresh.rows, "before": old.to_dict(), "before_here": here.rates,
-             "point": new.to_dict(), "refusal": settled.refusal}
+             "point": point.to_dict(), "is_set": fresh.is_set, "refusal": settled.refusal}
         )  # fmt: skip
-        return UNCERTIFIED if refused else 0
-    screen = console(quiet=quiet)
+        return code
+    screen, noun = console(quiet=quiet), "threshold" if old.thresholds.noun == "threshold" else "decision"
     say(screen, f"{problem}, on {fresh.rows} fresh rows:")
-    screen.print(grid(["rate", "old threshold\nwhen set", "old threshold\nhere", "new threshold\nhere"],
-                      rates_of(old, here, new)))  # fmt: skip
-    say(screen, f"The old {old.thresholds.noun} was {old.thresholds.describe()}. {new.thresholds.rule()}.")
-    said = settled.refusal or (str(new.certificate) if new.certificate else "")
+    heads = ["rate", f"old {noun}\nwhen set", f"old {noun}\nhere", f"new {noun}\nhere"]
+    points = [old, here, *([point] if fresh.is_set else [])]
+    screen.print(grid(heads[: 1 + len(points)], rates_of(*points)))
+    if fresh.is_set:
+        say(screen, f"The old {noun} was {old.thresholds.describe()}. {point.thresholds.rule()}.")
+    else:
+        say(screen, f"The run stays as it was: the {noun} is {point.thresholds.describe()}.")
+    said = settled.refusal or (str(point.certificate) if point.certificate else "")
     say(screen, *([f"{'No certificate' if settled.refusal else 'Certificate'}: {said}."] if said else []))
-    return UNCERTIFIED if refused else 0
+    return code

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,12 @@ import numpy as np
 from setpoint.commands.show import grid, write_json
 from setpoint.commands.terminal import console, say, unlike_training
 from setpoint.data.exchange import frames_at
-from setpoint.data.frame import Frame, with_labels
+from setpoint.data.frame import Frame
 from setpoint.data.scan import Scan, fingerprint, hash_of_files
 from setpoint.data.sketch import Hashes, row_hashes, share_known
-from setpoint.data.stream import Labelled
 from setpoint.data.text_format import TextFormat
 from setpoint.decide.calibrate import evaluate
-from setpoint.errors import BadSetting, BadTable
+from setpoint.errors import BadSetting
 from setpoint.measure.rate import recall
 from setpoint.problem.caution import Caution, cautions_of_ask
 from setpoint.problem.point import OperatingPoint
@@ -26,6 +25,7 @@ from setpoint.problem.problem import Problem
 from setpoint.problem.watch import Watch
 from setpoint.report.words import checked, has_best_cut, show_value, units
 from setpoint.run.artefact import SavedRun, load_run
+from setpoint.run.labelled_rows import labelled_rows
 from setpoint.run.tallies import judged_in_chunks
 from setpoint.run.weighted_rows import read_weights, refuse_weighted_columns
 from setpoint.serve.stored import RECORD
@@ -61,11 +61,9 @@ def main(
         raise BadSetting("--weight is for a table in memory; leave out --stream and --workers")
     aside, layout = console(stderr=True, quiet=quiet), TextFormat(separator, encoding, not no_header)
     with frames_at(data, stream=stream, workers=workers, layout=layout, notes=found) as whole:
-        known, frames = Known(saved), whole
-        say(aside, *(f"note: {note}" for note in found))
-        if saved.about["settings"].get("drop_missing_target"):
-            frames, gone = _labelled(frames, saved.schema.target.columns)
-            say(aside, *([f"note: {gone} rows without a label are left out, as in training"] if gone else []))
+        known = Known(saved)
+        frames, left_out = labelled_rows(saved, whole)
+        say(aside, *(f"note: {note}" for note in [*found, *left_out]))
         if stream or workers:
             judged = judged_in_chunks(saved, frames, level, ignore_extra=ignore_extra)
             here, check, best, size = judged.here, judged.check, judged.best, (judged.rows, judged.positives)
@@ -132,18 +130,6 @@ def clusters_words(column: str | None) -> str:
         f"Rows of one {column!r} depend on each other, so each {column!r} counts once: a tested rate is that of a "
         f"random row of a random {column!r}."
     )
-
-
-def _labelled(frames: Iterable[Frame], targets: Sequence[str]) -> tuple[Iterable[Frame], int]:
-    """The rows that have a label, and the number of those that have none."""
-    if isinstance(frames, Scan):
-        scan = Labelled(frames, targets[0])
-        return scan, frames.rows - scan.rows
-    (frame,) = frames
-    kept = with_labels(frame, *targets)
-    if kept.is_empty():
-        raise BadTable(f"target {', '.join(targets)!r} is missing in every row")
-    return [kept], frame.height - kept.height
 
 
 class Known:

@@ -90,14 +90,15 @@ def _take(watched: WatchedRun, batch: Batch, notes: Any, *, scores: bool, labels
     if before is not None:
         return [f"{batch.name} was counted before, as entry {before} of the record; it is not counted again"]
     if labels:
+        # Rows without labels keep waiting.
         matched, strange = watched.late(batch)
         note = f"; {strange} labels have no scored row that waits for them" if strange else ""
-        return [f"{matched} scored rows got their labels{note}", *_left_out(watched)]
+        return [f"{matched} scored rows got their labels{note}", *watched.told, *_left_out(watched)]
     target = watched.saved.schema.target.name
     if not scores and target not in next(iter(batch.frames)).columns:
         raise BadTable(f"{batch.name} has no column {target!r}; to watch rows without labels, add --scores")
     watched.look(batch, notes, labelled=not scores)
-    return _left_out(watched)
+    return [*watched.told, *_left_out(watched)]
 
 
 def _left_out(watched: WatchedRun) -> list[str]:

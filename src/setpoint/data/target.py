@@ -211,7 +211,10 @@ def _refuse_infinite(name: str, column: Column) -> None:
 
 def missing_labels(name: str, missing: int, rows: int) -> BadTable:
     """The error for a target that is missing in some rows."""
-    return BadTable(f"target {name!r} is missing in {missing} of {rows} rows; fill it in, or use --drop-missing-target")
+    return BadTable(
+        f"target {name!r} is missing in {missing} of {rows} rows; fill it in, or drop those rows, as setpoint fit does "
+        "with --drop-missing-target"
+    )
 
 
 def refuse_odd_target(frame: Frame, name: str) -> None:

@@ -15,10 +15,8 @@ from typing import Any
 from setpoint.data.dask_frame import Partitions, answered_lazily
 from setpoint.data.frame import as_frame
 from setpoint.data.partitions import workers_of
-from setpoint.data.scan import Scan
-from setpoint.data.stream import Labelled
 from setpoint.decide.settle import Confidence
-from setpoint.errors import BadSetting
+from setpoint.errors import BadSetting, TooFewSamples
 from setpoint.lock import locked
 from setpoint.measure.in_first import LISTS
 from setpoint.problem.certificate import AUTO
@@ -27,6 +25,7 @@ from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.problem.watch import Watch
 from setpoint.run.artefact import check_place, load_run, save_run
+from setpoint.run.labelled_rows import labelled_rows
 from setpoint.run.recalibrate import recalibrate
 from setpoint.run.settings import Settings
 from setpoint.run.stream import fit_stream
@@ -135,10 +134,8 @@ def evaluate(
     """
     saved = load_run(run)
     with workers_of(client) as workers:
-        scan: Scan = Partitions(frame, workers)
-        if saved.about["settings"].get("drop_missing_target"):
-            scan = Labelled(scan, saved.schema.target.columns[0])
-        return judged_in_chunks(saved, scan, level, ignore_extra=ignore_extra)
+        rows, _ = labelled_rows(saved, Partitions(frame, workers))
+        return judged_in_chunks(saved, rows, level, ignore_extra=ignore_extra)
 
 
 def calibrate(
@@ -156,6 +153,9 @@ def calibrate(
     Returns:
         The new point.
 
+    Raises:
+        TooFewSamples: If a certificate that `confidence` demands cannot be given; the run stays as it was.
+
     Example:
         ```python
         print(calibrate("run", january, 0.95).certificate)
@@ -164,7 +164,10 @@ def calibrate(
     path = Path(run)
     with locked(path), workers_of(client) as workers:
         batch = _batch(Partitions(frame, workers), _NAME, ignore_extra)
-        return recalibrate(path, batch, confidence, in_chunks=True).settled.point
+        fresh = recalibrate(path, batch, confidence, in_chunks=True)
+    if not fresh.is_set:
+        raise TooFewSamples(f"{fresh.settled.refusal}; {path} keeps its threshold")
+    return fresh.point
 
 
 def watch(run: Where, frame: Any, name: str, *, labelled: bool = True, client: Any = None) -> Watch:

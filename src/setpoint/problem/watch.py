@@ -65,9 +65,10 @@ class Watch:
         thresholds: The thresholds of the point.
         stored: The point as plain data.
         level: The probability of ever calling a promise broken that is kept.
+        to_watch: Whether looks are to be taken. If not, the watch is a record of points, of any kind.
 
     Raises:
-        BadProblem: If no bound of the point can be watched.
+        BadProblem: If no bound of the point can be watched, and looks are to be taken.
         BadSetting: If the level does not lie between 0 and 1.
 
     Example:
@@ -81,13 +82,23 @@ class Watch:
         (True, 0.1)
     """
 
-    def __init__(self, problem: Problem, thresholds: Thresholds, stored: Mapping[str, Any], level: float) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        thresholds: Thresholds,
+        stored: Mapping[str, Any],
+        level: float,
+        *,
+        to_watch: bool = True,
+    ) -> None:
         if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
             raise BadSetting(f"level must lie between 0 and 1, such as 0.05, got {level!r}")
         self.problem, self.thresholds, self.level = problem, thresholds, float(level)
         #: The point as plain data, and the one before any restart.
         self.stored = self.first = dict(stored)
         self.entries: list[Entry] = []
+        if to_watch:
+            self.refuse_unwatched()
         self._followed = self._begin()
         #: The keys of the clusters that were counted since the last restart.
         self._keys: Keys = np.zeros(0, dtype=np.uint64)
@@ -96,12 +107,28 @@ class Watch:
 
     def _begin(self) -> list[Followed]:
         """Evidence without a look, of every bound, in every group if each group has bounds of its own."""
-        self.problem.refuse_rows()
-        if self.problem.kind not in _KINDS or self.problem.over is not None:
-            raise BadProblem(f"'{self.problem}' cannot be watched yet; watch a point with bounds on rates of rows")
-        if not any(is_testable(bound) for bound in self.problem.constraints):
-            raise BadProblem(f"'{self.problem}' has no bound that can be watched; bound a rate such as fpr <= 1%")
+        if self._not_watched:
+            return []
         return follow(self.problem, list(self.thresholds.by_group), self.level)
+
+    @property
+    def _not_watched(self) -> str:
+        """A sentence on why the point cannot be watched; empty if it can."""
+        if self.problem.kind not in _KINDS or self.problem.over is not None:
+            return f"'{self.problem}' cannot be watched yet; watch a point with bounds on rates of rows"
+        if not any(is_testable(bound) for bound in self.problem.constraints):
+            return f"'{self.problem}' has no bound that can be watched; bound a rate such as fpr <= 1%"
+        return ""
+
+    def refuse_unwatched(self) -> None:
+        """Refuse to take looks at a point that cannot be watched.
+
+        Raises:
+            BadProblem: If no bound of the point can be watched.
+        """
+        self.problem.refuse_rows()
+        if self._not_watched:
+            raise BadProblem(self._not_watched)
 
     def update(
         self, scores: Any, labels: Any, *, weights: Any = None, groups: Any = None, clusters: Any = None,
@@ -156,7 +183,10 @@ class Watch:
     def count_clusters(
         self, scores: Any, labels: Any, clusters: Any, weights: Any = None, groups: Any = None, seed: Any = 0
     ) -> ClusterCounts:
-        """The true counts of labelled rows by cluster as `look_at_clusters` takes them; `seed` draws one row per cluster."""
+        """The true counts of labelled rows by cluster, as `look_at_clusters` takes them.
+
+        The seed draws one row per cluster, for gaps between groups.
+        """
         return ClusterCounts.of(self.thresholds, self._sample(scores, labels, weights, groups), clusters, seed)
 
     def look_at_clusters(self, found: ClusterCounts, *, batch: str = "", name: str = "", **more: Any) -> Watch:
@@ -249,6 +279,7 @@ class Watch:
         Returns:
             This watch.
         """
+        self.of(stored, self.level).refuse_unwatched()
         return self.add({"kind": CALIBRATED, "point": dict(stored)})
 
     def add(self, content: Mapping[str, Any]) -> Watch:
@@ -258,6 +289,7 @@ class Watch:
 
     def _take(self, entry: Entry) -> None:
         if entry["kind"] == LOOK:
+            self.refuse_unwatched()
             counts = np.asarray(entry["counts"], dtype=np.float64)
             shares = np.array(listed(entry["shares"], _above_0)) if "shares" in entry else None
             clusters = read_profiles(entry["clusters"], counts.shape) if "clusters" in entry else None
@@ -310,7 +342,7 @@ class Watch:
     @property
     def holds(self) -> bool:
         """Whether all bounds are shown to hold, each at the level, and none is called broken."""
-        return not self.broken and all(bound.holds for bound in self.bounds)
+        return bool(self.bounds) and not self.broken and all(bound.holds for bound in self.bounds)
 
     @property
     def evidence(self) -> dict[str, tuple[float, float]]:
@@ -370,7 +402,7 @@ class Watch:
     def of(cls, stored: Mapping[str, Any], level: float, metrics: Iterable[Metric] = ()) -> Watch:
         """A watch without looks, of a point that is stored as plain data."""
         problem, thresholds = read_decision(stored, metrics)
-        return cls(problem, thresholds, stored, level)
+        return cls(problem, thresholds, stored, level, to_watch=False)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], metrics: Iterable[Metric] = ()) -> Watch:

@@ -94,9 +94,12 @@ def write_report(
         make = _PAGES.get(material.problem.kind, make_page)
         picture = [draw_figure(material, page.with_suffix(".png"))] if png else []
         write_whole(page, make(material).encode())
-        life = [] if out is not None or not (Path(run) / RECORD).is_file() else [Path(run) / LIFE]
+        record = Path(run) / RECORD
+        watch = Watch.load(record) if out is None and record.is_file() else None
+        life = [Path(run) / LIFE] if watch is not None and watch.bounds else []
         for path in life:
-            write_whole(path, make_life(Watch.load(Path(run) / RECORD)).encode())
+            assert watch is not None
+            write_whole(path, make_life(watch).encode())
     return [page, *picture, *life]
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from setpoint.data.frame import Frame
 from setpoint.data.seen import Notes
-from setpoint.decide.settle import Confidence, Settled, settle
+from setpoint.decide.settle import Confidence, Settled, demanded, settle
 from setpoint.decide.settle_tally import settle_tally
 from setpoint.errors import BadSetting
 from setpoint.problem.clusters import keys_of_clusters, stored_keys
@@ -21,6 +21,7 @@ from setpoint.problem.point import OperatingPoint
 from setpoint.problem.population import PopulationWeights
 from setpoint.problem.watch import CALIBRATED
 from setpoint.run.artefact import SavedRun, load_run
+from setpoint.run.labelled_rows import labelled_rows
 from setpoint.run.tallies import first_look, judged_counts, second_look
 from setpoint.run.watching import Batch, WatchedRun
 from setpoint.run.weighted_rows import read_weights, refuse_weighted_columns
@@ -38,8 +39,9 @@ class Fresh:
         scores: Their scores, or some of them if the table was read in chunks.
         labels: The labels of these scores.
         notes: Values that training never saw.
-        told: Sentences on rows that were seen before.
+        told: Sentences on the rows, and on what was set before.
         keys: The clusters of the rows, as the record of the run keeps them.
+        is_set: Whether the new point is in use; not if a certificate that was demanded cannot be given.
     """
 
     old: OperatingPoint
@@ -51,10 +53,19 @@ class Fresh:
     notes: Notes
     told: tuple[str, ...] = ()
     keys: str = ""
+    is_set: bool = True
+
+    @property
+    def point(self) -> OperatingPoint:
+        """The point in use."""
+        return self.settled.point if self.is_set else self.old
 
 
 def recalibrate(run: Path, batch: Batch, sure: Confidence, *, in_chunks: bool) -> Fresh:
     """Set the threshold of a run anew and write it to its record; the caller holds the lock of the run.
+
+    The same rows with the same settings change nothing, and with other settings replace the point that they set. The
+    run stays as it was if a certificate that was demanded cannot be given.
 
     Args:
         run: The directory of the run.
@@ -63,27 +74,46 @@ def recalibrate(run: Path, batch: Batch, sure: Confidence, *, in_chunks: bool) -
         in_chunks: Whether the table is counted chunk by chunk.
     """
     saved = load_run(run)
-    watched, old, told = WatchedRun(run, saved), saved.point, []
+    watched = WatchedRun(run, saved, to_watch=False)
+    settings = {"confidence": sure, "weight": batch.weight, "most_weight": batch.most}
     last = next((entry for entry in reversed(watched.watch.entries) if entry["kind"] == CALIBRATED), None)
-    again = last is not None and last["batch"] == batch.fingerprint
-    if last is not None and again:
-        told.append(f"the threshold is that of {batch.name} already; it is not set again")
-        old = OperatingPoint.from_dict(last["before"])
-    elif known := watched.known(batch):
-        told.append(f"{batch.name} was watched before, as entry {known}: rows that raised an alarm are no fair sample")
+    done = last if last is not None and (last["batch"], last.get("settings")) == (batch.fingerprint, settings) else None
+    old = saved.point if done is None else OperatingPoint.from_dict(done["before"])
+    told = [_seen_before(watched, batch, done is not None)]
+    frames, left_out = labelled_rows(saved, batch.frames)
     if in_chunks:
-        fresh = _in_chunks(saved, old, batch.frames, sure, batch.ignore_extra)
+        fresh = _in_chunks(saved, old, frames, sure, batch.ignore_extra)
     else:
-        (frame,) = batch.frames
+        (frame,) = frames
         frame, weights = read_weights(frame, batch.weight, batch.most, watched.current)
         refuse_weighted_columns(weights, old.problem.columns)
         fresh = _whole(saved, old, frame, weights, sure, batch.ignore_extra)
-    if not again:
-        more = {"name": batch.name, "batch": batch.fingerprint, "rows": fresh.rows, "before": old.to_dict()}
-        more |= {"keys": fresh.keys} if fresh.keys else {}
-        watched.restart(fresh.settled.point, fresh.scores, fresh.labels, more)
-        watched.write()
-    return replace(fresh, told=tuple(told))
+    fresh = replace(fresh, told=(*left_out, *filter(None, told)))
+    if done is not None:
+        return replace(fresh, settled=Settled(saved.point, done["refusal"]))
+    if fresh.settled.refusal is not None and demanded(sure) is not None:
+        return replace(fresh, is_set=False)
+    more = {"name": batch.name, "batch": batch.fingerprint, "rows": fresh.rows, "before": old.to_dict()}
+    more |= {"settings": settings, "refusal": fresh.settled.refusal} | ({"keys": fresh.keys} if fresh.keys else {})
+    watched.restart(fresh.settled.point, fresh.scores, fresh.labels, more)
+    watched.write()
+    return fresh
+
+
+def _seen_before(watched: WatchedRun, batch: Batch, done: bool) -> str:
+    """A sentence on rows that the record of the run knows; empty for new ones."""
+    known = [place for place, entry in enumerate(watched.watch.entries, 1) if entry.get("batch") == batch.fingerprint]
+    looks = [place for place in known if watched.watch.entries[place - 1]["kind"] != CALIBRATED]
+    if done:
+        return f"the threshold was set by {batch.name} with these settings already; it is not set again"
+    if looks:
+        return f"{batch.name} was watched before, as entry {looks[0]}: rows that raised an alarm are no fair sample"
+    if known:
+        return (
+            f"{batch.name} set the threshold before, as entry {known[-1]}; a certificate holds if its settings were "
+            "not chosen by what the same rows gave before"
+        )
+    return ""
 
 
 def _as_drawn(scores: Tensor, labels: Tensor, weights: PopulationWeights | None) -> tuple[Tensor, Tensor]:
@@ -105,15 +135,18 @@ def _whole(
     sure: Confidence,
     ignore_extra: bool,
 ) -> Fresh:
-    problem, notes, clusters = old.problem, saved.schema.notes(), saved.clusters(frame)
+    problem, notes = old.problem, saved.schema.notes()
+    clusters, lists = saved.clusters(frame), saved.lists(frame)
     scores = saved.scores(frame, ignore_extra=ignore_extra, notes=notes)
     labels = saved.schema.labels(frame)
     groups = None if problem.group is None else saved.schema.groups(frame, problem.group)
     values = saved.schema.values(frame, problem.columns) if weights is None else weights
     settled = settle(
-        problem, scores, labels, sure, weights=values, groups=groups, classes=old.classes or None, clusters=clusters
-    )
-    here = old.judge(scores, labels, weights=values if weights is None else weights.weights, groups=groups)
+        problem, scores, labels, sure,
+        weights=values, groups=groups, classes=old.classes or None, lists=lists, clusters=clusters,
+    )  # fmt: skip
+    plain = values if weights is None else weights.weights
+    here = old.judge(scores, labels, weights=plain, groups=groups, lists=lists)
     keys = "" if clusters is None else stored_keys(np.unique(keys_of_clusters(clusters, len(labels))))
     return Fresh(old, settled, here, len(labels), *_as_drawn(scores, labels, weights), notes, keys=keys)
 

@@ -35,6 +35,7 @@ from setpoint.problem.point import OperatingPoint
 from setpoint.problem.thresholds import Thresholds
 from setpoint.problem.watch import CALIBRATED, Watch
 from setpoint.run.artefact import SavedRun, load_scores
+from setpoint.run.labelled_rows import labelled_rows
 from setpoint.run.weighted_rows import PLANNED, read_weights
 from setpoint.serve.stored import RECORD
 
@@ -86,23 +87,33 @@ class WatchedRun:
         path: The directory of the run.
         saved: The run.
         level: The level of a new watch; None for 0.05, or for that of the watch that is there.
+        to_watch: Whether looks are to be taken. If not, the record keeps the points of runs of any kind.
+
+    Raises:
+        BadProblem: If no bound of the run can be watched, and looks are to be taken.
     """
 
-    def __init__(self, path: Path, saved: SavedRun, level: float | None = None) -> None:
+    def __init__(self, path: Path, saved: SavedRun, level: float | None = None, *, to_watch: bool = True) -> None:
         self.path, self.saved, self.record = path, saved, path / RECORD
         if self.record.is_file():
             self.watch = Watch.load(self.record)
+            if to_watch:
+                self.watch.refuse_unwatched()
             if level is not None and level != self.watch.level:
                 raise BadSetting(
                     f"the watch of {path} was begun at level {self.watch.level:g}, which cannot change; leave out "
                     "--level, or begin anew after setpoint calibrate in a copy of the run"
                 )
         else:
-            self.watch = saved.point.watch(LEVEL if level is None else level)
-            kept = load_scores(path)
-            shipped = kept.scores[next(iter(saved.about["results"]))]["calibration"]
-            self.refer(shipped, kept.labels["calibration"], kept.groups.get("calibration"))
+            point, first_level = saved.point, LEVEL if level is None else level
+            self.watch = Watch(point.problem, point.thresholds, point.to_dict(), first_level, to_watch=to_watch)
+            if self.watch.bounds:
+                kept = load_scores(path)
+                shipped = kept.scores[next(iter(saved.about["results"]))]["calibration"]
+                self.refer(shipped, kept.labels["calibration"], kept.groups.get("calibration"))
         self.place = self.record.parent
+        #: Notes on the batch.
+        self.told: list[str] = []
 
     def refer(self, scores: Tensor, labels: Tensor, places: Tensor | None = None) -> None:
         """Make these labelled rows the reference of new scores."""
@@ -122,6 +133,9 @@ class WatchedRun:
 
     def look(self, batch: Batch, notes: Notes, *, labelled: bool) -> None:
         """Count a batch, with its labels or without; rows without labels wait for them if they have a key."""
+        if labelled:
+            frames, told = labelled_rows(self.saved, batch.frames)
+            batch, self.told = replace(batch, frames=frames), [*self.told, *told]
         if batch.weight is not None:
             self._weighted(batch, notes)
             return
@@ -200,7 +214,9 @@ class WatchedRun:
         waiting = Keyed.joined(self._waiting())
         if batch.key is None or not waiting.keys:
             raise BadTable("no scored rows wait for labels; give the scored rows first, with --scores and --key")
-        (frame,) = batch.frames
+        frames, told = labelled_rows(self.saved, batch.frames)
+        (frame,) = frames
+        self.told += told
         here, there = waiting.find(keys_of(frame, batch.key))
         if not len(here):
             raise BadTable(f"none of the {frame.height} labels has the {batch.key!r} of a row that waits for its label")
@@ -221,7 +237,8 @@ class WatchedRun:
     def restart(self, point: OperatingPoint, scores: Tensor, labels: Tensor, more: dict[str, Any]) -> None:
         """Begin anew with a point that was set on these rows; rows that wait for labels are forgotten."""
         self.watch.add({"kind": CALIBRATED, "point": point.to_dict(), **more})
-        self.refer(scores, labels)
+        if self.watch.bounds:
+            self.refer(scores, labels)
 
     @property
     def current(self) -> list[dict[str, Any]]:
