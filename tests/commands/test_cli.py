@@ -559,12 +559,16 @@ def test_predict_writes_what_the_ending_says(table, capsys):
         answer = read_table(name)
         assert answer.columns == ["id", "score", "decision"]
         assert answer["id"].to_list() == loans()["id"].to_list()
+    for kept in (["--keep", "id,age"], ["--keep", "id", "--keep", "age,id", "--keep", "age"]):
+        main_ok("predict", "run", "loans.csv", *kept, "--out", "answer.csv")
+        assert read_table("answer.csv").columns == ["id", "age", "score", "decision"]
     capsys.readouterr()
     before = sorted(table.iterdir())
     for arguments, message in (
         (["--out", "answer.xlsx"], "setpoint writes .csv, .tsv and .parquet"),
         (["--out", "no/where.csv"], "no directory no"),
-        (["--keep", "nothing"], "no column 'nothing' to keep"),
+        (["--keep", "nothing"], "no column 'nothing' for --keep"),
+        (["--keep", "id,nothing"], "no column 'nothing' for --keep"),
         (["--keep", "score"], "cannot be named 'score'"),
     ):
         loans().with_columns(score=1.0).write_csv("loans.csv")

@@ -297,8 +297,8 @@ def predict(
     keep: Annotated[
         list[str] | None,
         typer.Option(
-            help="A column to copy to the output, such as an identifier; may be given several times. Texts that a "
-            "spreadsheet may run as formulas are copied too, with a note."
+            help="A column to copy to the output, such as an identifier; for several, write commas between them or "
+            "repeat the option. Texts that a spreadsheet may run as formulas are copied too, with a note."
         ),
     ] = None,
     ignore_extra: IgnoreExtra = False,

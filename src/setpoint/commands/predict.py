@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from setpoint.commands.terminal import tell, unlike_training
 from setpoint.data.exchange import PIPE, beside, formulas, frames_at, on_each, writing
-from setpoint.data.frame import Frame
+from setpoint.data.frame import Frame, named_columns
 from setpoint.data.seen import Notes
 from setpoint.data.text_format import TextFormat
 from setpoint.errors import BadSetting
@@ -48,13 +49,13 @@ def main(
                 seen.merge(here)
             if unlike_training(seen.alarms()):
                 return 1
-        notes, risky, height = saved.schema.notes(), dict.fromkeys(kept, 0), 0
+        notes, risky, height = saved.schema.notes(), Counter[str](), 0
         with writing(out) as write:
             for rows, here, counts in on_each(frames, answer):
                 write(rows)
                 height += rows.height
                 notes.merge(here)
-                risky = {name: count + counts[name] for name, count in risky.items()}
+                risky.update(counts)
     told = [
         f"column {name!r}: {count} kept values start with =, +, - or @, which a spreadsheet may run as a formula"
         for name, count in risky.items()
@@ -71,6 +72,7 @@ def _answered(
 ) -> tuple[Frame, Notes, dict[str, int]]:
     """The answers beside the kept columns, what training never saw, and the kept texts that look like formulas."""
     notes = saved.schema.notes()
+    keep = named_columns(keep, frame.columns, "keep")
     rows = beside(frame, keep, _answers(saved, frame, keep, ignore_extra, notes))
     return rows, notes, {name: formulas(frame[name]) for name in keep}
 

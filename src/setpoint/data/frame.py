@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import functools
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -181,6 +181,15 @@ def nearest(name: str, columns: Sequence[str]) -> str:
     if near:
         return f"did you mean {near[0]!r}?"
     return f"there are {', '.join(map(repr, columns[:20]))}{', ...' if len(columns) > 20 else ''}"
+
+
+def named_columns(texts: Iterable[str], names: Sequence[str], option: str) -> list[str]:
+    """The columns that texts name, each once; a text that is no column is several with commas between."""
+    found = [name for text in texts for name in ([text] if text in names else map(str.strip, text.split(",")))]
+    unknown = [name for name in found if name and name not in names]
+    if unknown:
+        raise BadTable(f"no column {unknown[0]!r} for --{option}; {nearest(unknown[0], names)}")
+    return list(dict.fromkeys(filter(None, found)))
 
 
 def tidy(text: Column) -> Column:

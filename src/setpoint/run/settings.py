@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from setpoint.data.frame import nearest
+from setpoint.data.frame import named_columns, nearest
 from setpoint.decide.settle import Confidence, read_confidence
 from setpoint.errors import BadSetting, BadTable
 from setpoint.measure.in_first import LISTS
@@ -134,7 +134,7 @@ class Settings:
     def left_out(self, names: Sequence[str], targets: Sequence[str]) -> dict[str, str]:
         """Why each column is left out that the user does not want to learn from; unknown names are refused."""
         drop, only = (
-            _named(texts, names, option) for texts, option in ((self.drop, "drop"), (self.columns, "columns"))
+            named_columns(texts, names, option) for texts, option in ((self.drop, "drop"), (self.columns, "columns"))
         )
         for target in targets:
             if target in drop:
@@ -173,12 +173,3 @@ class Settings:
         batch_size = min(self.batch_size or usual, rows)
         steps = -(-rows // batch_size)
         return replace(self, batch_size=batch_size, epochs=self.epochs or min(max(2000 // steps, 10), 400))
-
-
-def _named(texts: Sequence[str], names: Sequence[str], option: str) -> list[str]:
-    """The columns that texts name; a text that is no column is several with commas between."""
-    found = [name for text in texts for name in ([text] if text in names else map(str.strip, text.split(",")))]
-    unknown = [name for name in found if name and name not in names]
-    if unknown:
-        raise BadTable(f"no column {unknown[0]!r} for --{option}; {nearest(unknown[0], names)}")
-    return [name for name in found if name]
