@@ -349,9 +349,9 @@ def today() -> str:
         rows.append([*row, str(plain["cells"])])
     told = (
         f"{figures['tables']} tables, {len(MADE)} of them made here, up to {asks} asks each, {len(figures['seeds'])} "
-        "fresh splits. Gains in points: at the best cut of the test rows, which compares models, and at thresholds "
-        "certified at 95 %, as `fit` ships them, for every method alike. *Better* and *worse* count cells (a table and "
-        "an ask) beyond two standard errors, in brackets two that are corrected for the overlap of splits."
+        "fresh splits. Gains in points, at the best cut of the test rows and at certified thresholds, as `fit` ships "
+        f"them where rows allow it ({100 * figures['certificates']:.0f} % of the runs). *Better*, *worse*: cells (a "
+        "table and an ask) beyond two standard errors, in brackets two corrected ones."
     )
     places = ("best cut", "certified")
     head = ["today", *(f"{place}: {what}" for place in places for what in ("gain", "better", "worse")), "cells"]

@@ -35,12 +35,25 @@ def turned(value, scale=-1.0):
     ("paper_images", "the last layer lose 0.7", "the last layer gain 0.7"),
     ("peers", "in 3 of 14 cells and worse in 2, against LightGBM", "in 2 of 14 cells and worse in 3, against LibAUC"),
     ("auto", "linear +2.7", "linear -2.7"),
+    ("paper_programs", "No: with the paper's margin the program is better than cross-entropy, beyond two plain "
+     "standard errors, in 0 and worse in 9 of 11", "Not in general: with the paper's margin the program is better than "
+     "cross-entropy, beyond two plain standard errors, in 9 and worse in 0 of 11"),
     ("beside_mapie", "better in 11 and worse in 1 of 12 cells: recall", "better in 1 and worse in 11 of 12 cells: fnr"),
 ])  # fmt: skip
 def test_an_answer_says_gain_or_loss_by_the_sign(study, now, after):
     page, figures = page_of(study), harness.load_figures(study)
     assert now in page.answer(figures)
     assert after in page.answer(turned(figures))
+
+
+def test_the_answer_on_the_solver_says_what_it_raises_and_whether_it_is_level_with_the_closed_form():
+    page, figures = page_of("lp_training"), harness.load_figures("lp_training")
+    now, after = page.answer(figures), page.answer(turned(figures, -10.0))
+    assert now.startswith("The solver is level with the closed form")
+    assert "changes neither figure beyond two plain standard errors" in now
+    assert after.startswith("The solver differs from the closed form")
+    assert "raises F at zero and lowers AUC beyond" in after
+    assert page.answer({**figures, "rows": figures["rows"][:3]}) == ""
 
 
 def broken(value, name="broken"):

@@ -8,7 +8,7 @@ import pytest
 import torch
 from benchmarks.common.harness import Journal
 from benchmarks.common.small_images import Images, Plan
-from benchmarks.studies.paper_programs import no_choice, page, page_no_choice, published
+from benchmarks.studies.paper_programs import no_choice, page, page_no_choice, page_tables, published
 from benchmarks.studies.paper_programs import study as paper_programs
 from benchmarks.studies.paper_programs import verdict as program_verdicts
 from sklearn.metrics import f1_score
@@ -143,7 +143,7 @@ def test_table_1_is_judged_where_the_paper_claims_a_gain_and_the_own_form_is_not
     change = {"mean": 1.0, "standard_error": 0.1, "corrected_standard_error": 0.2}
     row = {"figure": "AUC", "table": "halves", "method": "hinge, margin 0.01", "published": {"column": "program"},
            "minus cross-entropy": change}  # fmt: skip
-    own = {**row, "table": "f-score", "figure": "F at zero", "level": 50, "method": page.OWN_FORM}
+    own = {**row, "table": "f-score", "figure": "F at zero", "level": 50, "method": page_tables.OWN_FORM}
     lost = {**row, "level": 50, "minus cross-entropy": {**change, "mean": -1.0}}
     rows = [{**row, "level": 91}, lost, own, {**own, "method": "program, margin 0 as published"}]
     first, fourth = page.claims({"rows": rows, "seeds": [0, 1, 2]})

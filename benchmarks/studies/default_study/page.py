@@ -136,6 +136,20 @@ def cell_table(figures: dict[str, Any]) -> str:
     return table(["set", "ask", *SHOWN, *over], rows)
 
 
+def by_ask(figures: dict[str, Any]) -> str:
+    """A row per ask: the mean gain of all sets over both rivals, and the counts by both errors over the weights."""
+    rows = []
+    for ask in dict.fromkeys(cell["ask"] for cell in figures["cells"]):
+        own = [cell["gain, test"][DEFAULT] for cell in figures["cells"] if cell["ask"] == ask]
+        means = [mean_and_error([gains[rival + AGAIN] for gains in own]) for rival in (TUNED, BASELINE)]
+        sides = [counted_sides((gains[TUNED + AGAIN] for gains in own), error) for error in ERRORS]
+        rows.append([short(ask), str(len(own)), *(f"{mean:+.2f} ± {error:.2f}" for mean, error in means),
+                     *(f"{better}, {worse}" for better, worse in sides)])  # fmt: skip
+    head = ["ask", "sets", f"over the {TUNED}", f"over {BASELINE}", "better, worse than the weights",
+            "by corrected errors"]  # fmt: skip
+    return f"Mean gain in points over rivals that had the same rows:\n\n{table(head, rows)}"
+
+
 def by_set(figures: dict[str, Any]) -> str:
     """By set: seconds of a thread's processor, and how often the bounds held at the threshold."""
     rows = []
@@ -182,6 +196,7 @@ def section(figures: dict[str, Any]) -> str:
     parts = [
         targets(figures),
         rows_gain(figures),
+        by_ask(figures),
         wide("cells", cell_table(figures)),
         wide("counts", count_table(figures)),
         "Seconds of one thread, and the share of splits in which all bounds held on test rows at the threshold that "

@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks.common.telling import Claim
 from benchmarks.common.words import gain, table, wide
-from benchmarks.studies.default_study.page import beside_weights, count_table, forest  # noqa: F401
+from benchmarks.studies.default_study.page import beside_weights, by_ask, count_table, forest  # noqa: F401
 from benchmarks.studies.default_study.page import claims as beside_rivals
 from benchmarks.studies.default_study.verdict import AGAIN, BASELINE, DEFAULT, TUNED, sides
 from benchmarks.studies.free_asks.study import BEFORE
@@ -51,7 +51,7 @@ def design(figures: dict[str, Any]) -> str:
 
 
 def section(figures: dict[str, Any]) -> str:
-    return "\n\n".join([wide("cells", cell_table(figures)), wide("counts", count_table(figures))])
+    return "\n\n".join([by_ask(figures), wide("cells", cell_table(figures)), wide("counts", count_table(figures))])
 
 
 def cell_table(figures: dict[str, Any]) -> str:

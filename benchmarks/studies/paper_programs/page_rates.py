@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from benchmarks.common.words import changed
+from benchmarks.common.answers import ranged
+from benchmarks.common.words import changed, table
 from benchmarks.studies.paper_programs.published import TABLE_1
 from benchmarks.studies.paper_programs.verdict import COLUMN
 
@@ -16,7 +17,8 @@ def of_rates(rows: list[Row], tuned: list[Row]) -> list[str]:
     """How often each rate is chosen, so that one sees whether the best lies at their end; what the rate does alone."""
     chosen = Counter(pace for row in tuned if row["figure"] in ("AUC", "AUC-mu", "F at zero") for pace in row["paces"])
     often = ", ".join(f"{pace:g} in {chosen[pace]}" for pace in sorted(chosen))
-    told = [f"Multiples of the plan's rate chosen in {chosen.total()} cases: {often}."]
+    often = f"Multiples of the plan's rate chosen in {chosen.total()} cases: {often}."
+    told = []
     at_91 = [
         {row["method"]: row for row in here if (row["table"], row["level"]) == ("halves", 91)} for here in (rows, tuned)
     ]
@@ -24,28 +26,30 @@ def of_rates(rows: list[Row], tuned: list[Row]) -> list[str]:
         gain = at_91[1]["cross-entropy"]["value"]["mean"] - at_91[0]["cross-entropy"]["value"]["mean"]
         published = TABLE_1[91]["program"] - TABLE_1[91]["cross-entropy"]
         told.append(
-            f"The rate alone is worth {gain:+.1f} points to cross-entropy at 91 % positive; the published gain of the "
-            f"program is {published:+.1f}, at a rate of three tried that is the same in all of the paper's experiments."
+            f"*The rate.* A chosen rate alone is worth {gain:+.1f} points to cross-entropy at 91 % positive; the "
+            f"published gain of the program is {published:+.1f}, at a rate of three tried that is the same in all of "
+            f"the paper's experiments. {often}"
         )
-    return told
+    return told or [often]
 
 
-def as_weak(figures: dict[str, Any]) -> str:
+def as_weak(figures: dict[str, Any]) -> list[str]:
     """Is the published gain that over an under-trained baseline? The rate at which ours is as weak as the published."""
     rows = of_level(figures, "halves", 91)
     told, published = TABLE_1[91]["cross-entropy"], TABLE_1[91]["program"]
-    weak = min(
-        (row for row in rows if row["method"] == "cross-entropy"), key=lambda row: abs(row["value"]["mean"] - told)
-    )
+    plain = [row for row in rows if row["method"] == "cross-entropy"]
+    if not plain:
+        return []
+    weak = min(plain, key=lambda row: abs(row["value"]["mean"] - told))
     there = [row for row in rows if row["pace"] == weak["pace"] and COLUMN.get(row["method"]) == "program"]
     rate = dict(zip(sorted({row["pace"] for row in rows}), figures["rates"]))[weak["pace"]]
     gains = ", ".join(f"{row['method']} {changed(row['value']['mean'], row['minus cross-entropy'])}" for row in there)
-    return (
-        f"Published at 91 % positive: cross-entropy {told:.1f}, the program {published:.1f}. Is that a gain over an "
-        f"under-trained baseline? At the rate at which cross-entropy is nearest to as weak here, {rate:g}, it has "
-        f"{weak['value']['mean']:.1f}, and the program at the same rate: {gains}. So a weak baseline alone does not "
-        "make the gain."
-    )
+    none = all(row["minus cross-entropy"]["mean"] <= 0 for row in there)
+    return [
+        f"*Under-trained?* Published at 91 % positive: cross-entropy {told:.1f}, the program {published:.1f}. At the "
+        f"rate where ours is nearest to as weak, {rate:g}, cross-entropy has {weak['value']['mean']:.1f} and the "
+        f"program {gains}.{' So a weak baseline alone does not make the gain.' * none}"
+    ]
 
 
 def gains_at(rows: list[Row]) -> dict[str, list[dict[str, float]]]:
@@ -57,20 +61,27 @@ def gains_at(rows: list[Row]) -> dict[str, list[dict[str, float]]]:
     return found
 
 
-def at_one_rate(figures: dict[str, Any], name: str, level: int) -> list[str]:
+#: The cells that were run at every rate.
+PLACES = (("halves", 91), ("halves", 50), ("groups", 90), ("f-score", 50))
+
+
+def rates_table(figures: dict[str, Any]) -> list[str]:
     """What the rate does to cross-entropy, and whether there is a rate at which the program is ahead of it."""
-    rows = of_level(figures, name, level)
-    plain = [row["value"]["mean"] for row in rows if row["method"] == "cross-entropy"]
-    if not plain:
+    lines = []
+    for name, level in PLACES:
+        rows = of_level(figures, name, level)
+        plain = [row["value"]["mean"] for row in rows if row["method"] == "cross-entropy"]
+        for method, gains in gains_at(rows).items() if plain else ():
+            ahead, behind = (sum(side * one["mean"] > 2 * one["standard_error"] for one in gains) for side in (1, -1))
+            lines.append([f"{rows[0]['figure']} of {name}, {level} %", method, ranged(plain),
+                          ranged([one["mean"] for one in gains], "+.1f"), f"{ahead}, {behind}"])  # fmt: skip
+    if not lines:
         return []
-    told = []
-    for method, gains in gains_at(rows).items():
-        ahead = sum(one["mean"] > 2 * one["standard_error"] for one in gains)
-        means = [one["mean"] for one in gains]
-        told.append(f"{method} {min(means):+.1f} to {max(means):+.1f}, better at {ahead}")
+    head = ["cell", "program", "cross-entropy", "gain at the same rate", "better, worse"]
     return [
-        f"At one rate for both, {name} at {level} %: over {len(plain)} rates cross-entropy's {rows[0]['figure']} goes "
-        f"from {min(plain):.1f} to {max(plain):.1f}; the gains over it at the same rate are: {'; '.join(told)}."
+        f"At one rate for both, over {len(figures['rates'])} rates, from the least to the most; better and worse count "
+        "rates beyond two plain standard errors:",
+        table(head, lines),
     ]
 
 
