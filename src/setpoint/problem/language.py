@@ -20,7 +20,7 @@ class     = word | JSON string | integer
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from setpoint.errors import BadAsk, BadProblem
 from setpoint.measure.constraint import Constraint, Quantity
@@ -28,7 +28,7 @@ from setpoint.measure.in_first import InFirst
 from setpoint.measure.rate import Metric, Range, Rate
 from setpoint.problem.labels import LabelProblem
 from setpoint.problem.near_misses import of_area, of_lists
-from setpoint.problem.phrases import AREAS, PER, Phrases
+from setpoint.problem.phrases import AREAS, OF_RATE, PER, Phrases
 from setpoint.problem.problem import Problem
 
 _VERBS = {"minimize": False, "minimise": False, "min": False, "maximize": True, "maximise": True, "max": True}
@@ -85,7 +85,7 @@ class _Reader(Phrases):
 
     def whole(self) -> Problem:
         """A problem, or one about several labels: `a: ask; b: ask` or `ask for each of a, b`."""
-        if self.peek(1) == ":":
+        if self.peek(1) == ":" and (self.peek().lower() not in _VERBS or self.peek(2).lower() in _VERBS):
             asks: dict[str, Problem] = {}
             while self.peek():
                 label = self.label_name()
@@ -101,18 +101,21 @@ class _Reader(Phrases):
             labels = [self.label_name()]
             while self.accept(",", "and"):
                 labels.append(self.label_name())
-            problem = LabelProblem.same(problem, labels)
+            if self.peek():
+                raise self.error(self.unexpected(f"the label {labels[-1]}", ["and"]))
+            return LabelProblem.same(problem, labels)
         if self.peek():
-            raise self.error(self.unexpected(problem.objective))
+            raise self.error(self.unexpected("one ask", []))
         return problem
 
     def label_name(self) -> str:
         return self.name("the name of a label", "label")
 
     def problem(self) -> Problem:
+        self.bounding, said = False, self.next_words(1)
         verb = self.take("word", "'minimize' or 'maximize'").lower()
         if verb not in _VERBS:
-            raise self.error(self.unknown(verb, _VERBS, "should be 'minimize' or 'maximize'"))
+            raise self.error(self.unknown(said, _VERBS, f"{said[0]!r} should be 'minimize' or 'maximize'"))
         area = self.area()
         objective: Quantity = self.quantity() if area is None else area[0]
         if self.accept("over lists", "over all lists") and not isinstance(objective, InFirst):
@@ -124,19 +127,25 @@ class _Reader(Phrases):
         if self.accept(*_WHERE):
             if area is not None:
                 raise self.error(of_area(verb, *area))
+            self.bounding = True
             constraints.append(self.bound())
             while self.accept("and", ","):
                 constraints.append(self.bound())
-        if self.peek() and self.peek() != ";" and not self.ahead("for each of"):
-            raise self.error(self.unexpected(objective))
+        elif not self.ends:
+            names = [] if over else [*OF_RATE, "over", *_WHERE]
+            raise self.error(self.unexpected(f"{objective}", [*names, "for each of"]))
         return Problem(objective, _VERBS[verb], tuple(constraints), over)
 
-    def unexpected(self, objective: Quantity) -> str:
+    @property
+    def ends(self) -> bool:
+        """Whether the ask of a label is at its end."""
+        return self.peek() in ("", ";") or self.ahead("for each of")
+
+    def unexpected(self, before: str, names: Sequence[str]) -> str:
+        """The sentence on a word that cannot stand here, where one of the names may."""
         if self.peek().lower() == "or":
             return "all bounds hold together, so that 'or' is not possible; did you mean 'and'?"
-        return self.unknown(
-            self.peek(), ["where", "over", "and", "subject", "such"], f"is unexpected after {objective}"
-        )
+        return self.unknown(self.next_words(), names, f"{self.peek()!r} is unexpected after {before}")
 
     def area(self) -> tuple[Rate, Rate] | None:
         """The objective and the rate of an area that is named, such as auc."""
@@ -173,11 +182,19 @@ class _Reader(Phrases):
         quantity = self.quantity()
         relation = self.relation(quantity)
         plain = self.kind() == "number" and not self.peek().endswith("%")
-        bound = self.number()
+        start, bound = self.place, self.number()
         if self.accept("rows", "row"):
             if self.accept(*PER):
-                return Constraint(quantity, relation, self.out_of(bound))
-            if not isinstance(quantity, Rate) or not plain:
+                bound = self.out_of(bound)
+            elif isinstance(quantity, Rate) and plain:
+                quantity = quantity.rows
+            else:
                 raise self.error(f"rows are a number of flagged rows, as in flagged {relation} 100 rows;")
-            quantity = quantity.rows
+        read = f"{quantity} {relation} {' '.join(text for _, text in self.tokens[start : self.place])}"
+        if self.peek() == "," and self.kind(1) == "number":
+            raise self.error(f"expected a number with a point, such as 1.5%, but found {self.peek(-1)},{self.peek(1)}")
+        if not self.ends and self.peek() != "," and not self.ahead("and"):
+            raise self.error(self.unexpected(read, ["and", "percent", "rows", "for each of"]))
+        if quantity.is_share and not 0 <= bound <= 1 and read.endswith(("%", "percent", "per cent")):
+            raise self.error(f"expected a share from 0% to 100% but found {read}")
         return Constraint(quantity, relation, bound)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from decimal import Decimal
 
 from setpoint.measure.band import review
@@ -41,6 +41,8 @@ _OVER_CLASSES: dict[str, Callable[[Rate | Metric], Quantity]] = {
     "weighted": Proportional,
 }
 PER = ("per", "in", "out of")
+#: What may follow a rate and make it another.
+OF_RATE = ("weighted by", "of class", "in the first", "gap between classes")
 #: The longest name has so many words.
 _LONGEST = 3
 
@@ -52,16 +54,19 @@ class Phrases(Tokens):
         super().__init__(text)
         self.known: dict[str, Rate | Metric] = {**NAMED, review.name: review, **metrics}
         self.plain = {name.replace(" ", "_"): quantity for name, quantity in self.known.items()}
+        #: Whether the words that come belong to a bound.
+        self.bounding = False
 
     def relation(self, quantity: Quantity) -> Relation:
         self.accept("is", "of")
         for relation, phrases in RELATIONS.items():
             if self.accept(*phrases):
                 return relation
-        expected = f"<=, >= or == after {quantity}"
-        raise self.error(
-            f"expected {expected} but found {self.peek()!r}" if self.peek() else f"expected {expected} at the end"
-        )
+        expected = f"expected <=, >= or == after {quantity}"
+        named = [phrase for own in RELATIONS.values() for phrase in own if phrase[0].isalpha()]
+        found = f"{expected} but found {self.peek()!r}" if self.peek() else f"{expected} at the end"
+        # No phrase that says the opposite is this near.
+        raise self.error(self.unknown(self.next_words(), [*named, *OF_RATE], found, 0.75))
 
     def relates(self, ahead: int) -> bool:
         """Whether the word ahead begins a relation, as in `recall of at least 90%`."""
@@ -105,7 +110,7 @@ class Phrases(Tokens):
 
     def rate(self) -> Rate | Metric | Cost:
         """A rate by its name, or a cost."""
-        return self.cost() if self.peek().lower() == "cost" and self.peek(1) == "(" else self.named()
+        return self.cost() if self.peek().lower() == "cost" and "cost" not in self.plain else self.named()
 
     def followed(self, rate: Rate | Metric) -> Quantity:
         """A rate, with the words after it that make it one of groups, of a column, of classes or of lists."""
@@ -119,16 +124,19 @@ class Phrases(Tokens):
             return ClassGap(rate)
         if self.peek().lower() == "gap":
             raise self.error(of_gap(self, rate))
-        names_class = self.kind(1) in ("word", "quoted") and self.peek(1).lower() != "each" and not self.relates(1)
-        if self.peek().lower() in ("of", "for") and names_class:
-            raise self.error(of_class(rate, self.peek(1)))
+        names_class = self.kind(1) in ("word", "quoted") and self.peek(1).lower() not in ("each", *self.plain)
+        if self.peek().lower() in ("of", "for") and names_class and not self.relates(1):
+            otherwise = of_class(rate, self.peek(1))
+            misspelt = self.kind(2) in ("word", "quoted", "number") and not self.relates(2)
+            raise self.error(self.unknown(self.next_words(2)[1:] * misspelt, ["of class"], otherwise, 0.85))
         return self.in_lists(rate) or rate
 
     def in_lists(self, rate: Rate | Metric) -> InFirst | None:
         """A rate in the first rows of lists, if words for that come next."""
         if self.accept("in the first", "in first", "in the top", "among the first"):
             return InFirst(rate, self.places())
-        if self.peek(1).lower() in ("most", "least") or not self.accept("@", "at"):
+        beyond = self.bounding and self.peek() != "@" and not self.peek(1).isdecimal()
+        if self.peek(1).lower() in ("most", "least") or beyond or not self.accept("@", "at"):
             return None
         if not self.peek().isdecimal():
             raise self.error(of_cut(self, rate))
@@ -158,14 +166,16 @@ class Phrases(Tokens):
     def cost(self) -> Rate | Cost:
         """The costs of a miss and of an alarm, in either order."""
         self.need("cost")
-        self.need("(")
+        needed = "expected the costs of a miss and of an alarm, as in cost(miss=5, alarm=1),"
+        if not self.accept("("):
+            raise self.error(needed)
         costs: dict[str, float | str] = {}
         for place in range(2):
             if place:
                 self.need(",")
             name = "miss" if self.accept("miss") else "alarm" if self.accept("alarm") else ""
             if not name or name in costs:
-                raise self.error("expected the costs of a miss and of an alarm, as in cost(miss=5, alarm=1),")
+                raise self.error(needed)
             self.need("=")
             costs[name] = self.number() if self.kind() == "number" else self.name("a cost or a column", "column")
         self.need(")")
@@ -192,10 +202,11 @@ class Phrases(Tokens):
             return self.plain[name]
         if self.longest(AREAS)[0]:
             raise self.error(f"{word} is an area over all thresholds: it can be maximized, but not bounded")
-        return self.scored(self.take("word", "a rate such as fpr or recall"))
+        said = self.next_words(_LONGEST)
+        return self.scored(self.take("word", "a rate such as fpr or recall"), said)
 
-    def scored(self, word: str) -> Rate:
-        """An F-score, or the refusal of a word that is no rate."""
+    def scored(self, word: str, said: Sequence[str]) -> Rate:
+        """An F-score, or the refusal of words that are no rate."""
         lower = word.lower().replace("-", "_")
         beta = re.fullmatch(r"f(\d+)(_score)?", lower)
         if beta and float(beta.group(1)):
@@ -212,4 +223,6 @@ class Phrases(Tokens):
         if lower in RANKED:
             raise self.error(of_ranking(word, self.peek(1) if self.peek() == "@" else self.peek(3)))
         names = [*self.known, *SYNONYMS, *AREAS, "f_score", "f1", "cost", "macro", "micro", "weighted", "hit"]
-        raise self.error(self.unknown(word, names, f"is not a rate; known are {', '.join(self.known)}, f_score"))
+        spoken = [name.replace("_", " ") if name not in self.known else name for name in names]
+        otherwise = f"{word!r} is not a rate; known are {', '.join(self.known)}, f_score"
+        raise self.error(self.unknown(said, spoken, otherwise))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from setpoint.errors import BadAsk
 
@@ -86,6 +86,30 @@ class Tokens:
         except ValueError as cause:
             raise self.error(f"cannot read the {kind} {text}") from cause
 
-    def unknown(self, word: str, names: Iterable[str], otherwise: str) -> str:
-        near = difflib.get_close_matches(word.lower(), list(names), n=1, cutoff=0.5)
-        return f"unknown word {word!r}, did you mean {near[0]!r}?" if near else f"{word!r} {otherwise}"
+    def unknown(self, said: Sequence[str], names: Iterable[str], otherwise: str, cutoff: float = 0.6) -> str:
+        """The sentence on words that are none of the names: the next word, or that word and those after it."""
+        names = list(names)
+        known = {"where", *names}
+        near = [
+            (_likeness(words.lower(), name), words, name)
+            for words in said
+            for name in names
+            if known.isdisjoint(words.lower().split())
+        ]
+        likeness, words, name = max(near, key=lambda found: found[0], default=(0.0, "", ""))
+        if likeness < cutoff:
+            return otherwise
+        return f"unknown word{'s' * (' ' in words)} {words!r}, did you mean {name!r}?"
+
+    def next_words(self, most: int = 3) -> list[str]:
+        """The next word as it is written, and with the words after it, separated by spaces."""
+        found: list[str] = []
+        while len(found) < most and self.kind(len(found)) == "word":
+            found.append(" ".join([*found[-1:], self.peek(len(found))]))
+        return found
+
+
+def _likeness(words: str, name: str) -> float:
+    """How alike two texts are, from 0 to 1; the start of a word is like the word, as in "acc" for accuracy."""
+    starts = len(words) > 2 and " " not in name and name.startswith(words)
+    return max(difflib.SequenceMatcher(None, words, name).ratio(), 0.7 * starts)
