@@ -60,6 +60,8 @@ def _of_scores(path: Path, ask: str | None, target: str, positive: str | None, c
     if ask is None:
         raise BadSetting("--scores needs --ask, such as --ask 'minimize fnr where fpr <= 1%'")
     frame = read_anywhere([path], TextFormat(), [])
+    if target == SCORE:
+        raise BadSetting(f"column {SCORE!r} holds the scores, not the labels; name the column of labels with --target")
     for name in (SCORE, target):
         if name not in frame.columns:
             raise BadTable(f"{path} has no column {name!r}; {nearest(name, frame.columns)}")
@@ -75,11 +77,16 @@ def _of_scores(path: Path, ask: str | None, target: str, positive: str | None, c
 
 def _numbers(column: Column, path: Path) -> NDArray[np.float64]:
     """The scores in a column of a file; the first row without a finite number is named."""
-    where, read = f"column {column.name!r} of {path}", learn_readings(column.to_frame())[1][column.name]
-    if not read.dtype.is_numeric():
+    where, column = f"column {column.name!r} of {path}", column.cast(str) if is_text(column) else column
+    readings, frame = learn_readings(column.to_frame())
+    read = frame[column.name]
+    if not read.dtype.is_numeric() and read.null_count() < len(read):
         if not is_text(read):
-            raise BadTable(f"{where} holds values of type {read.dtype}; a score is one number per row")
-        text = tidy(read.cast(str))
+            held = readings[column.name].spoken if readings else f"values of type {read.dtype}"
+            raise BadTable(
+                f"{where} holds {held}, but a score is one number per row; write each as a number such as 0.25"
+            )
+        text = tidy(read)
         odd = text.is_not_null() & parse_plain(text).is_null()
         row = int((odd if odd.any() else text.is_not_null()).arg_max() or 0)
         raise BadTable(f"{where} holds {text[row]!r} in row {row + 1}; write every score as a number such as 0.25")

@@ -102,6 +102,11 @@ class Reading:
             return parse_number(text, self.form, self.unit)[0]
         return _PARSERS[self.kind](to_iso(text, self.form) if self.form else text)
 
+    @property
+    def spoken(self) -> str:
+        """The name of the kind in a sentence."""
+        return _SPOKEN[self.kind][0]
+
     def spelling(self, name: str) -> str:
         """A sentence on the form in which a column is written, or an empty text for the usual form."""
         if not self.form:
