@@ -536,6 +536,16 @@ predict("decisions into a directory", lambda frame: frame, "--out", foreign)
 predict("decisions into a place that is not there", lambda frame: frame, "--out", "no/such/x.csv")
 
 
+@on_the_command_line("a percentage without its sign")
+def _(monkeypatch, trained):
+    rates = pl.DataFrame({"rate": [f"{i % 40 / 2} %" for i in range(200)], "y": EVERY_OTHER})
+    rates.write_csv("t.csv")
+    rates.with_columns(rate=pl.lit("0.05")).write_csv("new.csv")
+    with pytest.raises(SystemExit):
+        main(["fit", "t.csv", "--target", "y", "--ask", ASK, *QUICK, "--out", "own", "--quiet"])
+    return ["predict", "own", "new.csv"]
+
+
 @on_the_command_line("a table too large for the linear recipe")
 def _(monkeypatch, trained):
     monkeypatch.setattr(capacity, "_machine", lambda: 10_000)

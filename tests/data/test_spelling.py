@@ -211,6 +211,11 @@ def test_new_rows_are_read_as_training_was_whatever_else_they_could_be():
     for odd in ("1,234.5", "$ 5", "5 %", "x"):
         with pytest.raises(BadTable, match=r"^column 'a' held numbers in training but holds .*; give it as numbers"):
             euros.read(pl.Series("a", [odd]))
+    percents = Reading("number", form=COMMA, unit="%")
+    assert percents.read(pl.Series("a", ["7,5 %", None, "-2%"])).to_list() == [7.5, None, -2]
+    for odd in ("7,5", "0,075", "(7)", "7 €"):
+        with pytest.raises(BadTable, match=r"held percentages .* with their sign, such as 34,5 %$"):
+            percents.read(pl.Series("a", [odd]))
     first = Reading("time", form="31/12/2024")
     assert first.read(pl.Series("a", ["01/02/2024"])).to_list() == [datetime.datetime(2024, 2, 1)]
     with pytest.raises(BadTable, match=r"'12/31/2024'; give it as dates .* such as 31/12/2024"):
@@ -279,6 +284,25 @@ def test_a_table_of_such_columns_in_memory_and_in_chunks(tmp_path):
         "c": [datetime.date(2024, 3, i % 28 + 1) for i in range(1, 101)],
     })  # fmt: skip
     assert torch.equal(schema.encode(plain), together)
+
+
+def test_numbers_without_the_percent_signs_of_training_are_remarked_on():
+    frame = pl.DataFrame({"a": [f"{i % 40 / 2} %" for i in range(200)], "y": [i % 2 for i in range(200)]})
+    schema = Schema.of(frame, Target.of(frame, "y"))
+    said = "column 'a' had percent signs in training; its numbers here have none and are taken as percent: 5 is 5 %"
+    for value, notes in (("7 %", []), (7.0, [said]), (None, ["column 'a': missing in 1 of 1 rows"])):
+        for encode in (schema.encoded_row, lambda row, notes: schema.encoded(pl.DataFrame([row]), notes=notes)):
+            seen, joined = schema.notes(), schema.notes()
+            features = encode({"a": value}, seen)
+            if features is None:
+                features = schema.encoded(pl.DataFrame({"a": [value]}), notes=seen)
+            joined.merge(seen)
+            assert len(joined.sentences()) == len(notes)
+            assert all(map(str.startswith, joined.sentences(), notes))
+            if value:
+                assert features.tolist() == schema.encoded(pl.DataFrame({"a": ["7 %"]})).tolist()
+    schema.encode(pl.DataFrame({"a": [7.0]}), notes=(training := schema.notes()))
+    assert training.sentences(ranges=False) == []
 
 
 @given(st.text("aeinfNAtruls[]-+.%$ \u2212\u0665x9", min_size=1, max_size=8))

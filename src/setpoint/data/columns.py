@@ -107,7 +107,8 @@ class Columns:
             )
         read = apply_readings(frame.select([column.name for column in self.columns]), self.readings)
         if notes is not None:
-            notes.add(read, extra)
+            percents = [name for name in read.columns if self.readings[name].unit == "%"]
+            notes.add(read, extra, [name for name in percents if frame[name].dtype.is_numeric()])
         widths = [len(column.features) for column in self.columns]
         features = np.empty((frame.height, sum(widths)), dtype=np.float32)
         # A column after the other, and then all of them turned at once: writing each across the rows is slow.

@@ -50,6 +50,7 @@ class OneRow:
         self.columns = columns
         self.readings = readings
         self.names = frozenset(column.name for column in columns)
+        self.percents = [name for name in self.names if readings[name].unit == "%"]
         self.width = sum(len(column.features) for column in columns)
         starts = np.cumsum([0, *(len(column.features) for column in columns)])[:-1].tolist()
         self.numeric: list[tuple[Numeric, int]] = []
@@ -81,6 +82,8 @@ class OneRow:
     def encoded(self, row: Mapping[str, Any], notes: Notes | None = None) -> NDArray[np.float32] | None:
         """Features `(1, d)`; None if the row must be read as a frame. The row has all columns of training."""
         if any(type(value) not in _SCALARS for value in row.values()):
+            return None
+        if notes is not None and any(type(row[name]) in (float, int) for name in self.percents):
             return None
         features = np.zeros((1, self.width), dtype=np.float32)
         values: list[float] = []

@@ -127,6 +127,8 @@ class Reading:
     def _refused(self, name: str, found: str) -> BadTable:
         spoken, written = _SPOKEN[self.kind]
         written = f"{spoken} such as {self.form}" if self.form else written
+        if self.unit == "%":
+            spoken, written = "percentages", f"percentages with their sign, such as {self.form[3:]} %"
         held = f"{spoken} of length {self.length}" if self.kind == _LIST else spoken
         return BadTable(f"column {name!r} held {held} in training but holds {found}; give it as {written}")
 

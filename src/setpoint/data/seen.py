@@ -61,27 +61,38 @@ class Notes:
         self.columns = columns
         self.seen = {column.name: Seen() for column in columns}
         self.extra: dict[str, None] = {}
+        self.bare: dict[str, None] = {}
 
-    def add(self, frame: Frame, extra: Sequence[str]) -> None:
-        """Take rows into account, as read by the schema; `extra` are columns that training never had."""
+    def add(self, frame: Frame, extra: Sequence[str], bare: Sequence[str] = ()) -> None:
+        """Take rows into account, as read by the schema.
+
+        Args:
+            frame: The rows.
+            extra: Columns that training never had.
+            bare: Columns of plain numbers that had percent signs in training.
+        """
         self.extra.update(dict.fromkeys(extra))
+        self.bare.update(dict.fromkeys(bare))
         for column in self.columns:
             self.seen[column.name] += column.look(frame[column.name])
 
     def merge(self, other: Notes) -> None:
         """Take the rows of other notes on the same columns into account."""
         self.extra |= other.extra
+        self.bare |= other.bare
         self.seen = {name: seen + other.seen[name] for name, seen in self.seen.items()}
 
     def sentences(self, *, ranges: bool = True) -> list[str]:
-        """The notes; without `ranges`, none about rows outside the range of training."""
+        """The notes; without `ranges`, for the rows of training themselves, none about ranges and percent signs."""
         ignored = [f"column {name!r} was not there in training and is ignored" for name in self.extra]
         notes = [note for column in self.columns for note in column.notes(self.seen[column.name])]
         beyond = [column.beyond(self.seen[column.name]) for column in self.columns if ranges]
         outside = [note for note in beyond if note]
         if len(outside) > SHOWN + 1:
             outside[SHOWN:] = [f"{len(outside) - SHOWN} more columns have rows outside the range that training saw"]
-        return ignored + notes + outside
+        taken = "its numbers here have none and are taken as percent: 5 is 5 %"
+        bare = [f"column {name!r} had percent signs in training; {taken}" for name in self.bare if ranges]
+        return ignored + notes + bare + outside
 
     def alarms(self) -> list[str]:
         """One sentence per column whose rows are mostly unlike those of training."""

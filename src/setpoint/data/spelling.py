@@ -145,7 +145,8 @@ def parse_number(text: Column, form: str, unit: str | None = None) -> tuple[Colu
     )
     odd = (found["units"] > 1) | (found["signs"] + found["opened"] > 1) | (found["opened"] != found["closed"])
     if unit is not None:
-        odd |= ~found["unit"].is_in(["", unit])
+        # A share without its sign could be 0.05 or 5 for 5 %.
+        odd |= ~found["unit"].is_in([unit] if unit == "%" else ["", unit])
     values = values.set(odd.fill_null(True), None)
     values = values.zip_with(~(found["minus"] | (found["opened"] > 0)), -values)
     # Words for infinity, as plain numbers have them.
@@ -208,9 +209,10 @@ def plain_spelling(form: str, unit: str) -> tuple[tuple[str, str], ...]:
     digits, sign = _shape(thousands, decimal)[1:-1], r"[-+]?\s*"
     digits = rf"(?:(?!{decimal}\d+[eE][-+]?\d){digits})"
     before, behind = (rf"(?:{re.escape(unit)})" if some else "(?!)" for some in (unit not in ("", "%"), unit))
+    optional = "" if unit == "%" else "?"
     bare = (
-        rf"{sign}{digits}(?:\s*{behind})?", rf"{sign}{before}\s*{digits}", rf"{before}\s*{sign}{digits}",
-        rf"\(\s*(?:{before}\s*)?{digits}\s*\)", rf"{before}\s*\(\s*{digits}\s*\)",
+        rf"{sign}{digits}(?:\s*{behind}){optional}", rf"{sign}{before}\s*{digits}", rf"{before}\s*{sign}{digits}",
+        rf"\(\s*(?:{before}\s*){optional}{digits}\s*\)", rf"{before}\s*\(\s*{digits}\s*\)",
         rf"\(\s*{digits}\s*(?:{behind}\s*\)|\)\s*{behind})", r"[-+]?[A-Za-z]+", r"n/a|\?|",
     )  # fmt: skip
     return (
