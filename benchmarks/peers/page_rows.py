@@ -70,7 +70,8 @@ def pivoted(rows: list[Row], columns: dict[str, Callable[[Row], str]]) -> str:
     for peer in dict.fromkeys(peer for _, peer in found):
         own = [found.get((name, peer)) for name in sets]
         lines.append([peer, *(cell for row in own for cell in shown(row, columns))])
-    return table(["method", *(f"{name}: {what}" for name in sets for what in columns)], lines)
+    heads = [f"{name.replace('_', ' ')}: {what}" for name in sets for what in columns]
+    return table(["method", *heads], lines)
 
 
 def shown(row: Row | None, columns: dict[str, Callable[[Row], str]]) -> list[str]:

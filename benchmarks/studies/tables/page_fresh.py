@@ -96,15 +96,15 @@ def section() -> list[str]:
         return []
     held = figures["held"]
     rows = [
-        [rival, str(sides(figures, rival, "test")["cells"]),
+        [f"{rival} ({sides(figures, rival, 'test')['cells']})",
          *(f"{sides(figures, rival, judged)['better']} / {sides(figures, rival, judged)['worse']} "
            f"({sides(figures, rival, judged, 'corrected_standard_error')['better']} / "
            f"{sides(figures, rival, judged, 'corrected_standard_error')['worse']})" for judged in JUDGED),
          *(f"{100 * held[rival][judged]:.0f} %" for judged in JUDGED[1:])]
         for rival in held if rival != AUTO
     ]  # fmt: skip
-    ours = [AUTO, "", "", "", "", *(f"{100 * held[AUTO][judged]:.0f} %" for judged in JUDGED[1:])]
-    head = ["against", "cells", *(f"better / worse (corrected), {WORDS[judged]}" for judged in JUDGED),
+    ours = [AUTO, "", "", "", *(f"{100 * held[AUTO][judged]:.0f} %" for judged in JUDGED[1:])]
+    head = ["against (cells)", *(f"better / worse (corrected), {WORDS[judged]}" for judged in JUDGED),
             *(f"bound held, {WORDS[judged]}" for judged in JUDGED[1:])]  # fmt: skip
     cells = [
         [cell["table"], cell["ask"], WORDS[judged], rival, str(own["splits"]), gain(own)]
