@@ -64,6 +64,10 @@ def table(rows=600):
     return pl.DataFrame({"patient": patients, "day": days.sample(rows, seed=0), "x": x, "y": y})
 
 
+def on_days(days):
+    return table().with_columns(day=pl.Series(days))
+
+
 def test_a_table_by_clusters_is_certified_over_them():
     run = fit_table(table(), "y", sp.ask("minimize fnr where fpr <= 20%"), Settings(cluster="patient"))
     certificate = run.chosen.point.certificate
@@ -86,15 +90,38 @@ def test_a_table_by_time_is_judged_on_its_last_rows():
 @pytest.mark.parametrize(
     ("frame", "settings", "says"),
     [
-        (table().with_columns(day=pl.Series(["x"] * 600)), {"time": "day"}, "holds String; rows are split by dates"),
+        (
+            on_days(["x"] * 600),
+            {"time": "day"},
+            "--time 'day' holds words such as 'x'; rows are split by dates, times or",
+        ),
+        (on_days([True, False] * 300), {"time": "day"}, "--time 'day' holds booleans; rows are split by dates"),
+        (
+            on_days(["2024-01-01"] * 599 + ["soon"]),
+            {"time": "day"},
+            "--time 'day' holds 'soon' beside dates or times without a time zone such as '2024-01-01'; write every row",
+        ),
+        (on_days(["01.02.2024"] * 99 + ["2024-01-01"] * 501), {"time": "day"}, "holds '01.02.2024' beside dates"),
+        (
+            on_days(["2024-01-01T12:00"] * 599 + ["2024-01-01T12:00Z"]),
+            {"time": "day"},
+            "holds '2024-01-01T12:00Z' besi",
+        ),
+        (
+            on_days(["1/1/2024", "2/1/2024"] * 300),
+            {"time": "day"},
+            "such as '1/1/2024', of which the day or the month may",
+        ),
+        (on_days(["2024-01-01", "2024-01-02"] * 300), {"time": "day"}, "holds 2 different values, too few for 4 parts"),
+        (table(), {"time": "dya"}, "--time 'dya' is no column; did you mean 'day'?$"),
         (table().with_columns(day=pl.Series([None, *range(599)])), {"time": "day"}, "missing in 1 of 600 rows"),
         (table().with_columns(patient=pl.Series([None, *range(599)])), {"cluster": "patient"}, "needs its cluster"),
         (table(), {"cluster": "patients"}, "--cluster 'patients' is no column; did you mean"),
-        (table(), {"time": "y"}, "--time 'y' is the column to predict"),
+        (table(), {"time": "y"}, "--time 'y' is the column to predict; name the column that says when"),
     ],
 )
 def test_columns_that_cannot_split_are_refused(frame, settings, says):
-    with pytest.raises(BadTable, match=says):
+    with pytest.raises(BadTable, match=says.replace("?", r"\?")):
         fit_table(frame, "y", sp.ask("minimize error"), Settings(**settings))
 
 

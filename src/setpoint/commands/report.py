@@ -12,7 +12,7 @@ from setpoint.commands.fit import read_sure
 from setpoint.commands.terminal import tell
 from setpoint.data.exchange import read_anywhere
 from setpoint.data.frame import Column, Frame, nearest, read_table, tidy
-from setpoint.data.reading import is_text, learn_readings
+from setpoint.data.reading import is_text, learn_readings, spoken_kind
 from setpoint.data.scan import fingerprint
 from setpoint.data.spelling import parse_plain
 from setpoint.data.target import Target
@@ -78,11 +78,10 @@ def _of_scores(path: Path, ask: str | None, target: str, positive: str | None, c
 def _numbers(column: Column, path: Path) -> NDArray[np.float64]:
     """The scores in a column of a file; the first row without a finite number is named."""
     where, column = f"column {column.name!r} of {path}", column.cast(str) if is_text(column) else column
-    readings, frame = learn_readings(column.to_frame())
-    read = frame[column.name]
+    read = learn_readings(column.to_frame())[1][column.name]
     if not read.dtype.is_numeric() and read.null_count() < len(read):
         if not is_text(read):
-            held = readings[column.name].spoken if readings else f"values of type {read.dtype}"
+            held = spoken_kind(read.dtype)
             raise BadTable(
                 f"{where} holds {held}, but a score is one number per row; write each as a number such as 0.25"
             )

@@ -102,11 +102,6 @@ class Reading:
             return parse_number(text, self.form, self.unit)[0]
         return _PARSERS[self.kind](to_iso(text, self.form) if self.form else text)
 
-    @property
-    def spoken(self) -> str:
-        """The name of the kind in a sentence."""
-        return _SPOKEN[self.kind][0]
-
     def spelling(self, name: str) -> str:
         """A sentence on the form in which a column is written, or an empty text for the usual form."""
         if not self.form:
@@ -278,6 +273,30 @@ def _is_read(column: Column) -> bool:
 def is_text(column: Column) -> bool:
     """Whether the values are text."""
     return isinstance(column.dtype, (pl.String, pl.Categorical, pl.Enum))
+
+
+def spoken_kind(dtype: pl.DataType) -> str:
+    """The name of the kind of the values of a type in a sentence."""
+    kind = _kind_of(dtype)
+    return _SPOKEN[kind][0] if kind else f"values of type {dtype}"
+
+
+def nearest_reading(column: Column) -> tuple[str, str | None, str | None]:
+    """The kind of numbers, dates or times that most of some texts are; the first text that is one, and that is none.
+
+    Example:
+        >>> import polars as pl
+        >>> from setpoint.data.reading import nearest_reading
+        >>> nearest_reading(pl.Series(["2024-03-01", "31.12.2024", "2024-03-02"]))[1:]
+        ('2024-03-01', '31.12.2024')
+    """
+    text = tidy(column.cast(pl.String))
+    orders = [reading for reading in _POSSIBLE if reading.kind in (_NUMBER, _TIME, _ZONED, _CLOCK)]
+    found = {reading: reading._parsed(text).is_not_null() for reading in orders}
+    reading = max(found, key=lambda reading: found[reading].sum())
+    fits = found[reading]
+    fitting, odd = (text.filter(own).head(1).to_list() for own in (fits, ~fits & text.is_not_null()))
+    return _SPOKEN[reading.kind][0], *(fitting or [None]), *(odd or [None])
 
 
 def _kind_of(dtype: pl.DataType) -> str | None:

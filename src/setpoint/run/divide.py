@@ -10,6 +10,8 @@ from torch import Tensor
 
 from setpoint.data.cluster_column import column_of_clusters, refuse_missing
 from setpoint.data.frame import Column, Frame
+from setpoint.data.reading import is_text, nearest_reading, spoken_kind
+from setpoint.data.spelling import may_be_two_dates
 from setpoint.data.split import split, split_by_time, split_clusters
 from setpoint.errors import BadSetting, BadTable
 from setpoint.measure.sample import name_groups
@@ -45,7 +47,8 @@ def divide(
         note = f"rows of one {settings.cluster!r} stay in one part: {sizes}"
         return Divided(rows, codes, (note,))
     if settings.time is not None:
-        rows = _named(split_by_time(labels, settings.shares, _times(frame, settings.time), classes))
+        times = _times(frame, settings.time, len(settings.shares))
+        rows = _named(split_by_time(labels, settings.shares, times, classes))
         column = frame[settings.time]
         spans = [f"{_word(part)} {_span(column[own.numpy()])}" for part, own in rows.items()]
         return Divided(rows, None, (f"rows are split by {settings.time!r}: {', '.join(spans)}",))
@@ -65,10 +68,27 @@ def _word(part: str) -> str:
     return part.replace("_", "-")
 
 
-def _times(frame: Frame, name: str) -> Tensor:
+def _times(frame: Frame, name: str, parts: int) -> Tensor:
     refuse_missing(frame, name, "each row needs its time")
     column = frame[name]
     if not (column.dtype.is_numeric() or column.dtype.is_temporal()):
-        raise BadTable(f"--time {name!r} holds {column.dtype}; rows are split by dates, times or numbers")
+        raise BadTable(f"--time {name!r} holds {_no_time(column)}")
+    if (known := column.n_unique()) < parts:
+        raise BadTable(
+            f"--time {name!r} holds {known} different value{'s' * (known > 1)}, too few for {parts} parts; name a "
+            "column that tells more times apart"
+        )
     values = column.to_physical().to_numpy()
     return torch.from_numpy(values.copy())
+
+
+def _no_time(column: Column) -> str:
+    """The end of the sentence on a column that holds no times."""
+    if not is_text(column):
+        return f"{spoken_kind(column.dtype)}; rows are split by dates, times or numbers"
+    if may_be_two_dates(column):
+        return f"dates such as {column[0]!r}, of which the day or the month may come first; write them as 2024-12-31"
+    spoken, fitting, odd = nearest_reading(column)
+    if fitting is None or odd is None:
+        return f"words such as {column[0]!r}; rows are split by dates, times or numbers"
+    return f"{odd!r} beside {spoken} such as {fitting!r}; write every row in one form"

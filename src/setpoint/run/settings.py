@@ -143,8 +143,10 @@ class Settings:
         own = {getattr(self, option): why for option, why in _BELONGS.items() if getattr(self, option) is not None}
         for name, why in own.items():
             if name not in names or name in targets:
-                odd = "is the column to predict" if name in targets else f"is no column; {nearest(name, names)}"
-                raise BadTable(f"{why.split()[0]} {name!r} {odd}; name the column that says which rows belong together")
+                says = "when each row was made" if name == self.time else "which rows belong together"
+                odd = f"is the column to predict; name the column that says {says}"
+                odd = odd if name in targets else f"is no column; {nearest(name, names)}"
+                raise BadTable(f"{why.split()[0]} {name!r} {odd}")
         return own | {
             n: _DROPPED if n in dropped else _OTHERS
             for n in names
