@@ -671,6 +671,7 @@ at_the_border("labels -1 and 1", labels=[-1, -1, 1, 1])
 at_the_border("labels 1 and 2", labels=[1, 1, 2, 2])
 at_the_border("labels in between", labels=[0, 0.5, 1, 1])
 at_the_border("labels with NaN or None", labels=[0, None, 1, 1])
+at_the_border("words of which one is missing", labels=["no", "no", None, "yes"])
 at_the_border("no labels", labels=None)
 at_the_border("labels of shape (n, 1)", labels=torch.tensor(LABELS).unsqueeze(-1))
 at_the_border("fewer labels than scores", labels=[0, 1, 1])
@@ -787,6 +788,15 @@ library(
 library(
     "labels that name no class",
     lambda: sp.evaluate("maximize macro recall", EYE[:, :2], ["a", "b", "c", "a"], classes=["a", "b"]),
+)
+library(
+    "a name of a class that is missing",
+    lambda: sp.evaluate("maximize macro recall", EYE, ["a", "b", "c", None], classes=["a", "b", "None"]),
+)
+WORDS = ["no" if k % 2 else "yes" for k in range(60)]
+library(
+    "words of which one is missing, for an estimator",
+    lambda: sp.SetpointClassifier(PROBLEM).fit([[k] for k in range(60)], [*WORDS[:7], None, *WORDS[8:]]),
 )
 library("class numbers beyond the last", lambda: sp.evaluate("maximize macro recall", EYE, [0, 1, 7, 0]))
 library("no samples of a class that is asked for", lambda: sp.evaluate("maximize recall of class 2", EYE, [0, 1, 0, 0]))

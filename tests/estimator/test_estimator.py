@@ -16,6 +16,7 @@ import torch
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import confusion_matrix, roc_auc_score, roc_curve
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -518,6 +519,30 @@ def test_before_fitting():
 def test_labels_that_are_not_two_classes(labels, named):
     with pytest.raises(sp.SetpointError, match=named):
         sp.SetpointClassifier(solver=CE).fit(draw(100)[0], labels)
+
+
+@pytest.mark.parametrize(
+    "holder",
+    [
+        list, lambda y: np.array(y, dtype=object), lambda y: [float("nan") if v is None else v for v in y], pl.Series,
+        pandas.Series, lambda y: pandas.Series(y, dtype="string"), lambda y: pandas.Series(y, dtype="category"),
+    ],
+)  # fmt: skip
+def test_a_word_that_is_missing_among_the_labels_is_named_by_its_row(holder):
+    X, y = draw(100)
+    words = ["well" if k else "ill" for k in y]
+    missing = holder([*words[:7], None, *words[8:9], None, *words[10:]])
+    clf, tuned = sp.SetpointClassifier(ASK, solver=CE), sp.Tuned(LogisticRegression(), ASK)
+    clf.fit(X, words)
+    say = pytest.raises(errors.BadLabels, match=r"missing for 2 of 100 samples, first in (y|labels)\[7\]; drop those")
+    for call in (clone(clf).fit, tuned.fit, clf.score, clf.judge, clf.check):
+        with say:
+            call(X, missing)
+    for call in (sp.evaluate, sp.calibrate):
+        with say:
+            call(ASK, X[:, 0], missing)
+    with say:
+        sp.fit(nn.Linear(X.shape[1], 1), ASK, [(torch.tensor(X), missing)], [(torch.tensor(X), missing)])
 
 
 def test_labels_that_training_never_saw():

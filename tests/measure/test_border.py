@@ -256,7 +256,7 @@ def test_scores_that_are_none(values, says):
         (([0.1], ["no"]), BadLabels, "labels must be numbers, but hold words such as 'no'; compare them"),
         (([0.1], None), BadLabels, "labels are missing; pass one number per sample"),
         (([0.1], [1j]), BadLabels, "labels must be real numbers"),
-        (([0.1, 0.2], [1, None]), BadLabels, "labels are missing (NaN or None) for 1 of 2 samples; drop those samples"),
+        (([0.1, 0.2], [1, None]), BadLabels, "labels are missing for 1 of 2 samples, first in labels[1]"),
         (([0.1], [0], ["a"]), BadWeights, "weights must be numbers, but hold words such as 'a'"),
         (([0.1], [0], [1j]), BadWeights, "weights must be real numbers"),
         (([0.1], [0], None, ["a"]), BadGroups, "groups must be numbers, but hold words such as 'a'; number the groups"),
@@ -321,7 +321,7 @@ def test_what_was_given_is_not_changed_by_what_was_read():
 def test_missing_groups_are_counted(groups, missing):
     with pytest.raises(BadGroups) as refusal:
         name_groups(groups)
-    assert str(refusal.value).startswith(f"groups are missing for {missing} of {len(groups)} samples; drop those")
+    assert str(refusal.value).startswith(f"groups are missing for {missing} of {len(groups)} samples, first in groups[")
 
 
 def test_groups_of_any_values_have_names():

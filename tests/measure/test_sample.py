@@ -21,7 +21,11 @@ PROBLEM = sp.minimize(sp.fnr, sp.fpr <= 0.5)
         ({"scores": [0.1, 0.2], "labels": [-1, 1]}, BadLabels, r"\(labels > 0\)"),
         ({"scores": [0.1, 0.2], "labels": [0, 2]}, BadLabels, "hold 2"),
         ({"scores": [0.1, 0.2], "labels": [0, 0.5]}, BadLabels, "hold 0.5"),
-        ({"scores": [0.1, 0.2], "labels": [0, float("nan")]}, BadLabels, r"missing \(NaN or None\) for 1 of 2"),
+        (
+            {"scores": [0.1, 0.2], "labels": [0, float("nan")]},
+            BadLabels,
+            r"missing for 1 of 2 samples, first in labels",
+        ),
         ({"scores": [0.1, 0.2], "labels": ["no", "yes"]}, BadLabels, "labels must be numbers"),
         ({"scores": [0.1, 0.2], "labels": [0, 1], "weights": [1, -1]}, BadWeights, "not negative"),
         ({"scores": [0.1, 0.2], "labels": [0, 1], "weights": [1, float("nan")]}, BadWeights, "finite"),

@@ -12,8 +12,8 @@ import scipy.sparse
 import torch
 from torch import Tensor
 
-from setpoint.errors import ShapeMismatch
-from setpoint.measure.sample import Sample
+from setpoint.errors import BadLabels, ShapeMismatch
+from setpoint.measure.sample import Sample, present_values
 
 #: Names of a batch that is a mapping.
 _NAMES = ("x", "labels", "weights", "groups", "lists", "index", "values")
@@ -128,6 +128,7 @@ def read_batches(loader: Iterable[Any], device: torch.device) -> Iterator[Rows]:
             part = getattr(batch, name)
             if part is not None and not isinstance(part, Tensor):
                 kind = type(part).__name__
+                present_values(part, name, "drop those samples", BadLabels if name == "labels" else ShapeMismatch)
                 raise ShapeMismatch(
                     f"{name} in a batch must be a tensor, but are a {kind}; use torch.as_tensor({name})"
                 )

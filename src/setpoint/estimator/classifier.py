@@ -32,6 +32,7 @@ from setpoint.estimator.rows import (
     read_lists,
     read_values,
     read_weights,
+    refuse_missing,
     refuse_positive,
     set_aside,
     with_values,
@@ -199,6 +200,7 @@ class SetpointClassifier(DecidesAtPoint):
             x = read_features(self, X, reset=True)
             check_consistent_length(x, table)
         else:
+            refuse_missing(y)
             x, y = read_features(self, X, y, reset=True)
         rows = x.shape[0]
         weights, groups = read_weights(sample_weight, rows), read_groups(problem, groups, rows)

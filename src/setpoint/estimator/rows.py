@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 import torch
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
@@ -19,7 +20,7 @@ from setpoint.measure.classes import CLASSES
 from setpoint.measure.labels import LABELS
 from setpoint.measure.lists import number_lists
 from setpoint.measure.rate import Gap
-from setpoint.measure.sample import name_groups
+from setpoint.measure.sample import name_groups, present_values
 from setpoint.measure.values import stack_values
 from setpoint.problem.language import read_problem
 from setpoint.problem.problem import Problem
@@ -84,8 +85,15 @@ def two_classes(y: NDArray[Any]) -> tuple[NDArray[Any], Numbers]:
     return classes, codes
 
 
+def refuse_missing(y: Any) -> None:
+    """Refuse labels of which some are missing, before scikit-learn sorts them, or takes a missing one for a class."""
+    if y is not None and not scipy.sparse.issparse(y):
+        present_values(y, "labels", "drop those rows", BadLabels, "y")
+
+
 def known_codes(y: Any, classes: NDArray[Any]) -> Numbers:
     """The place of each row's class among the known classes."""
+    refuse_missing(y)
     values = np.asarray(y, dtype=object).reshape(-1)
     codes = np.full(len(values), -1, dtype=np.int64)
     for place, name in enumerate(classes.tolist()):

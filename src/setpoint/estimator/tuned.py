@@ -33,6 +33,7 @@ from setpoint.estimator.rows import (
     read_groups,
     read_values,
     read_weights,
+    refuse_missing,
     refuse_positive,
     set_aside,
     with_values,
@@ -340,6 +341,7 @@ def _read_rows(X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
     """X in a form from which rows can be taken, and y; the model itself checks the values of X."""
     if y is None:
         raise BadLabels("Tuned requires y to be passed, but the target y is None")
+    refuse_missing(y)
     y = column_or_1d(y, warn=True)
     assert_all_finite(y, input_name="y")
     check_classification_targets(y)

@@ -23,7 +23,8 @@ _WORDS = {
     "labels": "; compare them with the positive class first, as in np.asarray(labels) == 'yes'",
     "groups": "; number the groups from 0 up first",
 }
-
+#: The advice on missing values.
+_DROP = "drop those samples"
 _COMPLEX = "{name} must be real numbers, but are complex; pass {name}.real or {name}.abs()"
 #: A larger score comes from a model that has diverged, and sums of such scores overflow float32.
 LARGEST_SCORE = 1e35
@@ -223,18 +224,32 @@ def numbered(groups: Any) -> tuple[list[str], NDArray[np.int64]]:
     return [str(name) for name in names], codes.reshape(values.shape).astype(np.int64)
 
 
-def present_values(given: Any, what: str, remedy: str) -> NDArray[Any]:
-    """Any values (names, numbers) as an array; a BadGroups if some are missing."""
+def present_values(
+    given: Any, what: str, remedy: str, error: type[SetpointError] = BadGroups, name: str = ""
+) -> NDArray[Any]:
+    """Any values (names, numbers) as an array, or one clear error if some of the argument `name` are missing."""
     values = given.detach().cpu().numpy() if is_tensor(given) else np.asarray(given)
     if values.dtype.kind == "f":
-        missing = int(np.isnan(values).sum())
+        missing = np.isnan(values)
     else:
         # NumPy turns a NaN among names into the name 'nan', so a list is looked at as it came.
         each = given if isinstance(given, list | tuple) else values.ravel() if values.dtype.kind in "OU" else ()
-        missing = sum(value is None or (isinstance(value, float | np.floating) and math.isnan(value)) for value in each)
-    if missing:
-        raise BadGroups(f"{what} are missing for {missing} of {len(values)} samples; {remedy}")
+        missing = np.array([is_missing(value) for value in each], dtype=bool)
+    if missing.any():
+        raise error(f"{what} are missing {_where(missing, name or what)}; {remedy}")
     return values
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for one that is missing: None, NaN, or what pandas has in their place."""
+    if isinstance(value, float | np.floating):
+        return math.isnan(value)
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _where(missing: NDArray[np.bool_], name: str) -> str:
+    first = int(missing.ravel().argmax())
+    return f"for {int(missing.sum())} of {len(missing)} samples, first in {name}[{first}]"
 
 
 #: Errors that the numbers of an unchecked batch may hold, in the order of `doubts_of`.
@@ -269,9 +284,8 @@ def _labels(values: Any, scores: Tensor, look: bool = True) -> Tensor:
     if not look or torch.equal(labels.bool().to(labels.dtype), labels):
         return labels
     odd = (labels != 0) & (labels != 1)
-    missing = int(labels.isnan().sum())
-    if missing:
-        raise BadLabels(f"labels are missing (NaN or None) for {missing} of {len(labels)} samples; drop those samples")
+    if bool(labels.isnan().any()):
+        raise BadLabels(f"labels are missing {_where(labels.isnan().cpu().numpy(), 'labels')}; {_DROP}")
     found = labels[odd][0].item()
     hint = "; for labels of -1 and 1 pass (labels > 0)" if found == -1 else "; map your classes to 0 and 1 first"
     raise BadLabels(f"labels must be 0 or 1, but hold {found:g}{hint}")
@@ -339,11 +353,14 @@ def read_numbers(values: Any, name: str, error: type[SetpointError], hint: str |
             raise error(f"{name} must be numbers, one per sample, but are records of several fields")
         words = array.flat if array.dtype.kind in "OUS" else ()
         for word in (str(value) for value in words if isinstance(value, str | bytes)):
+            present_values(values, name, _DROP, error)
             raise error(f"{name} must be numbers, but hold words such as {word!r}{hint or _WORDS.get(name, '')}")
         if array.dtype.kind in "Mm":
             raise error(f"{name} must be numbers, but hold dates or times; turn them into numbers first")
-        # Booleans and numbers that a table has mixed with None: what is None becomes NaN, and is named as such later.
-        array = array.astype(np.float64) if array.dtype == object else array
+        if array.dtype == object:
+            # Booleans and numbers that a table has mixed with None, which becomes NaN and is named as missing later.
+            missing = np.array([*map(is_missing, array.flat)], dtype=bool).reshape(array.shape)
+            array = np.where(missing, math.nan, array).astype(np.float64)
         return torch.from_numpy(np.array(array, order="C"))
     except (TypeError, ValueError, OverflowError) as cause:
         if isinstance(cause, SetpointError):

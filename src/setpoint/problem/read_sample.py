@@ -15,7 +15,7 @@ from setpoint.measure.in_first import LISTS
 from setpoint.measure.labels import OfLabel, check_labels, of_label
 from setpoint.measure.lists import with_lists
 from setpoint.measure.rate import Rate
-from setpoint.measure.sample import Sample, check_sample
+from setpoint.measure.sample import Sample, check_sample, present_values
 from setpoint.measure.values import stack_values
 from setpoint.measure.worth import WORTH
 from setpoint.on_use import is_tensor, torch
@@ -171,7 +171,7 @@ def class_numbers(labels: Any, names: Sequence[str]) -> Any:
     """The number of the class of each row where labels are names; numbers as they are."""
     if is_tensor(labels):
         return labels
-    values = np.asarray(labels)
+    values = present_values(labels, "labels", "drop those samples", BadLabels)
     if values.dtype.kind not in "OUS":
         return labels
     if not any(isinstance(value, str) for value in values.flat):
