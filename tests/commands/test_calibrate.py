@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -185,6 +186,8 @@ def test_runs_of_every_kind_are_set_anew(kind, tmp_path, monkeypatch, capsys):
     assert code_of("calibrate", "run", "b.csv") == 0
     assert code_of("predict", "run", "b.csv", "--quiet") == 0
     assert code_of("evaluate", "run", "b.csv", "--quiet") == 0
+    assert code_of("report", "run") == 0
+    assert "In use since the fit: " in Path("run/report.html").read_text()
     capsys.readouterr()
     assert code_of("watch", "run", "a.csv", "--quiet") in ((0, 1) if watched else (2,))
     said = capsys.readouterr().err
@@ -194,3 +197,21 @@ def test_runs_of_every_kind_are_set_anew(kind, tmp_path, monkeypatch, capsys):
 def test_advice_on_missing_labels_names_the_command_that_has_the_option():
     with pytest.raises(Exception, match="or drop those rows, as setpoint fit does with --drop-missing-target"):
         Target.of(pl.DataFrame({"y": [0, 1, None]}), "y")
+
+
+def test_the_report_says_what_is_in_use_since_the_fit(place, capsys):
+    fitted = load_run("run").point
+    assert code_of("report", "run") == 0
+    assert 'class="later"' not in Path("run/report.html").read_text()
+    assert code_of("calibrate", "run", "fresh.csv", "--quiet") == 0
+    point = load_run("run").point
+    assert code_of("report", "run") == 0
+    page = Path("run/report.html").read_text()
+    promise = f"fpr &lt;= {point.certificate.statement.split()[-1]} with confidence 95%"
+    told = r"In use since the fit: run at threshold (\S+), (.*?) The rest .*As fitted: run at threshold (\S+)\.<"
+    now, set_on, then = re.search(told, page, re.S).groups()
+    assert float(now) == pytest.approx(point.threshold, abs=1e-3)
+    assert float(then) == pytest.approx(fitted.threshold, abs=1e-3) != pytest.approx(float(now), abs=1e-3)
+    assert set_on == f"set on 900 rows of fresh.csv, {promise}."
+    assert "Promise of the fit" in page
+    assert ">Run at" not in page

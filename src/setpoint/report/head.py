@@ -55,14 +55,15 @@ def head(material: Material, said: str | None = None) -> str:
     promised = "".join(f"<p>{escape(line)}</p>" for line in promise(material))
     if said is None:
         said = "\n".join(f'<p class="verdict {kind}">{escape(text)}</p>' for kind, text in verdicts(material))
+    later = f'<p class="later">{escape(material.later)}</p>\n' if material.later else ""
     return f"""{title(material)}
-{tiles(material)}
+{later}{tiles(material)}
 <div class="findings">
 <div class="result"><h2>Result</h2>
 {"".join(f'<p class="answer">{escape(line)}</p>' for line in verdict(material))}
 {said}
 {behind(material)}{cautions_list(material)}</div>
-<div class="promise {"kept" if kept else "open"}"><h2>Promise</h2>
+<div class="promise {"kept" if kept else "open"}"><h2>Promise{" of the fit" if later else ""}</h2>
 {promised}{assumptions(point) if kept else ""}</div>
 </div>"""
 
@@ -152,6 +153,11 @@ def cautions_list(material: Material) -> str:
 
 def verdict(material: Material) -> list[str]:
     """The decision rule and the objective, beside that of the rival, with the interval of their difference."""
+    rule, *beside = _told(material)
+    return [f"As fitted: {rule[0].lower()}{rule[1:]}" if material.later else rule, *beside]
+
+
+def _told(material: Material) -> list[str]:
     part, found = material.parts[0], material.against(material.parts[0])
     if found is None:
         return [answer(material)]

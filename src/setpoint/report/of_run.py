@@ -17,7 +17,7 @@ from setpoint.errors import BadFile
 from setpoint.files import write_whole
 from setpoint.lock import locked
 from setpoint.measure.classes import CLASSES
-from setpoint.measure.constraint import CUT
+from setpoint.measure.constraint import CUT, percent
 from setpoint.measure.in_first import LISTS
 from setpoint.measure.labels import LABELS
 from setpoint.plain import number, reason, text, whole_number
@@ -26,7 +26,7 @@ from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.problem.read_thresholds import read_thresholds
 from setpoint.problem.thresholds import Thresholds
-from setpoint.problem.watch import Watch
+from setpoint.problem.watch import CALIBRATED, Watch
 from setpoint.report.class_page import make_class_page
 from setpoint.report.figure import draw_figure
 from setpoint.report.label_page import make_label_page
@@ -35,7 +35,7 @@ from setpoint.report.list_page import make_list_page
 from setpoint.report.material import Contender, Material, TriedMethod
 from setpoint.report.names import distinct_names, method_words
 from setpoint.report.page import make_page
-from setpoint.report.words import listed_classes, part_name
+from setpoint.report.words import GROUP, listed_classes, part_name
 from setpoint.run.artefact import REPORTS, SavedRun, SavedScores, load_run, load_scores
 from setpoint.run.insight import insight_of
 from setpoint.serve.stored import HISTORY, LIFE, RECORD
@@ -107,6 +107,7 @@ def read_material(run: str | os.PathLike[str], data: Frame | None = None) -> Mat
     """The material of a report, from a directory that `setpoint fit` wrote and the table that it was trained on."""
     saved = load_run(run)
     # The page is about the fit; points that were set later are on the page of the run's life.
+    in_use = saved.point
     saved = replace(saved, point=OperatingPoint.from_dict(saved.about["point"]))
     kept = load_scores(run)
     rows = _history(Path(run) / HISTORY)
@@ -134,14 +135,30 @@ def read_material(run: str | os.PathLike[str], data: Frame | None = None) -> Mat
         facts, notes = _facts(saved), saved.about["notes"]
         cautions = [Caution.from_dict(caution) for caution in saved.about["warnings"]]
         cost, why = saved.about["cost_of_certificate"], saved.about["why_shipped"]
+        later = _set_later(Path(run), in_use, replace(contenders[0], thresholds=in_use.thresholds))
     except (KeyError, TypeError, AttributeError, IndexError) as cause:
         raise BadFile(f"{run} is damaged: {reason(cause)}") from cause
     return Material(
         saved.point, contenders, shown, groups=groups or None, facts=facts, notes=notes, refusal=refusal or "",
-        cost=cost, cautions=cautions, why_shipped=why, values=kept.values or None,
+        cost=cost, cautions=cautions, why_shipped=why, values=kept.values or None, later=later,
         lists={part: kept.lists[part] for part in SHOWN} if kept.lists else None,
         **_insight(saved, kept, data),
     )  # fmt: skip
+
+
+def _set_later(run: Path, point: OperatingPoint, shown: Contender) -> str:
+    """What is in use, if the decision of a run was set anew since the fit; else nothing."""
+    entries = Watch.load(run / RECORD).entries if (run / RECORD).is_file() else []
+    last = next((entry for entry in reversed(entries) if entry["kind"] == CALIBRATED), None)
+    if last is None:
+        return ""
+    own = point.certificate
+    promise = f"{own.statement} with confidence {percent(own.confidence)}" if own else "without a certificate"
+    rule = shown.thresholds.rule(GROUP)
+    told = (
+        f"In use since the fit: {rule[0].lower()}{rule[1:]}, set on {last['rows']:,} rows of {last['name']}, {promise}"
+    )
+    return f"{told}. The rest of this page is about the fit."
 
 
 def _different(results: dict[str, Any], kept: SavedScores) -> dict[str, Any]:
