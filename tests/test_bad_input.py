@@ -876,6 +876,29 @@ X, LABELLED = batches()
 WITH_NAN = torch.where(torch.arange(300).reshape(100, 3) == 7, NAN, X)
 library("NaN among the features of a linear model", lambda: fit_model(WITH_NAN, LABELLED))
 library("more features than the model takes", lambda: fit_model(X, LABELLED, width=4))
+
+
+class Odd(torch.nn.Module):
+    """A network with BatchNorm, whose forward is changed by a function."""
+
+    def __init__(self, change=lambda scores: scores):
+        super().__init__()
+        layers = torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2), torch.nn.ReLU(), torch.nn.Linear(2, 1)
+        self.inner, self.change = torch.nn.Sequential(*layers), change
+
+    def forward(self, x):
+        return self.change(self.inner(x))
+
+
+def fit_network(model, x=X):
+    train, rest = sp.Batches(x, LABELLED, batch_size=33), sp.Batches(X, LABELLED)
+    return sp.fit(model, PROBLEM, train, rest, calibration=[(X + 1, LABELLED)], epochs=1).point
+
+
+library("a network that returns a dict", lambda: fit_network(Odd(lambda scores: {"logits": scores})))
+library("a network whose parameters are all frozen", lambda: fit_network(Odd().requires_grad_(False)))
+library("float64 rows for a float32 network", lambda: fit_network(Odd(), X.double()))
+library("a last batch of one row for a network with BatchNorm", lambda: fit_network(Odd()))
 library("empty batches for a linear model", lambda: fit_model(X[:0], LABELLED[:0]))
 library("a loader without batches", lambda: sp.fit(torch.nn.Linear(3, 1), PROBLEM, [], sp.Batches(*batches())))
 library("arrays for tensors in a batch", lambda: fit_model(X, LABELLED.numpy()))

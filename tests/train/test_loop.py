@@ -6,11 +6,12 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import setpoint as sp
+from setpoint.data.rows import Rows
 from setpoint.data.split import halves
 from setpoint.decide.order import preference
-from setpoint.errors import BadScores, BadSetting, MissingClass, NotCertified, ShapeMismatch, SharedData
+from setpoint.errors import BadFeatures, BadScores, BadSetting, MissingClass, NotCertified, ShapeMismatch, SharedData
 from setpoint.train.by_epochs import adam
-from setpoint.train.history import score
+from setpoint.train.history import score, scores_of
 
 ASK = "minimize fnr where fpr <= 10%"
 
@@ -156,6 +157,68 @@ def test_every_epoch_is_reported():
 def test_bad_calls_are_refused_by_name(change, error, says):
     with pytest.raises(error, match=says):
         run(**change)
+
+
+class Wrapped(nn.Module):
+    """A network whose scores are changed by a function."""
+
+    def __init__(self, change, *norms):
+        super().__init__()
+        self.change, self.inner = change, nn.Sequential(nn.Linear(4, 3), *norms, nn.ReLU(), nn.Linear(3, 1))
+
+    def forward(self, x):
+        return self.change(self.inner(x))
+
+
+PLAIN = {"default": lambda: None, "cross-entropy": sp.CrossEntropy, "auto": sp.Auto}
+MODELS = {
+    "a dict": (lambda: Wrapped(lambda z: {"logits": z}), BadScores, r"returns a dict, .* such as output\['logits'\]$"),
+    "a tuple": (lambda: Wrapped(lambda z: (z, z)), BadScores, r"returns a tuple, .* such as output\[0\]$"),
+    "an array": (lambda: Wrapped(lambda z: z.detach().numpy()), BadScores, "returns a ndarray, .* that tensor alone$"),
+    "nothing": (lambda: Wrapped(lambda z: None), BadScores, "returns a NoneType, .* that tensor alone$"),
+    "frozen": (lambda: Wrapped(lambda z: z).requires_grad_(False), BadSetting, "all its parameters are frozen"),
+    "detached": (lambda: Wrapped(lambda z: z.detach()), BadSetting, "its forward detaches them"),
+    "double": (
+        lambda: Wrapped(lambda z: z).double(),
+        BadFeatures,
+        r"x is float32, .* are float64; pass x.to\(torch.flo",
+    ),
+    "wide": (lambda: nn.Sequential(nn.Linear(5, 1), nn.ReLU(), nn.Linear(1, 1)), BadFeatures, r"rows of shape \(4,\)"),
+}
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("solver", PLAIN)
+def test_networks_that_cannot_be_trained_are_refused_in_a_sentence(solver, model):
+    make, error, says = MODELS[model]
+    parts = [sp.Batches(*data(seed=seed)) for seed in range(3)]
+    for more in ({}, {"accumulate": 2}):
+        with pytest.raises(error, match=says):
+            sp.fit(make(), ASK, *parts[:2], PLAIN[solver](), calibration=parts[2], epochs=1, **more)
+
+
+def test_rows_of_another_precision_than_the_network_are_refused_in_a_sentence():
+    x, labels = data()
+    for odd in (x.double(), x.long()):
+        with pytest.raises(
+            BadFeatures, match=r"but the parameters of the model are float32; pass x.to\(torch.float32\)"
+        ):
+            sp.fit(Wrapped(lambda z: z), ASK, [(odd, labels)], [(odd, labels)], calibration=[(odd, labels)])
+
+
+@pytest.mark.parametrize("solver", PLAIN)
+def test_a_last_batch_of_one_row_is_normalised_by_the_running_statistics(solver):
+    x, labels = data(size=65)
+    parts = [sp.Batches(x, labels, batch_size=16, shuffle=True), *(sp.Batches(*data(seed=seed)) for seed in (1, 2))]
+    model = Wrapped(lambda z: z, nn.BatchNorm1d(3))
+    found = sp.fit(model, ASK, *parts[:2], PLAIN[solver](), calibration=parts[2], epochs=2, accumulate=2)
+    assert 0 <= found.point.objective <= 1
+    norm = model.train().inner[1]
+    running = norm.running_mean.clone()
+    one = scores_of(model, Rows(x[:1], labels[:1]))
+    assert norm.training
+    assert torch.equal(norm.running_mean, running)
+    assert torch.equal(one, scores_of(model.eval(), Rows(x[:1], labels[:1])))
 
 
 def test_batches_cover_every_row_once_in_a_new_order_each_pass():

@@ -10,6 +10,7 @@ from torch import nn
 
 import setpoint as sp
 from setpoint.data.frame import Frame
+from setpoint.errors import BadFeatures
 from setpoint.estimator.features import Scorer, Standardise
 from setpoint.run.artefact import load_run, save_run
 from setpoint.run.settings import Settings
@@ -125,6 +126,6 @@ def test_scoring_leaves_the_model_as_it_was_and_says_what_the_model_says_of_bad_
     score_rows(model, x)
     assert model.training
     assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
-    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+    with pytest.raises(BadFeatures, match=r"does not take rows of shape \(3,\)"):
         score_rows(model, x[:, :3])
     assert model.training

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from setpoint.data.batch import is_on_each
 from setpoint.data.rows import Rows, read_batches
@@ -18,9 +19,11 @@ from setpoint.measure.step import SigmoidStep
 from setpoint.problem.point import OperatingPoint
 from setpoint.problem.problem import Problem
 from setpoint.processes import ALONE, Processes
-from setpoint.train.scoring import scorer
+from setpoint.train.scoring import scorer, scores_by
 
 History = list[dict[str, Any]]
+#: What PyTorch says where BatchNorm is to learn from a single value.
+_ALONE = "more than 1 value per channel"
 
 
 def record(
@@ -61,8 +64,24 @@ def score(model: nn.Module, loader: Iterable[Any], processes: Processes = ALONE)
 
 def scores_of(model: nn.Module, batch: Rows) -> Tensor:
     """One score per row, with gradients; a last dimension of size one is dropped."""
-    scores: Tensor = model(batch.x)
-    return scores.squeeze(-1) if scores.dim() == 2 and scores.shape[1] == 1 else scores
+    try:
+        scores = scores_by(model, batch.x)
+    except ValueError as cause:
+        if _ALONE not in str(cause):
+            raise
+        # A single row, as the last batch may be, has no statistics of its own.
+        norms = [part for part in model.modules() if isinstance(part, _BatchNorm) and part.training]
+        for part in norms:
+            part.eval()
+        scores = scores_by(model, batch.x)
+        for part in norms:
+            part.train()
+    if torch.is_grad_enabled() and not scores.requires_grad:
+        raise BadSetting(
+            "the model cannot learn, since its scores have no gradient: all its parameters are frozen, or its forward "
+            "detaches them; unfreeze some by requires_grad_(True), and leave out detach(), no_grad() and NumPy"
+        )
+    return scores
 
 
 def join(parts: list[Sample]) -> Sample:

@@ -11,7 +11,7 @@ sharded over processes, or with code that does not take float64.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn.parallel import DistributedDataParallel
+
+from setpoint.errors import BadFeatures, BadScores
 
 #: The largest number of rows that are scored together, and of values in them: in float64 these stay in the cache.
 AT_ONCE, NUMBERS = 65_536, 2**18
@@ -75,7 +77,7 @@ def scorer(model: nn.Module) -> Callable[[Any], Tensor]:
                     except Exception:
                         # Code without float64 may raise anything. If the rows are at fault, the next line raises.
                         wide = None
-                return torch.cat([_column(model(rows)) for rows in _parts(x)])
+                return torch.cat([scores_by(model, rows) for rows in _parts(x)])
         finally:
             model.train(was_training)
 
@@ -94,7 +96,44 @@ def _precise(model: nn.Module, wide: dict[str, Tensor], x: Any) -> Tensor:
     return scores if torch.float64 in own else scores.float()
 
 
-def _column(scores: Tensor) -> Tensor:
+def scores_by(model: nn.Module, x: Any) -> Tensor:
+    """The scores that a model gives; a last dimension of size one is dropped.
+
+    Raises:
+        BadScores: If it gives something else.
+        BadFeatures: If it takes x of another dtype or width.
+    """
+    try:
+        scores = model(x)
+    except RuntimeError as cause:
+        why = _why_not_taken(model, x, str(cause))
+        if why is None:
+            raise
+        raise BadFeatures(why) from cause
+    return _column(scores)
+
+
+def _why_not_taken(model: nn.Module, x: Any, said: str) -> str | None:
+    """Why a model did not take x, where it is told by the dtype or the width of x."""
+    own = next((p.dtype for p in model.parameters() if p.is_floating_point()), None)
+    if not isinstance(x, Tensor) or own is None:
+        return None
+    if x.dtype != own and "type" in said:
+        ours, theirs = (str(dtype).removeprefix("torch.") for dtype in (x.dtype, own))
+        return f"x is {ours}, but the parameters of the model are {theirs}; pass x.to(torch.{theirs})"
+    if "shapes cannot be multiplied" in said:
+        return f"the model does not take rows of shape {tuple(x.shape[1:])} ({said}); pass a model for as many features"
+    return None
+
+
+def _column(scores: Any) -> Tensor:
+    if not isinstance(scores, Tensor):
+        part = next(iter(scores), "logits") if isinstance(scores, Mapping) else 0
+        example = f", such as output[{part!r}]" if isinstance(scores, Mapping | tuple | list) else ""
+        raise BadScores(
+            f"forward of the model returns a {type(scores).__name__}, but scores are a tensor with one score per row; "
+            f"wrap the model in a module whose forward returns that tensor alone{example}"
+        )
     return scores.squeeze(-1) if scores.dim() == 2 and scores.shape[1] == 1 else scores
 
 
