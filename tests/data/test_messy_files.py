@@ -310,6 +310,7 @@ def two_files():
 
 
 several("two files, the columns in another order", two_files, TABLE)
+several("one file twice, by its name and by a pattern", lambda: [*two_files()[:1], "[ab].csv"], None)
 several("a pattern in quotes", lambda: [*two_files()[:0], "[ab].csv"], TABLE)
 several("a pattern that no file fits", lambda: ["*.csv"], None)
 several(

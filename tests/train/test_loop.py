@@ -258,6 +258,58 @@ def test_confidence_without_calibration_keeps_half_of_the_held_out_rows_for_it()
     assert result.point.certificate.samples < 0.6 * rows
 
 
+SAME = {
+    "the loader": lambda rows, batches: (batches, batches),
+    "equal rows": lambda rows, batches: (batches, sp.Batches(*(part.clone() for part in rows))),
+    "some of its rows": lambda rows, batches: (batches, [(rows[0][50:150], rows[1][50:150])]),
+    "mixed with new rows": lambda rows, batches: (
+        batches, sp.Batches(*(torch.cat([part, new]) for part, new in zip(rows, data(seed=7)))),
+    ),
+    "a list": lambda rows, batches: ([rows], [(rows[0].clone(), rows[1])]),
+    "a dataset": lambda rows, batches: [DataLoader(data, batch_size=size) for data in [TensorDataset(*rows)]
+                                        for size in (30, 60)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_no_certificate_comes_from_rows_that_train_or_choose_the_model(name):
+    known, same = SAME[name](data(), sp.Batches(*data(), batch_size=50, shuffle=True))
+    other = sp.Batches(*data(seed=1))
+    count = "(all|300 of 300|100 of 100|300 of 600)"
+    for train, held_out in ((known, other), (other, known)):
+        if same is held_out:
+            continue  # As if it were not given.
+        with pytest.warns(NotCertified, match=f"{count} calibration rows train or choose .* without a certificate"):
+            result = sp.fit(nn.Linear(4, 1), ASK, train, held_out, calibration=same, confidence=0.5)
+        assert result.point.certificate is None
+    with pytest.warns(NotCertified, match="all calibration rows train or choose the model"):
+        assert sp.fit(nn.Linear(4, 1), ASK, known, known, confidence=0.5).point.certificate is None
+
+
+def test_held_out_rows_that_are_calibration_rows_too_are_shared_out_for_a_certificate():
+    parts = [sp.Batches(*data(seed=seed)) for seed in range(2)]
+    both = [sp.fit(nn.Linear(4, 1), ASK, *parts, calibration=own, confidence=0.5).point for own in (None, parts[1])]
+    assert both[0] == both[1]
+    assert both[0].certificate.samples < 150
+
+
+def test_training_rows_as_calibration_rows_are_warned_of():
+    parts = [sp.Batches(*data(seed=seed)) for seed in range(2)]
+    with pytest.warns(SharedData, match="the calibration rows train or choose the model too"):
+        sp.fit(nn.Linear(4, 1), ASK, *parts, calibration=parts[0])
+
+
+def test_rows_that_are_equal_by_chance_allow_a_certificate():
+    """Of 216 kinds of rows most are in every part."""
+
+    def coarse(seed):
+        x, labels = data(seed=seed)
+        return sp.Batches(x[:, :3].clamp(-1, 1.5).mul(2).round(), labels)
+
+    point = sp.fit(nn.Linear(3, 1), ASK, coarse(0), coarse(1), calibration=coarse(2), confidence=0.5).point
+    assert point.certificate is not None
+
+
 def test_a_model_is_not_thrown_away_for_want_of_a_certificate():
     parts = [sp.Batches(*data(seed=seed)) for seed in range(3)]
     ask = "minimize fnr where fpr <= 0.1%"

@@ -60,6 +60,13 @@ def files_of(paths: Paths, told: list[tuple[str, str]]) -> list[Path]:
                 )
         for one in fitting:
             found += _inside(one, told) if one.is_dir() else [one]
+    first: dict[str, Path] = {}
+    for path in found:
+        if first.setdefault(os.path.realpath(path), path) is not path:
+            same = "" if first[os.path.realpath(path)] == path else f" (as {first[os.path.realpath(path)]})"
+            raise BadFile(
+                f"{path} is given twice{same}, which would put each of its rows in the table twice; leave one out"
+            )
     return found
 
 

@@ -15,6 +15,7 @@ from typing_extensions import Unpack
 from setpoint.data.batch import resident
 from setpoint.data.parts import Data
 from setpoint.data.rows import read_batch
+from setpoint.data.shared_rows import shared_rows
 from setpoint.data.split import halves
 from setpoint.decide.samples_needed import refuse_confidence
 from setpoint.decide.settle import warn_of_refusal
@@ -125,7 +126,8 @@ def fit(
         solver: A solver, a recipe (`Anchored`, `Ridge`), `Auto` or a method of `sp.methods`. None leaves the choice to
             the library.
         calibration: Batches to set the threshold on. Without them the threshold is set on `held_out`, with a warning
-            that its rates look better than they are; with `confidence`, half of `held_out` is set aside instead.
+            that its rates look better than they are; with `confidence`, half of `held_out` is set aside instead. Rows
+            that train or choose the model too give no certificate, and a warning.
         confidence: The probability with which the bounds are to hold on new data, such as 0.95. If the rows do not
             allow a certificate, a warning says why and the threshold is set without one.
         checkpoint: A directory, or a `Checkpoint`, in which the state is kept. The same call after a kill continues
@@ -182,18 +184,27 @@ def fit(
         raise BadSetting(f"a solver is an object such as sp.ImplicitThreshold(problem), got the text {solver!r}")
     if isinstance(model, str):
         model, solver = named_model(model, train, solver, len(_about_several(problem, [train, held_out])[1]) or 1)
+    calibration = None if calibration is held_out else calibration
+    aside, others = (held_out, [train]) if calibration is None else (calibration, [train, held_out])
     if confidence is not None:
         refuse_confidence(confidence)
+        known = shared_rows(aside, others, look=True)
+        # Processes decide together.
+        known = known if processes.alone else next(filter(None, processes.all_objects(known)), "")
         if calibration is None:
             held_out, calibration = halves(held_out)
-    if calibration is None or calibration is held_out:
+        if known:
+            warn_of_refusal(f"{known} calibration rows {_SHARED}")
+            confidence = None
+    elif calibration is not None and shared_rows(aside, others, look=False):
+        warnings.warn(f"the calibration rows {_SHARED}", SharedData, stacklevel=2)
+    if calibration is None:
         warnings.warn(
             "the threshold is set on the held-out data, which also choose the model, so its rates look better than "
             "they are; pass calibration= data of its own",
             SharedData,
             stacklevel=2,
         )
-        calibration = None
     problem, names = _about_several(problem, [train, held_out])
     store = Checkpoint.of(checkpoint)
     store.processes = processes
@@ -207,6 +218,12 @@ def fit(
     trained, settled = found.trained, found.trained.settled
     used = settled.solver if isinstance(settled, ByEpochs) else found.solver
     return FitResult(found.model, found.point, trained.history, used, trained.best, trained.trials)
+
+
+#: What is wrong with calibration rows that are not new to the model.
+_SHARED = (
+    "train or choose the model too, so its rates on them look better than they are; pass calibration= rows of their own"
+)
 
 
 def _about_several(problem: Problem, loaders: Sequence[Iterable[Any]]) -> tuple[Problem, tuple[str, ...]]:
