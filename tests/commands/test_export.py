@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -71,28 +72,44 @@ def test_the_script_refuses_files_that_it_cannot_read(exported):
     with pytest.raises(SystemExit, match=r"less\.csv lacks column 'age'"):
         predict.main("out/model.onnx", "less.csv")
     loans().with_columns(age=pl.lit("old")).write_csv("odd.csv")
-    with pytest.raises(SystemExit, match=r"odd\.csv, row 1 or later: .*'old'"):
+    says = "odd.csv, row 1: column 'age' held numbers in training but holds 'old'; give it as numbers such as 1234.5"
+    with pytest.raises(SystemExit, match=says):
         predict.main("out/model.onnx", "odd.csv")
+    for model, rows, said in (
+        ("odd.csv", "odd.csv", "odd.csv is no model that setpoint export wrote"),
+        ("out/model.onnx", "none.csv", "none.csv cannot be read: No such file or directory"),
+        ("out/model.onnx", "latin.csv", "latin.csv, row 1 or later: it cannot be read as UTF-8 text"),
+    ):
+        Path("latin.csv").write_bytes(b"age,caf\xe9\n1,2\n")
+        with pytest.raises(SystemExit, match=said):
+            predict.main(model, rows)
 
 
 @pytest.mark.parametrize(
     "lines",
     {
-        "a value too few": "1,2,u\n1,2\n",
-        "a value too many, as of a decimal comma without quotes": "1,2,u\n1,5,2,u\n",
-        "quotes that do not end": '1,2,"u\n3,4,v\n',
-        "digits of another script": "\uff11,2,u\n",
-        "an underscore": "1_0,2,u\n",
+        "a value too few": ("1,2,u\n1,2\n", "row 2: it holds 2 values for 3 columns"),
+        "a value too many, as of a decimal comma without quotes": ("1,2,u\n1,5,2,u\n", "row 2: it holds 4 values"),
+        "quotes that do not end": ('1,2,"u\n3,4,v\n', "row 1 or later: it cannot be read as UTF-8 text with values"),
+        "digits of another script": (
+            "\uff11,2,u\n",
+            "row 1: column 'a' held numbers in training but holds '\uff11'; give",
+        ),
+        "an underscore": (
+            "1_0,2,u\n",
+            "row 1: column 'a' held numbers in training but holds '1_0'; give it as numbers",
+        ),
     }.items(),
     ids=lambda each: each[0],
 )
 def test_the_script_refuses_lines_that_setpoint_predict_refuses(lines, tmp_path, monkeypatch, capsys):
     a_run_of_two_numbers_and_a_word(tmp_path, monkeypatch)
-    (tmp_path / "new.csv").write_text("a,b,w\n" + lines[1], encoding="utf-8")
+    text, said = lines[1]
+    (tmp_path / "new.csv").write_text("a,b,w\n" + text, encoding="utf-8")
     with pytest.raises(SystemExit) as ended:
         main(["predict", "run", "new.csv"])
     assert ended.value.code == 2
-    with pytest.raises(SystemExit, match=r"new\.csv, row 1 or later: a value cannot be read or decided"):
+    with pytest.raises(SystemExit, match=f"new.csv, {said}"):
         predict.main("model.onnx", "new.csv")
 
 
@@ -164,8 +181,63 @@ def test_numbers_and_dates_as_people_write_them_are_answered_alike(tmp_path, mon
         with pytest.raises(SystemExit) as ended:
             main(["predict", "run", "odd.csv"])
         assert ended.value.code == 2
-        with pytest.raises(SystemExit, match=r"odd\.csv, row 1 or later"):
+        said = re.escape(f"holds {odd!r}; give it as")
+        with pytest.raises(SystemExit, match=f"odd.csv, row 1: column '{column}' held .* {said}"):
             predict.main("model.onnx", "odd.csv")
+
+
+DAYS = [f"2024-{1 + row % 12:02d}-{1 + row % 28:02d}" for row in range(300)]
+#: Columns of one kind, other texts that `setpoint predict` reads, and texts that it refuses.
+OTHER_FORMS = {
+    "days": (DAYS, ["2024-03-01T12:30", "2024-03-01 12:30:00.25", " 2024-02-29 ", "NA"],
+             ["2024-02-30", "2024-03-01T12:30Z", "01.03.2024", "soon", "20240301", "2024-03-01T25:00"]),
+    "times with a zone": ([f"{day}T12:00:00+01:00" for day in DAYS],
+                          ["2024-03-01T12:30Z", "2024-03-01 12:30:00.5-0530", "2024-03-01T12:30:01 +02:00", ""],
+                          ["2024-03-01", "2024-03-01T12:30 +02:00", "2023-02-29T12:30Z", "2024-03-01T12:30:00+02"]),
+    "times of day": ([f"{row % 24:02d}:{row % 60:02d}" for row in range(300)], ["01:02:03.25", "?"],
+                     ["24:00", "1:30", "12:30 PM", "2024-03-01"]),
+    "days with dots": ([".".join(reversed(day.split("-"))) for day in DAYS], ["1.2.2024 17:05", "01.02.2024 5:05 PM"],
+                       ["2024-03-01", "31.02.2024", "01/02/2024"]),
+    "lists": ([f"[{row % 7}, {row % 5}.5]" for row in range(300)], ["[1,2]", "[nan, 1]", "[1, inf]", ""],
+              ["[1]", "[1, null]", "[true, 1]", '["1", 2]', "(1, 2)", "[1, 2", "1"]),
+    "booleans": (["true", "false", ""] * 100, ["True", " FALSE ", "n/a"], ["yes", "1", "t"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", OTHER_FORMS)
+def test_other_forms_are_answered_alike_or_refused_in_the_same_words(kind, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    column, read, refused = OTHER_FORMS[kind]
+    x = np.random.default_rng(0).normal(size=300)
+    pl.DataFrame({"x": x, "c": column, "y": x > 0.3}).write_csv("t.csv")
+    exported_from("t.csv")
+    pl.DataFrame({"x": 0.25, "c": [column[0], *read]}).write_csv("new.csv")
+    assert_same_answers(capsys)
+    for odd in refused:
+        pl.DataFrame({"x": 0.25, "c": [column[0], odd]}).write_csv("odd.csv")
+        with pytest.raises(SystemExit):
+            main(["predict", "run", "odd.csv"])
+        wanted, _, advice = capsys.readouterr().err.strip().partition("holds ")
+        with pytest.raises(SystemExit) as ended:
+            predict.main("model.onnx", "odd.csv")
+        found = str(ended.value).removeprefix("odd.csv, row 2: ")
+        assert found.partition("holds ")[0] == wanted.removeprefix("setpoint: ")
+        assert found.partition("; ")[0].endswith(f"holds {odd!r}")
+        assert found.partition("; ")[2] == advice.partition("; ")[2]
+        assert not capsys.readouterr().err
+
+
+def test_a_row_that_the_model_refuses_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    draw = np.random.default_rng(0)
+    x, g = draw.normal(size=600), draw.choice(["a", "b"], 600)
+    pl.DataFrame({"x": x, "g": g, "y": x > 0.3 * draw.normal(size=600)}).write_csv("t.csv")
+    asked = ("--ask", "minimize fnr where fpr.gap(g) <= 20%", "--model", "linear")
+    main_ok("fit", "t.csv", "--target", "y", *asked, "--quiet")
+    main_ok("export", "run", "model.onnx", "--quiet")
+    pl.DataFrame({"x": [1.0, 2.0, 3.0], "g": ["a", "b", "c"]}).write_csv("new.csv")
+    with pytest.raises(SystemExit, match=r"new\.csv, row 3: the model has no decision for its group or its list"):
+        predict.main("model.onnx", "new.csv")
 
 
 def onnx_about(file):
@@ -174,7 +246,7 @@ def onnx_about(file):
 
 def test_the_script_is_short_and_needs_numpy_and_onnxruntime_alone(exported):
     text = (exported / "out" / "predict.py").read_text()
-    assert len(text.splitlines()) < 60
+    assert len(text.splitlines()) < 120
     imported = {line.split()[1].split(".")[0] for line in text.splitlines() if line.startswith(("import ", "from "))}
     assert imported - set(sys.stdlib_module_names) == {"numpy", "onnxruntime"}
 

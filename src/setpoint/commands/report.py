@@ -81,7 +81,7 @@ def _numbers(column: Column, path: Path) -> NDArray[np.float64]:
     read = learn_readings(column.to_frame())[1][column.name]
     if not read.dtype.is_numeric() and read.null_count() < len(read):
         if not is_text(read):
-            held = spoken_kind(read.dtype)
+            held = spoken_kind(read)
             raise BadTable(
                 f"{where} holds {held}, but a score is one number per row; write each as a number such as 0.25"
             )

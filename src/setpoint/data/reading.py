@@ -92,9 +92,8 @@ class Reading:
         if is_text(column) and self.kind in _PARSERS:
             text = tidy(column.cast(pl.String))
             return self._checked(text, self._parsed(text))
-        found = _WORDS if is_text(column) else _kind_of(column.dtype)
-        if found != self.kind:
-            raise self._refused(column.name, f"{_SPOKEN[found][0] if found else f'values of type {column.dtype}'} here")
+        if (_WORDS if is_text(column) else _kind_of(column.dtype)) != self.kind:
+            raise BadTable(self.refusal(column.name, f"{spoken_kind(column)} here"))
         return self._checked(column, _as_read(column))
 
     def _parsed(self, text: Column) -> Column:
@@ -112,20 +111,23 @@ class Reading:
     def _checked(self, column: Column, values: Column) -> Column:
         """The values, if every one that is there could be read."""
         if values.null_count() > column.null_count():
-            raise self._refused(column.name, repr(column.filter(values.is_null() & column.is_not_null())[0]))
+            odd = repr(column.filter(values.is_null() & column.is_not_null())[0])
+            raise BadTable(self.refusal(column.name, odd))
         if self.kind == _LIST:
             lengths = values.list.len().drop_nulls().unique()
             if not (lengths == self.length).all():
-                raise self._refused(column.name, f"a list of {lengths.filter(lengths != self.length)[0]} here")
+                odd = f"a list of {lengths.filter(lengths != self.length)[0]} here"
+                raise BadTable(self.refusal(column.name, odd))
         return values
 
-    def _refused(self, name: str, found: str) -> BadTable:
+    def refusal(self, name: str, found: str) -> str:
+        """The sentence on something in a column that is not of this kind."""
         spoken, written = _SPOKEN[self.kind]
         written = f"{spoken} such as {self.form}" if self.form else written
         if self.unit == "%":
             spoken, written = "percentages", f"percentages with their sign, such as {self.form[3:]} %"
         held = f"{spoken} of length {self.length}" if self.kind == _LIST else spoken
-        return BadTable(f"column {name!r} held {held} in training but holds {found}; give it as {written}")
+        return f"column {name!r} held {held} in training but holds {found}; give it as {written}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
@@ -275,10 +277,10 @@ def is_text(column: Column) -> bool:
     return isinstance(column.dtype, (pl.String, pl.Categorical, pl.Enum))
 
 
-def spoken_kind(dtype: pl.DataType) -> str:
-    """The name of the kind of the values of a type in a sentence."""
-    kind = _kind_of(dtype)
-    return _SPOKEN[kind][0] if kind else f"values of type {dtype}"
+def spoken_kind(column: Column) -> str:
+    """What a column holds, by its type, in a sentence."""
+    kind = _WORDS if is_text(column) else _kind_of(column.dtype)
+    return _SPOKEN[kind][0] if kind else f"values of type {column.dtype}"
 
 
 def nearest_reading(column: Column) -> tuple[str, str | None, str | None]:

@@ -22,24 +22,33 @@ from setpoint.errors import CannotExport
 from setpoint.export.graph import BOOL, DOUBLE, FLOAT, TEXT, Graph
 from setpoint.export.levels import level_codes
 from setpoint.export.soften import soften
-from setpoint.export.times import moments, time_part
+from setpoint.export.times import SHAPES, moments, time_part
 
 #: The names of outputs, which no input can have.
 OUTPUTS = ("score", "decision", "rank")
+#: Blanks between seconds and a time zone are cut off.
+_AT_ZONE = ((r"(:\d\d:\d\d(?:\.\d+)?)\s+(?=(?:Z|[+-]\d\d:?\d\d)$)", r"\1"),)
+#: The patterns of text that spells a kind.
+_SHAPES = {**SHAPES, "boolean text": "(?i:true|false)"}
 #: The type of the input of each kind; all other kinds are text.
 _TYPES = {"number": DOUBLE, "duration": DOUBLE, "list of numbers": DOUBLE, "boolean": BOOL}
 
 
 @dataclass(frozen=True)
 class Input:
-    """An input of the graph: the column that it takes, the kind of its values, how many there are per row, and how
-    `predict.py` changes text of the form that training read into text that the model takes."""
+    """An input of the graph: the column that it takes, the kind of its values, and how many there are per row.
+
+    For `predict.py`: how it changes text of the form that training read into text that the model takes, the pattern of
+    such text, and the sentence on any other, in which a zero byte stands for the text.
+    """
 
     column: str
     name: str
     kind: str
     width: int = 1
     spelling: tuple[tuple[str, str], ...] = ()
+    shape: str = ""
+    odd: str = ""
 
 
 @dataclass
@@ -56,7 +65,9 @@ class Inputs:
             kind = "boolean text" if kind == "boolean" and nullable else kind
             name = f"column {column}" if column in OUTPUTS or column.startswith("setpoint/") else column
             changes = plain_spelling(reading.form, reading.unit) if reading and reading.form else ()
-            own = Input(column, name, kind, reading.length or 1 if reading else 1, changes)
+            changes = _AT_ZONE if kind == "time with a zone" else changes
+            odd = reading.refusal(column, "\0") if reading else ""
+            own = Input(column, name, kind, reading.length or 1 if reading else 1, changes, _SHAPES.get(kind, ""), odd)
             self.graph.input(own.name, _TYPES.get(kind, TEXT), own.width)
             self.given[column] = own
         return self.given[column]

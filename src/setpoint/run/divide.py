@@ -85,7 +85,7 @@ def _times(frame: Frame, name: str, parts: int) -> Tensor:
 def _no_time(column: Column) -> str:
     """The end of the sentence on a column that holds no times."""
     if not is_text(column):
-        return f"{spoken_kind(column.dtype)}; rows are split by dates, times or numbers"
+        return f"{spoken_kind(column)}; rows are split by dates, times or numbers"
     if may_be_two_dates(column):
         return f"dates such as {column[0]!r}, of which the day or the month may come first; write them as 2024-12-31"
     spoken, fitting, odd = nearest_reading(column)
