@@ -96,7 +96,7 @@ class Material:
         lists: The name or number of the list of each row, by part.
         insight: The findings on the test rows, where the table was there to look at.
         no_insight: How to have it, where it was not.
-        later: What is in use by now, if `setpoint calibrate` has set the decision anew since the fit.
+        later: The decision in use by now, if `setpoint calibrate` has set it anew since the fit.
 
     Example:
         >>> import setpoint as sp, torch
