@@ -237,3 +237,14 @@ def test_values_missing_for_the_first_time_are_noted():
         "column 'day': missing in 200 of 200 rows but never in training; the mean stands in for it",
     ]
     assert len(notes.alarms()) == 2
+
+
+def test_numbers_far_beyond_those_of_training_are_finite_without_a_warning():
+    """A deviation of 1e-300 once made infinities, and with them a warning of NumPy on the terminal."""
+    frame = pl.DataFrame({"x": [1e-300 * row for row in range(60)], "y": [0, 1] * 30})
+    schema = Schema.of(frame, Target.of(frame, "y"))
+    rows = [{"x": 1e308}, {"x": -1e308}]
+    together = schema.encoded(pl.DataFrame(rows))
+    assert np.isfinite(together).all()
+    assert together[0, 0] > 100 > -100 > together[1, 0]
+    assert np.concatenate([schema.encoded_row(row) for row in rows]).tolist() == together.tolist()

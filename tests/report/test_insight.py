@@ -92,6 +92,15 @@ def test_slices_are_tested_as_fisher_tests_and_corrected_as_holm_does():
     assert worst.p_value == pytest.approx(6 * by_hand["z"], rel=1e-6)
 
 
+def test_infinite_values_are_a_slice_with_missing_ones():
+    """Quarters between infinities once warned of an invalid subtraction, and had no rows."""
+    values = [float("inf")] * 150 + [None] * 50 + [float(row) for row in range(200)]
+    flagged = np.arange(400) >= 200
+    slices, tested = worst_slices([pl.Series("amount", values)], np.ones(400, bool), flagged)
+    assert [(one.value, one.rows, one.wrong) for one in slices] == [("(missing)", 200, 200)]
+    assert tested == 5
+
+
 def test_without_differences_no_slice_is_told():
     rng = np.random.default_rng(2)
     told = 0

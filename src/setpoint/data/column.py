@@ -67,7 +67,8 @@ class Numeric:
         own = [values == level for level in self.levels]
         if unknown.any():
             values[unknown] = self.mean
-        np.divide(values, self.deviation, out=values)
+        with np.errstate(over="ignore"):  # Infinities become finite in `soften`.
+            np.divide(values, self.deviation, out=values)
         np.subtract(values, self.mean / self.deviation, out=values)
         if np.abs(values).max(initial=0.0) > TAIL:
             values = soften(values)

@@ -160,7 +160,8 @@ class OneRow:
     def _standardise(self, values: NDArray[np.float64], features: NDArray[np.float32]) -> None:
         """As `Numeric.encode_values` does, all columns at once."""
         unknown = ~np.isfinite(values)
-        z = np.where(unknown, self.mean, values) / self.deviation - self.shift
+        with np.errstate(over="ignore"):
+            z = np.where(unknown, self.mean, values) / self.deviation - self.shift
         features[0, self.places] = soften(z)
         features[0, self.flags] = unknown[self.flagged]
 

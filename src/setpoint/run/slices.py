@@ -107,7 +107,7 @@ def _cut(column: Column) -> Iterator[tuple[str, NDArray[np.bool_]]]:
     absent = column.is_null().to_numpy()
     if column.dtype.is_numeric() and column.n_unique() > MOST_LEVELS // 3:
         values = column.cast(float).fill_null(float("nan")).to_numpy()
-        absent = absent | np.isnan(values)
+        absent = absent | ~np.isfinite(values)
         known = values[~absent]
         ends = np.unique(np.quantile(known, np.linspace(0, 1, BINS + 1)) if len(known) else known)
         for place, (low, high) in enumerate(pairwise(ends)):
