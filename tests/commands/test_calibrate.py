@@ -215,3 +215,16 @@ def test_the_report_says_what_is_in_use_since_the_fit(place, capsys):
     assert set_on == f"set on 900 rows of fresh.csv, {promise}."
     assert "Promise of the fit" in page
     assert ">Run at" not in page
+
+
+@pytest.mark.parametrize("more", [(), ("--stream",)])
+def test_rows_of_the_training_give_no_certificate(place, trained, capsys, more):
+    loans(2000)[:800].write_csv("known.csv")
+    before = files("run")
+    code, told, _ = answer(capsys, "calibrate", "run", "known.csv", "--confidence", "0.9", *more)
+    assert (code, told["is_set"], files("run")) == (3, False, before)
+    assert re.match(r"about \d+% of the rows of known.csv set the parameters", told["refusal"])
+    code, told, _ = answer(capsys, "calibrate", "run", "known.csv", *more)
+    assert (code, told["is_set"], told["point"]["certificate"]) == (0, True, None)
+    code, told, _ = answer(capsys, "calibrate", "run", "fresh.csv", "--confidence", "0.9", *more)
+    assert (code, told["refusal"]) == (0, None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from torch import Tensor
 
 from setpoint.data.frame import Frame
 from setpoint.data.seen import Notes
+from setpoint.data.sketch import Hashes, row_hashes, share_known
 from setpoint.decide.settle import Confidence, Settled, demanded, settle
 from setpoint.decide.settle_tally import settle_tally
 from setpoint.errors import BadSetting
@@ -25,6 +26,9 @@ from setpoint.run.labelled_rows import labelled_rows
 from setpoint.run.tallies import first_look, judged_counts, second_look
 from setpoint.run.watching import Batch, WatchedRun
 from setpoint.run.weighted_rows import read_weights, refuse_weighted_columns
+
+#: Where a run knows so large a share of the rows, they are no fresh ones; by chance it knows fewer.
+KNOWN = 0.2
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,7 @@ class Fresh:
         notes: Values that training never saw.
         told: Sentences on the rows, and on what was set before.
         keys: The clusters of the rows, as the record of the run keeps them.
+        hashes: Hashes of the rows, if the run has a sketch to compare them with.
         is_set: Whether the new point is in use; not if a certificate that was demanded cannot be given.
     """
 
@@ -53,6 +58,7 @@ class Fresh:
     notes: Notes
     told: tuple[str, ...] = ()
     keys: str = ""
+    hashes: Sequence[Hashes] = ()
     is_set: bool = True
 
     @property
@@ -89,6 +95,14 @@ def recalibrate(run: Path, batch: Batch, sure: Confidence, *, in_chunks: bool) -
         refuse_weighted_columns(weights, old.problem.columns)
         fresh = _whole(saved, old, frame, weights, sure, batch.ignore_extra)
     fresh = replace(fresh, told=(*left_out, *filter(None, told)))
+    share = share_known(np.concatenate(fresh.hashes), saved.about["sketch"]) if fresh.hashes else 0.0
+    if sure is not None and share >= KNOWN:
+        point = fresh.settled.bare or fresh.settled.point
+        refusal = (
+            f"about {100 * share:.0f}% of the rows of {batch.name} set the parameters or the threshold of the run, so "
+            "that it does better on them than on new rows; give rows of their own"
+        )
+        fresh = replace(fresh, settled=Settled(point, refusal))
     if done is not None:
         return replace(fresh, settled=Settled(saved.point, done["refusal"]))
     if fresh.settled.refusal is not None and demanded(sure) is not None:
@@ -148,7 +162,9 @@ def _whole(
     plain = values if weights is None else weights.weights
     here = old.judge(scores, labels, weights=plain, groups=groups, lists=lists)
     keys = "" if clusters is None else stored_keys(np.unique(keys_of_clusters(clusters, len(labels))))
-    return Fresh(old, settled, here, len(labels), *_as_drawn(scores, labels, weights), notes, keys=keys)
+    x = saved.schema.encode(frame, ignore_extra=ignore_extra) if saved.about["sketch"] else None
+    hashes = () if x is None else (row_hashes(x, labels),)
+    return Fresh(old, settled, here, len(labels), *_as_drawn(scores, labels, weights), notes, keys=keys, hashes=hashes)
 
 
 def _in_chunks(
@@ -164,4 +180,5 @@ def _in_chunks(
     again = partial(second_look, saved, frames, ignore_extra=ignore_extra)
     settled = settle_tally(old.problem, look.tally, again, sure)
     here = judged_counts(old, look.counts)
-    return Fresh(old, settled, here, look.rows, torch.cat(look.scores), torch.cat(look.labels), look.notes)
+    return Fresh(old, settled, here, look.rows, torch.cat(look.scores), torch.cat(look.labels), look.notes,
+                 hashes=look.hashes)  # fmt: skip
