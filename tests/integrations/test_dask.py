@@ -118,6 +118,12 @@ def test_answers_are_lazy_and_those_of_the_run(client, files, tmp_path):
     assert found.dtypes.to_dict() == answers.dtypes.to_dict()
     assert all((found[name].to_numpy() == values).all() for name, values in own.items())
     assert (found["place"].to_numpy() == np.arange(2500)).all()
+    twice = on_dask.predict(run, given.assign(score=0.0), keep=["place", "place"], ignore_extra=True)
+    assert list(twice.columns) == ["place", "score", "decision"]
+    with pytest.raises(BadTable, match="a kept column cannot be named 'score', as the answer is; rename it first"):
+        on_dask.predict(run, given.assign(score=0.0), keep=["place", "score"])
+    with pytest.raises(BadTable, match="no column 'plaice' for --keep"):
+        on_dask.predict(run, given, keep=["place", "plaice"])
     # Dask knows the same question again, and another run is another question.
     assert answers._name == on_dask.predict(tmp_path / "run", given, keep=["place"])._name
     on_dask.calibrate(tmp_path / "run", new, None, client=client)

@@ -189,11 +189,15 @@ def refuse_place(path: Path) -> None:
         raise BadFile(f"no directory {path.parent} to write {path.name} to; make it first")
 
 
+def refuse_kept(keep: Iterable[str], answers: Iterable[str]) -> None:
+    """Refuse kept columns that are named as an answer is."""
+    if same := [name for name in keep if name in set(answers)]:
+        raise BadTable(f"a kept column cannot be named {same[0]!r}, as the answer is; rename it first")
+
+
 def beside(frame: Frame, keep: list[str], answers: dict[str, NDArray[np.generic]]) -> Frame:
     """The kept columns of a frame with the answers beside them."""
-    for name in keep:
-        if name in answers:
-            raise BadTable(f"a kept column cannot be named {name!r}, as the answer is; rename it first")
+    refuse_kept(keep, answers)
     return pl.DataFrame([*(frame[name] for name in keep), *(_column(name, one) for name, one in answers.items())])
 
 

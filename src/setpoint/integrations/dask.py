@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from setpoint.data.dask_frame import Partitions, answered_lazily
-from setpoint.data.frame import as_frame
+from setpoint.data.exchange import refuse_kept
+from setpoint.data.frame import as_frame, named_columns
 from setpoint.data.partitions import workers_of
 from setpoint.decide.settle import Confidence
 from setpoint.errors import BadSetting, TooFewSamples
@@ -99,6 +100,7 @@ def predict(run: Where | ServedRun, frame: Any, *, keep: Sequence[str] = (), ign
 
     Raises:
         BadSetting: If the ask is about lists, which partitions may cut.
+        BadTable: If there is no such column to keep, or it is named as an answer is.
 
     Example:
         ```python
@@ -108,7 +110,8 @@ def predict(run: Where | ServedRun, frame: Any, *, keep: Sequence[str] = (), ign
     saved = run if isinstance(run, ServedRun) else load_served(run)
     if saved.point.problem.kind == LISTS:
         raise BadSetting("rows are ranked within whole lists, and partitions may cut a list; predict a frame in memory")
-    return answered_lazily(frame, _answered, saved, tuple(keep), ignore_extra)
+    kept = tuple(named_columns(keep, [str(name) for name in getattr(frame, "columns", keep)], "keep"))
+    return answered_lazily(frame, _answered, saved, kept, ignore_extra)
 
 
 def evaluate(
@@ -209,4 +212,6 @@ def _answered(part: Any, saved: ServedRun, keep: tuple[str, ...], ignore_extra: 
     used = {column.name for column in saved.schema.columns}
     rows = as_frame(part)
     scores = saved.scores(rows.drop([name for name in keep if name not in used]), ignore_extra=ignore_extra)
-    return part[list(keep)].assign(**saved.columns(rows, scores))
+    answers = saved.columns(rows, scores)
+    refuse_kept(keep, answers)
+    return part[list(keep)].assign(**answers)
