@@ -13,9 +13,11 @@ import time
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
+import setpoint as sp
 from doors import FIT, main_ok
 from marks import slow
 from setpoint import files
@@ -23,7 +25,7 @@ from setpoint.cli import main
 from setpoint.data.scan import scan_table
 from setpoint.decide.drift import Drifted
 from setpoint.problem.watch import Watch
-from setpoint.report.watching import drift_words
+from setpoint.report.watching import advice, drift_words
 from setpoint.run.artefact import load_run
 from setpoint.serve.stored import RECORD
 from tables import loans
@@ -100,6 +102,17 @@ def test_a_broken_bound_and_a_new_threshold(place, capsys):
     assert code_of("calibrate", "run", "fresh.csv", "--quiet") == 0
     assert load_run("run").point == new
     assert code_of("calibrate", "run", month("few.csv", rows=20, seed=3), "--confidence", "0.999", "--quiet") == 3
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [("minimize fnr where fpr <= 0%", "fresh.csv."), ("minimize fnr where fpr <= 10%", "29 negatives.")],
+)
+def test_a_bound_without_room_is_advised_on_without_a_number_of_rows(ask, said):
+    scores, labels = np.arange(200) / 200, np.arange(200) >= 100
+    watch = sp.evaluate(ask, scores, labels).watch().update(scores + 0.5, labels)
+    assert watch.broken
+    assert advice(watch, "run", [])[0].endswith(said)
 
 
 def test_drift_alone_and_labels_that_come_late(place, capsys):

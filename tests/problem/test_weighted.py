@@ -132,3 +132,10 @@ def test_a_plan_needs_a_bound_that_can_be_tested():
     watch.problem = sp.ask("maximize f1")
     with pytest.raises((BadProblem, BadWeights)):
         watch.plan(scores, labels, share=0.1)
+
+
+def test_a_bound_about_which_no_known_row_tells_draws_all_rows_alike():
+    scores, labels = torch.arange(400) / 400, torch.arange(400) % 2
+    plan = sp.evaluate("minimize fnr where flagged <= 0%", scores, labels).watch().plan(scores, labels, share=0.1)
+    assert plan.chances == pytest.approx([0.1] * len(plan.chances))
+    assert plan.most == pytest.approx(10)

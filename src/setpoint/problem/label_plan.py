@@ -126,7 +126,8 @@ def plan_labels(problem: Problem, thresholds: Thresholds, known: Sample, share: 
     for constraint in tested:
         part, whole = (np.array(value) for value in zip(*(of_trials(constraint, cell) for cell in np.eye(4))))
         own = cells @ (part - constraint.bound * whole) ** 2
-        spread = spread + own / (size @ own)
+        # Where no known row tells about a bound, such as flagged <= 0% where none is flagged, all rows are alike to it.
+        spread = spread + (own / (size @ own) if size @ own > 0 else 1 / len(scores))
     chances = _scaled(np.sqrt(spread), size / size.sum(), float(share))
     return LabelPlan(thresholds.single, tuple(edges.tolist()), tuple(chances.tolist()))
 

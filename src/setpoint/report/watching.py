@@ -7,7 +7,7 @@ from typing import Any
 
 from setpoint.decide.by_kind import decider
 from setpoint.decide.drift import SCORES, Drifted
-from setpoint.decide.samples_needed import counted
+from setpoint.decide.samples_needed import allowed_share, counted
 from setpoint.decide.without_labels import Unlabelled
 from setpoint.measure.constraint import percent
 from setpoint.problem.evidence import is_testable
@@ -95,7 +95,7 @@ def advice(watch: Watch, run: str, drifted: Sequence[Drifted]) -> list[str]:
     needs = [
         f"{decider(watch.problem).needed(watch.problem, bound, CONFIDENCE):,} {counted(bound)}"
         for bound in watch.problem.constraints
-        if is_testable(bound) and bound.relation != "=="
+        if is_testable(bound) and bound.relation != "==" and allowed_share(bound) > 0
     ]
     at_least = f", with at least {' and '.join(needs)}" if needs else ""
     command = f"setpoint calibrate {run} fresh.csv"
