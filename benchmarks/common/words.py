@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import statistics
+from collections.abc import Callable, Iterable
 from typing import Any
 
 Row = dict[str, Any]
@@ -63,6 +64,24 @@ def mean_and_error(gains: list[Row], scale: float = 100) -> tuple[float, float]:
             "standard_error"
         ]
     return mean, (sum(one**2 for one in away.values()) * len(away) / (len(away) - 1)) ** 0.5 / len(means)
+
+
+def source(name: str) -> str:
+    """The data behind a set: "letter, 100 ReLU features" is letter, and both "CIFAR-10 head, ..." are CIFAR-10."""
+    return name.split(",", maxsplit=1)[0].removesuffix(" head")
+
+
+def by_source(rows: Iterable[Row], gain_of: Callable[[Row], Row]) -> list[Row]:
+    """The gain of every row with the data behind its set, by which `mean_and_error` counts."""
+    return [{**gain_of(row), "of": source(row["set"])} for row in rows]
+
+
+def of_sources(number: int, what: str, names: Iterable[str]) -> str:
+    """'10 sets of 7 data sources', or '6 sets' where each has data of its own."""
+    sources = len({source(name) for name in names})
+    if sources == number:
+        return f"{number} {what}"
+    return f"{number} {what} of {'one data source' if sources == 1 else f'{sources} data sources'}"
 
 
 def counted(gains: list[dict[str, float]], better: int, worse: int, scale: float = 100) -> str:

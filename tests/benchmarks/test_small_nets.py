@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 
 import numpy as np
@@ -143,5 +144,25 @@ def gained(**means):
 def test_the_answer_follows_the_signs(tuned, longer, words):
     told = page.answer(gained(tuned=tuned, longer=longer))
     assert all(one in told for one in words)
+    assert "within two standard errors" not in told
     assert page.answer({"rows": []}) == ""
     assert page.figure({"rows": []}) is None
+
+
+def test_a_mean_that_two_sources_disagree_on_is_within_noise_however_many_cells_they_have():
+    figures = gained(tuned=0.1, longer=-0.1)
+    more = [{**row, "set": "mixture", "gain": {**row["gain"], page.TUNED: {**row["gain"][page.TUNED], "mean": 0.01}}}
+            for row in figures["rows"]]  # fmt: skip
+    told = page.answer({"rows": [*figures["rows"], *more] * 3})
+    assert "gain 5.5 points of FNR at an FPR of 0.1 % (within two standard errors; better in 6 of 12" in told
+    assert "lose 10.0 points of FNR at an FPR of 0.1 % (better in 0 of 12" in told
+    assert "class weights are the alternative, not beyond noise." in told
+
+
+def test_on_images_a_mean_within_noise_is_called_level():
+    figures = copy.deepcopy(load_figures("small_nets"))
+    assert "On images, against 7/3 as many steps, they are level (+0.0 ± 0.4) at 0.1 %" in page.answer(figures)
+    for row in figures["rows"]:
+        if page.of_images(row):
+            row["gain"][page.LONGER]["mean"] += 0.1
+    assert "On images, against 7/3 as many steps, they gain 10.0 points at 0.1 %" in page.answer(figures)

@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks.common.harness import load_figures
 from benchmarks.common.telling import Claim
-from benchmarks.common.words import counted, gain, mean_and_error, share, table
+from benchmarks.common.words import by_source, counted, gain, mean_and_error, of_sources, share, table
 from benchmarks.studies.default_study.verdict import sides
 from benchmarks.studies.small_nets.as_candidate import LONGER, NAME, WITH, WITHOUT
 
@@ -18,8 +18,8 @@ def figures_of() -> dict[str, Any]:
 
 
 def of_rival(rows: list[dict[str, Any]], rival: str) -> list[dict[str, Any]]:
-    """The gains over a rival, each with its set."""
-    return [{**row["gain"][rival], "of": row["set"]} for row in rows]
+    """The gains over a rival, each with the data behind its set."""
+    return by_source(rows, lambda row: row["gain"][rival])
 
 
 def claims() -> list[Claim]:
@@ -31,7 +31,8 @@ def claims() -> list[Claim]:
         mean, error = mean_and_error(gains)
         says = "`Auto` on small networks, FPR 0.1 %: gains by implicit thresholds and prices, worse in no cell"
         effect = counted(gains, found.count(1), found.count(-1)) + " (corrected)"
-        met, on = mean > 2 * error and found.count(-1) == 0, f"{len(rows)} cells, {min(r['seeds'] for r in rows)} seeds"
+        met = mean > 2 * error and found.count(-1) == 0
+        on = f"{of_sources(len(rows), 'cells', [r['set'] for r in rows])}, {min(r['seeds'] for r in rows)} seeds"
         told.append(Claim(says, effect, met, against, on, False, (mean, error), command=COMMAND))
     return told
 
