@@ -7,7 +7,7 @@ from benchmarks.common.harness import load_figures
 from benchmarks.common.words import counted, share
 from benchmarks.studies.networks.page import gain
 from benchmarks.studies.networks.verdict import HELPED
-from benchmarks.studies.small_nets.page import bound_of, of_ask
+from benchmarks.studies.small_nets.page import bound_of, gains_of, of_ask
 from benchmarks.studies.small_nets.study import ASKS, RIVALS
 from benchmarks.studies.tables import fresh, page_fresh
 from benchmarks.studies.tables.verdict import TUNED
@@ -27,7 +27,7 @@ def small_networks() -> str:
     figures = load_figures("small_nets")
     shown = []
     for ask in ASKS:
-        gains = [row["gain"][RIVALS[1]] for row in of_ask(figures, ask, RIVALS[1])]
+        gains = gains_of(of_ask(figures, ask, RIVALS[1]), RIVALS[1])
         better, worse = (
             sum(side * one["mean"] > 2 * one["corrected_standard_error"] for one in gains) for side in (1, -1)
         )

@@ -17,6 +17,7 @@ from benchmarks.studies.small_nets.training import Run
 from benchmarks.studies.small_nets.worlds import IMAGES, PIXELS, SHIRT, load
 
 import setpoint as sp
+from benchmarks import not_claimed, passages
 
 
 class Rows(dict):
@@ -166,3 +167,12 @@ def test_on_images_a_mean_within_noise_is_called_level():
         if page.of_images(row):
             row["gain"][page.LONGER]["mean"] += 0.1
     assert "On images, against 7/3 as many steps, they gain 10.0 points at 0.1 %" in page.answer(figures)
+
+
+def test_pages_that_show_the_same_means_show_them_with_the_same_errors():
+    claims = [claim for claim in page.claims(load_figures("small_nets")) if claim.says.startswith("small networks")]
+    assert len(claims) == 4
+    for claim in claims:
+        shown = claim.effect.removesuffix(" (corrected)")
+        assert shown in passages.by_steps("0.1 %" if "0.1 %" in claim.says else "1 %")
+        assert shown in not_claimed.small_networks() or claim.against != page.PLAINLY[page.LONGER]
