@@ -253,6 +253,21 @@ def test_asks_are_read_to_the_letter(text, problem):
             "minimize fnr where flagged <= 5 rows per 100 rows 2",
             "'2' is unexpected after flagged <= 5 rows per 100 rows",
         ),
+        ("maximize recall over fpr in [0, 5%] 10 points", "'10' is unexpected after the range of fpr"),
+        ("maximize recall of class class b at most 3%", "'b' is unexpected after recall of class class"),
+        (
+            "maximize macro recall where recall gap bteween classes <= 5%",
+            "unknown words 'gap bteween classes', did you",
+        ),
+        (
+            "minimize cost(msis=5, alarm=1)",
+            "expected the costs of a miss and of an alarm, as in cost(miss=5, alarm=1), but",
+        ),
+        (
+            "minimize fnr where recall.gap(5) <= 1%",
+            "expected the name of a column of groups after '.gap(' but found '5'",
+        ),
+        ("minimize fnr for each of a,", "expected the name of a label at the end"),
         ("minimize fnr where fpr <= 5..0%", "'.0%' is unexpected after fpr <= 5."),
         ("minimize fnr where fpr <= 1% for each of a b", "'b' is unexpected after the label a"),
         ("minimize fnr where fpr <= 1% for each a", "unknown words 'for each a', did you mean 'for each of'?"),

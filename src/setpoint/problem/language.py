@@ -133,7 +133,8 @@ class _Reader(Phrases):
                 constraints.append(self.bound())
         elif not self.ends:
             names = [] if over else [*OF_RATE, "over", *_WHERE]
-            raise self.error(self.unexpected(f"{objective}", [*names, "for each of"]))
+            before = f"the range of {over.rate}" if over else f"{objective}"
+            raise self.error(self.unexpected(before, [*names, "for each of"]))
         return Problem(objective, _VERBS[verb], tuple(constraints), over)
 
     @property

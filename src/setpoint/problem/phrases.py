@@ -123,7 +123,8 @@ class Phrases(Tokens):
         if self.accept("gap between classes", "gap between the classes"):
             return ClassGap(rate)
         if self.peek().lower() == "gap":
-            raise self.error(of_gap(self, rate))
+            said = self.next_words()[2:]
+            raise self.error(self.unknown(said, ["gap between classes"], of_gap(self, rate), 0.85))
         names_class = self.kind(1) in ("word", "quoted") and self.peek(1).lower() not in ("each", *self.plain)
         if self.peek().lower() in ("of", "for") and names_class and not self.relates(1):
             otherwise = of_class(rate, self.peek(1))
@@ -168,14 +169,14 @@ class Phrases(Tokens):
         self.need("cost")
         needed = "expected the costs of a miss and of an alarm, as in cost(miss=5, alarm=1),"
         if not self.accept("("):
-            raise self.error(needed)
+            raise self.error(f"{needed} after 'cost'")
         costs: dict[str, float | str] = {}
         for place in range(2):
             if place:
                 self.need(",")
             name = "miss" if self.accept("miss") else "alarm" if self.accept("alarm") else ""
             if not name or name in costs:
-                raise self.error(needed)
+                raise self.error(f"{needed} but found {name or self.peek()!r}")
             self.need("=")
             costs[name] = self.number() if self.kind() == "number" else self.name("a cost or a column", "column")
         self.need(")")

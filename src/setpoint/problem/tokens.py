@@ -76,7 +76,9 @@ class Tokens:
     def name(self, expected: str, kind: str) -> str:
         """A name in plain words or quoted, such as that of a column."""
         if self.kind() not in ("word", "quoted"):
-            raise self.error(f"expected {expected}")
+            raise self.error(
+                f"expected {expected} but found {self.peek()!r}" if self.peek() else f"expected {expected} at the end"
+            )
         self.place += 1
         found, text = self.tokens[self.place - 1]
         if found == "word":
@@ -94,7 +96,7 @@ class Tokens:
             (_likeness(words.lower(), name), words, name)
             for words in said
             for name in names
-            if known.isdisjoint(words.lower().split())
+            if known.isdisjoint(words.lower().split()) and f" {name} " not in f" {words.lower()} "
         ]
         likeness, words, name = max(near, key=lambda found: found[0], default=(0.0, "", ""))
         if likeness < cutoff:
