@@ -12,14 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import setpoint as sp
+from benchmarks.common.answers import side
 from benchmarks.common.harness import ROOT, load_figures, load_result
-from benchmarks.common.words import ERRORS, mean_and_error, table
+from benchmarks.common.words import ERRORS, counted, mean_and_error, table, turned
+from benchmarks.common.words import gain as written
 from benchmarks.peers.page_f_score import f_table
 from benchmarks.peers.page_gap import gap_table
 from benchmarks.speed.page_processes import WRITERS, of_part
+from benchmarks.studies.auto import page as auto
 from benchmarks.studies.critical_class import page as critical_class
 from benchmarks.studies.default_study.verdict import AGAIN, DEFAULT, TUNED
 from benchmarks.studies.lists import page as lists
+from benchmarks.studies.long_tailed import page as long_tailed
 from benchmarks.studies.mq2008 import page as mq2008
 from benchmarks.studies.networks.page import over_sets
 from benchmarks.studies.promises.page import tries_and_looks
@@ -35,6 +39,8 @@ DOCS = ROOT / "docs"
 MARK = re.compile(r"(<!-- from benchmarks: (\w+) -->\n).*?(<!-- end -->)", re.S)
 #: Beyond so many standard errors, corrected for overlapping splits, a difference is called clear.
 CLEAR = 2.0
+#: Methods of the study of Letter, as users call them.
+NAMES = {"four strengths": "`sp.Anchored.auto()`"}
 
 
 def is_clear(gain: dict[str, float]) -> bool:
@@ -56,7 +62,7 @@ def decision() -> str:
          by_default("default_study")],
         ["the same, for F-scores, errors or with a bound on precision", "the same", by_default("free_asks")],
         ["the same without rows for the threshold, FPR of 1 % or less", "`sp.fit` with no solver", extreme_bounds()],
-        ["a linear model, precision at very high recall", "`solver=sp.Anchored.auto()`", high_recall()],
+        ["a linear model, precision at very high recall", *high_recall()],
         ["a linear model, nothing known of the data", "`solver=sp.Auto()`", by_auto(linear)],
         ["a linear model, a mild bound, time for a grid of fits", "weighted cross-entropy, below", by_weights(linear)],
         ["a linear model that fits well, or few rows", "`solver=sp.Ridge()`: plain cross-entropy", by_plain(linear)],
@@ -67,7 +73,7 @@ def decision() -> str:
         ["the same, steps that cannot be had, FPR of 0.1 % or less", "implicit thresholds after a warm start, below",
          by_steps("0.1 %")],
         ["a network, nothing known of the data", "`solver=sp.Auto()`", by_auto(networks)],
-        ["a network and one rare, critical class", "try `sp.AugmentedLagrangian`", critical()],
+        ["a network and one rare, critical class", *critical()],
         ["the first k of each list", "cross-entropy; try `sp.losses.ImplicitTopK`", first_k()],
     ]  # fmt: skip
     return table(["you have", "use", "measured"], rows)
@@ -95,19 +101,28 @@ def extreme_bounds() -> str:
     )
 
 
-def high_recall() -> str:
-    means = {name: 100 * mean for name, mean in load_figures("letter")["means"].items()}
-    rest = ", ".join(
-        f"{means[name]:.1f} {name}" for name in ("best of 21 weights", "balanced cross-entropy", "cross-entropy")
+def high_recall() -> tuple[str, str]:
+    """The advice for precision at very high recall, and the areas on Letter."""
+    found = load_figures("letter")
+    gap = found["default minus"]["best of 21 weights"]
+    use = {
+        1: "`sp.fit` with no solver",
+        0: "`sp.fit` with no solver, or tuned class weights",
+        -1: "tuned class weights",
+    }
+    areas = ", ".join(f"{NAMES.get(name, name)} {100 * mean:.1f}" for name, mean in found["means"].items())
+    return use[side(gap)], (
+        f"area on Letter, {len(found['splits'])} splits: {areas}; default less the best of 21 weights "
+        f"{written(gap)} points"
     )
-    return f"area on Letter {means['four strengths']:.1f}; {rest}"
 
 
 def by_auto(rows: list[dict[str, Any]]) -> str:
     gains = [row["gain, best cut"]["cross-entropy"] for row in rows]
     return (
-        f"never worse than cross-entropy in {sum(row['never worse'] for row in rows)} of {len(rows)} cells, clearly "
-        f"better in {sum(map(is_clear, gains))}"
+        f"against cross-entropy, worse by two standard errors in {sum(not row['never worse'] for row in rows)} of "
+        f"{len(rows)} cells, clearly better in {sum(map(is_clear, gains))}, exactly the same in "
+        f"{auto.unmoved(rows)[0]}"
     )
 
 
@@ -119,8 +134,8 @@ def by_networks(method: str) -> str:
         one = found[rival]
         clear = one["sets by corrected_standard_error"]
         shown.append(
-            f"{100 * one['mean']:+.1f} ± {100 * one['corrected_standard_error']:.1f} points over {rival}, ahead on "
-            f"{one['ahead on']} of {one['sets']} sets, clearly better on {clear['better']}, worse on {clear['worse']}"
+            f"{written(one)} points over {rival}, ahead on {one['ahead on']} of {one['sets']} sets, clearly better on "
+            f"{clear['better']}, worse on {clear['worse']}"
         )
     return f"FNR at FPR 1 %: {'; '.join(shown)}"
 
@@ -130,6 +145,28 @@ def by_steps(bound: str) -> str:
     found = [f"{claim.effect} against {claim.against}" for claim in small_nets.claims(load_figures("small_nets"))
              if claim.says.startswith(f"small networks, FPR {bound}:")]  # fmt: skip
     return f"implicit thresholds after a warm start, points of FNR at FPR {bound}: {'; '.join(found)}"
+
+
+def few_steps() -> str:
+    """Implicit thresholds in small networks beside both rivals, a sentence for each bound."""
+    figures = load_figures("small_nets")
+    return " ".join(
+        f"At an FPR of {small_nets.bound_of(ask)} they are "
+        + " and ".join(ahead_of([row["gain"][rival] for row in small_nets.of_ask(figures, ask, rival)], words)
+                       for rival, words in ((small_nets.TUNED, "the best of 7 class weights after the same steps"),
+                                            (small_nets.LONGER, "cross-entropy with 7/3 as many steps")))
+        + "."
+        for ask in small_nets.ASKS
+    )  # fmt: skip
+
+
+def ahead_of(gains: list[dict[str, float]], rival: str) -> str:
+    """By how much they are ahead of a rival or behind it, and in how many cells clearly."""
+    mean, (better, worse) = mean_and_error(gains)[0], small_nets.sides_of(gains)
+    return (
+        f"{abs(mean):.1f} points of FNR {'ahead of' if mean > 0 else 'behind'} {rival} (clearly better in {better}, "
+        f"clearly worse in {worse} of {len(gains)} cells)"
+    )
 
 
 def networks() -> str:
@@ -159,14 +196,41 @@ def by_trees(rows: list[dict[str, Any]]) -> str:
     return f"LightGBM is ahead of every linear model in {len(won)} of {len(rows)} cells"
 
 
-def critical() -> str:
-    gaps = [
-        row["minus alone"]["FPR @ 98% TPR"] for row in load_figures("critical_class")["rows"] if "minus alone" in row
-    ]
-    shown = ", ".join(f"{gap['mean']:+.1f} ± {gap['standard_error']:.1f}" for gap in gaps)
-    beyond = sum(-gap["mean"] > CLEAR * gap["standard_error"] for gap in gaps)
-    where = "FPR at 98 % TPR on a pair of CIFAR-10, a base loss each"
-    return f"{where}: {shown} points; beyond two standard errors in {beyond}"
+def critical() -> tuple[str, str]:
+    """The advice for one critical class, and what the augmented Lagrangian gains over its base losses."""
+    gains, better, worse = critical_class.together(critical_class.main_rows(), "AUC")
+    use = "`sp.AugmentedLagrangian`" if better > worse else "cross-entropy"
+    none = "no gain was found; " * (better <= worse)
+    return use, (
+        f"{none}`sp.AugmentedLagrangian` over the base loss alone, points of AUC on a pair of CIFAR-10 (positive is "
+        f"better): {counted(gains, better, worse, 1)} cells"
+    )
+
+
+def augmented() -> str:
+    """What the augmented Lagrangian gains over its base loss alone, in both studies of its paper."""
+    rows = critical_class.main_rows()
+    lines = []
+    for column in ("AUC", critical_class.WORST):
+        gains, better, worse = critical_class.together(rows, column)
+        published = [row["gain"][column]["published"] for row in rows]
+        lines.append(gain_row(f"a pair of CIFAR-10: {column}", gains, (better, worse), published))
+    cells = long_tailed.constrained(load_figures("long_tailed")["rows"])
+    for how in long_tailed.RANKINGS:
+        column = long_tailed.COLUMNS[0]
+        published = [] if how else [-row[column]["published minus alone"] for row in cells]
+        counts = long_tailed.lowered_and_raised(cells, column + how)
+        lines.append(gain_row(f"ten classes of CIFAR-10: {column}{how or long_tailed.BY_LOGIT}",
+                              turned(cells, column + how, -1), counts, published))  # fmt: skip
+    head = ["measure", "gain", "better", "worse", "cells", "published gain"]
+    said = critical_class.verdict_of(*critical_class.together(rows, "AUC")[1:], len(rows))
+    return f"{said}\n\n{table(head, lines)}"
+
+
+def gain_row(name: str, gains: list[dict[str, float]], counts: tuple[int, int], published: list[float]) -> list[str]:
+    mean, error = mean_and_error(gains, 1)
+    beside = f"{sum(published) / len(published):+.2f}" if published else ""
+    return [name, f"{mean:+.2f} ± {error:.2f}", *map(str, counts), str(len(gains)), beside]
 
 
 def first_k() -> str:
@@ -381,7 +445,7 @@ def fits_taken() -> str:
     fits = [own["wall"] for own in timed["tables"].values()]
     return (
         f"It takes as long as {timed['median']['wall']:.0f} LightGBM fits in the median of {len(fits)} tables, "
-        f"{min(fits):.0f} to {max(fits):.0f} over them."
+        f"from {min(fits):.0f} to {max(fits):.0f}, by table."
     )
 
 
@@ -404,6 +468,7 @@ PASSAGES: dict[str, Callable[[], str]] = {
     "kept": kept,
     "weights_grid": weights_grid,
     "networks": networks,
+    "few_steps": few_steps,
     "small_nets_auto": page_auto.answer,
     "certificates": certificates,
     "promises": lambda: tries_and_looks(load_figures("promises")),
@@ -422,7 +487,7 @@ PASSAGES: dict[str, Callable[[], str]] = {
     "mq2008": lambda: mq2008.section(load_figures("mq2008")),
     "lists": lambda: lists.section(load_figures("lists")),
     "text_heads": lambda: text_heads.section(load_figures("text_heads")),
-    "critical_class": lambda: critical_class.untuned(load_figures("critical_class")),
+    "critical_class": augmented,
 }
 
 

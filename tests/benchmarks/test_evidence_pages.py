@@ -119,7 +119,7 @@ def test_answers_and_captions_stand_above_claims_and_below_the_figure():
 ANSWERED = (
     "small_nets critical_class paper_fashion networks default_study rare_events peers certificates promises_tables "
     "labels promises_lists promises_kinds dependence watching paper_tabular paper_images long_tailed classes auto "
-    "paper_ranges paper_figures free_asks beside_mapie paper_programs lp_training"
+    "paper_ranges paper_figures free_asks beside_mapie paper_programs lp_training letter"
 )
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
+from benchmarks.common import harness
 from benchmarks.common.small_images import Images
-from benchmarks.studies.long_tailed import ladder
+from benchmarks.studies.long_tailed import ladder, page
 from benchmarks.studies.long_tailed import study as long_tailed
+
+from benchmarks import papers_why
 
 
 def test_the_error_is_that_of_the_best_threshold_which_lets_enough_pass():
@@ -74,3 +79,36 @@ def test_constraints_are_tried_on_the_net_that_held_out_images_say_is_the_strong
             tried.run(tried.strongest, demand, seed)
     tried.run("width 16", "constraint (6)", 720)
     assert [row[ladder.COLUMN]["minus alone"]["mean"] for row in tried.cells()] == pytest.approx([-10, 10])
+
+
+def test_the_answer_counts_by_the_logit_and_by_the_probability():
+    figures = harness.load_figures("long_tailed")
+    told = page.answer(figures)
+    assert told.startswith("No: at 80% TPR the constraints lower the error in 0 and raise it in 2 of 16 cells if")
+    assert "and in 2 and 0 if by the probability, beyond two plain" in told
+    assert "beyond two corrected ones in 0 and 1, and in 0 and 0;" in told
+    assert "by +0.1 and -0.2 points, at 90% TPR by +0.2 and -0.1;" in told
+    shown = page.section(figures)
+    assert "| error @ 80% TPR, by logit | +0.10 | 0 | 2 | 0 | 1 | 16 |" in shown
+    assert "| error @ 80% TPR, by probability | -0.21 | 2 | 0 | 0 | 0 | 16 |" in shown
+    assert "| error @ 90% TPR, by probability | -0.08 | 0 | 0 | 0 | 0 | 16 |" in shown
+    assert [claim.effect for claim in page.claims(figures)] == [
+        "-0.10 ± 0.18; 0 better, 2 worse of 16", "+0.21 ± 0.14; 2 better, 0 worse of 16"
+    ]  # fmt: skip
+
+
+def test_the_ranking_is_said_to_move_more_only_where_it_does_in_every_cell():
+    rows = copy.deepcopy(harness.load_figures("long_tailed")["rows"])
+    assert page.ranking_matters_more(rows) == (32, 32)
+    assert page.ranking_told(rows).startswith("In every cell the choice of the ranking")
+    assert papers_why.of_tail(rows).lead == (
+        "No experiment shows the reason; how images are ranked moves the level more than the constraints do."
+    )
+    constrained = next(row for row in rows if row["demand"] != long_tailed.ALONE)
+    constrained[page.COLUMNS[0]]["minus alone"]["mean"] = 9.0
+    assert page.ranking_told(rows).startswith("In 31 of 32 errors the choice of the ranking")
+    assert papers_why.of_tail(rows).lead == "No experiment shows the reason."
+
+
+def test_the_page_says_what_chance_alone_does_with_three_seeds():
+    assert any("18 % of them with 3 repeats" in threat for threat in page.THREATS)

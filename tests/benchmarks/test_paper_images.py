@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import struct
 from dataclasses import replace
@@ -25,6 +26,7 @@ from benchmarks.studies.paper_images.verdict import BASE, TUNED, chosen_weight, 
 from sklearn.metrics import roc_auc_score
 
 import setpoint as sp
+from benchmarks import papers, papers_why
 
 PLAN, SIZES, ASK = Plan(epochs=4, width=2, batch=32), (96, 60, 60, 80), AT_FPR[10]
 
@@ -218,3 +220,43 @@ def test_the_published_tables_add_up():
             assert (np.diff(np.array(list(cells.values())), axis=0) < 0).all(), "FNR falls as the FPR may rise"
     lipstick = published_ratios(1)["method 2"][2]
     assert lipstick == pytest.approx(38.8 / 44.0)
+
+
+@pytest.fixture
+def measured():
+    return copy.deepcopy(harness.load_figures("paper_images"))
+
+
+def test_both_pages_have_the_pooled_gain_and_the_cells_of_fnr(measured):
+    fnr, last, area = page.claims(measured)
+    effects = ("-0.05 ± 0.74; 2 better, 1 worse of 20", "-0.71 ± 0.33; 1 better, 2 worse of 20")
+    assert (fnr.effect, last.effect) == effects
+    assert area.effect == "-0.39 ± 0.45; 1 better, 0 worse of 5"
+    entries = {(one.paper, one.what.split(":")[0]): one.found
+               for one in papers.of_images(measured, harness.load_figures("paper_fashion"))}  # fmt: skip
+    assert entries["000", "Table 2"].startswith(effects[0])
+    assert entries["004", "Table 1"].startswith(effects[1])
+    assert entries["000", "Table 3"].startswith(area.effect)
+    told = page.answer(measured)
+    assert "lose 0.05 ± 0.74 points of FNR (2 better, 1 worse of 20 cells)" in told
+    assert "In partial ROC area, thresholds on all layers lose 0.39 ± 0.45 points (1 better, 0 worse of 5" in told
+
+
+def test_the_sign_of_the_areas_turns_the_words(measured):
+    for row in page.rows_of(measured):
+        if "fpr" not in row:
+            row["over cross-entropy"]["mean"] *= -1
+    assert "In partial ROC area, thresholds on all layers gain 0.39 ± 0.45 points (0 better, 1" in page.answer(measured)
+
+
+def test_the_mean_of_cells_is_the_pooled_gain(measured):
+    figures = {**measured, "rows": page.rows_of(measured)}
+    for method in ("implicit", "method 2", "twice the epochs", TUNED):
+        pooled = page.pooled_of(measured, method)["mean"]
+        assert page.mean_of(page.of_method(figures, method), "over cross-entropy") == pytest.approx(pooled, abs=1e-4)
+
+
+def test_no_reason_is_given_for_the_last_layer(measured):
+    why = papers_why.of_last_layer({**measured, "rows": page.rows_of(measured)})
+    assert why.lead == "No experiment shows the reason."
+    assert "the last layer +2.78 points of FNR, cross-entropy of the same epochs +3.48" in why.text

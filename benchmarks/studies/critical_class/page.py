@@ -35,8 +35,6 @@ THREATS = (
 WITHIN = 2.0
 WORST = COLUMNS[0]
 MAIN = "critical_class_nine"
-#: The marked place of the page on the method.
-untuned = earlier.untuned
 Row = dict[str, Any]
 
 

@@ -47,7 +47,11 @@ def found(figures: dict[str, Any], number: str) -> str:
             pair = [share(row["curves"][method][PLACES[number]]) for method in (ours, PLAIN)]
             told.append(f"{row['panel']}: {pair[0]}, cross-entropy {pair[1]}")
         elif "true of" in row:
-            told.append(f"both figures are true of {len(row['true of'])} of {row['rows']} rows of samples")
+            fits = len(row["true of"])
+            told.append(
+                f"of all {row['rows']} orders of five positives and five negatives, "
+                f"{'one fits' if fits == 1 else f'{fits} fit'} both numbers in the paper's text"
+            )
         else:
             told.append(
                 f"AUC {share(row['rank 1'])} at rank 1, {share(row['rank 2'])} at rank 2, {row['images']} images"
@@ -213,7 +217,7 @@ def heat(part: Any, rows: list[ROW]) -> None:
 
 def toy(part: Any, rows: list[ROW]) -> None:
     part.suptitle(
-        "003, Figure 1: the row of which both figures of the text are true, and what a swap saves", fontsize=9
+        "003, Figure 1: an order of ten samples that fits both numbers of the text, and what a swap saves", fontsize=9
     )
     if not rows or not rows[0]["true of"]:
         return

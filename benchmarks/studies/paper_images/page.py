@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import statistics
 from typing import Any
 
-from benchmarks.common.answers import ranged
+from benchmarks.common.answers import counted_sides, ranged
 from benchmarks.common.forest import Line, Panel
 from benchmarks.common.telling import Claim
-from benchmarks.common.words import gain_or_loss, short, table, wide
+from benchmarks.common.words import counted, mean_and_error, short, table, wide
 from benchmarks.studies.paper_images.page_tables import (
     TUNED,
     Row,
@@ -38,6 +37,11 @@ def flat(cell: dict[str, Any]) -> list[Row]:
     return [{"set": cell["set"], "ask": cell["ask"], **row} for row in cell["methods"]]
 
 
+def rows_of(figures: dict[str, Any]) -> list[Row]:
+    """The rows of all sets and asks."""
+    return [row for cell in figures["cells"] for row in flat(cell)]
+
+
 def plan_table(figures: dict[str, Any]) -> str:
     done = {
         name: max((row["splits"] for cell in figures["cells"] for row in flat(cell) if row["set"] == name), default=0)
@@ -51,11 +55,34 @@ def plan_table(figures: dict[str, Any]) -> str:
 
 
 def mean_of(rows: list[Row], name: str) -> float:
-    return statistics.mean(row[name]["mean"] for row in rows)
+    """The mean over cells, each as heavy as it has splits: that of the pooled gain, which counts splits."""
+    return sum(row["splits"] * row[name]["mean"] for row in rows) / sum(row["splits"] for row in rows)
+
+
+def pooled_of(figures: dict[str, Any], method: str) -> dict[str, float] | None:
+    """The gain of a method in FNR over cross-entropy, over all sets and splits."""
+    found = [one["pooled"] for one in figures["counts"]
+             if (one["method"], one["rival"]) == (method, "cross-entropy") and "pooled" in one]  # fmt: skip
+    return found[0] if found else None
+
+
+def outcomes(figures: dict[str, Any], method: str, area: bool = False) -> str:
+    """In how many cells, of FNR or of areas, a method is better and worse than cross-entropy."""
+    gains = [row["over cross-entropy"] for row in of_method(figures, method, area)]
+    better, worse = counted_sides(gains)
+    return f"{better} better, {worse} worse of {len(gains)}"
+
+
+def pooled_told(figures: dict[str, Any], method: str) -> str:
+    """The pooled gain of a method in FNR, and in how many cells of FNR it is better and worse."""
+    pooled = pooled_of(figures, method)
+    effect = f"{pooled['mean']:+.2f} ± {pooled['standard_error']:.2f}; " if pooled else ""
+    return f"{effect}{outcomes(figures, method)}"
 
 
 def answer(figures: dict[str, Any]) -> str:
     """Whether implicit thresholds lower the FNR, what training longer and class weights do, and how much was seen."""
+    figures = {**figures, "rows": rows_of(figures)}
     found = {(one["method"], one["rival"]): one["pooled"] for one in figures["counts"] if "pooled" in one}
     if not {("implicit", "cross-entropy"), ("method 2", "cross-entropy")} <= set(found):
         return ""
@@ -66,10 +93,16 @@ def answer(figures: dict[str, Any]) -> str:
     stronger = ", here a stronger rival than the best of 5 class weights" if weights < 0 else ""
     told = [
         f"{('No', 'One of them', 'Yes')[lowered]}: over cross-entropy of the same epochs{stronger}, thresholds on all "
-        f"layers {in_points(both[0])} of FNR and on the last layer {in_points(both[1])}, pooled over "
-        f"{len(figures['plan'])} sets; those of the paper are ahead of cross-entropy in "
-        f"{sum(cell[2] < cell[0] for cell in cells)} of {len(cells)} cells."
+        f"layers {in_points(both[0])} of FNR ({outcomes(figures, 'implicit')} cells) and on the last layer "
+        f"{in_points(both[1])} ({outcomes(figures, 'method 2')}), pooled over {len(figures['plan'])} sets; those of "
+        f"the paper are ahead of cross-entropy in {sum(cell[2] < cell[0] for cell in cells)} of {len(cells)} cells."
     ]
+    if areas := area_gains(figures):
+        mean, error = mean_and_error(areas, 1)
+        told.append(
+            f"In partial ROC area, thresholds on all layers "
+            f"{in_points({'mean': mean, 'standard_error': error})} ({outcomes(figures, 'implicit', True)} cells)."
+        )
     if ("implicit", TUNED) in found:
         told.append(f"Over the best of 5 class weights those on all layers {in_points(found['implicit', TUNED])}.")
     longer = found.get(("twice the epochs", "cross-entropy"))
@@ -80,8 +113,12 @@ def answer(figures: dict[str, Any]) -> str:
 
 
 def in_points(found: dict[str, float]) -> str:
-    """'gain 0.2 ± 0.3 points', or 'lose'."""
-    return f"{gain_or_loss(found['mean'], '')} ± {found['standard_error']:.1f} points"
+    """'gain 0.20 ± 0.30 points', or 'lose'."""
+    return f"{'gain' if found['mean'] > 0 else 'lose'} {abs(found['mean']):.2f} ± {found['standard_error']:.2f} points"
+
+
+def area_gains(figures: dict[str, Any]) -> list[dict[str, float]]:
+    return [row["over cross-entropy"] for row in of_method(figures, "implicit", True)]
 
 
 def reasons(figures: dict[str, Any]) -> list[str]:
@@ -93,7 +130,7 @@ def reasons(figures: dict[str, Any]) -> list[str]:
     plain = [row for row in plain if (row["set"], row["ask"]) in same]
     found = [
         f"*Training time.* Implicit thresholds are ahead of the net that they began from by "
-        f"{mean_of(own, 'over warm start'):+.2f} points of FNR in the mean of {len(own)} cells; cross-entropy that "
+        f"{mean_of(own, 'over warm start'):+.2f} points of FNR, pooled over {len(own)} cells; cross-entropy that "
         f"just goes on for the same epochs is ahead of it by {mean_of(plain, 'over warm start'):+.2f}. What is left "
         f"for the criterion is {mean_of(own, 'over cross-entropy'):+.2f}.",
     ]
@@ -105,16 +142,16 @@ def reasons(figures: dict[str, Any]) -> list[str]:
     if longer:
         found.append(
             f"*Is the yardstick converged?* Cross-entropy with twice the epochs gains "
-            f"{mean_of(longer, 'over cross-entropy'):+.2f} points in the mean of {len(longer)} cells, by set "
+            f"{mean_of(longer, 'over cross-entropy'):+.2f} points, pooled over {len(longer)} cells, by set "
             f"{', '.join(by_set)}."
         )
     tuned = [row for row in of_method(figures, TUNED) if (row["set"], row["ask"]) in same]
     found.append(
         f"*Class weights.* The best of five weights gains {mean_of(tuned, 'over cross-entropy'):+.2f} points over "
-        f"plain cross-entropy in the mean of the same cells, implicit thresholds {mean_of(own, f'over {TUNED}'):+.2f} "
+        f"plain cross-entropy, pooled over the same cells, implicit thresholds {mean_of(own, f'over {TUNED}'):+.2f} "
         "over those weights."
     )
-    at = statistics.mean(row["at threshold, over cross-entropy"]["mean"] for row in own)
+    at = mean_of(own, "at threshold, over cross-entropy")
     over = sum(row["fpr"] > bound_of(row["ask"]) for row in own)
     found.append(
         f"*A threshold on test labels.* At the threshold set on calibration rows the same difference to cross-entropy "
@@ -129,28 +166,24 @@ def bound_of(ask: str) -> float:
 
 
 def claims(figures: dict[str, Any]) -> list[Claim]:
+    figures = {**figures, "rows": rows_of(figures)}
     told: list[Claim] = []
-    for one in figures["counts"]:
-        if one["method"] in ("implicit", "method 2") and one["rival"] == "cross-entropy" and "pooled" in one:
-            mean, error = one["pooled"]["mean"], one["pooled"]["standard_error"]
-            found = one["standard_error"]
-            effect = f"{mean:+.2f} ± {error:.2f}; {found['better']} better, {found['worse']} worse of {one['cells']}"
-            paper = {"implicit": "paper 000, Tables 2-3: implicit", "method 2": "paper 004, Table 1: last layer"}
-            told.append(
-                Claim(
-                    f"{paper[one['method']]} lowers FNR on images",
-                    effect,
-                    mean > 2 * error,
-                    "cross-entropy",
-                    f"{len(figures['plan'])} sets",
-                    gain=(mean, error),
-                )
-            )
+    on = f"{len(figures['plan'])} sets"
+    for method, says in (("implicit", "paper 000, Table 2: implicit"), ("method 2", "paper 004, Table 1: last layer")):
+        if pooled := pooled_of(figures, method):
+            gain = pooled["mean"], pooled["standard_error"]
+            told.append(Claim(f"{says} lowers FNR on images", pooled_told(figures, method), gain[0] > 2 * gain[1],
+                              "cross-entropy", on, gain=gain))  # fmt: skip
+    if areas := area_gains(figures):
+        mean, error = mean_and_error(areas, 1)
+        told.append(Claim("paper 000, Table 3: implicit raises partial ROC area on images",
+                          counted(areas, *counted_sides(areas), 1), mean > 2 * error, "cross-entropy", on,
+                          gain=(mean, error)))  # fmt: skip
     return told
 
 
 def forest(figures: dict[str, Any]) -> list[Panel]:
-    rows = [row for cell in figures["cells"] for row in flat(cell) if "fpr" in row]
+    rows = [row for row in rows_of(figures) if "fpr" in row]
     return [
         Panel(f"{method} against cross-entropy of the same epochs", "points of FNR",
               [Line.of(f"{row['set']}: {short(row['ask'])}", row["over cross-entropy"], 1) for row in rows
@@ -177,7 +210,7 @@ def design(figures: dict[str, Any]) -> str:
 
 
 def section(figures: dict[str, Any]) -> str:
-    figures = {**figures, "rows": [row for cell in figures["cells"] for row in flat(cell)]}
+    figures = {**figures, "rows": rows_of(figures)}
     net, steps = figures["net"], figures["step ratios"]
     parts = [
         *(f"{name} was not there: `apt-get install dataset-fashion-mnist`." for name in figures["left out"]),
@@ -191,10 +224,10 @@ def section(figures: dict[str, Any]) -> str:
         "\n".join(f"- {told}" for told in reasons(figures)),
         "Cells (a set and an ask) in which a method is better or worse by two standard errors, of the plain kind and "
         "of Nadeau and Bengio's for overlapping splits, which is too wide here where parts of a large pool hardly "
-        "overlap; the mean gain is in points, FNR and areas together. *By chance* is how many would pass two plain "
-        "ones on either side without any difference, by Student's t: with so few splits, many. *Pooled* is the gain in "
-        "FNR over all sets and splits, each the mean of its asks, with its standard error (too narrow in so far as "
-        "splits of the medical sets share images):",
+        "overlap. *By chance* is how many would pass two plain ones on either side without any difference, by "
+        "Student's t: with so few splits, many. The gain in FNR is over all sets and splits, each the mean of its "
+        "asks, with its standard error (too narrow in so far as splits of the medical sets share images); that in "
+        "area is the mean over sets:",
         wide("counts", count_table(figures)),
         "All cells, in percent: FNR or area at the best cut of the test curve, as the papers judge, gains in points "
         "(positive is better) with plain and corrected errors; FNR and FPR at the threshold set on calibration rows; "

@@ -5,7 +5,9 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
-from benchmarks.common.words import ERRORS, gain, short, table
+from benchmarks.common.answers import counted_sides
+from benchmarks.common.chance import by_chance
+from benchmarks.common.words import ERRORS, gain, mean_and_error, short, table
 from benchmarks.studies.paper_images.published import IMPLICIT_TABLE_2
 
 TUNED = "best of 5 weights"
@@ -36,18 +38,24 @@ def ratio_of(row: Row | None) -> str:
 
 
 def count_table(figures: Row) -> str:
+    """A row per method, rival and measure: in how many cells it is better or worse, and its gain."""
     rows = []
     for one in figures["counts"]:
         if one["method"] in ("cross-entropy", "warm start") or one["rival"] == "warm start":
             continue
-        outcome = [f"{one[error][side]}" for error in ERRORS for side in ("better", "worse")]
-        chance = f"{one['by chance']:.1f}"
-        pooled = f"{one['pooled']['mean']:+.2f} ± {one['pooled']['standard_error']:.2f}" if "pooled" in one else ""
-        rows.append(
-            [one["method"], one["rival"], str(one["cells"]), f"{one['mean gain']:+.2f}", *outcome, chance, pooled]
-        )
+        for area in (False, True):
+            own = of_method(figures, one["method"], area)
+            gains = [row[f"over {one['rival']}"] for row in own]
+            if gains:
+                outcome = [str(number) for error in ERRORS for number in counted_sides(gains, error)]
+                chance = sum(by_chance(row["splits"]) for row in own)
+                mean, error = mean_and_error(gains, 1)
+                if not area and "pooled" in one:
+                    mean, error = one["pooled"]["mean"], one["pooled"]["standard_error"]
+                rows.append([one["method"], one["rival"], "area" if area else "FNR", str(len(gains)),
+                             f"{mean:+.2f} ± {error:.2f}", *outcome, f"{chance:.1f}"])  # fmt: skip
     sides = [f"{side}, {kind}" for kind in ERRORS.values() for side in ("better", "worse")]
-    return table(["method", "against", "cells", "mean gain", *sides, "by chance", "pooled"], rows)
+    return table(["method", "against", "measure", "cells", "gain", *sides, "by chance"], rows)
 
 
 def cell_table(figures: Row) -> str:
