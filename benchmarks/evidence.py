@@ -88,8 +88,9 @@ hide: [navigation, toc]
 
 # Evidence
 
-Effects are means over cells (a data set and an ask) in points, positive when ours is better; *better* and *worse* are
-by two standard errors, *corrected*, or the error in brackets, for splits that overlap. Promises of 95 % count as kept
+Effects are means over cells (a data set and an ask) in points, positive when ours is better. *Better* and *worse* count
+cells beyond two standard errors; *corrected*: beyond two of the wider error for splits that overlap, which stands in
+brackets after an effect. Promises of 95 % count as kept
 if at most 5 % and two standard errors of the repeats are broken. Commands begin with `python -m benchmarks.`;
 [`--quick`](quick.md) runs a rough, short form. Nothing is typed: `python -m benchmarks.evidence` writes all.
 [What we do not claim](not_claimed.md) ·

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 import torch
 from benchmarks.studies.promises_tables.study import population, true_rates
-from benchmarks.studies.tables import page, page_fresh, stack_weights, verdict
+from benchmarks.studies.tables import fresh, page, page_fresh, stack_weights, verdict
 from benchmarks.studies.tables.rivals import best_of, score_of
 from benchmarks.studies.tables.rows import ASKS, Table, judge
 from benchmarks.studies.tables.study import SCREENING_SEEDS, SEEDS
@@ -124,6 +124,56 @@ def test_the_page_counts_a_lost_cell_as_a_broken_claim(monkeypatch):
         told = page.claims(verdict.summary(rows(figures), sizes))
         assert [claim.met for claim in told if "fits" not in claim.says] == [met, met, True]
         assert "| better / worse (corrected), best cut |" in page.section(verdict.summary(rows(figures), sizes))
+
+
+FPR, PRECISION = "minimize fnr where fpr <= 5%", "maximize precision where recall >= 95%"
+AREA = "minimize fnr over fpr in [0.1%, 10%] with 5 points"
+
+
+def fresh_rows():
+    """Five splits of two tables: ours with a certificate for one ask, never for the other; an area has none."""
+    found = []
+    for name, extra in (("one", 0.0), ("other", 0.2)):
+        for seed in range(5):
+            for method, lead in ((verdict.AUTO, 0.0), (fresh.STRONGEST[0], 0.01 * seed + extra)):
+                found.append({"method": method, "table": name, "seed": seed, "figures": {
+                    FPR: {"test": 0.1, "at threshold": 0.2, "certified": 0.3 + lead, "has a certificate": 1.0,
+                          "bounds hold": 1.0, "certified holds": 1.0},
+                    PRECISION: {"test": 0.9, "at threshold": 0.8, "certified": 0.8 - lead, "has a certificate": 0.0,
+                                "bounds hold": 0.0, "certified holds": 0.0},
+                    AREA: {"test": 0.5, "at threshold": 0.5, "certified": 0.5, "has a certificate": 1.0,
+                           "bounds hold": 1.0, "certified holds": 1.0},
+                }})  # fmt: skip
+    return found
+
+
+def test_the_price_of_a_certificate_and_the_runs_that_have_one(monkeypatch):
+    rows = fresh_rows()
+    assert fresh.certificates(rows) == {"of runs": 1 / 3, "of thresholds": 1 / 2}
+    price = fresh.cost(rows)
+    assert (price["runs"], price["by table"]) == (10, pytest.approx({"one": 0.1, "other": 0.1}))
+    table = fresh.by_table(rows)[fresh.STRONGEST[0]]
+    gains = {"one": [0.02 * seed / 3 for seed in range(5)], "other": [2 * (0.01 * seed + 0.2) / 3 for seed in range(5)]}
+    for name, own in gains.items():
+        assert table[name]["mean"] == pytest.approx(np.mean(own))
+        assert table[name]["standard_error"] == pytest.approx(np.std(own, ddof=1) / 5**0.5)
+    monkeypatch.setattr(verdict, "ASKS", (FPR, PRECISION, AREA))
+    figures = fresh.summary(rows)
+    alone = figures["counts"][f"{fresh.STRONGEST[0]} | {fresh.ALONE} | standard_error"]
+    assert (alone["cells"], alone["better"]) == (2, 2)
+
+
+def test_the_answer_on_tables_turns_with_the_figures(monkeypatch):
+    figures = page_fresh.figures_of()
+    now = page_fresh.answer()
+    assert "points over tuned LightGBM that is trained again on held-out rows" in now
+    assert "So the mean gain is shown." in now
+    turned = {**figures, "cells": [
+        {**cell, "gain": {judged: {rival: {**gain, "mean": -gain["mean"]} for rival, gain in own.items()}
+                          for judged, own in cell["gain"].items()}} for cell in figures["cells"]
+    ]}  # fmt: skip
+    monkeypatch.setattr(page_fresh, "figures_of", lambda: turned)
+    assert "So the mean gain is not shown." in page_fresh.answer()
 
 
 def test_nonnegative_weights_are_the_best_of_all_sets_of_members():
