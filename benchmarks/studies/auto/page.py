@@ -120,7 +120,7 @@ def worse_than(rows: list[dict[str, Any]], rival: str) -> str:
 def forest(figures: dict[str, Any]) -> list[Panel]:
     """A panel per rival."""
     return [
-        Panel(f"`sp.Auto()` against {rival}, best cut", "points",
+        Panel(f"sp.Auto() against {rival}, best cut", "points",
               [Line.of(f"{row['model']}, {row['set']}: {short(row['ask'])}", row["gain, best cut"][rival])
                for row in figures["rows"] if rival in row["gain, best cut"]])
         for rival in RIVALS
