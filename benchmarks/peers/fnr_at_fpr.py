@@ -42,4 +42,5 @@ CONTEST = Contest(
     judge=judge_scores,
     averaged=("test", "at threshold", "fpr"),
     compared=("test",),
+    quick_budget={"steps": 10, "look_every": 5},
 )
