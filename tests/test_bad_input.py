@@ -32,7 +32,7 @@ from setpoint.run.settings import Settings
 from tables import loans
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = DOCS / "bad_input.md", DOCS / "bad_input_in_python.md"
+PAGES = [DOCS / f"bad_input{more}.md" for more in ("", "_to_runs", "_in_python")]
 ASK = "minimize fnr where fpr <= 20%"
 #: The quickest solver: what is tested here happens before or beside training.
 QUICK = ["--solver", "cross-entropy", "--epochs", "1"]
