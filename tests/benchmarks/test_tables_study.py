@@ -167,13 +167,16 @@ def test_the_answer_on_tables_turns_with_the_figures(monkeypatch):
     figures = page_fresh.figures_of()
     now = page_fresh.answer()
     assert "points over tuned LightGBM that is trained again on held-out rows" in now
-    assert "So the mean gain is shown." in now
+    assert "So the mean gain over LightGBM is shown;" in now
+    assert "is bought by broken bounds." in now
     turned = {**figures, "cells": [
         {**cell, "gain": {judged: {rival: {**gain, "mean": -gain["mean"]} for rival, gain in own.items()}
                           for judged, own in cell["gain"].items()}} for cell in figures["cells"]
     ]}  # fmt: skip
     monkeypatch.setattr(page_fresh, "figures_of", lambda: turned)
-    assert "So the mean gain is not shown." in page_fresh.answer()
+    turned["held where"] = {name: {where: 0.9 for where in own} for name, own in figures["held where"].items()}
+    assert "over all runs the gain is" in page_fresh.answer()
+    assert "So the mean gain over LightGBM is not shown;" in page_fresh.answer()
 
 
 def test_nonnegative_weights_are_the_best_of_all_sets_of_members():

@@ -80,6 +80,19 @@ def certificates(rows: list[dict[str, Any]]) -> dict[str, float]:
     return {"of runs": certified / len(runs), "of thresholds": certified / sum(" over " not in ask for ask, _ in runs)}
 
 
+def held_where(rows: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """By method: how often the shipped threshold holds in runs in which ours has a certificate, and in the others."""
+    ours = {(row["table"], row["seed"], ask): is_certified(ask, own) for row in rows if row["method"] == AUTO
+            for ask, own in row["figures"].items() if " over " not in ask}  # fmt: skip
+    found: dict[str, dict[str, list[float]]] = {}
+    for row in rows:
+        for ask, own in row["figures"].items():
+            if (certified := ours.get((row["table"], row["seed"], ask))) is not None:
+                where = "with a certificate" if certified else "without"
+                found.setdefault(row["method"], {}).setdefault(where, []).append(own["certified holds"])
+    return {method: {where: statistics.mean(values) for where, values in own.items()} for method, own in found.items()}
+
+
 def sign_of(ask: str) -> int:
     """1 where higher is better, else -1."""
     return 1 if sp.ask(ask).maximize else -1
@@ -132,7 +145,8 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     found = cells(rows, judged=JUDGED)
     return {
         "seeds": sorted({row["seed"] for row in rows}), "tables": len({row["table"] for row in rows}),
-        "certificates": certificates(rows), "cost": cost(rows), "held": held(rows), "counts": counts(found, JUDGED),
+        "certificates": certificates(rows), "cost": cost(rows), "held": held(rows),
+        "held where": held_where(rows), "counts": counts(found, JUDGED),
         "by table": by_table(rows),
         "cells": [{"table": cell["table"], "ask": cell["ask"], "gain": cell["gain"]} for cell in found],
     }  # fmt: skip
