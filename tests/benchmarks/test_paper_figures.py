@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 import torch
-from benchmarks.studies.paper_figures import heat, study, toy
+from benchmarks.common.harness import load_figures
+from benchmarks.studies.paper_figures import heat, page, study, toy
 from benchmarks.studies.paper_figures.curves import precision_at, recall_at
+
+from benchmarks import papers_why
 
 SCORES, LABELS = torch.tensor([5.0, 4, 3, 2, 1, 0]), torch.tensor([1.0, 0, 1, 0, 0, 1])
 
@@ -52,3 +57,19 @@ def test_a_figure_is_true_only_if_every_panel_is():
     assert study.verdicts(rows) == {"001, 1": False}
     rows.pop("2")
     assert study.verdicts(rows) == {"001, 1": True}
+
+
+def test_every_area_has_a_subject_and_both_margins_are_counted():
+    figures = copy.deepcopy(load_figures("paper_figures"))
+    assert page.found(figures, "000, 2").startswith("letter: implicit thresholds 22.0 %, cross-entropy 13.7 %")
+    assert "the program (margin 1) 75.3 %, cross-entropy 75.0 %" in page.found(figures, "001, 1")
+    counted = "Cross-entropy has the larger area in {} of 3 panels at the published margin, in 1 of 3 at margin 1; its"
+    assert papers_why.of_picture(figures, "001, 1").lead.startswith(counted.format(2))
+    assert "in 2 of 3 panels at margin 1, in 1 at the published 0.01." in page.answer(figures)
+    for row in page.of(figures, "001, 1"):
+        row["curves"][study.NARROW]["area"] = 0.0
+    assert papers_why.of_picture(figures, "001, 1").lead.startswith(counted.format(3))
+    assert "in 2 of 3 panels at margin 1, in 0 at the published 0.01." in page.answer(figures)
+    assert papers_why.of_picture(figures, "000, 1").lead.startswith(
+        "Cross-entropy has the larger area in 2 of 2 panels; its"
+    )

@@ -238,15 +238,57 @@ def test_both_pages_have_the_pooled_gain_and_the_cells_of_fnr(measured):
     assert entries["004", "Table 1"].startswith(effects[1])
     assert entries["000", "Table 3"].startswith(area.effect)
     told = page.answer(measured)
-    assert "lose 0.05 ± 0.74 points of FNR (2 better, 1 worse of 20 cells)" in told
-    assert "In partial ROC area, thresholds on all layers lose 0.39 ± 0.45 points (1 better, 0 worse of 5" in told
+    assert "on all layers are level (-0.05 ± 0.74 points of FNR; 2 better, 1 worse of 20 cells) and on" in told
+    assert "the last layer lose 0.71 ± 0.33 points (1 better, 2 worse of 20), pooled" in told
+    assert "In partial ROC area, thresholds on all layers are level (-0.39 ± 0.45 points; 1 better, 0 worse" in told
+    assert "twice its epochs are level (+0.36 ± 0.78 points)." in told
+    assert "here in the mean a stronger rival than the best of 5 class weights" in told
+
+
+@pytest.mark.parametrize(("mean", "words", "alone"), [
+    (0.6, "are level (+0.60 ± 0.30 points of FNR; 1 better)", "is level (+0.60 ± 0.30 points)"),
+    (-0.6, "are level (-0.60 ± 0.30 points of FNR; 1 better)", "is level (-0.60 ± 0.30 points)"),
+    (0.7, "gain 0.70 ± 0.30 points of FNR (1 better)", "gains 0.70 ± 0.30 points"),
+    (-0.7, "lose 0.70 ± 0.30 points of FNR (1 better)", "loses 0.70 ± 0.30 points"),
+])  # fmt: skip
+def test_a_gain_within_two_errors_is_level(mean, words, alone):
+    found = {"mean": mean, "standard_error": 0.3}
+    assert page.in_points(found, "1 better", " of FNR") == words
+    assert page.in_points(found, one=True) == alone
+
+
+def test_weights_are_weaker_level_or_stronger_than_plain_cross_entropy_by_their_error(measured):
+    pooled = page.pooled_of(measured, TUNED)
+    fashion = harness.load_figures("paper_fashion")
+
+    def told():
+        figures = {**measured, "rows": page.rows_of(measured)}
+        return page.stronger(measured), " ".join(page.reasons(figures)), papers_why.of_fnr(figures, fashion).text
+
+    rival, reasons, why = told()
+    assert rival == ", here in the mean a stronger rival than the best of 5 class weights"
+    assert "plain cross-entropy, the best of five weights is level (-1.16 ± 1.03 points), pooled" in reasons
+    assert "plain cross-entropy, the best of five is level (-1.16 ± 1.03 points);" in why
+    assert "twice the epochs are level (+0.36 ± 0.78 points; pooled over 20 cells); by set CIFAR-10, cat" in reasons
+    assert "twice the epochs are level (+0.36 ± 0.78 points): CIFAR-10, cat" in why
+    pooled["standard_error"] = 0.3
+    rival, reasons, why = told()
+    assert rival == ", here a stronger rival than the best of 5 class weights"
+    assert "the best of five weights loses 1.16 ± 0.30 points, pooled" in reasons
+    assert "the best of five loses 1.16 ± 0.30 points;" in why
+    pooled["mean"] = 1.0
+    assert page.stronger(measured) == ""
 
 
 def test_the_sign_of_the_areas_turns_the_words(measured):
     for row in page.rows_of(measured):
         if "fpr" not in row:
             row["over cross-entropy"]["mean"] *= -1
-    assert "In partial ROC area, thresholds on all layers gain 0.39 ± 0.45 points (0 better, 1" in page.answer(measured)
+    assert "thresholds on all layers are level (+0.39 ± 0.45 points; 0 better, 1 worse of 5" in page.answer(measured)
+    for row in page.rows_of(measured):
+        if "fpr" not in row:
+            row["over cross-entropy"]["mean"] += 2
+    assert "In partial ROC area, thresholds on all layers gain 2.39 ± 0.45 points (" in page.answer(measured)
 
 
 def test_the_mean_of_cells_is_the_pooled_gain(measured):

@@ -162,11 +162,26 @@ def test_a_mean_that_two_sources_disagree_on_is_within_noise_however_many_cells_
 
 def test_on_images_a_mean_within_noise_is_called_level():
     figures = copy.deepcopy(load_figures("small_nets"))
-    assert "On images, against 7/3 as many steps, they are level (+0.0 ± 0.4) at 0.1 %" in page.answer(figures)
+    onto = "On images, against 7/3 as many steps, implicit thresholds"
+    shown = page.section(figures)
+    assert f"{onto} are level (+0.0 ± 0.4) at 0.1 %" in shown
+    assert shown.index("| the same networks, all rows |") < shown.index(onto) < shown.index("Every network")
+    assert onto not in page.answer(figures)
     for row in figures["rows"]:
         if page.of_images(row):
             row["gain"][page.LONGER]["mean"] += 0.1
-    assert "On images, against 7/3 as many steps, they gain 10.0 points at 0.1 %" in page.answer(figures)
+    assert f"{onto} gain 10.0 points at 0.1 %" in page.section(figures)
+
+
+def test_networks_that_were_trained_longest_stand_below_the_first_table():
+    figures = copy.deepcopy(load_figures("small_nets"))
+    told = "falls from +12.9 (500 steps) to +4.0 at 0.1 % and from +9.0 (500 steps) to +0.6 at 1 %."
+    assert told in page.section(figures)
+    assert "8,000 steps" not in page.answer(figures)
+    for row in figures["rows"]:
+        row["gain"][page.TUNED]["mean"] *= -1
+    assert "rises from -12.9 (500 steps) to -4.0" in page.section(figures)
+    assert page.with_steps({"rows": []}) == []
 
 
 def test_pages_that_show_the_same_means_show_them_with_the_same_errors():

@@ -70,8 +70,8 @@ def answer(figures: dict[str, Any]) -> str:
             f"LightGBM is better in {lost[0]} and worse in {won[0]} of {len(trees)} cells by plain errors, in "
             f"{lost[1]} and {won[1]} by corrected ones."
             if trees else "",
-            f"Its time, as a multiple of that of one cross-entropy, is {'; '.join(times_of(rows))}; losses "
-            f"that {splits_of(rows)} splits per cell cannot tell from noise are not shown.",
+            f"Its time, as a multiple of that of one cross-entropy, is {'; '.join(times_of(rows))}; "
+            f"{splits_of(rows)} splits per cell cannot rule out small losses.",
         ]
     ).replace("  ", " ")  # fmt: skip
 

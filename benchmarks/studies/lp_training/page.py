@@ -37,6 +37,7 @@ FIGURES = ("AUC", "F at zero")
 #: Equal within so many points; a gradient is kept above this cosine.
 EQUAL, KEPT = 1.0, 0.99
 PAPER, PUBLISHED = "penalty, epsilon 0.01", "equation (3), margin and epsilon 0.01"
+BURNT = "penalty after a burn-in"
 Row = dict[str, Any]
 
 
@@ -86,13 +87,13 @@ def level(found: Row) -> bool:
 def beside_closed(figure: str, found: Row, seeds: int) -> str:
     """Level with the closed form, level in the mean alone, or not."""
     if level(found):
-        return f"in {figure} level within {EQUAL:g} point ({gain(found, 1)})"
+        return f"{figure} is level within {EQUAL:g} point ({gain(found, 1)})"
     if abs(found["mean"]) <= EQUAL:
         return (
-            f"in {figure} level in the mean ({gain(found, 1)}), which {seeds} seeds do not show to be within "
+            f"{figure} is level in the mean ({gain(found, 1)}), which {seeds} seeds do not show to be within "
             f"{EQUAL:g} point"
         )
-    return f"in {figure} more than {EQUAL:g} point away ({gain(found, 1)})"
+    return f"{figure} is more than {EQUAL:g} point away ({gain(found, 1)})"
 
 
 def answer(figures: Row) -> str:
@@ -103,7 +104,7 @@ def answer(figures: Row) -> str:
     over = {figure: of(figures, figure)[PAPER][f"minus {PLAIN}"] for figure in FIGURES}
     return " ".join(
         [
-            "Beside the closed form of the same program the solver, through our engine, is "
+            "Beside the closed form of the same program, through our engine, "
             f"{'; '.join(beside_closed(figure, one, len(figures['seeds'])) for figure, one in beside.items())}.",
             f"Over cross-entropy, the rival, the paper's penalty {risen(over)} beyond two plain standard errors: "
             f"{', '.join(f'{figure} {gain(one, 1)}' for figure, one in over.items())}{published_margin(figures)}.",
@@ -145,12 +146,22 @@ def sizes_of(figures: Row) -> list[int]:
 
 def trained_cost(figures: Row) -> list[str]:
     """The mean step of a whole training, as a multiple of that with the closed form, over both figures."""
-    told = []
-    for name, way in ((ENGINE, "our engine"), (PAPER, "the paper's penalty")):
-        rows = [of(figures, figure) for figure in FIGURES]
-        times = [own[name]["milliseconds per step"] / own[CLOSED]["milliseconds per step"] for own in rows]
-        told.append(f"{ranged(times)} by {way}")
-    return told
+    rows = [of(figures, figure) for figure in FIGURES]
+
+    def times(*names: str) -> list[float]:
+        return [own[name]["milliseconds per step"] / own[CLOSED]["milliseconds per step"]
+                for own in rows for name in names if name in own]  # fmt: skip
+
+    others = times(*(name for epsilon in EPSILONS if (name := f"penalty, epsilon {epsilon:g}") != PAPER))
+    longest = [f"up to {max(found):.1f} {where}" for found, where in
+               ((others, "at the others"), (times(BURNT), "after a burn-in")) if found]  # fmt: skip
+    epsilon = PAPER.removeprefix("penalty, ")
+    return [f"{ranged(times(ENGINE))} by our engine", "by the paper's penalty "
+            f"{listed([f'{ranged(times(PAPER))} at {epsilon}', *longest])}"]  # fmt: skip
+
+
+def listed(parts: list[str]) -> str:
+    return " and ".join(", ".join(parts).rsplit(", ", 1))
 
 
 def times_of(figures: Row) -> dict[str, dict[str, dict[int, float]]]:

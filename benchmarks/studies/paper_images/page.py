@@ -59,10 +59,10 @@ def mean_of(rows: list[Row], name: str) -> float:
     return sum(row["splits"] * row[name]["mean"] for row in rows) / sum(row["splits"] for row in rows)
 
 
-def pooled_of(figures: dict[str, Any], method: str) -> dict[str, float] | None:
-    """The gain of a method in FNR over cross-entropy, over all sets and splits."""
+def pooled_of(figures: dict[str, Any], method: str, rival: str = "cross-entropy") -> dict[str, float] | None:
+    """The gain of a method in FNR over a rival, over all sets and splits."""
     found = [one["pooled"] for one in figures["counts"]
-             if (one["method"], one["rival"]) == (method, "cross-entropy") and "pooled" in one]  # fmt: skip
+             if (one["method"], one["rival"]) == (method, rival) and "pooled" in one]  # fmt: skip
     return found[0] if found else None
 
 
@@ -89,32 +89,46 @@ def answer(figures: dict[str, Any]) -> str:
     both = [found[method, "cross-entropy"] for method in ("implicit", "method 2")]
     lowered = sum(one["mean"] > 2 * one["standard_error"] for one in both)
     cells = [cell for row in IMPLICIT_TABLE_2.values() for cell in row.values()]
-    weights = found.get((TUNED, "cross-entropy"), {"mean": 0.0})["mean"]
-    stronger = ", here a stronger rival than the best of 5 class weights" if weights < 0 else ""
     told = [
-        f"{('No', 'One of them', 'Yes')[lowered]}: over cross-entropy of the same epochs{stronger}, thresholds on all "
-        f"layers {in_points(both[0])} of FNR ({outcomes(figures, 'implicit')} cells) and on the last layer "
-        f"{in_points(both[1])} ({outcomes(figures, 'method 2')}), pooled over {len(figures['plan'])} sets; those of "
-        f"the paper are ahead of cross-entropy in {sum(cell[2] < cell[0] for cell in cells)} of {len(cells)} cells."
+        f"{('No', 'One of them', 'Yes')[lowered]}: over cross-entropy of the same epochs{stronger(figures)}, "
+        f"thresholds on all layers {in_points(both[0], outcomes(figures, 'implicit') + ' cells', ' of FNR')} and on "
+        f"the last layer {in_points(both[1], outcomes(figures, 'method 2'))}, pooled over {len(figures['plan'])} sets; "
+        f"those of the paper are ahead of cross-entropy in {sum(cell[2] < cell[0] for cell in cells)} of {len(cells)} "
+        "cells."
     ]
     if areas := area_gains(figures):
         mean, error = mean_and_error(areas, 1)
+        beside = f"{outcomes(figures, 'implicit', True)} cells"
         told.append(
-            f"In partial ROC area, thresholds on all layers "
-            f"{in_points({'mean': mean, 'standard_error': error})} ({outcomes(figures, 'implicit', True)} cells)."
+            "In partial ROC area, thresholds on all layers "
+            f"{in_points({'mean': mean, 'standard_error': error}, beside)}."
         )
     if ("implicit", TUNED) in found:
         told.append(f"Over the best of 5 class weights those on all layers {in_points(found['implicit', TUNED])}.")
     longer = found.get(("twice the epochs", "cross-entropy"))
     if longer:
-        told.append(f"Twice the epochs, for cross-entropy itself, {in_points(longer)}.")
+        told.append(f"Beside cross-entropy of the same epochs, twice its epochs {in_points(longer)}.")
     unseen = ranged([2 * one["standard_error"] for one in both])
     return " ".join([*told, f"Gains below {unseen} points would not show here, and no published set or net was tried."])
 
 
-def in_points(found: dict[str, float]) -> str:
-    """'gain 0.20 ± 0.30 points', or 'lose'."""
-    return f"{'gain' if found['mean'] > 0 else 'lose'} {abs(found['mean']):.2f} ± {found['standard_error']:.2f} points"
+def stronger(figures: dict[str, Any]) -> str:
+    """That plain cross-entropy is ahead of tuned weights, and whether this is beyond noise; else nothing."""
+    weights = pooled_of(figures, TUNED)
+    if weights is None or weights["mean"] >= 0:
+        return ""
+    sure = "" if weights["mean"] < -2 * weights["standard_error"] else " in the mean"
+    return f", here{sure} a stronger rival than the best of 5 class weights"
+
+
+def in_points(found: dict[str, float], beside: str = "", unit: str = "", one: bool = False) -> str:
+    """'gain 0.80 ± 0.30 points', or 'lose'; 'are level (+0.20 ± 0.30 points)' within two errors. One: 'gains'."""
+    mean, error = found["mean"], found["standard_error"]
+    if abs(mean) <= 2 * error:
+        told = f"{mean:+.2f} ± {error:.2f} points{unit}{'; ' * bool(beside)}{beside}"
+        return f"{'is' if one else 'are'} level ({told})"
+    verb = f"{'gain' if mean > 0 else 'lose'}{'s' * one}"
+    return f"{verb} {abs(mean):.2f} ± {error:.2f} points{unit}{f' ({beside})' if beside else ''}"
 
 
 def area_gains(figures: dict[str, Any]) -> list[dict[str, float]]:
@@ -139,18 +153,17 @@ def reasons(figures: dict[str, Any]) -> list[str]:
     by_set = [
         f"{name} {mean_of([row for row in longer if row['set'] == name], 'over cross-entropy'):+.2f}" for name in sets
     ]
-    if longer:
+    if pooled := pooled_of(figures, "twice the epochs"):
         found.append(
-            f"*Is the yardstick converged?* Cross-entropy with twice the epochs gains "
-            f"{mean_of(longer, 'over cross-entropy'):+.2f} points, pooled over {len(longer)} cells, by set "
-            f"{', '.join(by_set)}."
+            "*Is the yardstick converged?* Beside cross-entropy of the same epochs, twice the epochs "
+            f"{in_points(pooled, f'pooled over {len(longer)} cells')}; by set {', '.join(by_set)}."
         )
-    tuned = [row for row in of_method(figures, TUNED) if (row["set"], row["ask"]) in same]
-    found.append(
-        f"*Class weights.* The best of five weights gains {mean_of(tuned, 'over cross-entropy'):+.2f} points over "
-        f"plain cross-entropy, pooled over the same cells, implicit thresholds {mean_of(own, f'over {TUNED}'):+.2f} "
-        "over those weights."
-    )
+    weights, ours = pooled_of(figures, TUNED), pooled_of(figures, "implicit", TUNED)
+    if weights and ours:
+        found.append(
+            f"*Class weights.* Beside plain cross-entropy, the best of five weights {in_points(weights, one=True)}, "
+            f"pooled over the same cells; beside those weights, implicit thresholds {in_points(ours)}."
+        )
     at = mean_of(own, "at threshold, over cross-entropy")
     over = sum(row["fpr"] > bound_of(row["ask"]) for row in own)
     found.append(
