@@ -174,7 +174,7 @@ def test_the_answer_on_tables_turns_with_the_figures(monkeypatch):
                           for judged, own in cell["gain"].items()}} for cell in figures["cells"]
     ]}  # fmt: skip
     monkeypatch.setattr(page_fresh, "figures_of", lambda: turned)
-    turned["held where"] = {name: {where: 0.9 for where in own} for name, own in figures["held where"].items()}
+    turned["held where"] = {name: dict.fromkeys(own, 0.9) for name, own in figures["held where"].items()}
     assert "over all runs the gain is" in page_fresh.answer()
     assert "So the mean gain over LightGBM is not shown;" in page_fresh.answer()
 
