@@ -225,6 +225,9 @@ def test_rows_of_the_training_give_no_certificate(place, trained, capsys, more):
     assert (code, told["is_set"], files("run")) == (3, False, before)
     assert re.match(r"about \d+% of the rows of known.csv set the parameters", told["refusal"])
     code, told, _ = answer(capsys, "calibrate", "run", "known.csv", *more)
+    assert (code, told["is_set"], files("run")) == (3, False, before)
+    code, told, notes = answer(capsys, "calibrate", "run", "known.csv", "--confidence", "none", *more)
     assert (code, told["is_set"], told["point"]["certificate"]) == (0, True, None)
+    assert "of the rows of known.csv set the parameters" in notes
     code, told, _ = answer(capsys, "calibrate", "run", "fresh.csv", "--confidence", "0.9", *more)
     assert (code, told["refusal"]) == (0, None)

@@ -221,6 +221,23 @@ def test_a_last_batch_of_one_row_is_normalised_by_the_running_statistics(solver)
     assert torch.equal(one, scores_of(model.eval(), Rows(x[:1], labels[:1])))
 
 
+def test_a_single_row_without_running_statistics_is_refused_in_a_sentence():
+    parts = [sp.Batches(*data(size=65), batch_size=16), *(sp.Batches(*data(seed=seed)) for seed in (1, 2))]
+    model = Wrapped(lambda z: z, nn.BatchNorm1d(3, track_running_stats=False))
+    with pytest.raises(BadSetting, match="a batch of one row has no statistics for BatchNorm"):
+        sp.fit(model, ASK, *parts[:2], sp.CrossEntropy(), calibration=parts[2], epochs=1)
+
+
+def test_errors_of_a_model_that_only_speak_of_types_are_its_own():
+    def fails(z):
+        raise RuntimeError("unknown type of pooling")
+
+    x, labels = data()
+    parts = [[(x.double(), labels)]] * 2
+    with pytest.raises(RuntimeError, match=r"^unknown type of pooling$"):
+        sp.fit(Wrapped(fails).double(), ASK, *parts, sp.CrossEntropy(), calibration=parts[0], epochs=1)
+
+
 def test_batches_cover_every_row_once_in_a_new_order_each_pass():
     x = torch.arange(10).float().unsqueeze(-1)
     loader = sp.Batches(x, torch.zeros(10), batch_size=4, shuffle=True, seed=1)

@@ -19,8 +19,8 @@ SIZE = 512
 DISTINCT = 0.95
 #: Fewer rows within reach of the sketch say nothing about a table.
 FEWEST = 20
-#: Rows that are hashed at a time, few enough for the cache.
-_CHUNK = 4_096
+#: Rows that are hashed at a time, few enough for the cache, and the most numbers in them.
+_CHUNK, _NUMBERS = 4_096, 2**20
 
 Hashes = NDArray[np.uint64]
 
@@ -31,11 +31,11 @@ def row_hashes(x: Tensor, labels: Tensor) -> Hashes:
     if labels.dim() == 2:
         # The labels of a row as one number; those that are not known are a third value.
         labels = labels.nan_to_num(2.0).long() @ 3 ** torch.arange(labels.shape[1]).clamp(max=30)
-    parts = []
-    for start in range(0, len(labels), _CHUNK):
+    parts, chunk = [], max(1, min(_CHUNK, _NUMBERS // max(1, x.shape[1])))
+    for start in range(0, len(labels), chunk):
         # The sum with 0 makes a 0 of -0, which is equal and has other bits.
-        bits = (x[start : start + _CHUNK].float().numpy() + np.float32(0)).view(np.uint32).astype(np.uint64)
-        own = labels[start : start + _CHUNK].numpy().astype(np.uint64)
+        bits = (x[start : start + chunk].float().numpy() + np.float32(0)).view(np.uint32).astype(np.uint64)
+        own = labels[start : start + chunk].numpy().astype(np.uint64)
         parts.append(_mixed(_mixed(bits) @ factors[:-1] + own * factors[-1]))
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.uint64)
 
@@ -59,9 +59,13 @@ def sketch_of(hashes: Hashes) -> tuple[int, ...]:
 
 
 def share_known(hashes: Hashes, sketch: Sequence[int]) -> float:
-    """About the share of the rows that the sketched table holds; 0 where the sketch reaches too few of them."""
+    """About the share of the different rows that the sketched table holds; 0 where the sketch reaches too few of them.
+
+    Rows that repeat count once: a frequent one is in every table.
+    """
     if not sketch:
         return 0.0
+    hashes = np.unique(hashes)
     within = hashes[hashes <= np.uint64(sketch[-1])] if len(sketch) == SIZE else hashes
     if len(within) < min(FEWEST, len(hashes)) or not len(within):
         return 0.0

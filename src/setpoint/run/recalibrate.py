@@ -71,7 +71,8 @@ def recalibrate(run: Path, batch: Batch, sure: Confidence, *, in_chunks: bool) -
     """Set the threshold of a run anew and write it to its record; the caller holds the lock of the run.
 
     The same rows with the same settings change nothing, and with other settings replace the point that they set. The
-    run stays as it was if a certificate that was demanded cannot be given.
+    run stays as it was if a certificate that was demanded cannot be given, or if the run was trained on the rows; where
+    no certificate is wanted it takes such rows, with a note.
 
     Args:
         run: The directory of the run.
@@ -96,13 +97,14 @@ def recalibrate(run: Path, batch: Batch, sure: Confidence, *, in_chunks: bool) -
         fresh = _whole(saved, old, frame, weights, sure, batch.ignore_extra)
     fresh = replace(fresh, told=(*left_out, *filter(None, told)))
     share = share_known(np.concatenate(fresh.hashes), saved.about["sketch"]) if fresh.hashes else 0.0
-    if sure is not None and share >= KNOWN:
-        point = fresh.settled.bare or fresh.settled.point
-        refusal = (
-            f"about {100 * share:.0f}% of the rows of {batch.name} set the parameters or the threshold of the run, so "
-            "that it does better on them than on new rows; give rows of their own"
-        )
-        fresh = replace(fresh, settled=Settled(point, refusal))
+    trained_on = (
+        f"about {100 * share:.0f}% of the rows of {batch.name} set the parameters or the threshold of the run, so that "
+        "it does better on them than on new rows; give rows of their own"
+    )
+    if sure is None and share >= KNOWN:
+        fresh = replace(fresh, told=(*fresh.told, trained_on))
+    elif share >= KNOWN and done is None:
+        return replace(fresh, settled=Settled(fresh.settled.point, trained_on), is_set=False)
     if done is not None:
         return replace(fresh, settled=Settled(saved.point, done["refusal"]))
     if fresh.settled.refusal is not None and demanded(sure) is not None:

@@ -71,11 +71,18 @@ def scores_of(model: nn.Module, batch: Rows) -> Tensor:
             raise
         # A single row, as the last batch may be, has no statistics of its own.
         norms = [part for part in model.modules() if isinstance(part, _BatchNorm) and part.training]
+        if any(part.running_mean is None for part in norms):
+            raise BadSetting(
+                "a batch of one row has no statistics for BatchNorm, which keeps none here; give it "
+                "track_running_stats=True, or another batch_size"
+            ) from cause
         for part in norms:
             part.eval()
-        scores = scores_by(model, batch.x)
-        for part in norms:
-            part.train()
+        try:
+            scores = scores_by(model, batch.x)
+        finally:
+            for part in norms:
+                part.train()
     if torch.is_grad_enabled() and not scores.requires_grad:
         raise BadSetting(
             "the model cannot learn, since its scores have no gradient: all its parameters are frozen, or its forward "

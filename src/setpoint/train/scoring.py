@@ -10,6 +10,7 @@ sharded over processes, or with code that does not take float64.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -118,7 +119,7 @@ def _why_not_taken(model: nn.Module, x: Any, said: str) -> str | None:
     own = next((p.dtype for p in model.parameters() if p.is_floating_point()), None)
     if not isinstance(x, Tensor) or own is None:
         return None
-    if x.dtype != own and "type" in said:
+    if x.dtype != own and re.search(r"same dtype|scalar type|type .*should be the same", said):
         ours, theirs = (str(dtype).removeprefix("torch.") for dtype in (x.dtype, own))
         return f"x is {ours}, but the parameters of the model are {theirs}; pass x.to(torch.{theirs})"
     if "shapes cannot be multiplied" in said:
