@@ -16,7 +16,7 @@ from doors import main_ok
 from setpoint.cli import main
 from setpoint.data.scan import scan_table
 from setpoint.problem.watch import Watch
-from setpoint.run.artefact import load_run
+from setpoint.run.artefact import SavedRun, load_run
 from setpoint.serve.stored import RECORD
 
 ASK = "minimize fnr where fpr <= 10%"
@@ -161,3 +161,54 @@ def test_weights_and_plans_are_refused_beside_clusters(place, capsys):
     assert code_of("evaluate", "run", "w.csv", "--weight", "w", "--most-weight", "2") == 2
     assert "not tested beside clusters" in capsys.readouterr().err
     assert code_of("calibrate", "run", "w.csv", "--weight", "w", "--most-weight", "2", "--quiet") == 0
+
+
+@pytest.fixture
+def begun(place, monkeypatch):
+    """A function that begins the record of a run without clusters: it holds references of every feature."""
+
+    def look(*arguments):
+        with monkeypatch.context() as early:
+            early.setattr(SavedRun, "cluster", None)
+            assert code_of("watch", "run", *arguments, "--ignore-extra", "--quiet") != 2
+
+    # The run was calibrated, which began a record.
+    (place / "run" / RECORD).unlink()
+    return look
+
+
+def test_a_record_with_looks_without_clusters_is_begun_anew(begun, capsys):
+    begun(write("old.csv", 12))
+    assert code_of("watch", "run", write("new.csv", 13, first=1000)) == 2
+    said = capsys.readouterr().err.strip()
+    assert "holds looks without the 'patient' of each row" in said
+    assert "run setpoint calibrate on fresh labelled rows to begin anew" in said
+    assert len(said.splitlines()) == 1
+    assert code_of("calibrate", "run", write("fresh.csv", 14, first=2000), "--quiet") == 0
+    assert answer(capsys, "watch", "run", "new.csv")[1]["bounds"][0]["samples"] == [60]
+
+
+def test_a_record_with_rows_that_wait_without_clusters_is_begun_anew(begun, capsys):
+    keyed = visits(15).with_row_index("id")
+    keyed.drop("ill").write_csv("scored.csv")
+    keyed.select("id", "ill").write_csv("labels.csv")
+    begun("scored.csv", "--scores", "--key", "id")
+    visits(16, first=1000).drop("ill").with_row_index("id", offset=9000).write_csv("more.csv")
+    for arguments in (("labels.csv", "--labels"), ("more.csv", "--scores")):
+        assert code_of("watch", "run", *arguments, "--key", "id") == 2
+        said = capsys.readouterr().err.strip()
+        assert "holds waiting rows without the 'patient' of each row" in said
+        assert len(said.splitlines()) == 1
+    # References of features that were kept without clusters are left aside.
+    code, found = answer(capsys, "watch", "run", write("new.csv", 17, first=2000))
+    assert (code, found["bounds"][0]["samples"], found["drift"]) == (0, [60], [])
+    assert code_of("calibrate", "run", write("fresh.csv", 18, first=3000), "--quiet") == 0
+    assert code_of("watch", "run", "more.csv", "--scores", "--key", "id", "--quiet") == 0
+
+
+def test_rows_whose_labels_never_come_need_no_cluster(place, capsys):
+    visits(19).drop("patient", "ill").with_row_index("id").write_csv("bare.csv")
+    assert code_of("watch", "run", "bare.csv", "--scores", "--key", "id") == 2
+    assert "no column 'patient'" in capsys.readouterr().err
+    visits(19).drop("patient", "ill").write_csv("bare.csv")
+    assert code_of("watch", "run", "bare.csv", "--scores", "--quiet") == 0

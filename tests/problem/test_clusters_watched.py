@@ -11,7 +11,7 @@ import torch
 from scipy.stats import norm
 
 import setpoint as sp
-from setpoint.errors import BadFile, BadSetting, BadWeights, ShapeMismatch
+from setpoint.errors import BadFile, BadGroups, BadSetting, BadWeights, ShapeMismatch
 from setpoint.problem.clusters import ClusterCounts, grown
 from setpoint.problem.read_sample import read_sample
 from setpoint.problem.thresholds import OneThreshold
@@ -170,6 +170,8 @@ def test_clusters_that_cannot_be_tested_are_refused(at_the_bound, tmp_path):
     scores, labels, patients = rows(np.random.default_rng(9))
     with pytest.raises(ShapeMismatch, match="one cluster per row"):
         at_the_bound.check(scores, labels, clusters=patients[:-1])
+    with pytest.raises(BadGroups, match=f"clusters are missing for {len(scores)} of .* give each row its cluster"):
+        at_the_bound.check(scores, labels, clusters=[None] * len(scores))
     weights = sp.PopulationWeights(np.ones(len(scores)), most=1)
     with pytest.raises(BadWeights, match="not tested beside clusters"):
         at_the_bound.check(scores, labels, weights=weights, clusters=patients)

@@ -148,7 +148,7 @@ def fingerprint_of(paths: list[Path], frames: Any) -> str:
 
 def _answer(run: Path, watched: WatchedRun, *, as_json: bool, quiet: bool) -> int:
     watch, entries = watched.watch, watched.current
-    drift = drift_of(entries, watch.level)
+    drift = drift_of(entries, watch.level) if watched.saved.cluster is None else []
     drifted = [one for one in drift if one.drifts]
     last = entries[-1] if entries and entries[-1]["kind"] == SCORED else None
     counts = next((entry["counts"] for entry in entries if entry["kind"] == "reference" and "counts" in entry), None)

@@ -217,9 +217,11 @@ def name_groups(groups: Any) -> tuple[Tensor, list[str]]:
     return torch.from_numpy(codes), names
 
 
-def numbered(groups: Any) -> tuple[list[str], NDArray[np.int64]]:
+def numbered(
+    groups: Any, what: str = "groups", remedy: str = "drop those, or give them a group of their own"
+) -> tuple[list[str], NDArray[np.int64]]:
     """The name of each group, in order, and the number of the group of each row."""
-    values = present_values(groups, "groups", "drop those, or give them a group of their own")
+    values = present_values(groups, what, remedy)
     names, codes = np.unique(values.astype(str), return_inverse=True)
     return [str(name) for name in names], codes.reshape(values.shape).astype(np.int64)
 

@@ -45,7 +45,7 @@ def keys_of_clusters(clusters: Any, rows: int) -> Keys:
         ShapeMismatch: If there is not one cluster per row.
         BadGroups: If a row has no cluster.
     """
-    names, codes = numbered(clusters)
+    names, codes = numbered(clusters, "clusters", "drop those, or give each row its cluster")
     if codes.shape != (rows,):
         raise ShapeMismatch(f"clusters have shape {codes.shape} for {rows} rows; give one cluster per row")
     return _hashed(names)[codes]

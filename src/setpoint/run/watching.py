@@ -99,6 +99,8 @@ class WatchedRun:
             self.watch = Watch.load(self.record)
             if to_watch:
                 self.watch.refuse_unwatched()
+                if saved.cluster is not None and self.watch.looks and not self.watch.by_clusters:
+                    raise self._without_clusters("looks")
             if level is not None and level != self.watch.level:
                 raise BadSetting(
                     f"the watch of {path} was begun at level {self.watch.level:g}, which cannot change; leave out "
@@ -140,7 +142,9 @@ class WatchedRun:
             self._weighted(batch, notes)
             return
         watch = self.watch
-        references = {n: read_reference(r) for e in self.current for n, r in e.get("references", {}).items()}
+        # Drift is not tested by clusters; records of earlier versions may hold references even so.
+        entries = self.current if self.saved.cluster is None else []
+        references = {n: read_reference(r) for e in entries for n, r in e.get("references", {}).items()}
         bins = {name: np.zeros(len(reference.ranks), dtype=int) for name, reference in references.items()}
         first: dict[str, Any] = {}
         count = None if not labelled else watch.count if self.saved.cluster is None else watch.count_clusters
@@ -276,7 +280,16 @@ class WatchedRun:
             return []
         if Path(name).name != name:
             raise BadFile(f"{self.record} names {name!r}, which is no file of the watch")
-        return [Keyed.read(self.place / name)]
+        waiting = Keyed.read(self.place / name)
+        if self.saved.cluster is not None and waiting.clusters is None and waiting.keys:
+            raise self._without_clusters("waiting rows")
+        return [waiting] if waiting.keys else []
+
+    def _without_clusters(self, what: str) -> BadFile:
+        return BadFile(
+            f"{self.record} holds {what} without the {self.saved.cluster!r} of each row, by which the run was fitted "
+            "with --cluster; run setpoint calibrate on fresh labelled rows to begin anew"
+        )
 
 
 @dataclass(frozen=True)
@@ -310,8 +323,9 @@ def _look_at_chunk(
     scores = torch.from_numpy(saved.served.model.score(x.numpy()))
     groups = None if problem.group is None else schema.groups(frame, problem.group)
     flagged = int((thresholds.decide(scores.double(), groups) == 1).sum())
-    clusters = saved.clusters(frame)
-    features = _features(x, schema.features) if clusters is None else {}
+    # Rows whose labels never come are counted without clusters.
+    clusters = saved.clusters(frame) if count is not None or batch.key is not None else None
+    features = _features(x, schema.features) if saved.cluster is None else {}
     made: dict[str, Any] = {}
     if len(references) == 1 and first == 0:
         made = {name: Reference.of(values, draw).stored() for name, values in features.items()}
