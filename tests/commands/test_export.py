@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import sys
@@ -238,6 +239,18 @@ def test_a_row_that_the_model_refuses_is_named(tmp_path, monkeypatch):
     pl.DataFrame({"x": [1.0, 2.0, 3.0], "g": ["a", "b", "c"]}).write_csv("new.csv")
     with pytest.raises(SystemExit, match=r"new\.csv, row 3: the model has no decision for its group or its list"):
         predict.main("model.onnx", "new.csv")
+
+
+def test_a_mark_of_utf_8_on_standard_input_is_no_part_of_a_name(exported, capsys, monkeypatch):
+    new = loans(30, seed=5)
+    new.select(sorted(new.columns, reverse=True)).write_csv("new.csv")
+    capsys.readouterr()
+    predict.main("out/model.onnx", "new.csv")
+    expected = capsys.readouterr().out
+    marked = b"\xef\xbb\xbf" + (exported / "new.csv").read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(marked), encoding="utf-8", newline=""))
+    predict.main("out/model.onnx", "-")
+    assert capsys.readouterr().out == expected
 
 
 def onnx_about(file):

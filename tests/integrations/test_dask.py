@@ -130,6 +130,32 @@ def test_answers_are_lazy_and_those_of_the_run(client, files, tmp_path):
     assert answers._name != on_dask.predict(tmp_path / "run", given, keep=["place"])._name
 
 
+def test_text_that_spells_numbers_and_empty_partitions_are_answered(client, files, tmp_path):
+    """Dask's made rows spell no number, so what the answers look like is found without any row."""
+    rows = rows_of(2500, 9).with_columns(a=pl.col("a").round(1).cast(pl.String) + " %")
+    frame, new = dd.from_pandas(rows.to_pandas(), npartitions=3), rows.drop("y").to_pandas()
+    for model in ("linear", "trees"):
+        run = on_dask.fit(frame, "y", ASK, tmp_path / model, Settings(model=model), client=client)
+        given = dd.concat([dd.from_pandas(new, npartitions=2), dd.from_pandas(new[:0], npartitions=1)])
+        answers = on_dask.predict(run, given)
+        found = answers.compute(scheduler="synchronous")
+        assert found.dtypes.to_dict() == answers.dtypes.to_dict()
+        assert (found["score"].to_numpy() == run.scores(rows.drop("y"))).all()
+        assert run.columns(new[:0], run.scores(new[:0]))["decision"].shape == (0,)
+
+
+def test_columns_with_numbers_for_names_are_kept_by_either(client, files, tmp_path):
+    rows = rows_of(2500, 9).select(pl.col("a").alias("0"), pl.col("b").alias("1"), "y")
+    run = on_dask.fit(dd.from_pandas(rows.to_pandas(), npartitions=2), "y", ASK, tmp_path / "run", client=client)
+    given = dd.from_pandas(pd.DataFrame(rows.drop("y").to_numpy()), npartitions=2)
+    for keep in ([0], ["0"]):
+        answers = on_dask.predict(run, given, keep=keep)
+        assert list(answers.columns) == [0, "score", "decision"]
+        assert (answers.compute(scheduler="synchronous")[0].to_numpy() == rows["0"].to_numpy()).all()
+    with pytest.raises(BadTable, match="no column '7' for --keep"):
+        on_dask.predict(run, given, keep=[7])
+
+
 def odd_frame():
     """Words that are missing in whole partitions, categories, times and an empty partition."""
     words = ["x", "y"] * 100 + [None] * 200

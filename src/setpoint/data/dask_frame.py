@@ -102,11 +102,11 @@ def answered_lazily(frame: Any, answer: Callable[..., Any], *given: Any) -> Any:
 
     Args:
         frame: The `dask.dataframe`.
-        answer: A function of a pandas frame that gives one with as many rows.
+        answer: A function of a pandas frame that gives one with as many rows, also of a frame without rows.
         given: Further arguments of the function.
     """
     refuse_other_frames(frame)
-    return frame.map_partitions(answer, *given, meta=answer(frame._meta_nonempty, *given).iloc[:0])
+    return frame.map_partitions(answer, *given, meta=answer(frame._meta, *given))
 
 
 def refuse_other_frames(frame: Any) -> None:

@@ -83,7 +83,7 @@ def main(model: str, rows: str) -> None:
         sys.exit(f"{model} is no model that setpoint export wrote: {cause}")
     try:
         source = sys.stdin if rows == "-" else open(rows, newline="", encoding="utf-8-sig")  # noqa: SIM115
-        first, answers = source.readline(), csv.writer(sys.stdout, lineterminator="\n")
+        first, answers = source.readline().removeprefix("\ufeff"), csv.writer(sys.stdout, lineterminator="\n")
         mark = max(",;\t|", key=first.count)
         names = [name.strip() for name in next(csv.reader([first], delimiter=mark), ())]
         if odd := [each["column"] for each in inputs if names.count(each["column"]) != 1]:

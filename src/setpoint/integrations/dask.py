@@ -110,7 +110,8 @@ def predict(run: Where | ServedRun, frame: Any, *, keep: Sequence[str] = (), ign
     saved = run if isinstance(run, ServedRun) else load_served(run)
     if saved.point.problem.kind == LISTS:
         raise BadSetting("rows are ranked within whole lists, and partitions may cut a list; predict a frame in memory")
-    kept = tuple(named_columns(keep, [str(name) for name in getattr(frame, "columns", keep)], "keep"))
+    names = [str(name) for name in getattr(frame, "columns", keep)]
+    kept = tuple(named_columns([str(name) for name in ([keep] if isinstance(keep, str) else keep)], names, "keep"))
     return answered_lazily(frame, _answered, saved, kept, ignore_extra)
 
 
@@ -214,4 +215,5 @@ def _answered(part: Any, saved: ServedRun, keep: tuple[str, ...], ignore_extra: 
     scores = saved.scores(rows.drop([name for name in keep if name not in used]), ignore_extra=ignore_extra)
     answers = saved.columns(rows, scores)
     refuse_kept(keep, answers)
-    return part[list(keep)].assign(**answers)
+    own = {str(name): name for name in part.columns}
+    return part[[own[name] for name in keep]].assign(**answers)

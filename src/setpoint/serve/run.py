@@ -113,11 +113,16 @@ class ServedRun:
         x = self.schema.encoded_row(row, notes) if isinstance(row, Mapping) else None
         if x is None:
             x = self.schema.encoded(as_frame(data), ignore_extra=ignore_extra, notes=notes)
-        scores = self.model.score(x)
+        scores = self.model.score(x) if len(x) else self._no_scores()
         if not np.isfinite(scores).all():
             odd = int((~np.isfinite(scores)).sum())
             raise BadScores(f"{odd} of {scores.size} scores are not finite; the model has diverged, fit it again")
         return scores
+
+    def _no_scores(self) -> NDArray[np.float32]:
+        """The scores of no rows, which not every model can give."""
+        width = [len(self.point.classes or self.point.labels)] if self.point.classes or self.point.labels else []
+        return np.zeros((0, *width), dtype=np.float32)
 
     def predict(self, data: Any, *, ignore_extra: bool = False, notes: Notes | None = None) -> NDArray[np.int64]:
         """Decide every row at the operating point.
@@ -149,10 +154,10 @@ class ServedRun:
     def columns(self, data: Any, scores: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
         """The columns of a file of answers: a score (or one per class or label), in lists the rank, the decisions."""
         names = answer_columns(self.point)
-        found: dict[str, NDArray[Any]] = dict(zip(names["score"], scores.reshape(len(scores), -1).T))
+        found: dict[str, NDArray[Any]] = dict(zip(names["score"], scores.reshape(len(scores), len(names["score"])).T))
         for name in names.get("rank", ()):
             found[name] = ranks_in_lists(scores.astype(np.float64), self.lists(data))
-        decisions = self.decide(scores, data).reshape(len(scores), -1).T
+        decisions = self.decide(scores, data).reshape(len(scores), len(names["decision"])).T
         return {**found, **dict(zip(names["decision"], map(self.point.thresholds.written, decisions)))}
 
     def lists(self, data: Any) -> NDArray[np.str_] | None:
