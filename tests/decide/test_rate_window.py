@@ -30,7 +30,7 @@ def test_the_probability_is_that_of_two_order_statistics_and_never_less(n, m, lo
 def test_at_an_end_it_is_the_chance_that_no_sample_falls_into_the_bound():
     """All pass in every group: the other end of a rate is at most the smallest of n numbers away."""
     closed = 0.9**40 + 0.9**60
-    assert p_window_breaks(1.0, 1.0, [40, 60], 0.1) == pytest.approx(closed, rel=5e-2)
+    assert p_window_breaks(1.0, 1.0, [40, 60], 0.1) == pytest.approx(closed)
     assert p_window_breaks(0.0, 0.0, [40, 60], 0.1) == pytest.approx(closed)
     assert fewest_of_each(0.1, 0.05, [0, 0]) == math.ceil(math.log(0.025) / math.log(0.9))
 
@@ -44,6 +44,18 @@ def test_the_window_is_as_wide_as_the_level_allows_and_moves_to_the_end_of_few_s
     assert few[0] > 0.9
     assert p_window_breaks(*few, [60, 60], 0.1) <= 0.05
     assert widest_window(0.85, [300, 20], 0.1, 0.05) is None
+
+
+def test_a_gap_is_certified_at_a_high_confidence_where_the_samples_suffice():
+    draw = np.random.default_rng(0)
+    groups, labels = np.arange(2000) % 2, draw.integers(0, 2, 2000)
+    scores = draw.normal(size=2000) + 2 * labels
+    given = "minimize error where recall.gap(g) <= 20%", scores, labels
+    point = sp.calibrate(*given, groups=groups, confidence=0.999999)
+    assert point.certificate.confidence == 0.999999
+    few = groups[:100]
+    with pytest.raises(TooFewSamples, match=r"of each group, but there are \d+ of group '0' and \d+ of group '1'"):
+        sp.calibrate(given[0], scores[:100], labels[:100], groups=few, confidence=0.999999)
 
 
 @pytest.mark.parametrize("rate", ["recall", "fnr", "fpr", "flagged"])

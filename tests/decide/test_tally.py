@@ -127,6 +127,19 @@ def test_a_few_buckets_hold_the_best_cut_of_many_scores():
     assert 0 < first.doubt("minimize fnr where fpr <= 1%") < 0.002
 
 
+def test_a_threshold_is_shown_with_as_few_digits_as_that_of_all_scores_at_once():
+    draw = np.random.default_rng(0)
+    labels = draw.integers(0, 2, 3000)
+    scores, asked = (draw.normal(size=len(labels)) + labels).astype(np.float32), "minimize fnr where fpr <= 10%"
+    first = ScoreTally().update(scores, labels)
+    shown = first.around(asked).update(scores, labels).calibrate(asked).thresholds.describe()
+    assert shown == sp.calibrate(asked, scores, labels).thresholds.describe()
+    assert len(shown) < 8
+    coarse = first.calibrate(asked)
+    cut = float(coarse.thresholds.describe())
+    assert ((scores > cut) == (scores > coarse.threshold)).all()
+
+
 def both(rank):
     draw = np.random.default_rng(rank)
     labels = draw.integers(0, 2, 1000 + 500 * rank)

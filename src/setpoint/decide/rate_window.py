@@ -68,6 +68,9 @@ def _p_apart(upper: int, n: int, lower: int, m: int, bound: float) -> float:
     """P(U - V > bound) or a little more, for the `upper`-th of n uniform numbers and the `lower`-th of m others."""
     if lower <= 0:
         return float(_above(upper, n, bound))
+    if upper > n:
+        # U is 1, so the cells are not needed; they would give a thousandth at the least.
+        return float(scipy.special.betainc(lower, m + 1 - lower, max(0.0, 1 - bound)))
     edges = np.append(scipy.special.betaincinv(lower, m + 1 - lower, np.arange(_CELLS) / _CELLS), 1.0)
     # U exceeds V by more the smaller V is: each cell of V counts with its lower edge.
     return float(_above(upper, n, edges[:-1] + bound).mean())

@@ -181,7 +181,9 @@ class ScoreTally:
         else:
             thresholds, certificate = certify_among(problem, cuts, confidence)
         counts = cuts.counts[int((cuts.values > thresholds[0]).sum())]
-        point = OperatingPoint.at(problem, thresholds_from(thresholds, problem), sample_of(counts), certificate)
+        # No score lies between the ends of the ranges beside the threshold.
+        shown = thresholds_from(thresholds, problem).legible(torch.cat([cuts.values, cuts.tops]))
+        point = OperatingPoint.at(problem, shown, sample_of(counts), certificate)
         # An equality is met within one sample, not within all that are counted together.
         return replace(point, feasible=problem.holds(counts.unsqueeze(0)))
 
