@@ -91,7 +91,7 @@ def test_killed_again_and_again_it_ends_in_the_same_parameters(tmp_path, name):
     whole = parameters(train(name).model)
 
     def work():
-        torch.save(parameters(train(name, tmp_path / "kept", pause=0.01).model), tmp_path / "made")
+        torch.save(parameters(train(name, tmp_path / "kept", pause=0.05).model), tmp_path / "made")
         os.replace(tmp_path / "made", tmp_path / "result")
 
     kills = 0
