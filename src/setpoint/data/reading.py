@@ -278,7 +278,7 @@ def is_text(column: Column) -> bool:
 
 
 def spoken_kind(column: Column) -> str:
-    """What a column holds, by its type, in a sentence."""
+    """The kind of values in a column, by its type, in a sentence."""
     kind = _WORDS if is_text(column) else _kind_of(column.dtype)
     return _SPOKEN[kind][0] if kind else f"values of type {column.dtype}"
 

@@ -147,7 +147,7 @@ def read_material(run: str | os.PathLike[str], data: Frame | None = None) -> Mat
 
 
 def _set_later(run: Path, point: OperatingPoint, shown: Contender) -> str:
-    """What is in use, if the decision of a run was set anew since the fit; else nothing."""
+    """The decision that was set since the fit, in a sentence; empty if there is none."""
     entries = Watch.load(run / RECORD).entries if (run / RECORD).is_file() else []
     last = next((entry for entry in reversed(entries) if entry["kind"] == CALIBRATED), None)
     if last is None:
