@@ -12,8 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from doors import FIT, main_ok
-from setpoint.cli import main
+from doors import FIT, code_of, main_ok
 from setpoint.data.target import Target
 from setpoint.problem.watch import Watch
 from setpoint.run.artefact import load_run
@@ -39,12 +38,6 @@ def place(trained, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     loans(900, 9).write_csv("fresh.csv")
     return tmp_path
-
-
-def code_of(*arguments):
-    with pytest.raises(SystemExit) as ended:
-        main([str(argument) for argument in arguments])
-    return ended.value.code
 
 
 def answer(capsys, *arguments):

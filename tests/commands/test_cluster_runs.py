@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from functools import partial
@@ -12,8 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from doors import main_ok
-from setpoint.cli import main
+from doors import answer, code_of, main_ok
 from setpoint.data.scan import scan_table
 from setpoint.problem.watch import Watch
 from setpoint.run.artefact import SavedRun, load_run
@@ -58,18 +56,6 @@ def place(trained, tmp_path, monkeypatch):
 def write(name, *args, **kwargs):
     visits(*args, **kwargs).write_csv(name)
     return name
-
-
-def code_of(*arguments):
-    with pytest.raises(SystemExit) as ended:
-        main([str(argument) for argument in arguments])
-    return ended.value.code
-
-
-def answer(capsys, *arguments):
-    capsys.readouterr()
-    code = code_of(*arguments, "--json")
-    return code, json.loads(capsys.readouterr().out)
 
 
 def test_a_kept_promise_is_no_broken_one_because_rows_depend(place):

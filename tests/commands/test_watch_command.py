@@ -18,10 +18,9 @@ import polars as pl
 import pytest
 
 import setpoint as sp
-from doors import FIT, main_ok
+from doors import FIT, answer, code_of, main_ok
 from marks import slow
 from setpoint import files
-from setpoint.cli import main
 from setpoint.data.scan import scan_table
 from setpoint.decide.drift import Drifted
 from setpoint.problem.watch import Watch
@@ -56,17 +55,6 @@ def place(trained, tmp_path, monkeypatch):
 def month(name, rows=300, seed=1, moved=0):
     loans(rows, seed).with_columns(pl.col("amount") + moved).write_csv(name)
     return name
-
-
-def code_of(*arguments):
-    with pytest.raises(SystemExit) as ended:
-        main([str(argument) for argument in arguments])
-    return ended.value.code
-
-
-def answer(capsys, *arguments):
-    code = code_of(*arguments, "--json")
-    return code, json.loads(capsys.readouterr().out)
 
 
 def test_looks_add_up_and_a_batch_is_counted_once(place, capsys):
